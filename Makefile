@@ -9,7 +9,7 @@ BUILD    = $(GO) build -ldflags '$(LDFLAGS)'
 export CGO_ENABLED = 0
 export GOFLAGS += -trimpath
 
-.PHONY: build demo test test-all units test-faults test-hostile race race-short lint vet nice-vet tools bench fuzz clean install uninstall check
+.PHONY: build demo test test-all units test-faults test-hostile test-settings race race-short lint vet nice-vet tools bench fuzz clean install uninstall check
 
 build:
 	$(BUILD) -o bin/ ./cmd/jjm ./cmd/jjm-gatekeeper ./cmd/jjm-daemon ./cmd/jjm-wrapper
@@ -64,6 +64,10 @@ test-faults: build
 	JJM_FAULTS=whole sh scripts/testbed/with.sh \
 		$(GO) test -count=1 -timeout 100m -parallel 8 -v -run 'Survival|Failpoint|Faults' ./test/survival
 	JJM_FAULTS=whole $(GO) test -count=1 -timeout 60m -run 'Crash|Property' ./engine
+
+# Tries of each setting whether the test that is said to show it fails in a jjm without it.
+test-settings:
+	JJM_MUTANTS=all $(GO) test -count=1 -timeout 6h -v -run TestSettings_AProof ./test/house
 
 # The whole campaign of hostile accounts: attacks in full size.
 test-hostile: build

@@ -12,14 +12,15 @@ import (
 	"unicode/utf8"
 )
 
-// ActorOf names an account for the audit: names change hands, numbers tell which
-// account it was: "root (uid 0)".
+// ActorOf names an account for the audit: "root (uid 0)". The uid identifies the account
+// even if its name is later given to another one.
 func ActorOf(user string, uid int) string {
 	return user + " (uid " + strconv.Itoa(uid) + ")"
 }
 
-// Origin says where a grid job came from, as its gatekeeper tells it. It is
-// kept and shown; nothing is allowed or refused because of it.
+// Origin says where a grid job came from, as its gatekeeper reports it. It is stored and
+// shown; no permission depends on it, except that a ban of a DN ([Ban]) is compared with
+// Subject.
 type Origin struct {
 	// Gatekeeper is the kind and host of the gatekeeper: "gram5 ce.example.org".
 	Gatekeeper string `json:"gatekeeper,omitempty"`
@@ -33,21 +34,23 @@ type Origin struct {
 	VO string `json:"vo,omitempty"`
 	// SubmitHost is where the user submitted.
 	SubmitHost string `json:"submit_host,omitempty"`
-	// Verified is set by the daemon where an administrator's account told all this of
-	// another's job; else it is the word of the job's own account.
+	// Verified is set by the daemon if the submitter was an administrator acting for
+	// another account, as a gatekeeper does. If it is false, the job's own account wrote
+	// these texts and they prove nothing.
 	Verified bool `json:"verified,omitempty"`
-	// Memo is the gatekeeper's note to itself, given back once the grid job is
-	// final: where its files are wanted, for instance. It is not shown.
+	// Memo is the gatekeeper's note to itself, for instance where the output files are to
+	// go. It is returned once the grid job is final and shown to nobody else.
 	Memo string `json:"memo,omitempty"`
 }
 
-// The longest texts of an origin, in bytes.
+// The longest texts of an origin, in bytes: far above what certificates and gatekeepers hold.
 const (
 	maxOrigin = 1024
 	maxMemo   = 8192
 )
 
-// Problems finds texts that are too long or not one line.
+// Problems returns the texts that are too long or not one line of UTF-8. The receiver may
+// be nil.
 func (o *Origin) Problems() Problems {
 	if o == nil {
 		return nil
@@ -56,19 +59,20 @@ func (o *Origin) Problems() Problems {
 	for _, f := range o.Fields() {
 		switch {
 		case len(f[1]) > maxOrigin:
-			ps = append(ps, Problem{Field: "origin." + f[0], Text: "longer than 1024 bytes"})
+			ps = append(ps, Problem{Field: "origin." + f[0], Text: fmt.Sprintf("longer than %d bytes", maxOrigin)})
 		case !plainLine(f[1]):
 			ps = append(ps, Problem{Field: "origin." + f[0], Text: "want one line of UTF-8 text"})
 		}
 	}
 	if len(o.Memo) > maxMemo || !plainLine(o.Memo) {
-		ps = append(ps, Problem{Field: "origin.memo", Text: "want one line of UTF-8 text of at most 8192 bytes"})
+		ps = append(ps, Problem{Field: "origin.memo",
+			Text: fmt.Sprintf("want one line of UTF-8 text of at most %d bytes", maxMemo)})
 	}
 	return ps
 }
 
-// Fields returns the texts that are set, but the memo, with their JSON names, in
-// order.
+// Fields returns the texts that are set, as pairs of JSON name and value in the order of the
+// struct. The memo is left out.
 func (o *Origin) Fields() [][2]string {
 	if o == nil {
 		return nil
@@ -85,7 +89,7 @@ func (o *Origin) Fields() [][2]string {
 	return out
 }
 
-// plainLine reports whether a text is valid and holds no control characters.
+// plainLine reports whether a text is valid UTF-8 without control characters.
 func plainLine(s string) bool {
 	for i, r := range s {
 		if r == utf8.RuneError {
@@ -108,26 +112,27 @@ const (
 	TokenKind = "token"
 )
 
-// CredentialKinds lists the kinds of credentials, with the variable by which a
-// job finds the file of each: that of the Globus tools, and that of the WLCG's
-// bearer token discovery.
+// CredentialKinds lists the kinds of credentials, with the environment variable in which
+// a job finds the path of each: that of the Globus tools, and that of the WLCG's bearer
+// token discovery.
 func CredentialKinds() map[string]string {
 	return map[string]string{ProxyKind: "X509_USER_PROXY", TokenKind: "BEARER_TOKEN_FILE"}
 }
 
-// Credential is what somebody's jobs prove by whose they are.
+// Credential lets a grid job act for its user: a proxy certificate or a bearer token.
 type Credential struct {
 	Kind   string `json:"kind"`
 	Secret Secret `json:"secret"`
 }
 
-// Secret is a text that is never shown: however it is printed or logged as text,
-// only its length is told. JSON holds it.
+// Secret is a text that is never shown: printed or logged as text, only its length
+// appears. Marshalled to JSON it is written in full, so a value that holds a Secret must
+// not be logged as JSON.
 type Secret string
 
 const hidden = "[secret of %d bytes]"
 
-// String and Format keep it out of texts, and of logs that are texts.
+// String and Format print the length alone, whatever the verb.
 func (s Secret) String() string { return fmt.Sprintf(hidden, len(s)) }
 func (s Secret) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, hidden, len(s))
@@ -137,8 +142,8 @@ func (s Secret) Format(f fmt.State, _ rune) {
 // attributes has some tens of thousands.
 const maxSecret = 512 << 10
 
-// CheckCredentials finds what is wrong with credentials. It never tells what is
-// in them.
+// CheckCredentials returns what is wrong with credentials: an unknown kind, a second one
+// of a kind, a size out of bounds. Its texts never quote a secret.
 func CheckCredentials(cs []Credential) Problems {
 	var ps Problems
 	var seen []string
@@ -160,20 +165,22 @@ func CheckCredentials(cs []Credential) Problems {
 	return ps
 }
 
-// DN is a distinguished name, root first, in a form in which equal names are
-// equal: whichever notation they were written in, whatever the short names of
-// their attributes, their case, blanks and escapes.
+// DN is a distinguished name in canonical form, root first. Two texts that name the same
+// subject parse to equal DNs, whatever their notation, attribute abbreviations, case,
+// blanks and escapes.
 type DN []rdn
 
-// rdn is one element of a name: usually one attribute, of a multi-valued one
-// several, sorted (RFC 4514, section 2.2).
+// rdn is one element of a name: one attribute, or the sorted attributes of a multi-valued
+// element (RFC 4514, section 2.2).
 type rdn []attribute
 
-// attribute is a type in lower case, by its usual short name, and its value.
+// attribute is the type of an attribute, as its usual short name in lower case, and its
+// folded value (see foldValue).
 type attribute struct{ kind, value string }
 
-// attributeName returns the usual short name for the other names of an attribute: those
-// of OpenSSL, Globus, Java and RFC 4519, and its number.
+// attributeName returns the usual short name of an attribute. It knows the names that OpenSSL,
+// Globus, Java and RFC 4519 use, and the object identifiers. An unknown kind is returned as it
+// is, without the prefix "oid.".
 func attributeName(kind string) string {
 	switch kind = strings.TrimPrefix(kind, "oid."); kind {
 	case "commonname", "2.5.4.3":
@@ -208,9 +215,11 @@ func attributeName(kind string) string {
 	return kind
 }
 
-// ParseDN reads a name as OpenSSL and Globus write it (/DC=org/CN=Mallory), as RFC
-// 2253 and 4514 do (CN=Mallory,DC=org), or as openssl-x509(1) does (DC = org, CN =
-// Mallory). The error is of kind Invalid.
+// ParseDN reads a name in any of three notations. The error is of kind Invalid.
+//
+//	OpenSSL, Globus      /DC=org/CN=Mallory
+//	RFC 2253, RFC 4514   CN=Mallory,DC=org
+//	openssl-x509(1)      DC = org, CN = Mallory
 func ParseDN(text string) (DN, error) {
 	parts, err := cutDN(text)
 	if err != nil {
@@ -239,15 +248,17 @@ func compareAttributes(a, b attribute) int {
 	return strings.Compare(a.kind+"="+a.value, b.kind+"="+b.value)
 }
 
-// leafFirst reports whether a name with commas is written as RFC 4514 says: it is
-// unless it begins with what only a root has and does not end so.
+// leafFirst reports whether a name with commas is written leaf first, as RFC 4514 says.
+// openssl-x509(1) writes root first. The order is told by the attributes that only a root has
+// (DC, C, O): the name is root first if it begins with one of them and does not also end with
+// one.
 func (d DN) leafFirst() bool {
 	root := func(r rdn) bool { return slices.Contains([]string{"dc", "c", "o"}, r[0].kind) }
 	return len(d) < 2 || !root(d[0]) || root(d[len(d)-1])
 }
 
-// cutDN cuts a name into elements and these into their attributes, as they are
-// written.
+// cutDN cuts a name into its elements, and each of these into its attributes, as they are
+// written: escapes and quotes are kept.
 func cutDN(text string) ([][]string, error) {
 	slashes := strings.HasPrefix(text, "/")
 	rest := strings.TrimPrefix(text, "/")
@@ -310,7 +321,7 @@ func parseAttribute(text string, slashes bool) (attribute, error) {
 }
 
 // unescapeSlashes undoes what X509_NAME_oneline(3) does: \xHH for a byte, and since
-// OpenSSL 3.0 a backslash in front of a separator. Other backslashes are meant.
+// OpenSSL 3.0 a backslash in front of a separator. Any other backslash stands for itself.
 func unescapeSlashes(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -359,8 +370,10 @@ func unescapeCommas(s string) string {
 	return b.String()
 }
 
-// hexValue reads a value that is given as its encoding: #0C024869.
-func hexValue(s string) (string, bool) {
+// hexValue decodes a value written as the hex digits of its BER encoding (RFC 4514,
+// section 2.4): #0C024869 is "Hi". ok is false for any other text, and for values that
+// are not strings.
+func hexValue(s string) (text string, ok bool) {
 	digits, found := strings.CutPrefix(s, "#")
 	raw, err := hex.DecodeString(digits)
 	if !found || err != nil {
@@ -385,9 +398,9 @@ func hexValue(s string) (string, bool) {
 	return "", false
 }
 
-// foldValue makes values equal that are compared as equal (RFC 4518): case does not
-// matter, nor do blanks but one between words. What is no UTF-8 is Latin-1, as old
-// certificates have it.
+// foldValue returns the form in which values are compared (RFC 4518): without case, with one
+// blank between words and none around them. A value that is not UTF-8 is read as Latin-1, which
+// old certificates use.
 func foldValue(s string) string {
 	if !utf8.ValidString(s) {
 		runes := make([]rune, len(s))
@@ -399,7 +412,7 @@ func foldValue(s string) string {
 	return strings.Join(strings.Fields(strings.Map(foldRune, s)), " ")
 }
 
-// foldRune is the same for all letters that differ in their case alone.
+// foldRune returns the same rune for all letters that differ in case alone.
 func foldRune(r rune) rune {
 	least := r
 	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
@@ -436,9 +449,10 @@ func (a attribute) write(b *strings.Builder) {
 	}
 }
 
-// Covers reports whether other is this name, or that of a proxy of it: with further CN
-// elements (RFC 3820, section 3.4). OpenSSL before 3.0 writes a multi-valued element
-// as several: they are taken for what the other name says.
+// Covers reports whether other is this name, or that of a proxy certificate of it, which has
+// further CN elements (RFC 3820, section 3.4). OpenSSL before 3.0 writes a multi-valued element
+// as several elements, so elements of one name are joined until they have as many attributes as
+// those of the other.
 func (d DN) Covers(other DN) bool {
 	var mine, theirs []attribute
 	at := 0
@@ -465,11 +479,12 @@ func (d DN) Covers(other DN) bool {
 	})
 }
 
-// SameDN reports whether two texts name the same. What is no DN, such as the subject
-// of a token, is compared as it stands but for case and blanks.
+// SameDN reports whether two texts name the same subject. A text that is not a DN, such
+// as the subject of a token, is compared without regard to case and blanks.
 func SameDN(a, b string) bool { return CanonicalDN(a) == CanonicalDN(b) }
 
-// CanonicalDN is a text that all notations of a name have in common.
+// CanonicalDN returns one text for all notations of a name, and the folded text of what
+// is not a DN.
 func CanonicalDN(text string) string {
 	dn, err := ParseDN(strings.TrimSpace(text))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// However a credential is printed or logged, its secret is not in it.
+// No way of printing or logging a credential shows its secret.
 func TestSecret_IsNeverShown(t *testing.T) {
 	c := Credential{Kind: ProxyKind, Secret: "geheim"}
 	var logged bytes.Buffer
@@ -92,7 +92,7 @@ func TestCanonicalDN_IsOneForAllNotations(t *testing.T) {
 	}
 }
 
-func TestParseDN_SaysWhatIsNone(t *testing.T) {
+func TestParseDN_RefusesWhatIsNoDN(t *testing.T) {
 	for _, text := range []string{"", "/", "Mallory", "CN=a,,O=b", `CN="a`, "=a", "/=a", "CN=a,b"} {
 		if dn, err := ParseDN(text); KindOf(err) != Invalid {
 			t.Errorf("%q: %v, %v", text, dn, err)

@@ -5,20 +5,21 @@ import (
 	"fmt"
 )
 
-// Tag is the name of a bulk, opaque to people: at most 15 of [a-z0-9], a
-// letter first. It finds the bulk again in a batch system whatever became of
-// the command that submitted it. (15 is the limit of a job name in OpenPBS and
-// in POSIX qsub.)
+// Tag is the name of a bulk, opaque to people: at most MaxTag of [a-z0-9], a letter first. The
+// batch system keeps it with each job of the bulk, so that a submission whose command crashed
+// or whose answer was lost is found again.
 type Tag string
 
-// MaxTag is the longest tag.
+// MaxTag is the length of the longest tag: the limit of a job name in OpenPBS and in POSIX
+// qsub.
 const MaxTag = 15
 
+// tagLetters are 32, so that five bits of a random byte choose one without bias.
 const tagLetters = "abcdefghijklmnopqrstuvwxyz234567"
 
-// NewTag makes a fresh tag: "j", the store's nonce (4 characters), and 10
-// random characters (50 bits), so that two stores at one site, or one store
-// restored from a backup, do not adopt each other's jobs.
+// NewTag returns a new tag: "j", the store's nonce (4 characters), and 10 random
+// characters (50 bits). The nonce keeps two stores at one site, or a store and its
+// restored backup, from adopting each other's jobs.
 func NewTag(nonce string) (Tag, error) {
 	if len(nonce) != 4 {
 		return "", Errorf(Internal, "store nonce %q: want 4 characters", nonce)
@@ -46,15 +47,15 @@ func (t Tag) Valid() bool {
 	return true
 }
 
-// BulkState is how far one act of submission has come.
+// BulkState is how far a bulk has come, in the order of the constants.
 type BulkState uint8
 
 // The states of a bulk.
 const (
-	BulkIntent   BulkState = iota // members and assignment stored; the command may have run
+	BulkIntent   BulkState = iota // its members are stored and its assignment file is written; the command may have run
 	BulkAccepted                  // the batch system's ids are stored
-	BulkReleased                  // its jobs may run (equal to accepted unless two-phase)
-	BulkRefused                   // the batch system surely does not have it and will not
+	BulkReleased                  // its jobs may run; the same as accepted unless the cluster submits in two phases
+	BulkRefused                   // the batch system does not have it and will not get it
 	BulkClosed                    // every member's attempt has ended
 )
 
@@ -62,8 +63,9 @@ var bulkWords = [...]string{"intent", "accepted", "released", "refused", "closed
 
 func (s BulkState) String() string { return word(bulkWords[:], int(s)) }
 
-// Bulk is one act of submission: an array, a cluster of procs, one spool
-// entry. Position i of Members is the index in the batch system.
+// Bulk is what one submission command submits: a job array, an HTCondor cluster of procs,
+// or one entry in the spool of the embedded batch system. Members[i] is the attempt at
+// index i of the batch system's array.
 type Bulk struct {
 	Tag     Tag         `json:"tag"`
 	Cluster string      `json:"cluster"`
@@ -71,8 +73,7 @@ type Bulk struct {
 	Request Request     `json:"request"`
 	State   BulkState   `json:"state"`
 	Members []AttemptID `json:"-"`
-	// ID is the batch system's id of the whole bulk, and of its members where
-	// Refs is empty: ID plus index.
+	// ID is the batch system's id of the whole bulk, "" until it is accepted.
 	ID      string `json:"id,omitempty"`
 	Created Time   `json:"created"`
 	Settled Time   `json:"settled,omitempty"`

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Dataset names files that are processed together. Files of it may come, and
-// be cut, as long as it is open.
+// Dataset names files that are processed together. Files are added to it, and cut into
+// parts, until it is closed.
 type Dataset struct {
 	Name string `json:"name"`
 	// Container is the container that the dataset was expanded from (decision R30).
@@ -26,26 +26,27 @@ type Dataset struct {
 	Closed bool `json:"closed,omitempty"`
 }
 
-// SequenceDataset names the dataset of sequence numbers: it has no files, and each local
-// job takes the next number of it (JEDI).
+// SequenceDataset is JEDI's name of a dataset without files, from which each local job
+// takes the next sequence number.
 const SequenceDataset = "seq_number"
 
-// datasetName is the form of names of datasets: what catalogues of experiments
-// use, slashes included. It does not count to maxDatasetName: that would take
-// 1 ms to compile, at every start of every program.
+// datasetName is the form of names of datasets: the characters that the catalogues of
+// experiments use, slashes included. The length is checked apart, because compiling {0,254}
+// takes 1 ms at the start of every program.
 var datasetName = regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9._:/+=@#-]*$`)
 
 // maxDatasetName is the length of the longest name of a dataset.
 const maxDatasetName = 255
 
-// CheckDatasetName says what is wrong with the name of a dataset, or nothing.
+// CheckDatasetName returns what is wrong with the name of a dataset, or "".
 func CheckDatasetName(s string) string {
 	if s == "" {
 		return "is missing: name the dataset"
 	}
 	if len(s) > maxDatasetName || !datasetName.MatchString(s) {
 		return fmt.Sprintf(
-			"%.60q: want 1 to 255 of the characters A-Z a-z 0-9 . _ : / + = @ # - and a letter, digit, _ or / in front", s)
+			"%.60q: want 1 to %d of the characters A-Z a-z 0-9 . _ : / + = @ # - and a letter, digit, _ or / in front",
+			s, maxDatasetName)
 	}
 	return ""
 }
@@ -62,20 +63,23 @@ type File struct {
 	Checksum   string `json:"checksum,omitempty"`
 	// Lumis are its luminosity sections, in the order in which they are stored.
 	Lumis []LumiRange `json:"lumis,omitempty"`
-	// Locations are the names of the storages that hold it; the first is where
-	// it is used when one must be chosen.
+	// Locations are the names of the storages that hold it. Where a splitter needs a
+	// single one, it takes the first.
 	Locations []string `json:"locations,omitempty"`
 	// Parents are the LFNs of the files that it was made from (decision R27).
 	Parents []string `json:"parents,omitempty"`
-	// Group keeps files of one name together: JEDI's boundary.
+	// Group is JEDI's boundary: its splitter puts no files of two groups in one part.
 	Group string `json:"group,omitempty"`
 	// Added is when it came into the dataset.
 	Added Time `json:"added,omitempty"`
+	// Path is where it lies, below the work area of the dataset's owner; "" of a file
+	// that no local job here made. It never comes from outside.
+	Path string `json:"-"`
 }
 
-// LumiRange is the luminosity sections First..Last of a run, both included. A
-// range whose First is above its Last says that the run is in the file without
-// a section.
+// LumiRange is the luminosity sections First..Last of a run, both included. A range whose
+// First is above its Last is empty: the file holds events of the run that are in no
+// section.
 type LumiRange struct {
 	Run   uint32 `json:"run"`
 	First uint32 `json:"first"`
@@ -85,8 +89,8 @@ type LumiRange struct {
 // Count is the number of sections.
 func (r LumiRange) Count() int64 { return max(int64(r.Last)-int64(r.First)+1, 0) }
 
-// EventRange is a range of the events of a file of a part. Events are counted
-// from 0 within their file, whatever numbers they have.
+// EventRange is a range of the events of a file of a part. Events are counted from 0
+// within their file, not from File.FirstEvent.
 type EventRange struct {
 	// File is the position of the file in Input.Files.
 	File  int32 `json:"file,omitempty"`
@@ -101,8 +105,8 @@ type FileLumis struct {
 	LumiRange
 }
 
-// Span is the numbers First..First+Count-1. Count ToTheEnd leaves the end open;
-// the zero Span is none.
+// Span is the numbers First..First+Count-1. With Count ToTheEnd it has no end; the zero
+// Span is empty.
 type Span struct {
 	First int64 `json:"first"`
 	Count int64 `json:"count"`
@@ -111,64 +115,70 @@ type Span struct {
 // ToTheEnd is the Count of a Span without an end.
 const ToTheEnd = -1
 
-// Last is the last number; it has no meaning for an open or empty Span.
+// Last returns the last number. It is meaningless for an empty Span and for one without
+// an end.
 func (s Span) Last() int64 { return s.First + s.Count - 1 }
 
-// Mask tells the application which of its input it is to process. What is not
-// set is not restricted.
+// Mask tells the application which part of its input to process. A field that is not set
+// restricts nothing.
 type Mask struct {
 	// Events are event numbers, as the application counts them.
 	Events Span `json:"events,omitzero"`
-	// Lumis are the sections to generate, of made-up files that hold none.
+	// Lumis are the numbers of the sections to generate, for parts that generate events
+	// instead of reading files.
 	Lumis Span `json:"lumis,omitzero"`
-	// Run is the run to generate, 0 = not set.
+	// Run is the number of the run to generate, 0 = not set.
 	Run uint32 `json:"run,omitempty"`
 }
 
 // PartInput is what a part reads of files.
 //
-// What it owns, for good and alone, is, for the part's unit:
+// What the part owns depends on its unit. No other part ever owns the same:
 //
 //	file   its Files, whole
 //	range  its Events
-//	lumi   its Lumis: they never cross files, and a file may be in Files
-//	       without owning any of it
+//	lumi   its Lumis, each within one file; Files may hold files of which it owns no section
 type PartInput struct {
 	// Files are the LFNs, in the order in which to read them.
 	Files  []string     `json:"files"`
 	Events []EventRange `json:"events,omitempty"`
 	Lumis  []FileLumis  `json:"lumis,omitempty"`
 	Mask   Mask         `json:"mask,omitzero"`
-	// Place is where the files are.
+	// Place is the storages that hold the files and the clusters that can read them; nil
+	// if no location is known.
 	Place *Place `json:"place,omitempty"`
-	// Group is the job group: the number of the cut and place it belongs to,
-	// from 1 within the step (decision R26).
+	// Group is the number of the job group, from 1 within the step: the parts of one call
+	// of the splitter for one place (decision R26). WMBSMergeBySize reads it.
 	Group int64 `json:"group,omitempty"`
 	// Estimate is what the part is expected to need.
 	Estimate Estimate `json:"estimate,omitzero"`
-	// More is what only some parts have.
+	// More holds the fields that few parts set, nil if none is set: it keeps the others
+	// small in memory.
 	More *PartMore `json:"more,omitempty"`
 }
 
-// PartMore is what only some parts have.
+// PartMore holds the fields of a PartInput that few parts set.
 type PartMore struct {
-	// Failure is why the part must not be submitted: it is createfailed.
+	// Failure is why the part must not be submitted. Its local job ends as
+	// failed/createfailed.
 	Failure *CreateFailure `json:"failure,omitempty"`
-	// Parents are the LFNs of ancestors to read along.
+	// Parents are the LFNs of the ancestors that the application also reads.
 	Parents []string `json:"parents,omitempty"`
 	// Secondary are the files of secondary datasets.
 	Secondary []StreamFiles `json:"secondary,omitempty"`
-	// SkipPileup is how many pile-up events to skip, where HasSkip.
+	// SkipPileup is how many pile-up events to skip. It counts only if HasSkip is set,
+	// because 0 is a valid number.
 	SkipPileup int64 `json:"skip_pileup,omitempty"`
 	HasSkip    bool  `json:"has_skip,omitempty"`
 	// Seed is the random seed and Sequence the sequence number, where one was
 	// asked for. They go back to their pools when the part's job fails for good.
 	Seed     int64 `json:"seed,omitempty"`
 	Sequence int64 `json:"sequence,omitempty"`
-	// FirstNumber is the number of its first event as the file of it counts them, where
-	// these do not begin with 0 (JEDI's FIRSTEVENT).
+	// FirstNumber is the number of its first event in the numbering of its file, where
+	// that does not begin with 0 (JEDI's FIRSTEVENT).
 	FirstNumber int64 `json:"first_number,omitempty"`
-	// Settings are the values of job fields that the part changes, by path.
+	// Settings override settings of the job file for this part; the keys are dotted
+	// paths.
 	Settings map[string]any `json:"settings,omitempty"`
 }
 
@@ -180,14 +190,16 @@ type StreamFiles struct {
 
 // Place is a set of storages, and the clusters that can read from them.
 type Place struct {
-	// Storages are sorted unless one was chosen of several.
+	// Storages are the names of the storages, sorted; or one alone, if the splitter chose
+	// it of several.
 	Storages []string `json:"storages,omitempty"`
-	// Clusters are where parts of this place may run, sorted; empty where Known
-	// means nowhere.
+	// Clusters are where parts of this place may run, sorted. Known says that they were
+	// looked up: empty Clusters then mean that no cluster may run them, otherwise that
+	// all may.
 	Clusters []string `json:"clusters,omitempty"`
 	Known    bool     `json:"known,omitempty"`
-	// Request is what local jobs of this place ask for beside what the grid job asks
-	// for; nil = nothing.
+	// Request overrides fields of the grid job's request for local jobs of this place;
+	// nil overrides nothing.
 	Request *Request `json:"request,omitempty"`
 }
 
@@ -198,15 +210,15 @@ type Estimate struct {
 	MemoryMB float64 `json:"memory_mb,omitempty"`
 }
 
-// CreateFailure is why a part must not be submitted.
+// CreateFailure is why a part must never be submitted.
 type CreateFailure struct {
-	// Code is WMCore's exit code: 71101 no site may run it, 99305 it would run
-	// for too long.
+	// Code is WMCore's exit code: 71101 if no site may run the part, 99305 if it would
+	// run for too long.
 	Code   int    `json:"code"`
 	Reason string `json:"reason"`
 }
 
-// Failure is why the part must not be submitted, or nil.
+// Failure returns why the part must not be submitted, or nil.
 func (p *Part) Failure() *CreateFailure {
 	if p.Input == nil || p.Input.More == nil {
 		return nil
@@ -217,17 +229,17 @@ func (p *Part) Failure() *CreateFailure {
 // The limits of a description of a file. They are far above what catalogues
 // hold; 2^53 is the largest number up to which JSON and scripts count exactly.
 const (
-	maxLFN       = 1000 // bytes
-	maxFileWord  = 255  // bytes of a storage, a group, a checksum
+	maxLFN       = 1000 // in bytes
+	maxFileWord  = 255  // in bytes: a storage, a group, a checksum
 	maxFileLumis = 100_000
 	maxLocations = 1000
 	maxParents   = 10_000
 	maxFileCount = 1 << 53
 )
 
-// CheckLFN says what is wrong with a logical name, or nothing. Names are passed
-// to commands and listed one a line, so that neither a control character nor
-// what would pass for an option will do.
+// CheckLFN returns what is wrong with a logical file name, or "". Names are passed to
+// commands and listed one a line, so they must not hold control characters or look like
+// an option.
 func CheckLFN(s string) string {
 	switch {
 	case s == "":
@@ -242,8 +254,9 @@ func CheckLFN(s string) string {
 	return ""
 }
 
-// Problems finds what is wrong with a description that came from outside. The
-// fields are named as in JSON, "lumis[2]". What jjm sets itself must not be set.
+// Problems returns what is wrong with a description that came from outside. Its fields
+// are named as in JSON: "lumis[2]". A field that only jjm sets, Added, is a problem if it
+// is set.
 func (f *File) Problems() Problems {
 	var ps Problems
 	bad := func(field, format string, args ...any) {
@@ -279,7 +292,6 @@ func (f *File) Problems() Problems {
 	return ps
 }
 
-// checkLists checks the lists of a description.
 func (f *File) checkLists(bad func(field, format string, args ...any), word func(field, s string)) {
 	many := func(field string, n, most int) bool {
 		if n > most {
@@ -310,8 +322,8 @@ func (f *File) checkLists(bad func(field, format string, args ...any), word func
 	}
 }
 
-// twiceIn finds two ranges that share a section, the later one second; -1 if
-// there are none.
+// twiceIn returns the positions of two ranges that share a section, the smaller first, or
+// -1, -1 if no two do.
 func twiceIn(lumis []LumiRange) (int, int) {
 	if len(lumis) < 2 {
 		return -1, -1

@@ -1,25 +1,26 @@
 package jjm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// Kind classifies an error at the edge where it arises, so that the middle can
-// decide what to do and the top can choose an exit code.
+// Kind classifies an error. It is set where the error arises, read by plan and idealize
+// to decide what to do, and by the commands to choose an exit code.
 type Kind uint8
 
 // The kinds of error.
 const (
 	Unclassified Kind = iota
-	Invalid           // the request itself is wrong; trying again cannot help
-	Busy              // certainly not done; trying again later can help
-	Ambiguous         // it may have happened
+	Invalid           // the request itself is wrong; a retry cannot help
+	Busy              // not done, for sure; a retry can help
+	Ambiguous         // it may have been done
 	Denied            // not allowed for this caller
-	Gone              // what was named does not exist, or no longer
-	Conflict          // the state of the object does not permit it
+	Gone              // what was named does not exist, or no longer exists
+	Conflict          // the object is in a state that does not permit it
 	Internal          // a promise of jjm itself was broken
 )
 
@@ -64,8 +65,31 @@ func KindOf(err error) Kind {
 	return Unclassified
 }
 
-// Problem is one mistake in something that came from outside. All the problems
-// of an input are reported at once.
+// Plainly returns err; what a context says of its end is put in words for people. The
+// error that it wraps is the same.
+func Plainly(err error) error {
+	switch {
+	case err == context.DeadlineExceeded:
+		return ended{"its time was over", err}
+	case err == context.Canceled:
+		return ended{"it was called off", err}
+	}
+	return err
+}
+
+// ended is the end of a context in words.
+type ended struct {
+	text string
+	err  error
+}
+
+func (e ended) Error() string { return e.text }
+
+// Unwrap returns the error of the context.
+func (e ended) Unwrap() error { return e.err }
+
+// Problem is one mistake in an input from outside. All problems of an input are reported
+// at once.
 type Problem struct {
 	// Where is the place: "job.toml:12", or "" if the input has no lines.
 	Where string `json:"where,omitempty"`
@@ -86,7 +110,7 @@ func (p Problem) String() string {
 	return s
 }
 
-// Problems is an error made of all the mistakes found in one input.
+// Problems are all mistakes found in one input, as an error.
 type Problems []Problem
 
 func (ps Problems) Error() string {
@@ -96,16 +120,17 @@ func (ps Problems) Error() string {
 	case 1:
 		return ps[0].String()
 	}
-	s := fmt.Sprintf("%d problems", len(ps))
+	s := Count(len(ps), "problem")
 	for _, p := range ps {
 		s += "\n  " + p.String()
 	}
 	return s
 }
 
-// Unsaid returns those of more, found in values after ps was found in the text,
-// that add to ps: a value that could not be read says nothing of itself or of
-// what is in it. If the text as a whole could not be read, none adds.
+// Unsaid returns the problems of more that ps does not already explain. ps was found in the
+// text of an input, more in the values read from it. A problem of more is left out if ps has
+// one about the same field, about a field around it or in it, or about the text as a whole: the
+// value was then not read, so its problem is a consequence.
 func (ps Problems) Unsaid(more Problems) Problems {
 	var out Problems
 	for _, p := range more {
@@ -116,8 +141,8 @@ func (ps Problems) Unsaid(more Problems) Problems {
 	return out
 }
 
-// about reports whether a problem is about a field, something around it or in
-// it, or the whole.
+// about reports whether a problem of ps is about the field, a field around it or in it,
+// or the whole input.
 func (ps Problems) about(field string) bool {
 	within := func(inner, outer string) bool {
 		return strings.HasPrefix(inner, outer) &&

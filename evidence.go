@@ -4,21 +4,23 @@ import (
 	"cmp"
 )
 
-// Claim is the file by which a wrapper takes an attempt for itself: whoever
-// creates it first, atomically, is the only one allowed to run the attempt.
-// The daemon takes the claim itself before it gives up on an attempt.
+// Claim is the content of the file by which a wrapper takes an attempt for itself. The
+// file is created atomically; whoever creates it first is the only one allowed to run the
+// attempt. The daemon takes the claim itself before it gives up on an attempt, so that no
+// wrapper starts it later.
 type Claim struct {
 	// Holder is "wrapper" or "daemon".
 	Holder string `json:"holder"`
-	// Batch is the batch system's id of the holder, as its environment tells.
+	// Batch is the batch system's id of the holder, and Restarts how often the batch
+	// system restarted it, both from the holder's environment.
 	Batch    string `json:"batch,omitempty"`
 	Restarts int    `json:"restarts,omitempty"`
 	Host     string `json:"host"`
 	// BootID is the kernel's boot id (random(4), /proc/sys/kernel/random/boot_id).
 	BootID string `json:"boot_id,omitempty"`
 	PID    int    `json:"pid"`
-	// Nonce is the holder's own random word: the winner recognises itself
-	// after a lost reply of a network file system.
+	// Nonce is the holder's own random word. A holder that reads its nonce in the file
+	// knows that it won, even if the network file system lost the reply to its create.
 	Nonce string `json:"nonce"`
 	Time  Time   `json:"time"`
 }
@@ -41,34 +43,50 @@ type Result struct {
 	Claim   Claim  `json:"claim"`
 	Started Time   `json:"started"`
 	Ended   Time   `json:"ended"`
-	// Exit is the application's exit code, 128+n for signal n; 126 and 127 as
-	// a shell would say that it could not be started.
+	// Exit is the application's exit code, 128+n for signal n. 126 and 127 mean what they
+	// mean in a shell: the application could not be executed, or was not found.
 	Exit   int `json:"exit"`
 	Signal int `json:"signal,omitempty"`
-	// Wall, UserCPU and SysCPU in milliseconds; RSSKB in KiB at the peak, of
-	// the largest process (getrusage(2), RUSAGE_CHILDREN).
+	// Wall, user and system time in milliseconds. RSSKB is the peak resident size of the
+	// largest process in KiB (getrusage(2), RUSAGE_CHILDREN).
 	WallMS int64 `json:"wall_ms"`
 	UserMS int64 `json:"user_ms"`
 	SysMS  int64 `json:"sys_ms"`
 	RSSKB  int64 `json:"rss_kb"`
-	// GLF is the GBS log file, its tail if it is long.
+	// GLF is the text of the GBS log file; of a long one, its tail.
 	GLF string `json:"glf"`
 	// Outputs are the files collected.
 	Outputs []Output `json:"outputs,omitempty"`
-	// Processed is how much the application says that it processed, nil if it
-	// says nothing.
+	// Unmet are the patterns of outputs of which no file was collected, at most MaxUnmet.
+	Unmet []Unmet `json:"unmet,omitempty"`
+	// Processed is how much the application reports to have processed, nil if it reports
+	// nothing.
 	Processed *Processed `json:"processed,omitempty"`
-	// Phases are those of the application, in the order in which it began them.
+	// Phases are the phases of the application in the order in which they started.
 	Phases []AppPhase `json:"phases,omitempty"`
 	// Fragment is what the application added to the record of its local job, XML.
 	Fragment string `json:"fragment,omitempty"`
-	// Error is the wrapper's own trouble: a full disk, a lost file system, an
-	// application that could not be started. Empty if it did its duty.
+	// Opinion is what the job type's command that judges attempts on the worker said, nil
+	// if the type has none.
+	Opinion *Opinion `json:"opinion,omitempty"`
+	// Gone are the files of other local jobs that the attempt was to read and that are missing
+	// or changed. The application was not started.
+	Gone []GoneFile `json:"gone,omitempty"`
+	// Error is what kept the wrapper from doing its work: a full disk, a lost file
+	// system, an application that could not be started. Empty if nothing did.
 	Error string `json:"error,omitempty"`
 }
 
-// Output is one collected file: below the attempt's directory, or the reason
-// why it is absent.
+// GoneFile is a file that an attempt was to read and that is missing or changed.
+type GoneFile struct {
+	// Link is the name under which the attempt was to find it.
+	Link string `json:"link"`
+	// Why is for people.
+	Why string `json:"why"`
+}
+
+// Output is one file that was to be collected: its path below the attempt's directory,
+// with its size and checksum, or in Absent the reason why it is not there.
 type Output struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
@@ -76,8 +94,20 @@ type Output struct {
 	Absent string `json:"absent,omitempty"`
 }
 
-// Processed is how much of its part an application says that it processed, by a
-// record "INFO processed=250" of its log file, or "INFO processed=250 events".
+// Unmet is a pattern of outputs, as job file or job type have it, of which no file was
+// collected, and why not.
+type Unmet struct {
+	Pattern string `json:"pattern"`
+	Why     string `json:"why"`
+	// Required says that the local job must have left one.
+	Required bool `json:"required,omitempty"`
+}
+
+// MaxUnmet is how many of them a result lists, the required ones first.
+const MaxUnmet = 50
+
+// Processed is how much of its part an application reports to have processed, by a record
+// "INFO processed=250" of its log file, or "INFO processed=250 events".
 type Processed struct {
 	Count int64 `json:"count"`
 	// Unit is what was counted: events, files, sections or rows; "" is the unit
@@ -85,44 +115,49 @@ type Processed struct {
 	Unit string `json:"unit,omitempty"`
 }
 
-// AttemptID names the attempt the result is about.
+// AttemptID returns the id of the attempt that the result is about.
 func (r *Result) AttemptID() AttemptID {
 	return AttemptID{LocalID: LocalID{Grid: r.Grid, N: r.Local}, Attempt: r.Attempt}
 }
 
-// Evidence is all that is known about how an attempt stands; analyse turns the
-// evidence of an ended one into a verdict.
+// Evidence is all that is known about an attempt. Package analyse turns the evidence of
+// an ended attempt into a verdict.
 type Evidence struct {
-	// Batch is the batch system's last word; State is BatchUnknown when it was
-	// never seen or when it is surely absent.
+	// Batch is the batch system's last report. Its State is BatchUnknown if the job was
+	// never listed, or is proven absent.
 	Batch Report `json:"batch,omitzero"`
-	// Result is the wrapper's, or nil.
+	// Result is the wrapper's report, or nil.
 	Result *Result `json:"result,omitempty"`
-	// GLF is the log file as found in the attempt's directory when there is no
-	// result; HasGLF tells an empty one from none.
+	// GLF is the log file as found in the attempt's directory, read only if there is no
+	// result. HasGLF distinguishes an empty file from none.
 	GLF    string `json:"glf,omitempty"`
 	HasGLF bool   `json:"has_glf,omitempty"`
 	// Claim is the attempt's claim, or nil.
 	Claim *Claim `json:"claim,omitempty"`
 }
 
-// Opinion is what a job type says of an attempt whose application ran to its end.
+// Opinion is what a job type decides about an attempt whose application ran to its end.
 type Opinion struct {
 	// Action is Complete, Retry, Hold or Fail.
-	Action Action
+	Action Action `json:"action"`
 	// Text is for people: why.
-	Text string
-	// RetryArgs become those of the local job, with Retry alone; nil leaves them as they are.
-	RetryArgs []string
+	Text string `json:"text"`
+	// RetryArgs replace the retry arguments of the local job if Action is Retry; nil keeps
+	// them.
+	RetryArgs []string `json:"retry_args,omitempty"`
 }
 
-// Verdict is what analyse makes of evidence.
+// Verdict is what package analyse decides from evidence.
 type Verdict struct {
-	// Level is where the evidence was decided: GANGA, GRID, BATCH, WORKER,
-	// APPLICATION, USER (the table of GBS), EXIT for result = exit, TYPE for what
-	// the job type says, INTENT for a cancel that jjm meant.
+	// Level names the source that decided:
+	//
+	//	GANGA, GRID, BATCH, WORKER, APPLICATION, USER   the table of GBS
+	//	EXIT     the exit code, for result = exit
+	//	TYPE     the job type's opinion
+	//	INTENT   a cancel that jjm itself had ordered
 	Level string `json:"level"`
-	// Class is EARLY, LATE_HANDLED, LATE_UNHANDLED, or "".
+	// Class is the retry counter that the failure counts against: EARLY, LATE_HANDLED,
+	// LATE_UNHANDLED, or "" for none.
 	Class string `json:"class,omitempty"`
 	// Action says what becomes of the local job.
 	Action Action `json:"action"`
@@ -130,14 +165,68 @@ type Verdict struct {
 	Phase Phase `json:"phase,omitempty"`
 	// Text is for people: the diagnostic, the limit, the reason.
 	Text string `json:"text,omitempty"`
-	// RetryArgs and Counters are the local job's afterwards.
+	// RetryArgs and Counters replace those of the local job.
 	RetryArgs []string `json:"retry_args,omitempty"`
 	Counters  Counters `json:"counters"`
-	// Handled is true when the application asked for the retry.
+	// Handled is true if the application itself asked for the retry.
 	Handled bool `json:"handled,omitempty"`
+	// Rule is the name of the rule that decided, Limited that of one that forbade the retry which
+	// that one decided.
+	Rule    string `json:"rule,omitempty"`
+	Limited string `json:"limited,omitempty"`
+	// StepUps are what rules ordered for further attempts: they are recorded.
+	StepUps []StepUp `json:"step_ups,omitempty"`
+	// Attention is the name of the rule by which a person should look at the local job.
+	Attention string `json:"attention,omitempty"`
+	// LogOnly is what rules that only log would have said.
+	LogOnly []RuleNote `json:"log_only,omitempty"`
+	// Basis is what besides the evidence decided; nil of a verdict of an older jjm.
+	Basis *Basis `json:"basis,omitempty"`
+	// Notices are what people should know besides. They are not stored with the attempt,
+	// but counted with its grid job.
+	Notices []Notice `json:"-"`
 }
 
-// Action is what a verdict does with a local job.
+// restart is the word after RETRY by which an application begins again from scratch (GBS).
+const restart = "RESTART"
+
+// Wasted reports whether nothing goes on from what an attempt computed. By GBS's convention (gbs.md 2) that is so of
+// a RETRY with the data RESTART alone; any other RETRY, and a HOLD, continues. What failed otherwise is
+// wasted, too.
+func (v *Verdict) Wasted() bool {
+	if v.Action == Retry && v.Handled || v.Action == Hold {
+		return len(v.RetryArgs) == 1 && v.RetryArgs[0] == restart
+	}
+	return v.Action != Complete
+}
+
+// Basis is what besides its evidence decides about an attempt: counters and retry arguments of the
+// local job before, the cluster, whether jjm wanted to end it, whether it is proven that the batch
+// system lost it, and the opinion of the job type.
+type Basis struct {
+	Counters  Counters `json:"counters,omitzero"`
+	RetryArgs []string `json:"retry_args,omitempty"`
+	Cluster   string   `json:"cluster,omitempty"`
+	Killed    bool     `json:"killed,omitempty"`
+	Lost      bool     `json:"lost,omitempty"`
+	Opinion   *Opinion `json:"opinion,omitempty"`
+}
+
+// StepUp is an order of a rule to ask for more, or give less work, the next time.
+type StepUp struct {
+	Rule string `json:"rule"`
+	// Do is increase_memory, increase_memory_xtimes, increase_cputime or reduce_input_per_job.
+	Do     string  `json:"do"`
+	Factor float64 `json:"factor,omitempty"`
+}
+
+// RuleNote is what a rule says that does not decide.
+type RuleNote struct {
+	Rule string `json:"rule"`
+	Says string `json:"says"`
+}
+
+// Action is what becomes of a local job by a verdict.
 type Action string
 
 // The actions.
@@ -149,8 +238,8 @@ const (
 	Cancel   Action = "cancel"
 )
 
-// JournalEntry records one change. It may cover a range of local jobs that
-// changed alike. First is -1 for the grid job itself.
+// JournalEntry records one change of the local jobs First..Last of a grid job, which all
+// changed in the same way. First is -1 for a change of the grid job itself.
 type JournalEntry struct {
 	Seq    int64  `json:"seq"`
 	Time   Time   `json:"time"`
@@ -164,8 +253,28 @@ type JournalEntry struct {
 	Actor  string `json:"actor,omitempty"`  // the person or gatekeeper, "" for jjm itself
 }
 
-// BatchState is what a batch system says about one of its jobs, in words that
-// all of them share (decision R4).
+// LogLine returns the entry as a line for people, without its end.
+func (en JournalEntry) LogLine() string {
+	what := en.Grid.String()
+	if en.First >= 0 {
+		what = Ref{Grid: en.Grid, Locals: true, First: en.First, Last: en.Last}.String()
+	}
+	s := en.Time.String() + " " + what + " "
+	if en.From != "" {
+		s += en.From + " -> "
+	}
+	s += en.To
+	if en.Cause != "" {
+		s += ": " + en.Cause
+	}
+	if en.Actor != "" {
+		s += " (" + en.Actor + ")"
+	}
+	return s
+}
+
+// BatchState is the state of a job in its batch system, in one vocabulary for all batch
+// systems (decision R4).
 type BatchState uint8
 
 // The batch states. The zero value means that nothing is known.
@@ -205,20 +314,20 @@ func (s BatchState) Ended() bool { return s >= BatchEndedOK }
 // Alive reports whether the job is known and not over.
 func (s BatchState) Alive() bool { return s != BatchUnknown && !s.Ended() }
 
-// Report is what a batch system says about one job. Identity is cluster + Tag +
-// Index + ID + Submitted: ids alone are recycled.
+// Report is what a batch system says about one job. A job is identified by cluster, Tag,
+// Index, ID and Submitted together, because batch systems reuse ids.
 type Report struct {
 	Tag   Tag        `json:"tag"`
 	Index int32      `json:"index"`
 	ID    string     `json:"id"`
 	State BatchState `json:"state"`
-	// Exit is the exit code, Signal the signal that ended the job, if any;
-	// both only when State is an ended one.
+	// Exit is the exit code and Signal the signal that ended the job, 0 if none did. Both
+	// are set only if State is an ended one.
 	Exit   int `json:"exit,omitempty"`
 	Signal int `json:"signal,omitempty"`
 	// Host is where it runs or ran.
 	Host string `json:"host,omitempty"`
-	// Reason is the batch system's own text: why pending, why held, why over.
+	// Reason is the batch system's own text: why the job waits, is held, or ended.
 	Reason string `json:"reason,omitempty"`
 	// Hold is the batch system's code of a hold, "13/2", where it has one.
 	Hold string `json:"hold,omitempty"`
@@ -230,7 +339,7 @@ type Report struct {
 	Submitted Time   `json:"submitted,omitempty"`
 	Started   Time   `json:"started,omitempty"`
 	Ended     Time   `json:"ended,omitempty"`
-	// Restarts counts how often the batch system itself started it anew.
+	// Restarts counts how often the batch system itself restarted the job.
 	Restarts int `json:"restarts,omitempty"`
 	// CPU, in milliseconds (user + system), and RSS, in KiB at the peak, as
 	// the batch system accounts them; 0 when it does not say.
@@ -238,16 +347,14 @@ type Report struct {
 	RSSKB int64 `json:"rss_kb,omitempty"`
 }
 
-// Usage is what a grid job used: what gatekeepers and accounting ask for. Of
-// several local jobs it is that of the last attempt of each: times are summed,
-// Started is the first and Ended the last, and MaxRSSKB is the largest.
+// Usage is what a grid job used, for gatekeepers and accounting. It counts all attempts of
+// each local job: times are summed, Started is the earliest, Ended the latest, and MaxRSSKB
+// the largest.
 type Usage struct {
-	// Batch is the batch system's id of the first local job; Host is where that
-	// ran.
+	// Batch is the batch system's id of the first local job; Host is where that job ran.
 	Batch string `json:"batch,omitempty"`
 	Host  string `json:"host,omitempty"`
-	// WallMS is the time that they ran, UserMS and SysMS what they computed, in
-	// milliseconds.
+	// WallMS is the elapsed time, UserMS and SysMS the processor time, in milliseconds.
 	WallMS int64 `json:"wall_ms,omitempty"`
 	UserMS int64 `json:"user_ms,omitempty"`
 	SysMS  int64 `json:"sys_ms,omitempty"`
@@ -256,14 +363,15 @@ type Usage struct {
 	// Signal ended the last attempt of the only local job; 0 if none did, or if
 	// there are several.
 	Signal int `json:"signal,omitempty"`
-	// Processors is how many cores each local job was given.
+	// Processors is how many cores each local job had.
 	Processors int  `json:"processors,omitempty"`
 	Started    Time `json:"started,omitempty"`
 	Ended      Time `json:"ended,omitempty"`
 }
 
-// SignalOf returns the signal that ended an attempt, 0 if none did: the wrapper has
-// seen the application's end, the batch system at best its own.
+// SignalOf returns the signal that ended an attempt, 0 if none did. The wrapper's result
+// comes first, because the wrapper saw the application end; the batch system saw at most
+// the wrapper end. ev may be nil.
 func SignalOf(ev *Evidence) int {
 	switch {
 	case ev == nil:
@@ -274,11 +382,14 @@ func SignalOf(ev *Evidence) int {
 	return ev.Batch.Signal
 }
 
-// Add counts one attempt that ended, which ran from one time to another as far as
-// jjm knows. The wrapper measured user and system time apart; where it is silent,
-// the batch system's sum counts as user time. The batch system's figures outrank
-// the wrapper's, which an owner could forge; of what it does not say the
-// wrapper's word is taken, but for times outside those in which the attempt ran.
+// Add counts one attempt that ended. from and to are when it started and ended as far as jjm
+// knows; the batch system's times replace them. An owner could forge the wrapper's figures, so
+// the batch system's take precedence:
+//
+//	elapsed time    the batch system's; else the wrapper's, at most from start to end
+//	processor time  the batch system's sum, divided between user and system as the wrapper measured
+//	                them, all of it user time without a wrapper; else the wrapper's
+//	resident size   the batch system's; else the wrapper's
 func (u *Usage) Add(ev *Evidence, from, to Time) {
 	if ev == nil {
 		return
@@ -311,7 +422,20 @@ func (u *Usage) Add(ev *Evidence, from, to Time) {
 	u.Ended = max(u.Ended, ended)
 }
 
-// splitCPU parts a sum in the proportion of what was measured apart.
+// Sum adds what another attempt, or local job, used. Batch job, host, signal and processors stay.
+func (u *Usage) Sum(o *Usage) {
+	u.WallMS += o.WallMS
+	u.UserMS += o.UserMS
+	u.SysMS += o.SysMS
+	u.MaxRSSKB = max(u.MaxRSSKB, o.MaxRSSKB)
+	if o.Started != 0 && (u.Started == 0 || o.Started < u.Started) {
+		u.Started = o.Started
+	}
+	u.Ended = max(u.Ended, o.Ended)
+}
+
+// splitCPU divides a sum of processor time, in milliseconds, in the proportion of the
+// measured user and system times.
 func splitCPU(sum, user, sys int64) (int64, int64) {
 	if user < 0 || sys <= 0 || user+sys <= 0 {
 		return sum, 0

@@ -1,85 +1,100 @@
 package jjm
 
+import "fmt"
+
 import "cmp"
 
-// Owner is the local account a grid job belongs to.
+// Owner is the local account that a grid job belongs to.
 type Owner struct {
 	UID  int    `json:"uid"`
 	GID  int    `json:"gid"`
 	User string `json:"user"`
 }
 
-// GridJob is what a gatekeeper handed over: one task, cut into local jobs.
+// GridJob is one task that a gatekeeper submitted. jjm cuts it into local jobs.
 type GridJob struct {
 	ID     GridID     `json:"id"`
 	Owner  Owner      `json:"owner"`
 	Spec   Spec       `json:"spec"`
 	Status GridStatus `json:"status"`
+	// Generation is which of its lives this is, from 1: a grid job that is over may be
+	// reopened. Endings are how those before ended, oldest first; they are never changed in
+	// place.
+	Generation int      `json:"generation"`
+	Endings    []Ending `json:"endings,omitempty"`
 	// Kill is set once somebody asked to kill the grid job; KillBy names them.
 	Kill   bool   `json:"kill,omitempty"`
 	KillBy string `json:"kill_by,omitempty"`
 	// Reason says why the status is failed, broken or pending.
 	Reason string `json:"reason,omitempty"`
-	// BaseDir is the folder relative input paths start from.
+	// BaseDir is the absolute folder that relative input paths start from.
 	BaseDir  string `json:"base_dir,omitempty"`
 	Accepted Time   `json:"accepted"`
 	Changed  Time   `json:"changed"`
 	Ended    Time   `json:"ended,omitempty"`
 	Step     Step   `json:"step"`
-	// Merging is its second step, nil until it is prepared or if it merges
-	// nothing. Local jobs of both steps are numbered in one sequence, and
-	// Step.Made and Step.Expected count both.
+	// Merging is its second step, nil until the step is prepared and for grid jobs that
+	// do not merge. Local jobs of both steps are numbered in one sequence, and Step.Made
+	// and Step.Expected count both.
 	Merging *MergeStep `json:"merging,omitempty"`
 	// Tar is the file name of the output tar below the grid job's folder, ""
 	// until it is complete; TarBytes is its size.
 	Tar       string `json:"tar,omitempty"`
 	TarBytes  int64  `json:"tar_bytes,omitempty"`
 	TarSHA256 string `json:"tar_sha256,omitempty"`
-	// Counts are the local jobs by state, kept here once the grid job is final.
+	// Counts are the local jobs by state. They are set once the grid job is final;
+	// before, they are counted.
 	Counts [NumStates]int `json:"counts"`
 	// Exit is the grid job's exit code once it is final (decision R11).
 	Exit int `json:"exit"`
-	// Origin is where it came from, nil if nobody said. Usage is what it used,
-	// nil until it is final.
+	// Origin is where it came from, nil if the submitter did not say. Usage is nil until
+	// the grid job is final.
 	Origin *Origin `json:"origin,omitempty"`
 	Usage  *Usage  `json:"usage,omitempty"`
+	// Proof is what its status done rests on; "" if it is not done, or if not all is proven.
+	Proof Proof `json:"proof,omitempty"`
+	// Warnings are never changed in place.
+	Warnings []Warning `json:"warnings,omitempty"`
+	// Causes are why local jobs failed, kept here once the grid job is final; those with
+	// most local jobs first.
+	Causes []Cause `json:"causes,omitempty"`
 }
 
-// Step is one stage of a grid job: how its work is cut and how far the cutting
-// has come. Plain grid jobs have one.
+// Step is one stage of a grid job: how its work is cut, and how much is cut already. Grid
+// jobs that do not merge have one.
 type Step struct {
-	// Prepared is true once the work area and the sandbox exist; it is the
-	// stored result that a restart skips.
+	// Prepared is true once the work area and the sandbox exist. It is stored, so that a
+	// restart does not prepare again.
 	Prepared bool `json:"prepared"`
 	// Clusters are where the local jobs may go, best first; Cluster is the first
 	// of them.
 	Cluster  string   `json:"cluster,omitempty"`
 	Clusters []string `json:"clusters,omitempty"`
-	// Places are where files of its parts are that not all of the clusters can
-	// read, and which of them can; local jobs name them by number.
+	// Places are the places of files that only some of the clusters can read.
+	// LocalJob.Place is a position in it, from 1.
 	Places []Place `json:"places,omitempty"`
-	// Splitter, and Why: what Prepare decided about the cutting.
+	// Splitter is the name of the splitter that the job type chose, and Why its reasons,
+	// for people.
 	Splitter string   `json:"splitter,omitempty"`
 	Why      []string `json:"why,omitempty"`
-	// Expected is the number of local jobs the cutting will make in all.
+	// Expected is how many local jobs there will be in all, as far as is known.
 	Expected int `json:"expected"`
 	// Made is the number made so far; Closed says that no more will come.
 	Made   int  `json:"made"`
 	Closed bool `json:"closed"`
-	// Carry is the splitter's memory between cuts, as JSON, committed with the
-	// parts it led to.
+	// Carry is the splitter's state between calls, as JSON. It is committed in the
+	// transaction that stores the parts of the call that returned it.
 	Carry []byte `json:"carry,omitempty"`
 }
 
-// ClusterJob is the part of a grid job that one cluster has: the local jobs
-// whose current or last attempt went there (decision R22). It is a view, not a
-// state of its own.
+// ClusterJob is the share of a grid job on one cluster: the local jobs whose current or
+// last attempt went there (decision R22). It is computed, not stored.
 type ClusterJob struct {
 	Cluster string         `json:"cluster"`
 	Counts  [NumStates]int `json:"counts"`
 }
 
-// Jobs is the number of local jobs.
+// Jobs returns the number of local jobs.
 func (c ClusterJob) Jobs() int {
 	n := 0
 	for _, k := range c.Counts {
@@ -88,41 +103,42 @@ func (c ClusterJob) Jobs() int {
 	return n
 }
 
-// ID names the cluster job of a grid job as people write it: "17@slurm".
+// ID returns the name of the cluster job of a grid job as people write it: "17@slurm".
 func (c ClusterJob) ID(grid GridID) string { return grid.String() + "@" + c.Cluster }
 
-// MaxFragment is the longest fragment that a writer outside jjm, or a job, may add to a
-// record, in bytes, also in canonical form.
+// MaxFragment is the size in bytes of the longest XML fragment that a job, or a program
+// outside jjm, may add to a record. It bounds the text as written and its canonical form.
 const MaxFragment = 64 << 10
 
-// MaxJobFile is the longest job file, in bytes: far above what people write, and
-// within what one request on the daemon's socket may hold.
+// MaxJobFile is the size of the longest job file in bytes: far above what people write,
+// and small enough for one request on the daemon's socket.
 const MaxJobFile = 4 << 20
 
 // Spec is a grid job as its job file describes it, after defaults. It is
 // stored as JSON and never changes once accepted.
 type Spec struct {
-	// Type names the job type whose handler instantiates the grid job.
+	// Type names the job type, whose handler prepares the grid job.
 	Type string `json:"type"`
-	// Name is for people; by default the type.
+	// Model is the model whose words complete the job file's; "" is none. The Spec has them all.
+	Model string `json:"model,omitempty"`
+	// Name is for people; the default is the type.
 	Name string `json:"name,omitempty"`
-	// Key is the request key: the same key from the same owner is the same
-	// grid job. Empty: every submission is a new one.
+	// Key is the request key: two submissions of one owner with the same key are one grid
+	// job. Without a key, every submission makes a new one.
 	Key string `json:"key,omitempty"`
-	// KeyReuse allows the key anew once the grid job that holds it was
-	// cancelled.
+	// KeyReuse makes a new grid job if the one that has the same key was cancelled.
 	KeyReuse bool `json:"key_reuse,omitempty"`
 	// Mode is GBS_MODE: Production or Test.
 	Mode string `json:"mode,omitempty"`
-	// Clusters lists the candidates, best first: the local jobs are spread over
-	// those that meet the request. AnyCluster alone means every cluster of the
-	// site; empty means the site's default.
+	// Clusters are the candidates, best first. The local jobs are spread over those that
+	// can meet the request. AnyCluster alone stands for all clusters of the site; an
+	// empty list for the site's default.
 	Clusters []string `json:"clusters,omitempty"`
-	// Result says how the job reports: "glf" or "exit" (decision R1). Empty:
-	// the type's own way.
+	// Result says how the job reports: "glf" or "exit" (decision R1). "" is the type's
+	// default.
 	Result string `json:"result,omitempty"`
-	// Retry overrides the site's retry limits.
-	Retry Limits `json:"retry,omitzero"`
+	// Retry overrides the site's retry limits, and says which failures are retried.
+	Retry Retries `json:"retry,omitzero"`
 	// Request is what each local job needs.
 	Request Request `json:"request,omitzero"`
 	// Env is added to the environment of the application.
@@ -132,35 +148,45 @@ type Spec struct {
 	// Outputs are glob patterns, relative to the job's directory, of files to
 	// collect besides standard output, standard error and the GBS log file.
 	Outputs []string `json:"outputs,omitempty"`
-	// OutputTemplates name outputs for good, with a number for each local job
-	// (decision R29).
+	// OutputsRequired are further ones, of each of which a local job must leave a file, or it
+	// has failed.
+	OutputsRequired []string `json:"outputs_required,omitempty"`
+	// OutputTemplates give outputs names that are unique in the grid job, with a number
+	// for each local job (decision R29).
 	OutputTemplates []OutputTemplate `json:"output_templates,omitempty"`
-	// Credentials are the kinds that the jobs want, of those given with the
-	// submission: ProxyKind, TokenKind.
+	// Credentials are the kinds of credentials that the jobs get, of those that came with
+	// the submission: ProxyKind, TokenKind.
 	Credentials []string `json:"credentials,omitempty"`
-	// Datasets are what the job reads: one master, and any number of secondary
-	// ones. Empty: the type makes its work itself.
+	// Datasets are what the job reads: at most one master, and any number of secondary
+	// ones. Without a master the type generates its work itself.
 	Datasets []DatasetInput `json:"datasets,omitempty"`
-	// Split says how the master dataset is cut, where the type leaves that open;
-	// nil is the type's own way.
+	// Split says how the master dataset is cut, for types that leave that to the job
+	// file; nil is the type's default.
 	Split *Splitting `json:"split,omitempty"`
-	// OutputDataset gets the outputs of completed local jobs as files, whose
-	// parents are the files that the local job owned (decision R27); "" is none.
+	// OutputDataset is the dataset to which the outputs of completed local jobs are
+	// added; "" is none. The parents of each file are the files that its local job owned
+	// (decision R27).
 	OutputDataset string `json:"output_dataset,omitempty"`
-	// Merge asks for the outputs to be merged; nil leaves them as they are.
+	// Merge says how outputs are merged; nil does not merge them.
 	Merge *Merge `json:"merge,omitempty"`
-	// Only are the events or rows to process, by number, of those that the type
-	// would make; nil is all. A recovery does what is missing so.
+	// Only restricts the grid job to these events or rows, by number, of those that the
+	// type would generate; nil is all. Recoveries use it to do only what is missing.
 	Only []Span `json:"only,omitempty"`
-	// OnlyFrom is a list of such ranges, an input of the job, which may be long: a
-	// range a line, FIRST COUNT, and for files FIRST COUNT LFN.
+	// OnlyFrom names an input file of the job that lists such ranges, for lists too long
+	// for Only. Each line is FIRST COUNT, or FIRST COUNT LFN for ranges of files.
 	OnlyFrom string `json:"only_from,omitempty"`
-	// Recovers is the grid job whose missing work this one does, 0 = none: the two
-	// are verified together.
+	// Recovers is the grid job whose missing work this one does, 0 = none. The work of
+	// the two is verified together.
 	Recovers GridID `json:"recovers,omitempty"`
-	// FirstSerial is the number of the first part, 0 = 1: a recovery goes on after
-	// those of the grid job that it is for, so that no seed comes twice.
+	// RecoversGeneration is the generation of that one whose end left the work undone; 0 = 1.
+	RecoversGeneration int `json:"recovers_generation,omitempty"`
+	// FirstSerial is the serial number of the first part, 0 = 1. A recovery continues the
+	// numbers of the grid job that it recovers, so that no seed is used twice.
 	FirstSerial int64 `json:"first_serial,omitempty"`
+	// After are the grid jobs that have to end before this one begins, in the way that AfterEnd
+	// says, a word of AfterEnds; "" if there are none.
+	After    []GridID `json:"after,omitempty"`
+	AfterEnd string   `json:"after_end,omitempty"`
 	// Params are the job type's own settings.
 	Params map[string]any `json:"params,omitempty"`
 }
@@ -175,15 +201,15 @@ type Request struct {
 	MemoryMB int64    `json:"memory_mb,omitempty"` // MiB
 	Walltime Duration `json:"walltime,omitzero"`
 	// CPUTime is how much processor time each process of a local job may use; 0 = no
-	// limit. The wrapper sets it, alike in every batch system.
+	// limit. The wrapper sets the limit, so that it is the same in every batch system.
 	CPUTime Duration `json:"cpu_time,omitzero"`
 	// Queue is a queue or partition.
 	Queue string `json:"queue,omitempty"`
 	GPUs  int    `json:"gpus,omitempty"`
 	// ScratchMB is disk space on the worker, in MiB.
 	ScratchMB int64 `json:"scratch_mb,omitempty"`
-	// Account is charged for the job; Project and QOS are further words of the
-	// site's accounting and scheduling.
+	// Account is the batch system's account that is charged; Project and QOS are the
+	// batch system's project and quality of service.
 	Account string `json:"account,omitempty"`
 	Project string `json:"project,omitempty"`
 	QOS     string `json:"qos,omitempty"`
@@ -192,8 +218,7 @@ type Request struct {
 	Directives string `json:"directives,omitempty"`
 }
 
-// With returns the request with what another one, which may be nil, asks for in its
-// place.
+// With returns r with each field that o sets replaced by o's; o may be nil.
 func (r Request) With(o *Request) Request {
 	if o == nil {
 		return r
@@ -209,40 +234,67 @@ func (r Request) With(o *Request) Request {
 
 // Input is one file for the sandbox.
 type Input struct {
-	// Path is a local file, relative to the job file's folder unless absolute.
+	// Path is a local file or folder, relative to the job file's folder unless absolute,
+	// or a URL of http or https.
 	Path string `json:"path"`
 	// Name is its name in the job's directory; by default Path's last element.
 	Name string `json:"name,omitempty"`
-	// SHA256, in hex, is checked when the sandbox is packed.
+	// SHA256 is the expected checksum in hex, checked when the sandbox is packed; "" is
+	// not checked.
 	SHA256 string `json:"sha256,omitempty"`
 	// Executable sets the x bits.
 	Executable bool `json:"executable,omitempty"`
+	// CredentialFile is a local file of the submitter's with what the server of a URL
+	// wants to see: a bearer token, or user:password.
+	CredentialFile string `json:"credential_file,omitempty"`
 }
 
-// OutputTemplate names an output of each local job of the first step (JEDI's output
-// templates).
+// OutputTemplate gives a name to an output of each local job of the first step (JEDI's
+// output templates).
 type OutputTemplate struct {
-	// Name is the file's name for good, in which ${SN} stands for a number that no
-	// other local job of the grid job has.
+	// Name is the file's final name. ${SN} in it stands for a number that no other local
+	// job of the grid job has.
 	Name string `json:"name"`
 	// Stream is the placeholder that stands for the name in commands.
 	Stream string `json:"stream,omitempty"`
-	// Source is the file that the application writes, relative to the job's
-	// directory; empty: it writes one of that name.
+	// Source is the file that the application writes, relative to the job's directory; ""
+	// if it writes the final name.
 	Source string `json:"source,omitempty"`
-	// MaxSerial is the largest number that may be given, 0 = no bound.
+	// MaxSerial is the largest number that may be used, 0 = no bound.
 	MaxSerial int64 `json:"max_serial,omitempty"`
-	// Log says that it is the log of the job, which jjm makes.
+	// Log says that this names the log of the local job, which jjm itself makes.
 	Log bool `json:"log,omitempty"`
+	// Required says that a local job that does not leave it has failed.
+	Required bool `json:"required,omitempty"`
 }
 
-// Limits are the GBS retry limits (GBS User Manual, section on the Manager
-// configuration). A nil field means "not set here".
+// Limits are the GBS retry limits (GBS User Manual, section on the Manager configuration). A
+// nil field is not set. DefaultLimits has the values of GBS.
 type Limits struct {
-	EarlyMinutes  *int `json:"max_time_early_fails,omitempty"`     // minutes, default 5
-	Early         *int `json:"max_retry_early,omitempty"`          // default 20
-	LateHandled   *int `json:"max_retry_late_handled,omitempty"`   // default 5
-	LateUnhandled *int `json:"max_retry_late_unhandled,omitempty"` // default 1
+	EarlyMinutes  *int `json:"max_time_early_fails,omitempty"` // minutes within which a failure is early
+	Early         *int `json:"max_retry_early,omitempty"`
+	LateHandled   *int `json:"max_retry_late_handled,omitempty"`   // later, and the application asked for a retry
+	LateUnhandled *int `json:"max_retry_late_unhandled,omitempty"` // later, and it did not
+}
+
+// The bounds of Limits.
+const (
+	maxRetries      = 1000
+	maxEarlyMinutes = 7 * 24 * 60
+)
+
+// Problems returns the limits that are out of range; Problem.Field is the key.
+func (l Limits) Problems() (ps Problems) {
+	limit := func(key string, n *int, most int) {
+		if n != nil && (*n < 0 || *n > most) {
+			ps = append(ps, Problem{Field: key, Text: fmt.Sprintf("%d is out of range: want 0 to %d", *n, most)})
+		}
+	}
+	limit("max_time_early_fails", l.EarlyMinutes, maxEarlyMinutes)
+	limit("max_retry_early", l.Early, maxRetries)
+	limit("max_retry_late_handled", l.LateHandled, maxRetries)
+	limit("max_retry_late_unhandled", l.LateUnhandled, maxRetries)
+	return ps
 }
 
 // Or returns l with every unset field taken from d.
@@ -261,11 +313,24 @@ func (l Limits) Or(d Limits) Limits {
 	}
 }
 
-// DefaultLimits are the defaults of GBS.
+// DefaultLimits returns the defaults of GBS.
 func DefaultLimits() Limits {
 	n := func(i int) *int { return &i }
 	return Limits{EarlyMinutes: n(5), Early: n(20), LateHandled: n(5), LateUnhandled: n(1)}
 }
+
+// Retries are what a job file says about retries.
+type Retries struct {
+	Limits
+	// OnExit are the only exit codes after which a job that reports by its exit code is
+	// retried; any other failure of a started attempt is final. If it is empty, the limits
+	// alone decide.
+	OnExit []int `json:"on_exit,omitempty"`
+}
+
+// Asked reports whether the job file sets anything about retries. A job that reports by its
+// exit code is retried only then (decision R1).
+func (r Retries) Asked() bool { return r.Limits != (Limits{}) || len(r.OnExit) > 0 }
 
 // The two ways a job type reports its result (decision R1).
 const (
@@ -273,25 +338,27 @@ const (
 	ResultExit = "exit"
 )
 
-// Merge asks for a second step: what the local jobs of a grid job make is merged
-// into fewer, larger files while they still run. A zero number is the default.
+// Merge describes a second step, which merges the outputs of the first into fewer, larger
+// files while the first still runs. A number that is 0 stands for its default.
 type Merge struct {
-	// Command merges the files of a part; exactly one of it and Concat is given.
+	// Command is the program that merges the files of a part. Exactly one of Command and
+	// Concat is set.
 	Command []string `json:"command,omitempty"`
 	// Concat puts the bytes of the files one after another.
 	Concat bool `json:"concat,omitempty"`
 	// Output is the name of a merged file; default "merged".
 	Output string `json:"output,omitempty"`
-	// Files, Bytes and Events are the most that a merge has of each; a larger file
-	// is merged alone. Defaults 50, 5 GB, 100 000 000.
+	// Files, Bytes and Events bound what one merge reads; a file above a bound is merged
+	// alone. Defaults 50, 5 GB, 100 000 000.
 	Files  int   `json:"files,omitempty"`
 	Bytes  int64 `json:"bytes,omitempty"`
 	Events int64 `json:"events,omitempty"`
 	// MaxWait is how long a file waits for others; default 12 h.
 	MaxWait Duration `json:"max_wait,omitzero"`
-	// Attempts is how many local jobs may try one merge; default 3.
+	// Attempts is how many local jobs may try the same merge, one after another; default
+	// 3.
 	Attempts int `json:"attempts,omitempty"`
-	// Split has further settings of the splitter.
+	// Split has further settings of the merging splitter.
 	Split *Splitting `json:"split,omitempty"`
 }
 
@@ -308,11 +375,11 @@ const (
 
 // The steps of a grid job.
 const (
-	StepWork  = 0 // what its type makes
-	StepMerge = 1
+	StepWork  = 0 // the work of its job type
+	StepMerge = 1 // the merging of its outputs
 )
 
-// StepName is what people call a step.
+// StepName returns the name of a step for people.
 func StepName(step int32) string {
 	if step == StepMerge {
 		return "merge"
@@ -323,10 +390,11 @@ func StepName(step int32) string {
 // StepCounts are the local jobs of one step of a grid job that has two.
 type StepCounts struct {
 	Step int32
-	// Counts leave out those whose work others do again; GivenBack counts them.
+	// Counts leaves out local jobs whose work was given back to others; GivenBack counts
+	// those.
 	Counts    [NumStates]int
 	GivenBack int
-	// Merging of the completing ones have done their work, and wait for their
+	// Merging is how many of the completing local jobs have ended and wait for their
 	// outputs to be merged.
 	Merging int
 	// Expected is how many of Counts there will be, as far as it is known; Closed
@@ -335,32 +403,34 @@ type StepCounts struct {
 	Closed   bool
 }
 
-// Done is how many have done their work.
+// Done returns how many local jobs have done their work, whether their outputs are merged
+// or not.
 func (c StepCounts) Done() int { return c.Counts[Completed] + c.Merging }
 
-// MergeOutlook is how many merges a grid job would make, as far as that can be told
-// before anything ran.
+// MergeOutlook is how many merges a grid job would make, as far as is known before it
+// runs.
 type MergeOutlook struct {
 	Splitter string `json:"splitter"`
-	// Outputs is how many files would be merged if every local job left what is
-	// declared; 0 = not known.
+	// Outputs is how many files would be merged if every local job left all declared
+	// outputs; 0 = not known.
 	Outputs int64 `json:"outputs,omitempty"`
-	// Least and Most bound the merges then.
+	// Least and Most bound the number of merges of that many outputs.
 	Least int64 `json:"least,omitempty"`
 	Most  int64 `json:"most,omitempty"`
-	// Estimated is how many they are if each output is as large as estimated; 0 =
-	// there are no estimates.
+	// Estimated is the number of merges if each output is as large as estimated; 0 =
+	// there is no estimate.
 	Estimated int64 `json:"estimated,omitempty"`
-	// Text says it for people.
+	// Text tells the same to people.
 	Text string `json:"text"`
 }
 
-// MergeStep is how far the merging of a grid job has come.
+// MergeStep is how much of the merging of a grid job is cut already.
 type MergeStep struct {
 	Splitter string `json:"splitter"`
-	// Made counts the local jobs made for it; Closed says that no more will come.
+	// Made is the number of its local jobs made so far; Closed says that no more will
+	// come.
 	Made   int  `json:"made"`
 	Closed bool `json:"closed"`
-	// Carry is the splitter's memory between cuts, as JSON.
+	// Carry is the splitter's state between calls, as JSON; see Step.Carry.
 	Carry []byte `json:"carry,omitempty"`
 }

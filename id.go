@@ -26,8 +26,8 @@ func (l LocalID) String() string {
 	return l.Grid.String() + "." + strconv.FormatInt(int64(l.N), 10)
 }
 
-// AttemptID names one life of a local job. N is JJM_ATTEMPT and
-// GBS_RETRY_COUNT: 0 for the first (decision R16).
+// AttemptID names one attempt of a local job. Attempt is what the application finds in
+// JJM_ATTEMPT and GBS_RETRY_COUNT: 0 for the first (decision R16).
 type AttemptID struct {
 	LocalID
 	Attempt int32 `json:"attempt"`
@@ -45,8 +45,8 @@ type Ref struct {
 	Last  int32 `json:"last,omitempty"`
 }
 
-// ParseRef reads a reference. The error names the text and shows the four
-// forms.
+// ParseRef reads a reference. The error, of kind Invalid, quotes the text and shows the
+// four forms.
 func ParseRef(s string) (Ref, error) {
 	bad := func() (Ref, error) {
 		return Ref{}, Errorf(Invalid, "id %.40q: want 12, 12.3, 12.* or 12.3-7", s)
@@ -87,7 +87,8 @@ func parseNumber(s string, bits int) (uint64, bool) {
 	return n, err == nil
 }
 
-// Has reports whether the reference means local job n.
+// Has reports whether the reference selects local job n. One to the grid job itself
+// selects none.
 func (r Ref) Has(n int32) bool {
 	return r.Locals && n >= r.First && (r.Last < 0 || n <= r.Last)
 }
@@ -105,15 +106,16 @@ func (r Ref) String() string {
 	return fmt.Sprintf("%d.%d-%d", r.Grid, r.First, r.Last)
 }
 
-// Handle is the name of a grid job that a gatekeeper is told. It follows from
-// the owner and the request key, so that it can be told before the daemon has
-// numbered the grid job: 25 characters of [a-z2-7], the first of them g.
+// Handle is the name by which a gatekeeper knows a grid job: 25 characters of [a-z2-7], the
+// first of them g. It is computed from the owner and the request key, so that it can be
+// returned before the daemon has numbered the grid job.
 //
-// A handle names what its request key names: of a key that was used anew after
-// a cancel, the newest grid job.
+// If a request key was reused after a cancel, the handle names the newest grid job with that
+// key.
 type Handle string
 
-// handleBytes of the hash are in a handle: 120 bits, 24 characters.
+// handleBytes is how many bytes of the hash make a handle: 120 bits, 24 characters of
+// base 32.
 const handleBytes = 15
 
 // HandleOf returns the handle for a request key of an account.
@@ -135,8 +137,8 @@ func ParseHandle(s string) (h Handle, ok bool) {
 	return Handle(s), true
 }
 
-// CutHandle parts a reference such as HANDLE, HANDLE.3 or HANDLE.* into its
-// handle and what follows it, dot included; ok is false if it begins with none.
+// CutHandle divides a reference such as HANDLE, HANDLE.3 or HANDLE.* into its handle and
+// the rest, dot included. ok is false if the reference does not begin with a handle.
 func CutHandle(ref string) (h Handle, rest string, ok bool) {
 	name, rest := ref, ""
 	if i := strings.IndexByte(ref, '.'); i >= 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestHandle_FollowsFromOwnerAndKey(t *testing.T) {
-	// Told to gatekeepers that keep it for weeks: it never changes.
+	// Gatekeepers keep handles for weeks, so this value must never change.
 	if h := jjm.HandleOf(1000, "key"); h != "gy2ocgazsmwcnrdpssccuuy2w" {
 		t.Errorf("handle of a known key: %s", h)
 	}

@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// Order is a wish that work keeps away from a cluster or one of its queues, or that the
-// work of a type, of a user or of one grid job waits. It is in force until it is resumed or
-// its time is over. One about a grid job may be its owner's; all others are administrators'.
+// Order stops work for a while: of a cluster, one of its queues, a job type, a user, or one
+// grid job. It is in force until somebody resumes the target or until Until. The owner of a
+// grid job may give an order about it; only administrators give the others.
 type Order struct {
-	// Verb is OrderDrain (new grid jobs are refused, accepted ones go on) or
-	// OrderPause (new ones are accepted, nothing more is submitted).
+	// Verb is OrderDrain (new grid jobs are refused, accepted ones go on), OrderPause
+	// (new ones are accepted, nothing more is submitted) or OrderMaintenance (new ones
+	// are accepted, nothing is submitted that would not end before From).
 	Verb string `json:"verb"`
 	// Kind is what Name names: one of OrderKinds.
 	Kind   string `json:"kind"`
@@ -19,15 +20,18 @@ type Order struct {
 	// By is who ordered it.
 	By    string `json:"by"`
 	Since Time   `json:"since"`
-	// Until is when it ends by itself; 0 means not.
+	// From is when a maintenance window begins; 0 for all other orders, which hold at once.
+	From Time `json:"from,omitempty"`
+	// Until is when it ends by itself; 0 is never.
 	Until Time `json:"until,omitempty"`
 }
 
-// The verbs of orders. Resume ends what the two others began.
+// The verbs of orders. Resume ends an order of any other verb and is never stored.
 const (
-	OrderDrain  = "drain"
-	OrderPause  = "pause"
-	OrderResume = "resume"
+	OrderDrain       = "drain"
+	OrderPause       = "pause"
+	OrderMaintenance = "maintenance"
+	OrderResume      = "resume"
 )
 
 // What an order may be about.
@@ -47,23 +51,47 @@ func OrderKinds() []string {
 // QueueName names a queue of a cluster, as orders do: "slurm/long".
 func QueueName(cluster, queue string) string { return cluster + "/" + queue }
 
-// InForce reports whether the order still holds.
+// InForce reports whether the order has not ended by itself. A maintenance window is in force
+// from its announcement on.
 func (o Order) InForce(now Time) bool { return o.Until == 0 || now < o.Until }
 
-// Doing is the verb as it is said of the target: "drained", "paused".
+// Begun reports whether the order is in force and, if it is a maintenance window, has begun.
+func (o Order) Begun(now Time) bool { return o.InForce(now) && now >= o.From }
+
+// Same reports whether one order replaces the other: both have the same verb and target.
+// Maintenance windows that begin at different times are different orders.
+func (o Order) Same(other Order) bool {
+	return o.Kind == other.Kind && o.Name == other.Name && o.Verb == other.Verb && o.From == other.From
+}
+
+// Doing returns the verb as a property of the target: "drained", "paused", "in maintenance".
 func (o Order) Doing() string {
-	if o.Verb == OrderDrain {
+	switch o.Verb {
+	case OrderDrain:
 		return "drained"
+	case OrderMaintenance:
+		return "in maintenance"
 	}
 	return "paused"
 }
 
-// String tells people who ordered what, why, and until when: "cluster slurm is
-// paused by root since 2026-03-01T12:00:00.000Z: new disks".
+// Window returns when a maintenance window is, for people, in the time zone of the site:
+// "cluster slurm has a maintenance window from 2026-12-01 08:00 CET until 2026-12-01 18:00 CET".
+func (o Order) Window() string {
+	return o.Kind + " " + o.Name + " has a maintenance window from " + o.From.Local() + " until " + o.Until.Local()
+}
+
+// String returns who ordered what, why, and until when, for people: "cluster slurm is
+// paused by root since 2026-03-01 12:00 CET until somebody resumes it: new disks".
 func (o Order) String() string {
-	s := o.Kind + " " + o.Name + " is " + o.Doing() + " by " + o.By + " since " + o.Since.String()
+	if o.Verb == OrderMaintenance {
+		return o.Window() + ", announced by " + o.By + ": " + o.Reason
+	}
+	s := o.Kind + " " + o.Name + " is " + o.Doing() + " by " + o.By + " since " + o.Since.Local()
 	if o.Until != 0 {
-		s += " until " + o.Until.String()
+		s += " until " + o.Until.Local()
+	} else {
+		s += " until somebody resumes it"
 	}
 	if o.Reason != "" {
 		s += ": " + o.Reason
@@ -71,19 +99,20 @@ func (o Order) String() string {
 	return s
 }
 
-// Ban keeps somebody out: new grid jobs are refused, those that run are killed.
-// It is in force until it is lifted.
+// Ban keeps a person out: new grid jobs are refused, present ones are killed. It is in
+// force until it is lifted.
 type Ban struct {
 	// Kind is what Name names: BanUser, a local account, or BanDN, the subject
 	// of a certificate or token as gatekeepers tell it.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Account is the number of the account: whatever its names are, it is kept out.
-	// Nil for a DN, and for an account that had no number when its ban was stored
-	// by an older jjm and has none now: then Name tells.
+	// Account is the uid, by which a ban of a user is compared whatever the account's
+	// names are. It is nil for a DN, and for a ban stored by an older jjm whose account
+	// no longer exists; then Name is compared.
 	Account *int   `json:"account,omitempty"`
 	Reason  string `json:"reason"`
-	// By is the administrator, UID the account as the kernel told it.
+	// By is the name of the administrator, UID their uid as the kernel reported it for
+	// the socket.
 	By    string `json:"by"`
 	UID   int    `json:"uid"`
 	Since Time   `json:"since"`
@@ -95,17 +124,16 @@ const (
 	BanDN   = "dn"
 )
 
-// Whom is a grid job's side of a ban: whose it is.
+// Whom is the person that a ban is compared with: the owner of a grid job.
 type Whom struct {
 	User string
 	UID  int
-	// DNs are the names that are known, in any notation.
+	// DNs are the person's distinguished names as far as they are known, in any notation.
 	DNs []string
 }
 
-// BanKind tells of which kind a name is: the name of an account holds neither a
-// slash nor an equals sign, and a DN holds both or, as RFC 4514 writes it, the
-// latter.
+// BanKind returns the kind of a name: BanDN if it holds a slash or an equals sign, which
+// names of accounts never do and DNs in either notation always do, else BanUser.
 func BanKind(name string) string {
 	if strings.ContainsAny(name, "/=") {
 		return BanDN
@@ -113,9 +141,9 @@ func BanKind(name string) string {
 	return BanUser
 }
 
-// Concerns reports whether the ban keeps w out. An account is told by its number. A DN
-// is compared whatever the notation ([ParseDN]), and a proxy is kept out with its holder
-// ([DN.Covers]).
+// Concerns reports whether the ban keeps w out. Accounts are compared by uid. DNs are
+// compared in canonical form ([ParseDN]), and a ban of a holder also covers the holder's
+// proxies ([DN.Covers]).
 func (b Ban) Concerns(w Whom) bool {
 	if b.Kind == BanUser {
 		if b.Account != nil {
@@ -146,7 +174,8 @@ func (b Ban) Same(other Ban) bool {
 	return b.Name == other.Name
 }
 
-// Whom names who is kept out: "user mallory (uid 1003)", "dn /DC=org/CN=Mallory".
+// Whom returns who is kept out, for people: "user mallory (uid 1003)", "dn
+// /DC=org/CN=Mallory".
 func (b Ban) Whom() string {
 	if b.Account != nil {
 		return b.Kind + " " + ActorOf(b.Name, *b.Account)
@@ -154,8 +183,8 @@ func (b Ban) Whom() string {
 	return b.Kind + " " + b.Name
 }
 
-// String tells people who was banned by whom and why: "user mallory (uid 1003) is banned by
-// root (uid 0) since 2026-03-01T12:00:00.000Z: mines coins".
+// String returns who was banned by whom and why, for people: "user mallory (uid 1003) is
+// banned by root (uid 0) since 2026-03-01 12:00 CET: mines coins".
 func (b Ban) String() string {
-	return b.Whom() + " is banned by " + ActorOf(b.By, b.UID) + " since " + b.Since.String() + ": " + b.Reason
+	return b.Whom() + " is banned by " + ActorOf(b.By, b.UID) + " since " + b.Since.Local() + ": " + b.Reason
 }

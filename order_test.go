@@ -28,7 +28,7 @@ func TestBan_Concerns(t *testing.T) {
 	}
 }
 
-func TestBan_HoldsByTheNumberOfAnAccount(t *testing.T) {
+func TestBan_OfAUserComparesUIDs(t *testing.T) {
 	type account struct {
 		name string
 		uid  int

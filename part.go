@@ -8,46 +8,64 @@ import (
 	"strings"
 )
 
-// Part is the piece of work that a local job owns for good. The ranges of the
-// parts of one step cover its work exactly once; the store refuses an overlap.
+// Part is the piece of work that a local job owns for good. The parts of one step cover
+// its work exactly once; the store refuses two parts that overlap.
 type Part struct {
 	// Unit names what First and Count number.
 	Unit string `json:"unit"`
-	// First is the first unit owned, and Count how many: First..First+Count-1.
-	// Events and rows have numbers of their own; files, and events and lumis of
-	// files, are numbered from 0 in the order in which they were cut, and Input
-	// says which they are.
+	// First is the first unit owned, and Count how many: First..First+Count-1. Events and rows
+	// are numbered by the job. Files, and events and lumis of files, are numbered from 0 in the
+	// order in which they were cut; Input says which they are.
 	First int64 `json:"first"`
 	Count int64 `json:"count"`
-	// Serial is the part's number within its step, from 1: it numbers seeds
-	// and output names, and never changes (decision R17).
+	// Serial is the part's number within its step, from 1. Seeds and output names are
+	// made from it, so it never changes (decision R17).
 	Serial int64 `json:"serial"`
-	// Args are the words of this part, for units that are not plain numbers.
+	// Args are further arguments of the application for this part, such as the words of a
+	// row.
 	Args []string `json:"args,omitempty"`
-	// Serials are the numbers of its output names, in the order of the templates of
-	// its step; they belong to the local job for good.
+	// Serials are the numbers in its output names, in the order of the output templates
+	// of its step. They never change.
 	Serials []int64 `json:"serials,omitempty"`
-	// Streams are what stands for the streams of the job file, by their names. They
-	// follow from the rest, and are filled in for who runs the part.
+	// Streams are the values of the placeholders of the job file's streams, by name. They
+	// are computed from the other fields when the part is sent to a worker, and not
+	// stored.
 	Streams map[string][]string `json:"streams,omitempty"`
 	// Input is what it reads of files; nil for plain events and rows.
 	Input *PartInput `json:"input,omitempty"`
 }
 
-// Last is the last unit owned.
+// Last returns the number of the last unit owned.
 func (p Part) Last() int64 { return p.First + p.Count - 1 }
+
+// Units returns what the part owns, for people: "row 4", "events 1-250".
+func (p Part) Units() string { return UnitsText(p.Unit, p.First, p.Last()) }
+
+// UnitsText returns units from a first one to a last one, for people.
+func UnitsText(unit string, first, last int64) string {
+	if first == last {
+		return fmt.Sprintf("%s %d", unit, first)
+	}
+	return fmt.Sprintf("%ss %d-%d", unit, first, last)
+}
 
 // The units of parts.
 const (
-	UnitEvent = "event" // events that are made
+	UnitEvent = "event" // events that the job type generates
 	UnitRow   = "row"   // rows of a list
 	UnitFile  = "file"  // whole files
 	UnitRange = "range" // events of files; a file without events counts as one
 	UnitLumi  = "lumi"  // luminosity sections of files
 )
 
-// EventSpan is what an application is told of events: those of the mask, or all
-// of its files, from 0 without an end.
+// CountedAs returns the word by which applications count units of a kind.
+func CountedAs(unit string) string {
+	return map[string]string{UnitEvent: "events", UnitRange: "events", UnitFile: "files", UnitLumi: "sections",
+		UnitRow: "rows"}[unit]
+}
+
+// EventSpan returns the events that an application is told to process: those of the mask,
+// or without one all events of its files, from 0 without an end.
 func (in *PartInput) EventSpan() Span {
 	if in.Mask.Events == (Span{}) {
 		return Span{Count: ToTheEnd}
@@ -55,9 +73,12 @@ func (in *PartInput) EventSpan() Span {
 	return in.Mask.Events
 }
 
-// LumiText writes the sections that the part owns, "1:1-3,1:7-7,2:1-4", joining those
-// that follow on one another, whatever file they are in; of events that are made, the
-// sections that they are to be in, "1:5-7"; "" where it owns whole files or events.
+// LumiText returns the luminosity sections of the part as text, "RUN:FIRST-LAST" separated by
+// commas:
+//
+//	sections owned     "1:1-3,1:7-7,2:1-4"; ranges that follow one another are joined, also across files
+//	events generated   the sections to put them in, "1:5-7"; run 0 is written as 1
+//	otherwise          ""
 func (in *PartInput) LumiText() string {
 	if made := in.Mask.Lumis; made.Count > 0 && len(in.Lumis) == 0 {
 		return fmt.Sprintf("%d:%d-%d", max(in.Mask.Run, 1), made.First, made.Last())
@@ -77,8 +98,42 @@ func (in *PartInput) LumiText() string {
 	return b.String()
 }
 
-// Master returns the dataset whose files the job processes; nil if it makes its work
-// itself, with or without files of secondary datasets.
+// What [PartInput.Renamed] tells of files that are not of a secondary dataset: no dataset
+// can have these names.
+const (
+	OwnFiles      = ""
+	AncestorFiles = "(ancestors)"
+)
+
+// Renamed returns a copy with other names of files. They are told with OwnFiles, with
+// AncestorFiles or with the name of their secondary dataset.
+func (in *PartInput) Renamed(name func(of, lfn string) string) *PartInput {
+	out := *in
+	all := func(of string, lfns []string) []string {
+		renamed := make([]string, len(lfns))
+		for i, lfn := range lfns {
+			renamed[i] = name(of, lfn)
+		}
+		return renamed
+	}
+	out.Files = all(OwnFiles, in.Files)
+	if in.More == nil {
+		return &out
+	}
+	more := *in.More
+	if len(more.Parents) > 0 {
+		more.Parents = all(AncestorFiles, more.Parents)
+	}
+	more.Secondary = slices.Clone(more.Secondary)
+	for i := range more.Secondary {
+		more.Secondary[i].Files = all(more.Secondary[i].Dataset, more.Secondary[i].Files)
+	}
+	out.More = &more
+	return &out
+}
+
+// Master returns the dataset whose files the job processes, or nil if its type generates
+// the work itself. Secondary datasets do not matter.
 func (s *Spec) Master() *DatasetInput {
 	for i := range s.Datasets {
 		if d := &s.Datasets[i]; !d.Secondary {
@@ -90,23 +145,21 @@ func (s *Spec) Master() *DatasetInput {
 
 // DatasetInput is a dataset that a grid job reads, as its job file names it.
 //
-// Where its files come from is told by at most one of Files, From, Watch and
-// Program. None of them: the dataset is one that the owner made before, with
-// "jjm dataset add".
+// At most one of Files, From, Watch, Program and Container says where its files come from. If
+// none is set, the owner has made the dataset before, with "jjm dataset add".
 type DatasetInput struct {
 	// Name is the dataset's, unique among those of its owner.
 	Name string `json:"name"`
-	// Secondary says that its files come along with those of the one dataset
-	// that is not secondary, the master, or with the events of a type that makes
-	// them, and are owned by nobody.
+	// Secondary says that parts only read its files in addition to their own work, which
+	// comes from the master dataset (the one that is not secondary) or from a type that
+	// generates it. No part owns them.
 	Secondary bool `json:"secondary,omitempty"`
 	// Attributes are JEDI's, see [Dataset.Attributes].
 	Attributes string `json:"attributes,omitempty"`
 	// Stream is the placeholder that stands for its files in commands.
 	Stream string `json:"stream,omitempty"`
-	// Open says that more files may come after those that the source gives:
-	// the grid job lives until somebody closes the dataset. A watched folder is
-	// always open.
+	// Open says that more files may come after those of the source: the grid job does not
+	// end until somebody closes the dataset. A watched folder is always open.
 	Open bool `json:"open,omitempty"`
 
 	// Files are the files themselves, and wildcards for some.
@@ -114,30 +167,31 @@ type DatasetInput struct {
 	// From is an input file of the job that lists them: JSON lines, or CSV with
 	// a header where the name ends in ".csv".
 	From string `json:"from,omitempty"`
-	// Watch is a glob below one folder, looked at again and again as the owner.
+	// Watch is a glob pattern below one folder. The daemon lists it repeatedly, with the
+	// owner's rights.
 	Watch string `json:"watch,omitempty"`
 	// Program is a command of the owner that prints JSON lines, such as a client
 	// of a catalogue; it is run again while the dataset is open.
 	Program []string `json:"program,omitempty"`
-	// Incremental says that the program lists what is new only: a file that it lists
-	// no more is not lost.
+	// Incremental says that the program lists only new files. Without it, a file that the
+	// program no longer lists is lost.
 	Incremental bool `json:"incremental,omitempty"`
-	// Container is a container of the owner: the files of all of its datasets, looked
-	// at again until these are closed (decision R30).
+	// Container names a container of the owner. The files are those of all its datasets;
+	// they are looked up repeatedly until these are closed (decision R30).
 	Container string `json:"container,omitempty"`
 }
 
-// Listed is an entry of the files that a job file lists: a file, or a wildcard in whose
-// place come the files that match it when the grid job is prepared, by name.
+// Listed is an entry of the files that a job file lists: a file, or a wildcard. When the
+// grid job is prepared, the files that match a wildcard replace it, sorted by name.
 type Listed struct {
 	File
 	// Wildcard is an absolute path whose last element has wildcards, such as
-	// "/data/raw/*.root". Nothing else is said of such an entry.
+	// "/data/raw/*.root". An entry with a wildcard sets no other field.
 	Wildcard string `json:"wildcard,omitempty"`
 }
 
-// Named returns the files that the job file itself names, in order; all is false if some
-// are to be found by wildcards, or if it lists none at all.
+// Named returns the files that the job file names one by one, in order. all is false if
+// the job file has wildcards too, or has no list of files.
 func (d *DatasetInput) Named() (files []File, all bool) {
 	all = d.Files != nil
 	for i := range d.Files {
@@ -150,28 +204,29 @@ func (d *DatasetInput) Named() (files []File, all bool) {
 	return files, all
 }
 
-// Splitting names a splitter and its settings, where a job file and not its
-// type chooses.
+// Splitting names a splitter and its settings, for types that leave the choice to the job
+// file.
 type Splitting struct {
+	// By is the name of the splitter.
 	By string `json:"by"`
 	// Params are the splitter's settings by the names of docs/SPLITTERS.md.
 	Params map[string]any `json:"params,omitempty"`
 }
 
-// FileState is what has become of a file with one step that reads it
-// (JEDI's words).
+// FileState is the state of a file of a dataset for one step that reads it (JEDI's
+// words).
 type FileState uint8
 
 // The states. A file that is partly owned by local jobs is Picked.
 const (
 	FileReady    FileState = iota // no local job owns any of it
-	FilePicked                    // owned, wholly or in part, by local jobs that are not over
+	FilePicked                    // owned, wholly or in part, by local jobs that have not ended
 	FileFinished                  // all of it was processed by completed local jobs
-	FileFailed                    // given up: its attempts are used up
-	FileMissing                   // never there, so never cut
-	FileLost                      // was there before
+	FileFailed                    // given up: every allowed attempt failed
+	FileMissing                   // never found, so never cut
+	FileLost                      // no longer found
 	FileBroken                    // corrupt
-	FileDropped                   // the splitter passed it over and says why
+	FileDropped                   // left out by the splitter, which says why
 )
 
 var fileStates = [...]string{"ready", "picked", "finished", "failed", "missing", "lost", "broken", "dropped"}
@@ -192,13 +247,13 @@ type InputCounts struct {
 	Used     int64 `json:"used"`
 	Finished int64 `json:"finished"`
 	Failed   int64 `json:"failed"`
-	// Events are those of Files, EventsUsed those of the finished ones.
+	// Events is the number of events in all files, EventsUsed that of the finished files.
 	Events     int64 `json:"events"`
 	EventsUsed int64 `json:"events_used"`
 }
 
-// JoinLumis returns the same sections in order, each once, in as few ranges as can be.
-// Ranges without a section are left out.
+// JoinLumis returns the same sections, each once, in sorted ranges that neither overlap
+// nor touch. Empty ranges are left out.
 func JoinLumis(all []LumiRange) []LumiRange {
 	order := slices.DeleteFunc(slices.Clone(all), func(r LumiRange) bool { return r.Count() == 0 })
 	slices.SortFunc(order, func(a, b LumiRange) int {

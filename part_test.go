@@ -23,7 +23,16 @@ func TestJoinLumis_SameSectionsFewestRanges(t *testing.T) {
 	}
 }
 
-func TestLumiText_JoinsWhatFollows(t *testing.T) {
+func TestUnitsText_OneFormForOneAndForMany(t *testing.T) {
+	for want, p := range map[string]jjm.Part{"row 4": {Unit: jjm.UnitRow, First: 4, Count: 1},
+		"events 1-250": {Unit: jjm.UnitEvent, First: 1, Count: 250}, "file 0": {Unit: jjm.UnitFile, Count: 1}} {
+		if got := p.Units(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestLumiText_JoinsAdjacentSections(t *testing.T) {
 	lumi := func(file int32, run, first, last uint32) jjm.FileLumis {
 		return jjm.FileLumis{File: file, LumiRange: jjm.LumiRange{Run: run, First: first, Last: last}}
 	}

@@ -1,5 +1,7 @@
 package jjm
 
+import "slices"
+
 // State is the state of a local job: a word of Ganga, or Held (GBS HOLD).
 type State uint8
 
@@ -35,21 +37,21 @@ func (s *State) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Final reports whether a local job in this state is over: only a command of a
-// person can move it again. Held is not final: a release goes on with it.
+// Final reports whether a local job in this state has ended: only a person's command can
+// change it again. Held is not final, because a release continues it.
 func (s State) Final() bool { return s == Completed || s == Failed || s == Killed }
 
-// InBatch reports whether an attempt may be known to a batch system.
+// InBatch reports whether a batch system may have an attempt of the local job.
 func (s State) InBatch() bool { return s >= Submitting && s <= Completing }
 
-// Phase refines a State, for people and for plan; it is empty where the state
-// says it all.
+// Phase refines a State, for people and for package plan; it is empty where there is
+// nothing to add.
 type Phase string
 
 // The phases in use (decision R8).
 const (
 	Doubtful     Phase = "doubtful"         // submitting: the batch system may or may not have it
-	RetryWait    Phase = "retry-wait"       // submitting: the next attempt waits for its time
+	RetryWait    Phase = "retry-wait"       // submitting: the next attempt waits until NotBefore
 	Spooled      Phase = "spooled"          // submitting: in a bulk whose command has not been acknowledged
 	Queued       Phase = "queued"           // submitted
 	BatchHeld    Phase = "batch-held"       // submitted: held in the batch system
@@ -105,7 +107,7 @@ func (s *GridStatus) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Final reports whether the grid job is over for its gatekeeper.
+// Final reports whether the grid job has ended for its gatekeeper.
 func (s GridStatus) Final() bool {
 	switch s {
 	case Done, Finished, GridFailed, Broken, Aborted:
@@ -127,8 +129,8 @@ const (
 	GRAMUnsubmitted GRAM = 32
 )
 
-// GRAMExecutionFailed is GLOBUS_GRAM_PROTOCOL_ERROR_EXECUTION_FAILED: the code
-// of [GRAMFailed], without which GRAM's clients say nothing at all.
+// GRAMExecutionFailed is GLOBUS_GRAM_PROTOCOL_ERROR_EXECUTION_FAILED, the failure code
+// that goes with [GRAMFailed]. Without a code, GRAM's clients print no error.
 const GRAMExecutionFailed = 17
 
 func (g GRAM) String() string {
@@ -149,6 +151,7 @@ func (g GRAM) String() string {
 	return "UNKNOWN"
 }
 
+// word returns words[n], or "?" for a number that has no word.
 func word(words []string, n int) string {
 	if n < len(words) {
 		return words[n]
@@ -156,16 +159,18 @@ func word(words []string, n int) string {
 	return "?"
 }
 
+// index returns the position of s among words, or an error of kind Invalid that calls it what.
 func index(words []string, what, s string) (int, error) {
 	for i, w := range words {
 		if w == s {
 			return i, nil
 		}
 	}
-	return 0, Errorf(Invalid, "%s %.40q: want one of %v", what, s, words)
+	known := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }) // Kind's first word is empty
+	return 0, Errorf(Invalid, "%s %.40q: want %s", what, s, AnyOf(known))
 }
 
-// StateWord writes a state with its phase, as journals and people have it:
+// StateWord returns a state with its phase, as journals hold it and people read it:
 // "submitted/queued", "running".
 func StateWord(s State, p Phase) string {
 	if p == "" {

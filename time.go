@@ -1,12 +1,16 @@
 package jjm
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
-// Time is an instant in milliseconds since 1970-01-01 UTC; 0 means "not yet".
-// It is kept small because a hundred thousand live local jobs hold several.
+// Time is an instant in milliseconds since 1970-01-01 UTC; 0 means "not yet". It has 8
+// bytes, a time.Time 24: memory holds a hundred thousand local jobs with several times
+// each.
 type Time int64
 
-// At converts a time.Time; the zero time.Time gives 0.
+// At converts a time.Time; the zero time.Time becomes 0.
 func At(t time.Time) Time {
 	if t.IsZero() {
 		return 0
@@ -14,7 +18,7 @@ func At(t time.Time) Time {
 	return Time(t.UnixMilli())
 }
 
-// Time converts back, in UTC; 0 gives the zero time.Time.
+// Time converts back, in UTC; 0 becomes the zero time.Time.
 func (t Time) Time() time.Time {
 	if t == 0 {
 		return time.Time{}
@@ -36,16 +40,42 @@ func (t Time) String() string {
 	return t.Time().Format("2006-01-02T15:04:05.000Z")
 }
 
+// Local returns the time as clocks on the wall show it where this process runs, with the
+// name of the zone: "2026-12-01 08:00 CET"; seconds only if there are some; "" for 0.
+func (t Time) Local() string {
+	switch {
+	case t == 0:
+		return ""
+	case t%60_000 == 0:
+		return t.Time().Local().Format("2006-01-02 15:04 MST")
+	}
+	return t.Time().Local().Format("2006-01-02 15:04:05 MST")
+}
+
 // Duration is a time.Duration that reads and writes as text: "30s", "2h".
 type Duration time.Duration
 
 // D returns the time.Duration.
 func (d Duration) D() time.Duration { return time.Duration(d) }
 
-func (d Duration) String() string { return time.Duration(d).String() }
+// String writes it as one number with the largest unit that makes it whole: "90s", "2h".
+func (d Duration) String() string {
+	if d == 0 {
+		return "0s"
+	}
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "us"}} {
+		if d.D()%u.unit == 0 {
+			return strconv.FormatInt(int64(d.D()/u.unit), 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(d), 10) + "ns"
+}
 
-// MarshalText writes "1m30s".
-func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+// MarshalText writes "1m30s", as time.Duration does: what is stored stays the same.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.D().String()), nil }
 
 // UnmarshalText reads what time.ParseDuration reads; a negative duration is
 // refused.

@@ -1,10 +1,11 @@
 // Package adapters holds the contract between jjm and a batch system.
 //
-// An adapter translates: it runs the batch system's verbs and reads its
-// answers. It classifies its errors with the kinds of package jjm - Invalid
-// (will never work), Busy (certainly not done), Ambiguous (it may have
-// happened), Denied, Gone - and never retries, decides or remembers what it
-// need not. Retrying, doubt and absence belong to the layers above.
+// An adapter translates: it runs the batch system's commands and reads their output. It
+// classifies its errors with the kinds of package jjm: Invalid (will never work), Busy
+// (certainly not done), Ambiguous (may have happened), Denied and Gone. It never retries,
+// and keeps no memory of jobs beyond what the batch system's own gaps force it to. What to
+// do about a failure, a doubtful submission or a missing job is decided in packages
+// idealize and plan.
 //
 // A new adapter is one folder below this one and one line in adapters/all;
 // adapters/adaptertest holds the suite that it must pass.
@@ -17,146 +18,146 @@ import (
 	"jjm"
 )
 
-// Adapter is one batch system. All methods may be called from many goroutines,
-// and return soon after ctx ends with an error of kind Ambiguous (Submit) or
-// Busy (the others).
+// Adapter is one batch system. All methods may be called from many goroutines, and return
+// soon after ctx ends: Submit with an error of kind Ambiguous, the others with one of kind
+// Busy.
 type Adapter interface {
 	// Name is the cluster's name in the configuration.
 	Name() string
-	// Capabilities says what the batch system can do. It does no I/O; what a
-	// Prober learns may change it.
+	// Capabilities says what the batch system can do. It does no I/O. Its answer may change
+	// after a call of Probe.
 	Capabilities() Capabilities
-	// Submit hands over one bulk. It is called at most once per bulk unless
-	// Find proved the bulk absent. An error of kind Ambiguous means that the
-	// jobs may exist; any other kind means that they surely do not.
+	// Submit hands over one bulk. It is called a second time for the same bulk only after
+	// Find has shown that the bulk is absent. An error of kind Ambiguous means that the
+	// jobs may exist; any other kind means that they certainly do not.
 	Submit(ctx context.Context, bulk Bulk) (Receipt, error)
-	// List returns every job of the owner that carries a tag of jjm and is alive
-	// or ended after since. An error means that nothing is known: an adapter
-	// never turns trouble into an empty listing.
+	// List returns every job of the owner that carries a tag of jjm and is alive or ended
+	// after since. An adapter that could not read the whole listing returns an error: an
+	// empty listing means that there are no jobs.
 	List(ctx context.Context, owner jjm.Owner, since time.Time) (Listing, error)
-	// Find says for each tag whether the batch system has the bulk.
+	// Find says for each tag whether the batch system has its bulk.
 	Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]Found, error)
-	// Account returns final facts of jobs that ended. Jobs that it does not know
-	// are left out.
+	// Account returns final facts of jobs that ended, such as exit code and memory. Jobs
+	// that the accounting does not know are left out.
 	Account(ctx context.Context, owner jjm.Owner, jobs []Ref) ([]jjm.Report, error)
-	// Control acts on jobs and answers for each, in order. "Already so" and
-	// "already gone" are successes.
+	// Control acts on jobs. It returns one result for each job, in the order of jobs. A job
+	// that already is as wanted, or that is gone, is a success.
 	Control(ctx context.Context, owner jjm.Owner, op Op, jobs []Ref) ([]error, error)
 }
 
-// Runner is what an adapter implements if it has work of its own to do. The
-// owner of Run starts it before any other method is called and waits for it;
-// Run returns nil when ctx ends.
+// Runner is implemented by adapters that work in the background, such as the embedded batch
+// system. The owner of the adapter calls Run before any other method, in a goroutine of its
+// own, and waits for it at the end. Run returns nil when ctx ends.
 type Runner interface {
 	Run(ctx context.Context) error
 }
 
-// Watcher is what an adapter implements if it can tell that something changed.
-// The channel carries no information but "list soon"; it is never closed.
+// Watcher is implemented by adapters that notice changes without a listing. A value on the
+// channel means only "list soon". The channel is never closed.
 type Watcher interface {
 	Changed() <-chan struct{}
 }
 
-// Prober is what an adapter implements if it can ask its batch system, with
-// one or two cheap commands, whether it answers and what its limits are. Probe
-// is called before the first submission, every few minutes, and to find out
-// whether a batch system in trouble is back. It returns an error of kind Busy
-// if there is no answer; Capabilities then stays as it was. Until the first
-// success Capabilities is what is safe without asking.
+// Prober is implemented by adapters that can ask their batch system, with one or two cheap
+// commands, whether it answers and what its limits are. Probe is called before the first
+// submission, every few minutes, and to find out whether a batch system in trouble is back.
+// It returns an error of kind Busy if there is no answer; Capabilities then does not
+// change. Before the first success Capabilities returns what is safe without asking.
 type Prober interface {
 	Probe(ctx context.Context) error
 }
 
-// Checker is what an adapter implements if it can tell, without asking its
-// batch system, that it cannot express a request. The error is of kind Invalid
-// and names the field as the job file does ("request.gpus"); a jjm.Problems
-// names several.
+// Checker is implemented by adapters that can tell, without asking the batch system, that
+// they cannot express a request. The error is of kind Invalid and names the field as the
+// job file does ("request.gpus"); a jjm.Problems names several.
 type Checker interface {
 	Check(r jjm.Request) error
 }
 
-// Capabilities describe a batch system as jjm sees it through its adapter.
+// Capabilities describes a batch system as jjm sees it through its adapter.
 type Capabilities struct {
-	// MaxBulk is the most jobs one Submit may carry.
+	// MaxBulk is the largest number of jobs in one Submit.
 	MaxBulk int
-	// MaxQueued is the most jobs that one account may have in the batch system,
-	// waiting and running; 0 when there is no such limit or it is not known.
+	// MaxQueued is the largest number of jobs that one account may have in the batch
+	// system, waiting and running; 0 if there is no such limit or it is not known.
 	MaxQueued int
 	// TwoPhase systems receive bulks held and run them only after Release.
 	TwoPhase bool
-	// SharedFS is true when workers see the work area under the same path. If
-	// not, bulks say what is to be transferred.
+	// SharedFS is true when workers see the work area under the same path. If it is false,
+	// Bulk.Transfer names the files that the batch system has to carry.
 	SharedFS bool
-	// RenewsProxies is true when the batch system, where it carries files, takes a
-	// proxy certificate along and brings newer ones to jobs that run.
+	// RenewsProxies is true when the batch system, where it carries files, carries a proxy
+	// certificate too and replaces it by newer ones while jobs run.
 	RenewsProxies bool
-	// Accounting is true when Account can tell the end of jobs that the
-	// listing has forgotten.
+	// Accounting is true when Account knows the end of jobs that List no longer shows.
 	Accounting bool
 	// Guarantee says how strong exactly-once submission is here, and why.
 	Guarantee string
-	// Slots is the number of jobs that can run at once; 0 when not known.
+	// Slots is the number of jobs that can run at once; 0 if not known.
 	Slots int
-	// MaxCores, MaxMemoryMB and MaxWalltime bound the request of one job; 0
-	// means no bound.
+	// MaxCores, MaxMemoryMB (MiB) and MaxWalltime bound the request of one job; 0 means no
+	// bound.
 	MaxCores    int
 	MaxMemoryMB int64
 	MaxWalltime time.Duration
-	// Settle is how long after a doubtful submission an empty Find proves
-	// absence.
+	// Settle is the time after a doubtful submission from which on an empty Find proves
+	// that the bulk is absent.
 	Settle time.Duration
-	// Lag is how long after the end of a job a listing may still not show it.
+	// Lag is the time after the end of a job during which List may not show the end yet.
 	Lag time.Duration
 }
 
-// Bulk is one act of submission.
+// Bulk is one act of submission: N jobs with the same command and request.
 type Bulk struct {
 	Tag     jjm.Tag
 	Owner   jjm.Owner
 	Request jjm.Request
 	// N is the number of jobs; their indices are 0..N-1.
 	N int
-	// Argv is the command of every job; the job finds its index in the
-	// environment variable named by IndexEnv and its own batch id in BatchEnv.
+	// Argv is the command of every job. The job finds its index in the environment variable
+	// named by IndexEnv, and its own batch id in the one named by BatchEnv.
 	Argv []string
-	// Dir is the absolute directory in which jobs start; without meaning where
-	// Transfer is set.
+	// Dir is the absolute directory in which jobs start. It is not used where Transfer is
+	// set.
 	Dir string
-	// Log is the absolute path of a file to which the jobs' own standard
-	// output and error go, where the batch system wants one ("" = discard).
-	// The application's output does not pass here.
+	// Log is the absolute path of a file for the standard output and error of the jobs
+	// themselves, where the batch system wants such a file; "" discards them. The output of
+	// the application does not go there.
 	Log string
 	// Transfer is set if, and only if, the capabilities say that there is no
 	// shared file system.
 	Transfer *Transfer
 }
 
-// Transfer says which files a batch system carries for the jobs of a bulk, where
-// workers do not see the work area. Jobs start in a fresh folder of their own.
+// Transfer names the files that a batch system carries for the jobs of a bulk where workers
+// do not see the work area. Each job starts in a fresh folder of its own.
 type Transfer struct {
-	// In are absolute paths of files and folders; each job finds a copy, under
-	// the path's last element, in the folder in which it starts.
+	// In are absolute paths of files and folders. Each job finds a copy, named by the
+	// path's last element, in the folder in which it starts.
 	In []string
-	// Out is the name of the one file that each job leaves there. It arrives as
-	// a file named by the job's index in Back, an absolute folder, before the
-	// job counts as ended. A job that was cancelled need not leave it.
+	// Each is the absolute path of a folder that holds a folder for each job, named by the
+	// job's index. A job finds a copy of its own, under that name, where it starts. "" for none.
+	Each string
+	// Out is the name of the one file that each job leaves in its folder. The batch system
+	// brings it back into Back, an absolute folder, as a file named by the job's index,
+	// before the job counts as ended. A cancelled job need not leave it.
 	Out, Back string
-	// Proxy is the absolute path of the proxy certificate that the jobs want, ""
-	// for none, and where the capabilities do not say RenewsProxies. A job finds a
-	// copy of its own, in the folder in which it starts, through X509_USER_PROXY. A
-	// newer one that takes the place of the file takes that of the copy, too, while
-	// the job waits and while it runs.
+	// Proxy is the absolute path of the proxy certificate that the jobs want; "" for none,
+	// and always "" where the capabilities do not say RenewsProxies. Each job finds its own
+	// copy, in the folder in which it starts, through X509_USER_PROXY. When the file at
+	// this path is replaced by a newer one, the copies of waiting and running jobs are
+	// replaced too.
 	Proxy string
 }
 
-// The variables through which an adapter tells a job who it is. An adapter
-// whose batch system uses other names wraps the command.
+// IndexEnv and BatchEnv are the environment variables from which a job learns its index and
+// its batch id. An adapter whose batch system uses other names wraps the command.
 const (
 	IndexEnv = "JJM_INDEX"
 	BatchEnv = "JJM_BATCH_ID"
 )
 
-// Receipt acknowledges a bulk. It is provisional until a listing shows the tag.
+// Receipt acknowledges a bulk. It is provisional until a listing or Find shows the tag.
 type Receipt struct {
 	// ID is the batch system's id of the bulk.
 	ID string
@@ -177,28 +178,28 @@ type Listing struct {
 	Reports []jjm.Report
 }
 
-// Presence is what is known about a tag.
+// Presence says whether a batch system has the bulk of a tag.
 type Presence uint8
 
-// The three answers.
+// NotYetKnown comes first, so that an answer that was never filled in claims nothing.
 const (
 	NotYetKnown Presence = iota
 	Absent
 	Present
 )
 
-// Found is the answer for one tag. IDs holds every bulk of that tag: more than
-// one means that a submission was doubled.
+// Found is the answer for one tag. IDs holds the ids of every bulk with that tag: more than
+// one id means that a submission was doubled.
 type Found struct {
 	Tag      jjm.Tag
 	Presence Presence
 	IDs      []string
 }
 
-// Op is what Control does.
+// Op is an operation of Control.
 type Op uint8
 
-// The operations.
+// The operations. HoldJobs keeps waiting jobs from starting, Release undoes that.
 const (
 	Cancel Op = iota
 	HoldJobs
@@ -209,21 +210,21 @@ func (o Op) String() string {
 	return [...]string{"cancel", "hold", "release"}[o]
 }
 
-// Registry maps the kinds of clusters that a configuration may name to what
-// makes their adapters. Decode fills the adapter's own configuration from the
-// cluster's section and reports unknown keys.
+// Registry maps each kind of cluster that a configuration may name to the constructor of
+// its adapters. decode fills the adapter's own configuration from the cluster's section of
+// the configuration file, and returns an error that names unknown keys.
 type Registry map[string]func(name string, env Env, decode func(config any) error) (Adapter, error)
 
-// Env is what jjm gives an adapter at its construction.
+// Env is what jjm gives an adapter when it is made.
 type Env struct {
-	// State is a folder of the adapter's own on local disk, which exists.
+	// State is an existing folder on a local disk that belongs to the adapter alone.
 	State string
-	// Owners is set where commands run as the owners of jobs, who then can read what is
-	// in State under names that they know. What they keep in files of their own must
-	// not configure a command.
+	// Owners is true where commands run as the owners of jobs. These accounts can read
+	// files in State whose names they know, and can write their own files there, so the
+	// content of such a file must not configure a command.
 	Owners bool
-	// Now is the clock.
+	// Now is the clock; nil stands for time.Now.
 	Now func() time.Time
-	// Warn reports trouble that no call could return.
+	// Warn logs trouble that no call could return; nil discards it.
 	Warn func(msg string, args ...any)
 }

@@ -16,24 +16,25 @@ import (
 	"jjm/run"
 )
 
-// CLI is the part of an adapter's configuration that says where the commands
-// of its batch system are.
+// CLI is the part of an adapter's configuration that says where the commands of its batch
+// system are and what they may use.
 type CLI struct {
-	// Bin is the absolute folder of the commands; "" = the daemon's PATH.
+	// Bin is the absolute folder of the commands; "" means the daemon's PATH.
 	Bin string `toml:"bin"`
-	// Env is added to the environment of every command, which is else only
-	// PATH, HOME, USER, LOGNAME and LC_ALL=C: what a command prints must not
-	// depend on who started the daemon. A HOME here holds for commands as owners too.
+	// Env is added to the environment of every command. Apart from it a command gets only
+	// PATH, HOME, USER, LOGNAME, TZ and LC_ALL=C, because its output must not depend on who
+	// started the daemon. A HOME set here is also used for commands that run as owners.
 	Env map[string]string `toml:"env"`
-	// MaxOutputMB and MaxMemoryMB bound what one command prints and what private memory
-	// it has, in MiB; 0 = 256 and 4096. A command that prints more is ended; one that
-	// wants more memory gets none.
-	MaxOutputMB int64 `toml:"max_output_mb"`
-	MaxMemoryMB int64 `toml:"max_memory_mb"`
+	// MaxOutputMB and MaxMemoryMB bound what one command may print and the private memory
+	// that it may use, in MiB; 0 means 256 and 4096. A command that prints more is ended; a
+	// command that needs more memory gets none from the kernel.
+	MaxOutputMB int64 `toml:"command_output_mb"`
+	MaxMemoryMB int64 `toml:"command_memory_mb"`
 }
 
-// The bounds of a command for a site that sets none. The output is that of 400 000 jobs
-// at 600 bytes, on the safe side; a client holds some ten times what it prints.
+// The bounds of a command where the site sets none. 256 MiB is the output of 400 000 jobs
+// at 600 bytes each, rounded up. The memory is some ten times that, plus a margin, because
+// a client such as squeue holds its whole answer in memory.
 const (
 	defaultOutputMB = 256
 	defaultMemoryMB = 4096
@@ -41,28 +42,44 @@ const (
 	mostMB = 1 << 20
 )
 
-// Check finds a folder of commands that is none, and bounds that are none.
-func (c CLI) Check() error {
-	for name, mb := range map[string]int64{"max_output_mb": c.MaxOutputMB, "max_memory_mb": c.MaxMemoryMB} {
-		if mb < 0 || mb > mostMB {
-			return jjm.Errorf(jjm.Invalid, "%s: %d: want MiB, 1 to %d, or 0 for jjm's own bound", name, mb, mostMB)
+// Check returns a problem for each wrong setting.
+func (c CLI) Check() (ps jjm.Problems) {
+	if c.Bin != "" && !filepath.IsAbs(c.Bin) {
+		ps = append(ps, jjm.Problem{Field: "bin", Text: fmt.Sprintf("%q: want an absolute folder", c.Bin)})
+	}
+	for _, bound := range []struct {
+		field string
+		mb    int64
+	}{{"command_output_mb", c.MaxOutputMB}, {"command_memory_mb", c.MaxMemoryMB}} {
+		if bound.mb < 0 || bound.mb > mostMB {
+			ps = append(ps, jjm.Problem{Field: bound.field,
+				Text: fmt.Sprintf("%d: want MiB, 1 to %d, or 0 for jjm's own bound", bound.mb, mostMB)})
 		}
 	}
-	if c.Bin == "" {
-		return nil
-	}
-	if !filepath.IsAbs(c.Bin) {
-		return jjm.Errorf(jjm.Invalid, "bin: %q: want an absolute folder", c.Bin)
-	}
-	return nil
+	return ps
 }
 
-// Run runs one command to its end and gives what it printed, whatever its exit
-// code. The deadline is ctx's. The command first waits for its turn, where there
-// are turns (see WithTurns). Errors are those of run.Run: Busy if the command
-// surely did nothing, Ambiguous if it was stopped on its way. A command whose
-// output was cut is an error of kind Busy: half a listing is none. The Output says so
-// then (Truncated), for a command that changes something.
+// Advice implements Advised. A folder that does not exist is no mistake: it may be mounted later.
+func (c CLI) Advice() jjm.Problems {
+	if c.Bin == "" || !filepath.IsAbs(c.Bin) {
+		return nil
+	}
+	info, err := os.Stat(c.Bin)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		err = fmt.Errorf("%s is no folder", c.Bin)
+	}
+	return jjm.Problems{{Field: "bin", Text: fmt.Sprintf("%v: no command of the batch system is found there", err)}}
+}
+
+// Run runs one command to its end and returns what it printed, whatever its exit code. The
+// deadline is that of ctx. The command first waits for its turn if ctx carries turns (see
+// WithTurns). Errors are those of run.Run: Busy if the command certainly did nothing,
+// Ambiguous if it was stopped before its end. A command that printed too much is an error
+// of kind Busy, because half a listing is useless; Output.Truncated then tells the caller
+// of a command that changes something that it may have done so.
 func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output, error) {
 	if len(argv) == 0 {
 		return run.Output{}, jjm.Errorf(jjm.Internal, "no command to run")
@@ -85,25 +102,25 @@ func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output,
 		return out, err
 	}
 	if out.Truncated {
-		return out, jjm.Errorf(jjm.Busy, "%s printed more than %d MiB (max_output_mb), and was ended",
+		return out, jjm.Errorf(jjm.Busy, "%s printed more than %d MiB (command_output_mb), and was ended",
 			strings.Join(argv[:min(len(argv), 8)], " "), cmd.MaxOutput>>20)
 	}
 	return out, nil
 }
 
-// turnKey is of the function that hands out turns.
+// turnKey is the key of the wait function in a context.
 type turnKey struct{}
 
-// WithTurns returns a context under which each command waits until wait lets it
-// begin: whoever holds a site to a number of commands hears of all that a call
-// takes. Wait may be called from many goroutines; its error is of kind Busy and
-// means that the command was not begun.
+// WithTurns returns a context under which each command first calls wait and starts when it
+// returns nil. The idealizer uses it to hold all commands of a call to the limits of the
+// cluster. wait may be called from many goroutines; its error is of kind Busy and means
+// that the command was not started.
 func WithTurns(ctx context.Context, wait func(context.Context) error) context.Context {
 	return context.WithValue(ctx, turnKey{}, wait)
 }
 
-// Turn waits until a command may begin. CLI.Run calls it; an adapter calls it
-// before what it asks by other means, such as an HTTP request.
+// Turn waits until a command may start. CLI.Run calls it; an adapter calls it before other
+// requests to the batch system, such as HTTP.
 func Turn(ctx context.Context) error {
 	if wait, ok := ctx.Value(turnKey{}).(func(context.Context) error); ok {
 		return wait(ctx)
@@ -127,8 +144,8 @@ func (c CLI) environ() []string {
 	return env
 }
 
-// AsBusy makes of an error of a command that changes nothing (a listing, a
-// search) one of kind Busy: nothing is known, ask again.
+// AsBusy turns an error of a command that changes nothing (a listing, a search) into one of
+// kind Busy: nothing is known, ask again. It returns nil for nil.
 func AsBusy(err error) error {
 	if err == nil || jjm.KindOf(err) == jjm.Busy {
 		return err
@@ -136,12 +153,12 @@ func AsBusy(err error) error {
 	return jjm.Errorf(jjm.Busy, "%w", err)
 }
 
-// Quote makes one word of sh(1) of s.
+// Quote returns s as one word of sh(1).
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// JobScript is a script of sh(1) that runs the command of b as the contract
-// wants it. Index and id are shell expressions, in double quotes where they
-// hold variables, for the job's index and its batch id.
+// JobScript returns a script for sh(1) that runs the command of b as the contract of Bulk
+// says. index and id are shell expressions for the job's index and its batch id; they must
+// be in double quotes if they contain variables.
 func JobScript(b Bulk, index, id string) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "#!/bin/sh\n%s=%s\n%s=%s\nexport %s %s\n", IndexEnv, index, BatchEnv, id, IndexEnv, BatchEnv)
@@ -160,39 +177,40 @@ func JobScript(b Bulk, index, id string) string {
 	return s.String()
 }
 
-// CheckBulk finds what no batch system could run. The error is of kind Invalid.
+// CheckBulk returns an error of kind Invalid for a bulk that no batch system with these
+// capabilities could run.
 func CheckBulk(b Bulk, c Capabilities) error {
 	bad := func(format string, args ...any) error { return jjm.Errorf(jjm.Invalid, format, args...) }
 	switch {
 	case !b.Tag.Valid():
-		return bad("tag %.20q: want at most %d of [a-z0-9], a letter first", b.Tag, jjm.MaxTag)
+		return bad("tag %.20q: want at most %d of [a-z0-9], the first a letter", b.Tag, jjm.MaxTag)
 	case b.N < 1:
 		return bad("a bulk of %d jobs: want at least 1", b.N)
 	case c.MaxBulk > 0 && b.N > c.MaxBulk:
-		return bad("a bulk of %d jobs: this cluster takes %d at once", b.N, c.MaxBulk)
+		return bad("a bulk of %s: this cluster takes %d at once", jjm.Count(b.N, "job"), c.MaxBulk)
 	case len(b.Argv) == 0 || b.Argv[0] == "":
 		return bad("a bulk without a command")
 	case b.Transfer != nil && c.SharedFS:
-		return bad("files to transfer, on a cluster whose workers see the work area")
+		return bad("files to transfer on a cluster whose workers see the work area")
 	case b.Transfer == nil && !filepath.IsAbs(b.Dir):
 		return bad("folder %.200q: want an absolute one", b.Dir)
 	case b.Transfer != nil && b.Transfer.Proxy != "" && !c.RenewsProxies:
-		return bad("a proxy, on a cluster that renews none")
+		return bad("a proxy on a cluster that does not renew proxies")
 	case b.Log != "" && !filepath.IsAbs(b.Log):
 		return bad("log %.200q: want an absolute path", b.Log)
 	case c.MaxCores > 0 && b.Request.Cores > c.MaxCores:
-		return bad("request.cores: %d: this cluster gives one job at most %d", b.Request.Cores, c.MaxCores)
+		return bad("request.cores: %d: this cluster allows one job at most %d", b.Request.Cores, c.MaxCores)
 	}
 	for _, text := range append([]string{b.Dir, b.Log}, b.Argv...) {
 		if strings.ContainsRune(text, 0) {
-			return bad("%.40q holds a NUL", text)
+			return bad("%.40q contains a NUL character", text)
 		}
 	}
 	return nil
 }
 
-// Stopped reports whether an error of CLI.Run is of a command that was stopped
-// on its way, so that what it was to do may have happened.
+// Stopped reports whether CLI.Run's error means that the command was started and then
+// stopped, so that what it was to do may have happened.
 func Stopped(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || jjm.KindOf(err) == jjm.Ambiguous
 }

@@ -14,7 +14,7 @@ import (
 	"jjm/adapters"
 )
 
-// program writes a script into a folder and gives its path.
+// program writes a script into a folder and returns its path.
 func program(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -38,7 +38,7 @@ func TestCLI_RunsFromItsFolderInACleanEnvironment(t *testing.T) {
 	}
 }
 
-func TestCLI_ACommandWithoutATurnIsNotBegun(t *testing.T) {
+func TestCLI_ACommandWithoutATurnIsNotStarted(t *testing.T) {
 	dir := t.TempDir()
 	program(t, dir, "sbatch", `: >"$0.ran"`)
 	no := jjm.Errorf(jjm.Busy, "no turn")
@@ -66,7 +66,7 @@ func TestCLI_AFrozenCommandEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestCLI_EndsWhatPrintsWithoutEnd(t *testing.T) {
+func TestCLI_EndsACommandThatPrintsTooMuch(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program(t, dir, "qstat", "exec yes 'a line of a listing that goes on for as long as somebody reads it'")
@@ -81,10 +81,10 @@ func TestCLI_EndsWhatPrintsWithoutEnd(t *testing.T) {
 	if jjm.KindOf(err) != jjm.Busy || len(out.Stdout) != 1<<20 {
 		t.Errorf("%d bytes, error %v", len(out.Stdout), err)
 	}
-	for name, c := range map[string]adapters.CLI{"max_output_mb": {MaxOutputMB: -1},
-		"max_memory_mb": {MaxMemoryMB: 1 << 40}} {
-		if err := c.Check(); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: error %v", name, err)
+	for name, c := range map[string]adapters.CLI{"command_output_mb": {MaxOutputMB: -1},
+		"command_memory_mb": {MaxMemoryMB: 1 << 40}} {
+		if ps := c.Check(); len(ps) != 1 || ps[0].Field != name {
+			t.Errorf("%s: %v", name, ps)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func TestJobScript_KeepsEveryByteOfTheCommand(t *testing.T) {
 	}
 }
 
-func TestJobScript_OfATransferStaysWhereItIs(t *testing.T) {
+func TestJobScript_WithATransferDoesNotChangeItsFolder(t *testing.T) {
 	b := adapters.Bulk{Argv: []string{"./w"}, Transfer: &adapters.Transfer{}}
 	if s := adapters.JobScript(b, "0", "1.0"); strings.Contains(s, "cd ") {
 		t.Error(s)
@@ -141,7 +141,7 @@ func TestCheckBulk_NamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestCheckBulk_AProxyGoesWhereItIsRenewed(t *testing.T) {
+func TestCheckBulk_AProxyNeedsAClusterThatRenewsIt(t *testing.T) {
 	b := adapters.Bulk{Tag: "jabc", N: 2, Argv: []string{"x"}, Transfer: &adapters.Transfer{Proxy: "/p"}}
 	if err := adapters.CheckBulk(b, adapters.Capabilities{RenewsProxies: true}); err != nil {
 		t.Error(err)
@@ -151,7 +151,7 @@ func TestCheckBulk_AProxyGoesWhereItIsRenewed(t *testing.T) {
 	}
 }
 
-func TestHook_AsksRefusesAndFails(t *testing.T) {
+func TestHook_AddsOptionsRefusesOrFails(t *testing.T) {
 	dir := t.TempDir()
 	b := adapters.Bulk{Tag: "jabc", N: 2, Owner: jjm.Owner{User: "alice"}}
 	ask := func(text string) ([]string, error) {

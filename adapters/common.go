@@ -7,58 +7,57 @@ import (
 	"jjm"
 )
 
-// Common are the settings that every cluster has whose batch system is reached
-// by commands. The configuration of each adapter embeds it and adds its own; an
-// unknown key is an error that names the nearest of both.
+// Common holds the settings of every cluster whose batch system is reached by commands. The
+// configuration of each adapter embeds it and adds its own keys.
 type Common struct {
 	CLI
-	// Queue, Account, Project and QOS are for jobs that ask for none. What a
-	// batch system has no word for must be left out.
+	// Queue, Account, Project and QOS are used for jobs that name none. A site leaves out
+	// those that its batch system does not have.
 	Queue   string `toml:"queue"`
 	Account string `toml:"account"`
 	Project string `toml:"project"`
 	QOS     string `toml:"qos"`
-	// Directives are options for every job in the batch system's own language,
-	// one in each text.
+	// Directives are options for every job in the batch system's own language, one option
+	// in each text.
 	Directives []string `toml:"directives"`
-	// AllowDirectives takes request.directives of job files too.
+	// AllowDirectives accepts request.directives of job files too.
 	AllowDirectives bool `toml:"allow_directives"`
 	// Hook is asked before each submission and may add directives, or refuse.
 	Hook Hook `toml:"hook"`
-	// SharedFS says that workers see the work area under the same path. Where it
-	// is false the batch system carries the files of each job, if the adapter
-	// can tell it to.
+	// SharedFS says that workers see the work area under the same path. If it is false, the
+	// batch system carries the files of each job, if the adapter supports that.
 	SharedFS bool `toml:"shared_fs"`
-	// MaxBulk is the most jobs in one submission; 0 = what the batch system
-	// takes. It lowers that and never raises it.
+	// MaxBulk is the largest number of jobs in one submission; 0 means what the batch
+	// system allows. It can lower that limit, never raise it.
 	MaxBulk int `toml:"max_bulk"`
 }
 
-// DefaultCommon returns the defaults: a shared file system, and nothing asked for.
+// DefaultCommon returns the defaults: a shared file system and nothing else set.
 func DefaultCommon() Common { return Common{SharedFS: true} }
 
-// Rules are what one batch system wants of the common settings.
+// Rules say which common settings one batch system accepts.
 type Rules struct {
-	// Word says what is wrong with a queue, an account, a project or a QOS that
-	// is not empty; nil takes every word.
+	// Word says what is wrong with a queue, an account, a project or a QOS that is not
+	// empty; nil accepts every word.
 	Word func(text string) error
 	// Directive says what is wrong with one of the directives.
 	Directive func(line string) error
-	// Without are keys that mean nothing here, and what to do instead.
+	// Without maps keys that this batch system does not have to what to do instead.
 	Without map[string]string
 	// Carries is true where the adapter can have files carried to workers.
 	Carries bool
 }
 
-// Check finds what is wrong with the settings of a cluster.
+// Check returns a problem for each wrong setting of a cluster.
 func (c Common) Check(cluster string, rules Rules) (ps jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Where: "cluster " + cluster, Field: field, Text: fmt.Sprintf(format, args...)})
 	}
-	for _, err := range []error{c.CLI.Check(), c.Hook.Check()} {
-		if err != nil {
-			bad("", "%v", err)
-		}
+	for _, p := range c.CLI.Check() {
+		bad(p.Field, "%s", p.Text)
+	}
+	if err := c.Hook.Check(); err != nil {
+		bad("hook", "%v", err)
 	}
 	for _, w := range c.words() {
 		instead, without := rules.Without[w.key]
@@ -86,14 +85,14 @@ func (c Common) Check(cluster string, rules Rules) (ps jjm.Problems) {
 	return ps
 }
 
-// word is a setting for jobs that do not say.
+// word is a setting for jobs that do not name their own.
 type word struct{ key, text string }
 
 func (c Common) words() []word {
 	return []word{{"queue", c.Queue}, {"account", c.Account}, {"project", c.Project}, {"qos", c.QOS}}
 }
 
-// Fill returns a request with what it leaves open filled in.
+// Fill returns the request with its empty fields filled from the cluster's settings.
 func (c Common) Fill(r jjm.Request) jjm.Request {
 	for _, f := range []struct {
 		to   *string
@@ -106,7 +105,8 @@ func (c Common) Fill(r jjm.Request) jjm.Request {
 	return r
 }
 
-// Bulk is the most jobs of one submission where the batch system takes so many.
+// Bulk returns the largest number of jobs in one submission; most is the batch system's own
+// limit.
 func (c Common) Bulk(most int) int {
 	if c.MaxBulk > 0 {
 		return min(most, c.MaxBulk)
@@ -114,8 +114,8 @@ func (c Common) Bulk(most int) int {
 	return most
 }
 
-// CheckDirectives finds directives of a job file that this cluster does not
-// take. Directive says what is wrong with one line.
+// CheckDirectives returns a problem if a job file's directives are not accepted on this
+// cluster. directive says what is wrong with one line.
 func (c Common) CheckDirectives(cluster string, r jjm.Request, directive func(line string) error) jjm.Problems {
 	bad := func(format string, args ...any) jjm.Problems {
 		return jjm.Problems{{Field: "request.directives", Text: fmt.Sprintf(format, args...)}}
@@ -134,8 +134,8 @@ func (c Common) CheckDirectives(cluster string, r jjm.Request, directive func(li
 	return nil
 }
 
-// Whole returns an environment with nothing missing: a clock, and warnings that go
-// nowhere where nobody wants them.
+// Whole returns e with the fields that may be nil filled in: the real clock, and a Warn
+// that discards.
 func (e Env) Whole() Env {
 	if e.Now == nil {
 		e.Now = time.Now
@@ -146,13 +146,25 @@ func (e Env) Whole() Env {
 	return e
 }
 
-// Settings reads the section of a cluster into config, which has the defaults, and checks
-// it: what every constructor of an adapter begins with. The errors are decode's and
-// check's.
-func Settings[C any](cluster string, decode func(config any) error, config *C,
-	check func(c C, cluster string) error) error {
+// Checked are the settings of one kind of cluster. Check returns a problem for each wrong
+// one, whose field is its key. It opens and runs nothing, so that "jjm config check" finds
+// what the constructor of an adapter refuses.
+type Checked interface {
+	Check(cluster string, env Env) jjm.Problems
+}
+
+// Advised are settings of one kind of cluster that may surprise without being wrong. Advice returns a note for each,
+// whose field is its key.
+type Advised interface {
+	Advice() jjm.Problems
+}
+
+// Settings decodes the section of a cluster into config, which holds the defaults, and
+// checks it. Every constructor of an adapter starts with it. The errors are those of decode,
+// and the problems of Check.
+func Settings(cluster string, env Env, decode func(config any) error, config Checked) error {
 	if err := decode(config); err != nil {
 		return err
 	}
-	return check(*config, cluster)
+	return config.Check(cluster, env).Err()
 }

@@ -12,7 +12,7 @@ import (
 	"jjm/internal/strict"
 )
 
-// kind is a cluster kind as adapters make them.
+// kind is the configuration of a cluster kind, as adapters build it.
 type kind struct {
 	adapters.Common
 	Own string `toml:"own"`
@@ -25,7 +25,7 @@ func decode(t *testing.T, text string) (kind, error) {
 	return k, ps.Err()
 }
 
-func TestCommon_IsReadBesideAnAdaptersOwn(t *testing.T) {
+func TestCommon_IsDecodedBesideTheAdaptersOwnKeys(t *testing.T) {
 	got, err := decode(t, `bin = "/opt/bin"
 env = { A = "b" }
 queue = "q"

@@ -12,13 +12,13 @@ import (
 	"jjm/run"
 )
 
-// Hook is the absolute path of a site's own program that is asked before each
-// submission; "" for none. It reads one line of JSON, a [HookQuestion], and
-// prints options for the submission, one a line. Any exit code but 0 refuses
-// the bulk, with standard error as the reason.
+// Hook is the absolute path of a site's own program that is asked before each submission;
+// "" for none. It reads one line of JSON, a [HookQuestion], and prints options for the
+// submission, one on each line. Any exit code but 0 refuses the bulk; standard error is the
+// reason.
 type Hook string
 
-// HookQuestion is what a hook is told.
+// HookQuestion is the JSON object that a hook reads. N is the number of jobs in the bulk.
 type HookQuestion struct {
 	Cluster string      `json:"cluster"`
 	Tag     jjm.Tag     `json:"tag"`
@@ -27,20 +27,20 @@ type HookQuestion struct {
 	Request jjm.Request `json:"request"`
 }
 
-// hookTime is how long a hook may take: submissions wait for it.
+// hookTime is the deadline of a hook. It is short because submissions wait for it.
 const hookTime = 10 * time.Second
 
-// Check finds a path that is none.
+// Check returns an error of kind Invalid for a path that is not absolute.
 func (h Hook) Check() error {
 	if h != "" && !filepath.IsAbs(string(h)) {
-		return jjm.Errorf(jjm.Invalid, "hook: %q: want the absolute path of a program", string(h))
+		return jjm.Errorf(jjm.Invalid, "%q: want the absolute path of a program", string(h))
 	}
 	return nil
 }
 
-// Ask runs the hook and gives the lines that it printed, without empty ones.
-// Nothing has been submitted when it fails: a refusal is of kind Invalid,
-// trouble of kind Busy.
+// Ask runs the hook and returns the lines that it printed, without empty ones. An error
+// means that nothing was submitted: a refusal is of kind Invalid, a hook that could not be
+// run is of kind Busy.
 func (h Hook) Ask(ctx context.Context, cluster string, b Bulk) ([]string, error) {
 	if h == "" {
 		return nil, nil
@@ -55,7 +55,7 @@ func (h Hook) Ask(ctx context.Context, cluster string, b Bulk) ([]string, error)
 	})
 	switch {
 	case err != nil:
-		return nil, jjm.Errorf(jjm.Busy, "the site's hook gives no answer: %w", err)
+		return nil, jjm.Errorf(jjm.Busy, "run the site's hook: %w", err)
 	case out.Exit != 0:
 		return nil, jjm.Errorf(jjm.Invalid, "the site's hook %s refuses the bulk: exit %d: %s", string(h), out.Exit,
 			Brief(out.Stderr))
@@ -63,8 +63,7 @@ func (h Hook) Ask(ctx context.Context, cluster string, b Bulk) ([]string, error)
 	return Lines(string(out.Stdout)), nil
 }
 
-// Lines returns the lines of a text without surrounding blanks; empty ones are
-// left out.
+// Lines returns the lines of a text, trimmed, without empty ones.
 func Lines(text string) []string {
 	var all []string
 	for line := range strings.Lines(text) {
@@ -75,8 +74,7 @@ func Lines(text string) []string {
 	return all
 }
 
-// Brief makes one line of at most 300 bytes of what a command printed, for
-// people.
+// Brief returns what a command printed as one line of at most 300 bytes for people.
 func Brief(printed []byte) string {
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(printed[:min(len(printed), 1000)]), "?")), " ")
 	if len(text) > 300 {

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// mailAddress is what cannot be an option of a mailer, nor a word of its shell.
+// mailAddress matches addresses that a mailer cannot take for an option and a shell cannot
+// take for more than one word.
 var mailAddress = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*(@[A-Za-z0-9][A-Za-z0-9.-]*)?$`)
 
-// CheckMail says what is wrong with a list of mail addresses that commas separate.
-// Batch systems hand them to a mailer, as root or as an account of their own: one
-// that begins with "-" would be an option of it.
+// CheckMail says what is wrong with a comma-separated list of mail addresses. Batch systems
+// hand the addresses to a mailer that runs as root or as an account of their own, so an
+// address must not start with "-".
 func CheckMail(list string) error {
 	for address := range strings.SplitSeq(list, ",") {
 		if !mailAddress.MatchString(address) {

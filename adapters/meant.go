@@ -2,8 +2,8 @@ package adapters
 
 import "jjm/internal/nearest"
 
-// Meant says which known word somebody probably meant, to follow an error about one
-// that is not known; "" if none is near.
+// Meant returns a suggestion that follows an error about an unknown word, such as " (did
+// you mean queue?)"; "" if no known word is near.
 func Meant(word string, known []string) string {
 	if near := nearest.Of(word, known); near != "" {
 		return " (did you mean " + near + "?)"

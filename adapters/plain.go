@@ -2,9 +2,9 @@ package adapters
 
 import "jjm"
 
-// PlainOnly is the Check of an adapter that has none: it finds the words of a
-// request beyond cores, memory, wall time and queue, which the adapter would
-// pass over in silence.
+// PlainOnly checks requests for adapters that have no Check of their own. It returns an
+// error of kind Invalid for the fields that such an adapter would ignore without a word:
+// all but cores, memory, wall time and queue.
 func PlainOnly(cluster string, r jjm.Request) error {
 	var ps jjm.Problems
 	for _, w := range []struct {
@@ -16,7 +16,7 @@ func PlainOnly(cluster string, r jjm.Request) error {
 	} {
 		if w.given {
 			ps = append(ps, jjm.Problem{Field: "request." + w.field,
-				Text: "means nothing to cluster " + cluster + ": leave it out, or name another cluster"})
+				Text: "not supported by cluster " + cluster + ": leave it out, or name another cluster"})
 		}
 	}
 	return ps.Err()

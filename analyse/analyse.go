@@ -1,12 +1,11 @@
-// Package analyse turns the evidence of how an attempt ended into a verdict.
-// It is pure: no I/O, no clock.
+// Package analyse turns the evidence of how an attempt ended into a verdict. It is pure: no
+// I/O, no clock. Whether an attempt has ended is decided in package plan, which calls it.
 //
-// [Table] is the decision table of GBS as it stands in the GBS Programmer
-// Manual ("The Job Analyser"): it knows the batch system's
-// word and the GBS log file, and nothing else. [Attempt] is what jjm uses: it
-// resolves the rest of the evidence first - the wrapper's result, the claim, a
-// kill that jjm meant, memory and time limits - and then, for job types that
-// report through a log, asks the table.
+// [Table] is the decision table of GBS as in the GBS Programmer Manual ("The Job Analyser"): it
+// knows the batch system's state and the GBS log file, and nothing else. [Attempt] is what jjm
+// uses: it first considers the rest of the evidence - the wrapper's result, the claim, a kill
+// by jjm, memory and time limits, the job type's opinion - and then, for job types that report
+// by a log, asks the table.
 package analyse
 
 import (
@@ -18,15 +17,15 @@ import (
 
 // The levels at which evidence is decided (jjm.Verdict.Level).
 const (
-	LevelGanga       = "GANGA"       // the batch system cannot say what became of it
+	LevelGanga       = "GANGA"       // the batch system does not know what became of it
 	LevelGrid        = "GRID"        // the batch system ended it
-	LevelBatch       = "BATCH"       // it never came to start the wrapper
+	LevelBatch       = "BATCH"       // the wrapper never started
 	LevelWorker      = "WORKER"      // the wrapper started and did not finish
 	LevelApplication = "APPLICATION" // the application ended without a valid result
-	LevelUser        = "USER"        // the application said what is to happen
+	LevelUser        = "USER"        // the application decided
 	LevelExit        = "EXIT"        // result = exit: the exit code decides
-	LevelType        = "TYPE"        // the job type has a word of its own
-	LevelIntent      = "INTENT"      // jjm meant to end it
+	LevelType        = "TYPE"        // the job type's opinion decides
+	LevelIntent      = "INTENT"      // jjm wanted to end it
 )
 
 // The classes of ends that count against a limit (jjm.Verdict.Class).
@@ -44,39 +43,39 @@ const (
 	Hold      = "HOLD"
 )
 
-// Outcome is what the table says.
+// Outcome is what the table decides.
 type Outcome struct {
 	Level string
-	// Class is "" when no counter changes.
+	// Class is the counter that grows, "" for none.
 	Class string
-	// Status is SUCCEEDED, FAILED, RETRY or HOLD, Text GBS's status text.
+	// Status is SUCCEEDED, FAILED, RETRY or HOLD, Text the status text of GBS.
 	Status string
 	Text   string
-	// RetryArgs and Counters are the job's afterwards.
+	// RetryArgs and Counters replace those of the job.
 	RetryArgs []string
 	Counters  jjm.Counters
-	// ByLimit is true when a retry limit made it FAILED.
+	// ByLimit is true if a retry limit made it FAILED.
 	ByLimit bool
-	// Handled is true when the application asked for the RETRY or HOLD.
+	// Handled is true if the application asked for the RETRY or HOLD.
 	Handled bool
 }
 
-// Table is GBS's decision table. log is the attempt's log file, hasGLF false
-// if there is none; args are the current retry arguments; unset limits are
-// GBS's defaults. First match:
+// Table is GBS's decision table. log is the attempt's log file, hasGLF false if there is none; c and args
+// are the job's counters and retry arguments so far; limits that are not set are GBS's defaults. The first
+// match counts:
 //
-//	batch system cannot say (UNKNOWN, or alive)   GANGA        late unhandled
+//	batch system does not know (UNKNOWN, alive)   GANGA        late unhandled
 //	ABORTED by the system                         GRID         late unhandled
 //	CANCELLED by someone                          GRID         HOLD, nothing counted
 //	no log, or no start record                    BATCH        early
 //	no end record                                 WORKER       by time between first and last record
 //	exit != 0, or not one terminal with data      APPLICATION  by time between start and end record
-//	SUCCEEDED, FAILED                             USER         passed on
+//	SUCCEEDED, FAILED                             USER         as the application says
 //	RETRY, HOLD                                   USER         by time; its data are the new retry arguments
 //
-// "By time" is early up to and including the limit of early failures, and late
-// after it. A counted end adds one to its counter; above the limit of its
-// class the job is FAILED and keeps its retry arguments.
+// "By time" is early up to and including the limit of early failures, late after it. A counted end adds one
+// to the counter of its class; above the limit of the class the job is FAILED and keeps its retry
+// arguments.
 func Table(batch jjm.BatchState, log glf.Log, hasGLF bool, c jjm.Counters, args []string, lim jjm.Limits) Outcome {
 	t := table{counters: c, args: args, lim: lim.Or(jjm.DefaultLimits())}
 	switch {
@@ -108,15 +107,15 @@ func Said(log glf.Log) (glf.Record, bool) {
 	return log.Terminals[0], true
 }
 
-// table is the state of a job that the table counts with.
+// table is what of a job the table depends on.
 type table struct {
 	counters jjm.Counters
 	args     []string
 	lim      jjm.Limits // complete
 }
 
-// class is Early up to the limit, boundary included (GBS User Manual,
-// MaxTimeEarlyFails: "maximum time for failures to be classified as early"),
+// class returns Early for an attempt that ran up to the limit, boundary included (GBS
+// User Manual, MaxTimeEarlyFails: "maximum time for failures to be classified as early"),
 // else late.
 func (t table) class(seconds int, late string) string {
 	if seconds <= 60**t.lim.EarlyMinutes {
@@ -125,7 +124,7 @@ func (t table) class(seconds int, late string) string {
 	return late
 }
 
-// user passes on what the application said.
+// user returns the outcome that the application asked for, within the limits.
 func (t table) user(said glf.Record, seconds int) Outcome {
 	o := Outcome{Level: LevelUser, Text: said.Data, RetryArgs: t.args, Counters: t.counters}
 	switch said.Keyword {
@@ -150,8 +149,8 @@ func (t table) user(said glf.Record, seconds int) Outcome {
 	return o
 }
 
-// unhandled counts an end that the application did not ask for: it retries
-// with the arguments it had.
+// unhandled returns the outcome of an end that the application did not ask for: a retry
+// with the same arguments, within the limits.
 func (t table) unhandled(level, class string) Outcome {
 	o := t.count(level, class)
 	if !o.ByLimit {
@@ -160,7 +159,7 @@ func (t table) unhandled(level, class string) Outcome {
 	return o
 }
 
-// count adds one to the counter of a class and compares it with its limit.
+// count adds one to the counter of a class; above its limit the outcome is FAILED.
 func (t table) count(level, class string) Outcome {
 	o := Outcome{Level: level, Class: class, RetryArgs: t.args, Counters: t.counters}
 	var n, limit int

@@ -1,106 +1,93 @@
 package analyse
 
 import (
+	"fmt"
+	"slices"
+
 	"jjm"
+	"jjm/analyse/rule"
 	"jjm/glf"
 )
 
-// Input is all that decides about an attempt that is over.
+// Input is all that decides about an attempt that has ended.
 type Input struct {
-	// Evidence is of the current attempt only: results and claims of earlier
-	// ones are left out by the caller.
+	// Evidence is that of the current attempt. The caller leaves out results and claims
+	// of earlier ones.
 	Evidence jjm.Evidence
 	// Result is jjm.ResultGLF or jjm.ResultExit; anything else is exit.
 	Result string
-	// Counters and RetryArgs are the local job's so far. Unset Limits are
-	// GBS's defaults.
+	// Counters and RetryArgs are those of the local job so far. Limits that are not set
+	// are GBS's defaults.
 	Counters  jjm.Counters
 	RetryArgs []string
 	Limits    jjm.Limits
-	// KillIntent is true when jjm meant to end the attempt.
+	// KillIntent is true if jjm wanted to end the attempt.
 	KillIntent bool
-	// Retry lets a started attempt of an exit job be retried: its job file set
-	// limits of its own.
-	Retry bool
-	// Opinion is the job type's of the attempt; nil if it has none.
+	// Retry says that the job file asks for retries, so that a started attempt of an exit
+	// job may be retried; unless OnExit is empty, only after these exit codes.
+	Retry  bool
+	OnExit []int
+	// Opinion is what the job type decides about the attempt, nil if it has no opinion.
 	Opinion *jjm.Opinion
-	// Lost is true when the batch system was proven not to have the attempt
+	// Lost is true if it is proven that the batch system does not have the attempt
 	// (decision R2). Without it BatchUnknown decides nothing.
 	Lost bool
+	// Rules judge the attempt; those that jjm ships if there are none. Type, Cluster and
+	// Params are what they can ask for besides.
+	Rules         rule.Set
+	Type, Cluster string
+	Params        map[string]any
 }
 
-// Attempt returns the verdict on an attempt (decisions R1-R5, R24). A verdict
-// without an Action says that the evidence does not show an end: no result, no
-// ended state of the batch system, no proven loss. First match:
+// Attempt returns the verdict on an attempt (decisions R1-R6, R24) by rules; package rule has those
+// that jjm ships. A verdict without an Action means that the evidence shows no end: no result, no ended
+// state in the batch system, no proven loss.
 //
-//	the job type's opinion counts       TYPE         as it says
-//	the result stands                   as it says
-//	jjm meant to end it                 INTENT       cancel
-//	CANCELLED by someone else           GRID         glf: hold; exit: fail
-//	it never started                    BATCH        unhandled, early, also under exit
-//	OOM, TIMEOUT                        APPLICATION  unhandled
-//	the wrapper reports trouble         APPLICATION  unhandled
-//	ABORTED                             GRID         late unhandled
-//	lost, no result                     GANGA        late unhandled
-//	exit: no result                     WORKER       unhandled
-//	exit: exit code not 0               EXIT         unhandled
-//	glf: outputs missing or unverified  APPLICATION  unhandled
-//	glf: otherwise                      as Table
+// The rules ask for facts:
 //
-// A result stands when the application ended by its own account: under glf a
-// valid result (see Said) whose SUCCEEDED files are there; under exit, exit
-// code 0. It stands whether the batch system says UNKNOWN, ABORTED, FAILED or
-// nothing yet. OOM and TIMEOUT outrank a success (R4); CANCELLED by someone
-// else outranks it under glf (GBS); a meant kill outranks a wish for RETRY or
-// HOLD. Under exit a RETRY, HOLD or FAILED that the application wrote all the
-// same, exiting 0, is obeyed as under glf.
+// The application asked if it ended by itself, exited with 0 and wrote one valid FAILED, RETRY or HOLD;
+// and succeeded if it exited with 0, under glf with a valid SUCCEEDED whose files are there, and left all
+// required outputs. If jjm wanted to end the attempt, a RETRY or HOLD does not count, and neither does what
+// the type would not complete. Under exit, what an application wrote before it exited with 0 counts as
+// under glf.
 //
-// The job type's opinion counts where the application ran to its end by its own account:
-// there is a result, without trouble of the wrapper, and the batch system did not end it,
-// nor jjm mean to. It completes nothing whose files are missing. A retry or hold is counted
-// as one that the application asked for, also under exit. When jjm means to end the attempt,
-// a result with which the type is not content does not stand.
+// The job type's opinion counts if the application ran to its end by itself: there is a result without an error of
+// the wrapper, the batch system did not end it, and jjm did not want to. An opinion cannot complete a local job
+// whose files are missing. A retry or hold counts as one that the application asked for, also under exit.
 //
-// "Unhandled" retries within the limits. Under exit a started attempt is not
-// retried unless Retry is set: it fails at once. An attempt that nobody's
-// wrapper claimed never ran the application, so that it is never held against
-// it. Completion needs a result: a log that says SUCCEEDED is not enough,
-// because nobody collected the files it names.
+// "Retry" means within the limits. Under exit, a started attempt is retried only if Retry is set and its exit
+// code is one of OnExit, if there are any; otherwise it fails at once. An attempt that no wrapper claimed never ran
+// the application, so the application is never blamed for it. Completion needs a result: a log that says SUCCEEDED
+// is not enough, because nobody collected the files that it names.
+//
+// An attempt that completes has a notice for each pattern of outputs that no file was collected for, and one that wrote
+// no keyword under glf has a notice of that.
 func Attempt(in Input) jjm.Verdict {
 	c := newCase(in)
-	switch ev := &in.Evidence; {
-	case ev.Result == nil && !ev.Batch.State.Ended() && !in.Lost:
+	if !c.over() {
 		return jjm.Verdict{Text: "no evidence of an end", RetryArgs: in.RetryArgs, Counters: in.Counters}
-	case c.opinionCounts():
-		return c.asOpined()
-	case c.stands():
-		return c.asSaid()
-	case in.KillIntent:
-		return c.plain(LevelIntent, jjm.Cancel, jjm.ByPerson, "killed on request"+c.ran())
-	case c.batch == jjm.BatchCancelled && c.glfMode:
-		return c.plain(LevelGrid, jjm.Hold, jjm.HeldByBatch, c.cancelled())
-	case c.batch == jjm.BatchCancelled:
-		return c.plain(LevelGrid, jjm.Fail, jjm.ByLoss, c.cancelled())
-	case !c.started:
-		return c.unhandled(LevelBatch, Early, jjm.ByLoss, c.neverStarted())
-	case c.batch == jjm.BatchOOM || c.batch == jjm.BatchTimeout:
-		return c.unhandled(LevelApplication, c.byTime(), jjm.ByApp, c.overLimit())
-	case ev.Result != nil && ev.Result.Error != "":
-		return c.unhandled(LevelApplication, c.byTime(), jjm.ByApp, "wrapper: "+ev.Result.Error+c.ran())
-	case c.batch == jjm.BatchAborted:
-		return c.unhandled(LevelGrid, LateUnhandled, jjm.ByLoss, c.aborted())
-	case ev.Result == nil && !c.batch.Ended():
-		return c.unhandled(LevelGanga, LateUnhandled, jjm.ByLoss, c.lost())
-	case !c.glfMode && ev.Result == nil:
-		return c.unhandled(LevelWorker, c.byTime(), jjm.ByLoss, c.noResult())
-	case !c.glfMode:
-		return c.unhandled(LevelExit, c.byTime(), jjm.ByApp, c.exitCode())
 	}
-	return c.byLog()
+	facts := c.facts()
+	by, noted := c.in.Rules.Verdict(&facts)
+	v := c.carryOut(by)
+	c.note(&v, noted)
+	if v.Action == jjm.Complete {
+		v.Notices, v.Text = c.outputNotices(), tidy(v.Text+c.lacking())
+	}
+	c.obey(&v, &facts)
+	return v
 }
 
-// newCase reads the log and what the evidence says beside it.
+// over reports whether the evidence shows an end.
+func (c *attempt) over() bool {
+	return c.in.Evidence.Result != nil || c.in.Evidence.Batch.State.Ended() || c.in.Lost
+}
+
+// newCase parses the log and derives from the evidence whether the attempt was started.
 func newCase(in Input) *attempt {
+	if in.Rules.Empty() {
+		in.Rules = rule.ShippedRules()
+	}
 	c := &attempt{
 		in: in, batch: in.Evidence.Batch.State, glfMode: in.Result == jjm.ResultGLF,
 		table: table{counters: in.Counters, args: in.RetryArgs, lim: in.Limits.Or(jjm.DefaultLimits())},
@@ -125,8 +112,8 @@ func newCase(in Input) *attempt {
 	return c
 }
 
-// complete adds the wrapper's two records to a log from which they were lost:
-// its result is as good a witness, and the better one of the exit code.
+// complete adds the wrapper's two records to a log that lost them. The result has the
+// same facts, and the better exit code.
 func complete(log *glf.Log, r *jjm.Result) {
 	if !log.Start {
 		log.Start, log.StartTime = true, r.Started.Time()
@@ -137,42 +124,58 @@ func complete(log *glf.Log, r *jjm.Result) {
 	log.AppExit = r.Exit
 }
 
-// attempt is one case before the judge.
+// attempt is one case: the input and what newCase derived from it.
 type attempt struct {
 	in      Input
 	batch   jjm.BatchState
 	glfMode bool
 	log     glf.Log
 	hasGLF  bool
-	started bool
+	started bool // a wrapper claimed the attempt
 	table   table
 }
 
-// stands reports whether the result decides whatever else is known.
-func (c *attempt) stands() bool {
+// bySelf reports whether the application ended by itself and exited with 0, so that what it said
+// may count.
+func (c *attempt) bySelf() bool {
 	r := c.in.Evidence.Result
 	if r == nil || r.Error != "" || r.Exit != 0 {
 		return false
 	}
-	if op := c.in.Opinion; op != nil && c.in.KillIntent && op.Action != jjm.Complete {
+	op := c.in.Opinion
+	return op == nil || !c.in.KillIntent || op.Action == jjm.Complete
+}
+
+// asked reports whether the application asked for something else than success.
+func (c *attempt) asked() bool {
+	said, valid := Said(c.log)
+	if !valid || !c.bySelf() {
+		return false
+	}
+	switch said.Keyword {
+	case glf.Retry, glf.Hold:
+		return !c.in.KillIntent
+	case glf.Failed:
+		return true
+	}
+	return false
+}
+
+// success reports whether the application succeeded and all its outputs are there.
+func (c *attempt) success() bool {
+	return c.bySelf() && c.succeeded() && (!c.glfMode || len(c.missing()) == 0) && len(c.required()) == 0
+}
+
+// succeeded reports whether there is a result, and it is a success by log or exit code.
+func (c *attempt) succeeded() bool {
+	if r := c.in.Evidence.Result; r == nil || r.Exit != 0 {
 		return false
 	}
 	said, valid := Said(c.log)
-	foreign := c.batch == jjm.BatchCancelled && !c.in.KillIntent
-	if c.glfMode && (!valid || foreign) {
-		return false
-	}
-	switch {
-	case valid && (said.Keyword == glf.Retry || said.Keyword == glf.Hold):
-		return !c.in.KillIntent
-	case valid && said.Keyword == glf.Failed:
-		return true
-	}
-	outranked := c.batch == jjm.BatchOOM || c.batch == jjm.BatchTimeout
-	return !outranked && (!c.glfMode || len(c.missing()) == 0)
+	return valid && said.Keyword == glf.Succeeded || !valid && !c.glfMode
 }
 
-// asSaid is the verdict of a result that stands.
+// asSaid returns the verdict of a result that stands.
 func (c *attempt) asSaid() jjm.Verdict {
 	said, valid := Said(c.log)
 	if !c.glfMode && (!valid || said.Keyword == glf.Succeeded) {
@@ -181,8 +184,8 @@ func (c *attempt) asSaid() jjm.Verdict {
 	return c.user(said)
 }
 
-// byLog lets the table decide, for glf jobs that were left alone by their
-// batch system.
+// byLog returns the verdict of the table, for glf jobs that their batch system did not
+// end.
 func (c *attempt) byLog() jjm.Verdict {
 	said, valid := Said(c.log)
 	switch {
@@ -194,32 +197,63 @@ func (c *attempt) byLog() jjm.Verdict {
 		return c.unhandled(LevelApplication, c.byTime(), jjm.ByApp, c.absent())
 	}
 	o := Table(jjm.BatchEndedOK, c.log, c.hasGLF, c.in.Counters, c.in.RetryArgs, c.in.Limits)
-	return c.verdict(o, jjm.ByApp, c.defect(o.Level))
+	v := c.verdict(o, jjm.ByApp, c.defect(o.Level))
+	if o.Level == LevelApplication && c.wordless() {
+		v.Notices = []jjm.Notice{{Kind: jjm.NoKeyword, Text: noKeyword}}
+	}
+	return v
 }
 
-// user is the verdict of a valid result.
+// wordless reports whether the application exited with 0 and wrote no keyword: it may not know that it
+// has to.
+func (c *attempt) wordless() bool { return c.log.AppExit == 0 && len(c.log.Terminals) == 0 }
+
+// user returns the verdict of a valid result.
 func (c *attempt) user(said glf.Record) jjm.Verdict {
 	o := c.table.user(said, c.log.RunSeconds())
 	return c.verdict(o, jjm.ByApp, "application says "+said.Keyword+": "+said.Data)
 }
 
-// plain is a verdict that counts nothing.
+// plain returns a verdict that counts against no limit.
 func (c *attempt) plain(level string, a jjm.Action, p jjm.Phase, text string) jjm.Verdict {
 	return jjm.Verdict{Level: level, Action: a, Phase: p, Text: tidy(text),
 		RetryArgs: c.in.RetryArgs, Counters: c.in.Counters}
 }
 
-// unhandled is the verdict of an end that the application did not ask for:
-// counted and retried within the limits, or, for a started exit job that asks
-// for no retries, a failure of the phase given.
+// unhandled returns the verdict of an end that the application did not ask for: a retry
+// within the limits, or, for a started exit job that does not ask for retries of it, a
+// failure with phase p.
 func (c *attempt) unhandled(level, class string, p jjm.Phase, text string) jjm.Verdict {
-	if !c.glfMode && c.started && !c.in.Retry {
+	switch exempt := c.glfMode || !c.started; {
+	case !exempt && !c.in.Retry:
 		return c.plain(level, jjm.Fail, p, text)
+	case !exempt && len(c.in.OnExit) > 0:
+		if why := c.unlisted(); why != "" {
+			return c.plain(level, jjm.Fail, p, text+"; "+why)
+		}
 	}
 	return c.verdict(c.table.unhandled(level, class), p, text)
 }
 
-// verdict puts an outcome of the table into jjm's words.
+// unlisted returns why OnExit does not include the application's exit code, "" if it
+// does.
+func (c *attempt) unlisted() string {
+	r := c.in.Evidence.Result
+	if r == nil && !c.log.End {
+		return "retry.on_exit lists no such end"
+	}
+	exit := c.log.AppExit
+	if r != nil {
+		exit = r.Exit
+	}
+	if slices.Contains(c.in.OnExit, exit) {
+		return ""
+	}
+	return fmt.Sprintf("retry.on_exit does not list %d", exit)
+}
+
+// verdict turns an outcome of the table into a verdict. failed is the phase of a failure
+// that no limit caused.
 func (c *attempt) verdict(o Outcome, failed jjm.Phase, text string) jjm.Verdict {
 	v := jjm.Verdict{Level: o.Level, Class: o.Class, RetryArgs: o.RetryArgs, Counters: o.Counters, Handled: o.Handled}
 	switch o.Status {
@@ -234,17 +268,17 @@ func (c *attempt) verdict(o Outcome, failed jjm.Phase, text string) jjm.Verdict 
 		v.Action, v.Phase = jjm.Fail, failed
 		if o.ByLimit {
 			v.Phase = jjm.ByLimit
-			text += "; " + o.Text
+			text += c.table.limitText(o)
 		}
 	}
 	v.Text = tidy(text)
 	return v
 }
 
-// byTime is early or late by how long the attempt ran.
+// byTime returns the class of an unhandled end by how long the attempt ran.
 func (c *attempt) byTime() string { return c.table.class(c.seconds(), LateUnhandled) }
 
-// seconds is how long the attempt ran: by its log, by the wrapper's clock, or
+// seconds returns how long the attempt ran: by its log, else by the wrapper's clock, else
 // by the batch system's.
 func (c *attempt) seconds() int {
 	ev := &c.in.Evidence

@@ -63,10 +63,10 @@ func TestAttempt_ExitJobs(t *testing.T) {
 	}{
 		"true": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedOK, ""),
 			Result: result(0, wrote(0, "SUCCEEDED -"))}},
-			want{"EXIT", "", jjm.Complete, "", "exit code 0 after 16m40s on wn1"}},
+			want{"EXIT", "", jjm.Complete, "", "exit code 0 after 16 min 40 s on wn1"}},
 		"false": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, ""),
 			Result: result(1, wrote(1, "FAILED exit=1"))}},
-			want{"EXIT", "", jjm.Fail, jjm.ByApp, "exit code 1 after 16m40s on wn1"}},
+			want{"EXIT", "", jjm.Fail, jjm.ByApp, "exit code 1 after 16 min 40 s on wn1"}},
 		"true, the batch system not heard of since": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, "")}},
 			want{"EXIT", "", jjm.Complete, "", "exit code 0"}},
 		"true, aborted after its end": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchAborted, "node failure"),
@@ -80,13 +80,13 @@ func TestAttempt_ExitJobs(t *testing.T) {
 			want{"EXIT", "", jjm.Complete, "", "exit code 0"}},
 		"false, being killed": {analyse.Input{KillIntent: true,
 			Evidence: jjm.Evidence{Batch: ended(jjm.BatchCancelled, ""), Result: killed}},
-			want{"INTENT", "", jjm.Cancel, jjm.ByPerson, "killed on request after 16m40s on wn1"}},
+			want{"INTENT", "", jjm.Cancel, jjm.ByPerson, "killed on request after 16 min 40 s on wn1"}},
 		"signal": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, ""), Result: killed}},
-			want{"EXIT", "", jjm.Fail, jjm.ByApp, "exit code 137 (signal 9)"}},
+			want{"EXIT", "", jjm.Fail, jjm.ByApp, "exit code 137 (SIGKILL, killed, often for want of memory)"}},
 		"no such command": {analyse.Input{Evidence: jjm.Evidence{Result: result(127, "")}},
 			want{"EXIT", "", jjm.Fail, jjm.ByApp, "exit code 127 (the command was not found)"}},
 		"it says why": {analyse.Input{Evidence: jjm.Evidence{Result: result(3, wrote(3, "FAILED no calibration for run 7"))}},
-			want{"EXIT", "", jjm.Fail, jjm.ByApp, "exit code 3 after 16m40s on wn1: no calibration for run 7"}},
+			want{"EXIT", "", jjm.Fail, jjm.ByApp, "exit code 3 after 16 min 40 s on wn1: no calibration for run 7"}},
 		"exit 0 and FAILED": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0, "FAILED no calibration"))}},
 			want{"USER", "", jjm.Fail, jjm.ByApp, "no calibration"}},
 		"exit 0 and RETRY": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0, "RETRY step2"))}},
@@ -96,11 +96,38 @@ func TestAttempt_ExitJobs(t *testing.T) {
 		"asks for retries, had them": {analyse.Input{Retry: true, Counters: jjm.Counters{LateUnhandled: 1},
 			Evidence: jjm.Evidence{Result: result(1, "")}},
 			want{"EXIT", "LATE_UNHANDLED", jjm.Fail, jjm.ByLimit,
-				"exit code 1 after 16m40s on wn1; retry limit exceeded: lateFailsUnhandled=2 limit=1"}},
+				"exit code 1 after 16 min 40 s on wn1; retry limit reached: 1 of 1 after late failures"}},
+		"asks for none after late failures": {analyse.Input{Retry: true, Limits: jjm.Limits{LateUnhandled: new(int)},
+			Evidence: jjm.Evidence{Result: result(1, "")}},
+			want{"EXIT", "LATE_UNHANDLED", jjm.Fail, jjm.ByLimit,
+				"exit code 1 after 16 min 40 s on wn1; no retries after late failures (their limit is 0)"}},
+		"a code that is retried": {analyse.Input{Retry: true, OnExit: []int{75, 1},
+			Evidence: jjm.Evidence{Result: result(1, "")}},
+			want{"EXIT", "LATE_UNHANDLED", jjm.Retry, "", "exit code 1 after 16 min 40 s on wn1; retry 1 of 1 (late)"}},
+		"a code that is not": {analyse.Input{Retry: true, OnExit: []int{75}, Evidence: jjm.Evidence{Result: result(1, "")}},
+			want{"EXIT", "", jjm.Fail, jjm.ByApp, "exit code 1 after 16 min 40 s on wn1; retry.on_exit does not list 1"}},
+		"a code that is retried, had them": {analyse.Input{Retry: true, OnExit: []int{1},
+			Counters: jjm.Counters{LateUnhandled: 1}, Evidence: jjm.Evidence{Result: result(1, "")}},
+			want{"EXIT", "LATE_UNHANDLED", jjm.Fail, jjm.ByLimit, "retry limit reached: 1 of 1 after late failures"}},
+		"out of memory with a code that is retried": {analyse.Input{Retry: true, OnExit: []int{137},
+			Evidence: jjm.Evidence{Batch: ended(jjm.BatchOOM, ""), Result: killed}},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "memory limit exceeded"}},
+		"lost, codes are retried": {analyse.Input{Lost: true, Retry: true, OnExit: []int{75},
+			Evidence: jjm.Evidence{Claim: wrapperClaim()}},
+			want{"GANGA", "", jjm.Fail, jjm.ByLoss, "retry.on_exit lists no such end"}},
+		"no result, the log tells a code that is retried": {analyse.Input{Retry: true, OnExit: []int{75},
+			Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, ""), Claim: wrapperClaim(), HasGLF: true, GLF: wrote(75)}},
+			want{"WORKER", "LATE_UNHANDLED", jjm.Retry, "", "left no result"}},
+		"never started, codes are retried": {analyse.Input{Retry: true, OnExit: []int{75},
+			Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, ""), Claim: daemonClaim()}},
+			want{"BATCH", "EARLY", jjm.Retry, "", "never started"}},
+		"RETRY, codes are retried": {analyse.Input{Retry: true, OnExit: []int{75},
+			Evidence: jjm.Evidence{Result: result(0, wrote(0, "RETRY step2"))}},
+			want{"USER", "LATE_HANDLED", jjm.Retry, "", "RETRY: step2"}},
 		"out of memory, exit 0": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchOOM, ""),
 			Result: result(0, wrote(0, "SUCCEEDED -"))}},
 			want{"APPLICATION", "", jjm.Fail, jjm.ByApp,
-				"memory limit exceeded (peak 2048 MiB) after 16m40s on wn1, exit code 0"}},
+				"memory limit exceeded (peak 2048 MiB) after 16 min 40 s on wn1, exit code 0"}},
 		"out of time": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchTimeout, "walltime 600 s"),
 			Claim: wrapperClaim()}},
 			want{"APPLICATION", "", jjm.Fail, jjm.ByApp, "time limit exceeded on wn1: walltime 600 s"}},
@@ -112,7 +139,7 @@ func TestAttempt_ExitJobs(t *testing.T) {
 				"never started: its batch job ended FAILED on wn1: bad node; retry 1 of 20 (early)"}},
 		"never started, twenty times": {analyse.Input{Counters: jjm.Counters{Early: 20},
 			Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, "")}},
-			want{"BATCH", "EARLY", jjm.Fail, jjm.ByLimit, "limit=20"}},
+			want{"BATCH", "EARLY", jjm.Fail, jjm.ByLimit, "retry limit reached: 20 of 20 after early failures"}},
 		"never started, aborted": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchAborted, ""),
 			Claim: daemonClaim()}},
 			want{"BATCH", "EARLY", jjm.Retry, "", "never started: the batch system aborted it"}},
@@ -139,6 +166,119 @@ func TestAttempt_ExitJobs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.in.Result = jjm.ResultExit
 			check(t, analyse.Attempt(c.in), c.want)
+		})
+	}
+}
+
+// A local job that completes without an output is noticed; one that does not is not.
+func TestAttempt_NoticesMissingOutputs(t *testing.T) {
+	lacks := func(exit int, line string) *jjm.Result {
+		r := result(exit, wrote(exit, line))
+		r.Unmet = []jjm.Unmet{{Pattern: "*.root", Why: "no file matches this pattern"},
+			{Pattern: "a\nb" + strings.Repeat("x", 300), Why: "missing"}}
+		return r
+	}
+	long := "a b" + strings.Repeat("x", 197) + "..."
+	want := []jjm.Notice{{Kind: jjm.NoOutput, Text: "output *.root: no file matches this pattern"},
+		{Kind: jjm.NoOutput, Text: "output " + long + ": missing"}}
+	for name, c := range map[string]struct {
+		in      analyse.Input
+		notices []jjm.Notice
+		text    string
+	}{
+		"exit": {analyse.Input{Result: jjm.ResultExit, Evidence: jjm.Evidence{Result: lacks(0, "SUCCEEDED -")}}, want,
+			"; no output for *.root, " + long},
+		"glf": {analyse.Input{Result: jjm.ResultGLF, Evidence: jjm.Evidence{Result: lacks(0, "SUCCEEDED -")}}, want,
+			"; no output for *.root, " + long},
+		"exit, it failed": {analyse.Input{Result: jjm.ResultExit, Evidence: jjm.Evidence{Result: lacks(3, "INFO x")}}, nil,
+			"exit code 3 after 16 min 40 s on wn1"},
+		"the type says complete": {analyse.Input{Result: jjm.ResultExit, Opinion: &jjm.Opinion{Action: jjm.Complete,
+			Text: "fine"},
+			Evidence: jjm.Evidence{Result: lacks(3, "INFO x")}}, want, "; no output for *.root, " + long},
+		"it asks for a retry": {analyse.Input{Result: jjm.ResultGLF, Evidence: jjm.Evidence{Result: lacks(0, "RETRY x")}},
+			nil,
+			"retry 1 of 5 (late, asked for)"},
+		"no keyword": {analyse.Input{Result: jjm.ResultGLF, Evidence: jjm.Evidence{Result: lacks(0, "INFO x")}},
+			[]jjm.Notice{{Kind: jjm.NoKeyword, Text: "no keyword in the log: did the command call $GBS_LOG?"}}, "retry 1 of 1 (late)"},
+	} {
+		v := analyse.Attempt(c.in)
+		if diff := cmp.Diff(c.notices, v.Notices); diff != "" {
+			t.Errorf("%s: notices (-want +got):\n%s", name, diff)
+		}
+		if !strings.HasSuffix(v.Text, c.text) {
+			t.Errorf("%s: the text is %q, want it to end with %q", name, v.Text, c.text)
+		}
+	}
+}
+
+// A success without a required output is none: it fails or is retried as any failure of the
+// application, and names the pattern.
+func TestAttempt_ARequiredOutputMustBeThere(t *testing.T) {
+	lacks := func(exit int, lines ...string) jjm.Evidence {
+		r := result(exit, wrote(exit, lines...))
+		r.Unmet = []jjm.Unmet{{Pattern: "*.root", Why: "no file matches this pattern", Required: true},
+			{Pattern: "log.txt", Why: "missing"}}
+		return jjm.Evidence{Batch: ended(jjm.BatchEndedOK, ""), Result: r}
+	}
+	out := func(ev jjm.Evidence, s jjm.BatchState) jjm.Evidence {
+		ev.Batch.State = s
+		return ev
+	}
+	const text = "a required output is not there: *.root (no file matches this pattern); exit code 0 after 16 min 40 s on wn1"
+	several := lacks(0)
+	several.Result.Unmet = nil
+	for _, p := range []string{"a", "b", "c", "d"} {
+		several.Result.Unmet = append(several.Result.Unmet, jjm.Unmet{Pattern: p, Why: "missing", Required: true})
+	}
+	for name, c := range map[string]struct {
+		in analyse.Input
+		want
+	}{
+		"exit": {analyse.Input{Evidence: lacks(0, "SUCCEEDED -")}, want{"APPLICATION", "", jjm.Fail, jjm.ByApp, text}},
+		"exit, asks for retries": {analyse.Input{Retry: true, Evidence: lacks(0, "SUCCEEDED -")},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", text + "; retry 1 of 1 (late)"}},
+		"exit, had them": {analyse.Input{Retry: true, Counters: jjm.Counters{LateUnhandled: 1},
+			Evidence: lacks(0, "SUCCEEDED -")}, want{"APPLICATION", "LATE_UNHANDLED", jjm.Fail, jjm.ByLimit, text}},
+		"exit, after other codes": {analyse.Input{Retry: true, OnExit: []int{75}, Evidence: lacks(0, "SUCCEEDED -")},
+			want{"APPLICATION", "", jjm.Fail, jjm.ByApp, text + "; retry.on_exit does not list 0"}},
+		"exit, after 0": {analyse.Input{Retry: true, OnExit: []int{0}, Evidence: lacks(0, "SUCCEEDED -")},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", text}},
+		"exit, without a log": {analyse.Input{Evidence: lacks(0)}, want{"APPLICATION", "", jjm.Fail, jjm.ByApp, text}},
+		"several": {analyse.Input{Evidence: several}, want{"APPLICATION", "", jjm.Fail, jjm.ByApp,
+			"4 required outputs are not there: a (missing), b (missing), c (missing), ...; exit code 0"}},
+		"exit code 3": {analyse.Input{Evidence: lacks(3)}, want{"EXIT", "", jjm.Fail, jjm.ByApp, "exit code 3"}},
+		"exit, FAILED": {analyse.Input{Evidence: lacks(0, "FAILED no tape")}, want{"USER", "", jjm.Fail, jjm.ByApp,
+			"no tape"}},
+		"exit, RETRY": {analyse.Input{Evidence: lacks(0, "RETRY x")},
+			want{"USER", "LATE_HANDLED", jjm.Retry, "", "RETRY: x"}},
+		"exit, being killed": {analyse.Input{KillIntent: true, Evidence: lacks(0)},
+			want{"INTENT", "", jjm.Cancel, jjm.ByPerson, ""}},
+		"exit, out of memory": {analyse.Input{Evidence: out(lacks(0), jjm.BatchOOM)},
+			want{"APPLICATION", "", jjm.Fail, jjm.ByApp, "memory limit"}},
+		"exit, batch system not heard of since": {analyse.Input{Evidence: out(lacks(0), jjm.BatchUnknown)},
+			want{"APPLICATION", "", jjm.Fail, jjm.ByApp, text}},
+		"glf": {analyse.Input{Result: jjm.ResultGLF, Evidence: lacks(0, "SUCCEEDED -")},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", text + "; retry 1 of 1 (late)"}},
+		"glf, no keyword": {analyse.Input{Result: jjm.ResultGLF, Evidence: lacks(0)},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "no keyword"}},
+		"glf, HOLD": {analyse.Input{Result: jjm.ResultGLF, Evidence: lacks(0, "HOLD x")},
+			want{"USER", "LATE_HANDLED", jjm.Hold, jjm.HeldByApp, "HOLD: x"}},
+		"glf, cancelled by someone": {analyse.Input{Result: jjm.ResultGLF,
+			Evidence: out(lacks(0, "SUCCEEDED -"), jjm.BatchCancelled)}, want{"GRID", "", jjm.Hold, jjm.HeldByBatch, ""}},
+		"the type says complete": {analyse.Input{Opinion: &jjm.Opinion{Action: jjm.Complete}, Evidence: lacks(0)},
+			want{"APPLICATION", "", jjm.Fail, jjm.ByApp, text}},
+		"the type says fail": {analyse.Input{Opinion: &jjm.Opinion{Action: jjm.Fail, Text: "empty"}, Evidence: lacks(0)},
+			want{"TYPE", "", jjm.Fail, jjm.ByApp, "empty"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.in.Result == "" {
+				c.in.Result = jjm.ResultExit
+			}
+			v := analyse.Attempt(c.in)
+			check(t, v, c.want)
+			if len(v.Notices) > 0 && v.Notices[0].Kind == jjm.NoOutput {
+				t.Errorf("what did not complete is noticed: %+v", v.Notices)
+			}
 		})
 	}
 }
@@ -199,9 +339,9 @@ func TestAttempt_GLFJobs(t *testing.T) {
 			want{"INTENT", "", jjm.Cancel, jjm.ByPerson, ""}},
 		"exit 2": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedOK, ""),
 			Result: result(2, wrote(2, "SUCCEEDED b.root"))}},
-			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "exit code 2 after 16m40s on wn1; retry 1 of 1 (late)"}},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "exit code 2 after 16 min 40 s on wn1; retry 1 of 1 (late)"}},
 		"nothing said": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0))}},
-			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "none of SUCCEEDED"}},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "no keyword in the log: did the command call $GBS_LOG? Exit code 0 after"}},
 		"no data": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0, "HOLD"))}},
 			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "HOLD without data"}},
 		"too much said": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0, "HOLD x", "RETRY y"))}},
@@ -212,7 +352,7 @@ func TestAttempt_GLFJobs(t *testing.T) {
 		"wrapper died": {analyse.Input{Evidence: jjm.Evidence{Batch: jjm.Report{State: jjm.BatchEndedFailed, Exit: 1},
 			HasGLF: true, GLF: start, Claim: wrapperClaim()}},
 			want{"WORKER", "EARLY", jjm.Retry, "",
-				"without an end record after 0s on wn1; the batch system says FAILED, exit 1; retry 1 of 20"}},
+				"without an end record on wn1; the batch system says FAILED, exit 1; retry 1 of 20"}},
 		"claimed, no log": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, ""),
 			Claim: wrapperClaim()}},
 			want{"BATCH", "EARLY", jjm.Retry, "", "no start record"}},
@@ -366,7 +506,7 @@ func opinion() *rapid.Generator[*jjm.Opinion] {
 }
 
 // What a type says of an application that ran to its end counts, and is counted.
-func TestAttempt_TheTypesOpinion(t *testing.T) {
+func TestAttempt_TheTypesJudgement(t *testing.T) {
 	failed := jjm.Evidence{Result: result(75, wrote(75))}
 	for _, c := range []struct {
 		name string
@@ -377,12 +517,12 @@ func TestAttempt_TheTypesOpinion(t *testing.T) {
 	}{
 		{"complete", analyse.Input{Evidence: failed}, jjm.Opinion{Action: jjm.Complete}, jjm.Complete, "says complete"},
 		{"retry, without retries asked for", analyse.Input{Evidence: failed}, jjm.Opinion{Action: jjm.Retry, Text: "no luck"},
-			jjm.Retry, "no luck after 16m40s on wn1; retry 1 of 5"},
+			jjm.Retry, "no luck after 16 min 40 s on wn1; retry 1 of 5"},
 		{"hold", analyse.Input{Evidence: failed}, jjm.Opinion{Action: jjm.Hold}, jjm.Hold, "says hold"},
 		{"fail what exited 0", analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0))}},
 			jjm.Opinion{Action: jjm.Fail, Text: "empty"}, jjm.Fail, "empty"},
 		{"the last retry", analyse.Input{Evidence: failed, Counters: jjm.Counters{LateHandled: 5}},
-			jjm.Opinion{Action: jjm.Retry}, jjm.Fail, "retry limit exceeded"},
+			jjm.Opinion{Action: jjm.Retry}, jjm.Fail, "retry limit reached"},
 		{"nonsense", analyse.Input{Evidence: failed}, jjm.Opinion{Action: "again"}, jjm.Fail,
 			"want complete, retry, hold or fail"},
 		{"arguments of two lines", analyse.Input{Evidence: failed},
@@ -410,4 +550,17 @@ func lacking() *jjm.Result {
 	r := result(0, wrote(0, "SUCCEEDED x.dat"))
 	r.Outputs = []jjm.Output{{Name: "x.dat", Absent: "no such file"}}
 	return r
+}
+
+// The time in the text is the measured one, as the usage of the attempt shows it; none that was not measured.
+func TestAttempt_TellsTheMeasuredTime(t *testing.T) {
+	for ms, want := range map[int64]string{59: "exit code 0 after 59 ms on wn1",
+		61_400: "exit code 0 after 1 min 1 s on wn1",
+		0:      "exit code 0 on wn1"} {
+		r := result(0, "")
+		r.WallMS, r.Ended = ms, r.Started
+		if v := analyse.Attempt(analyse.Input{Evidence: jjm.Evidence{Result: r}}); v.Text != want {
+			t.Errorf("%d ms: %q, want %q", ms, v.Text, want)
+		}
+	}
 }

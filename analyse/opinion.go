@@ -8,7 +8,7 @@ import (
 	"jjm/glf"
 )
 
-// opinionCounts reports whether the job type has a word in what becomes of the attempt.
+// opinionCounts reports whether the job type's opinion decides; see Attempt.
 func (c *attempt) opinionCounts() bool {
 	op, r := c.in.Opinion, c.in.Evidence.Result
 	if op == nil || r == nil || r.Error != "" || c.in.KillIntent {
@@ -18,11 +18,11 @@ func (c *attempt) opinionCounts() bool {
 	case jjm.BatchCancelled, jjm.BatchOOM, jjm.BatchTimeout, jjm.BatchAborted:
 		return false
 	}
-	return op.Action != jjm.Complete || len(c.missing()) == 0
+	return op.Action != jjm.Complete || len(c.missing()) == 0 && len(c.required()) == 0
 }
 
-// asOpined is the verdict of an opinion that counts. One that makes no sense fails the
-// local job: the type is wrong, and another attempt would not help.
+// asOpined returns the verdict of an opinion that counts. An invalid opinion fails the
+// local job, because the job type is wrong and another attempt would not help.
 func (c *attempt) asOpined() jjm.Verdict {
 	op := c.in.Opinion
 	text := fmt.Sprintf("the job type says %s: %s%s", op.Action, op.Text, c.ran())
@@ -41,7 +41,8 @@ func (c *attempt) asOpined() jjm.Verdict {
 		jjm.Complete, jjm.Retry, jjm.Hold, jjm.Fail))
 }
 
-// again counts a retry or hold, as one that the application asked for.
+// again returns the verdict of a retry or hold, which counts as one that the application
+// asked for.
 func (c *attempt) again(op *jjm.Opinion, text string) jjm.Verdict {
 	o := c.table.count(LevelType, c.table.class(c.seconds(), LateHandled))
 	o.Handled = true
@@ -60,7 +61,7 @@ func (c *attempt) again(op *jjm.Opinion, text string) jjm.Verdict {
 // maxArgs bounds retry arguments, in bytes: they are stored with every local job.
 const maxArgs = 4 << 10
 
-// badArgs says why retry arguments cannot be handed on, "" if they can.
+// badArgs returns why retry arguments cannot be used, "" if they can.
 func badArgs(args []string) string {
 	n := 0
 	for _, a := range args {

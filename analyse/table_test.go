@@ -65,7 +65,7 @@ func TestTable_GoldenDecisions(t *testing.T) {
 
 // The golden rows again, as whole evidence without a wrapper's result: Attempt
 // must agree with the table wherever no decision of jjm speaks.
-func TestAttempt_GoldenRowsAgreeWithTheTableUnlessADecisionSpeaks(t *testing.T) {
+func TestAttempt_GoldenRowsAgreeWithTheTableExceptByDecision(t *testing.T) {
 	golden.Rows(t, "jedi/gbs_decisions", func(_ string, row decisionRow) string {
 		ev := jjm.Evidence{Batch: jjm.Report{State: row.Batch}, Claim: &jjm.Claim{Holder: jjm.HolderWrapper}}
 		if row.GLF != nil {

@@ -3,8 +3,8 @@ package analyse
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode"
 
@@ -12,11 +12,12 @@ import (
 	"jjm/glf"
 )
 
-// maxText is the longest text of a verdict in bytes: it is stored with every
-// local job, and shown on one line.
+// maxText is how many bytes the text of a verdict may have: it is stored with every local
+// job and shown on one line.
 const maxText = 1000
 
-// tidy makes text fit for a line: what jobs wrote may hold anything.
+// tidy returns s as one printable line of at most maxText bytes. It may hold anything
+// that jobs wrote.
 func tidy(s string) string {
 	if len(s) > 4*maxText {
 		s = s[:4*maxText]
@@ -37,14 +38,19 @@ func tidy(s string) string {
 	return strings.ToValidUTF8(s[:maxText-3], "") + "..."
 }
 
-// ran says how long and where, as far as known: " after 5m1s on wn7".
+// ran returns how long and where the attempt ran, as far as is known: " after 5 min 1 s on
+// wn7". What the wrapper measured is also what its usage shows; times of a log have no
+// fractions of a second.
 func (c *attempt) ran() string {
 	if !c.started {
 		return " before it started"
 	}
-	s := ""
-	if c.log.Start || c.in.Evidence.Result != nil {
-		s = " after " + (time.Duration(c.seconds()) * time.Second).String()
+	s, took := "", time.Duration(c.seconds())*time.Second
+	if r := c.in.Evidence.Result; r != nil && r.WallMS > 0 {
+		took = time.Duration(r.WallMS) * time.Millisecond
+	}
+	if took > 0 {
+		s = " after " + jjm.HowLong(took)
 	}
 	if h := c.host(); h != "" {
 		s += " on " + h
@@ -63,7 +69,7 @@ func (c *attempt) host() string {
 	return ev.Batch.Host
 }
 
-// reason is the batch system's own text, as a last clause.
+// reason returns the batch system's own text as a last clause, or "".
 func (c *attempt) reason() string {
 	if r := c.in.Evidence.Batch.Reason; r != "" {
 		return ": " + r
@@ -71,7 +77,7 @@ func (c *attempt) reason() string {
 	return ""
 }
 
-// batchSays is the batch system's word with its figures: "FAILED, exit 91".
+// batchSays returns the batch system's state with exit code or signal: "FAILED, exit 91".
 func (c *attempt) batchSays() string {
 	b := &c.in.Evidence.Batch
 	s := b.State.String()
@@ -154,7 +160,8 @@ func (c *attempt) noResult() string {
 	return s
 }
 
-// exitCode is "exit code 137 (signal 9) after 5m1s on wn7: what FAILED said".
+// exitCode returns "exit code 139 (SIGSEGV, it used memory that is not its own) after 5 min on wn7: TEXT", with the
+// text of a FAILED record.
 func (c *attempt) exitCode() string {
 	exit, signal := c.log.AppExit, 0
 	if r := c.in.Evidence.Result; r != nil {
@@ -163,7 +170,9 @@ func (c *attempt) exitCode() string {
 	s := fmt.Sprintf("exit code %d", exit)
 	switch {
 	case signal != 0:
-		s += fmt.Sprintf(" (signal %d%s)", signal, ofCPU(signal))
+		s += " (" + jjm.SignalText(signal) + ")"
+	case shellSignal(exit) != "":
+		s += " (as shells say: " + shellSignal(exit) + ")"
 	case exit == 126:
 		s += " (the command could not be executed)"
 	case exit == 127:
@@ -179,7 +188,10 @@ func (c *attempt) exitCode() string {
 	return s
 }
 
-// defect says why a log has no valid result.
+// noKeyword tells people of an application that wrote none of SUCCEEDED, FAILED, RETRY and HOLD.
+const noKeyword = "no keyword in the log: did the command call $GBS_LOG?"
+
+// defect returns why a log has no valid result.
 func (c *attempt) defect(level string) string {
 	says := "; the batch system says " + c.batchSays() + c.reason()
 	switch level {
@@ -193,8 +205,8 @@ func (c *attempt) defect(level string) string {
 	}
 	ts := c.log.Terminals
 	switch {
-	case len(ts) == 0:
-		return "exit code 0" + c.ran() + ", but none of SUCCEEDED, FAILED, RETRY, HOLD in the log"
+	case c.wordless():
+		return noKeyword + " Exit code 0" + c.ran()
 	case len(ts) == 1:
 		return "exit code 0" + c.ran() + ", but " + ts[0].Keyword + " without data in the log"
 	}
@@ -208,8 +220,8 @@ func (c *attempt) unverified() string {
 		"the batch system says " + c.batchSays() + c.reason()
 }
 
-// missing lists the files that SUCCEEDED names and that are not there
-// (decision R24); "-" names none.
+// missing returns the files that SUCCEEDED names and that are absent (decision R24); "-"
+// names none.
 func (c *attempt) missing() []jjm.Output {
 	r := c.in.Evidence.Result
 	said, ok := Said(c.log)
@@ -231,9 +243,8 @@ func (c *attempt) missing() []jjm.Output {
 	return out
 }
 
-// named reports whether one of the names means the file: the same path, or one
-// of the two being the end of the other, since either may be written from the
-// job's directory, from the attempt's, or absolute.
+// named reports whether one of the names means the file. The paths may be relative to the
+// job's or the attempt's directory, or absolute, so one may be the end of the other.
 func named(names []string, file string) bool {
 	for _, n := range names {
 		if n == file || strings.HasSuffix(file, "/"+n) || strings.HasSuffix(n, "/"+file) {
@@ -258,7 +269,80 @@ func (c *attempt) absent() string {
 	return s
 }
 
-// retryText says which retry of how many comes next: "; retry 2 of 20 (early)".
+// maxPattern is how much of a pattern of outputs is told, in bytes.
+const maxPattern = 200
+
+// outputNotices name the patterns of outputs that no file was collected for.
+func (c *attempt) outputNotices() (all []jjm.Notice) {
+	for _, u := range c.unmet() {
+		all = append(all, jjm.Notice{Kind: jjm.NoOutput, Text: "output " + u.Pattern + ": " + u.Why})
+	}
+	return all
+}
+
+// unmet returns them with texts that fit on a line: a result is a file of the job's account.
+func (c *attempt) unmet() (all []jjm.Unmet) {
+	if c.in.Evidence.Result == nil {
+		return nil
+	}
+	for _, u := range c.in.Evidence.Result.Unmet {
+		all = append(all, jjm.Unmet{Pattern: tidy(clip(u.Pattern)), Why: tidy(clip(u.Why)), Required: u.Required})
+	}
+	return all
+}
+
+// required returns those of them that must have a file.
+func (c *attempt) required() []jjm.Unmet {
+	return slices.DeleteFunc(c.unmet(), func(u jjm.Unmet) bool { return !u.Required })
+}
+
+// requiredAbsent says which required outputs are not there.
+func (c *attempt) requiredAbsent() string {
+	s := "a required output is not there: "
+	all := c.required()
+	if len(all) > 1 {
+		s = fmt.Sprintf("%d required outputs are not there: ", len(all))
+	}
+	for i, u := range all {
+		if i == 3 {
+			s += ", ..."
+			break
+		}
+		if i > 0 {
+			s += ", "
+		}
+		s += u.Pattern + " (" + u.Why + ")"
+	}
+	return s + "; exit code 0" + c.ran()
+}
+
+func clip(s string) string {
+	if len(s) > maxPattern {
+		return strings.ToValidUTF8(s[:maxPattern], "") + "..."
+	}
+	return s
+}
+
+// lacking lists the patterns of outputs that no file was collected for, as a last clause.
+func (c *attempt) lacking() string {
+	all := c.unmet()
+	if len(all) == 0 {
+		return ""
+	}
+	s := "; no output for "
+	for i, u := range all {
+		if i == 3 {
+			return s + ", ..."
+		}
+		if i > 0 {
+			s += ", "
+		}
+		s += u.Pattern
+	}
+	return s
+}
+
+// retryText returns which retry of how many comes next: "; retry 2 of 20 (early)".
 func (t table) retryText(o Outcome) string {
 	switch o.Class {
 	case Early:
@@ -269,11 +353,26 @@ func (t table) retryText(o Outcome) string {
 	return fmt.Sprintf("; retry %d of %d (late)", o.Counters.LateUnhandled, *t.lim.LateUnhandled)
 }
 
-// ofCPU words the signal of who used up the processor time that it may use
-// (setrlimit(2), RLIMIT_CPU).
-func ofCPU(signal int) string {
-	if signal == int(syscall.SIGXCPU) {
-		return ": it used up its processor time"
+// limitText returns which retry limit was reached: "; retry limit reached: 20 of 20 after early failures".
+func (t table) limitText(o Outcome) string {
+	limit, after := *t.lim.LateUnhandled, "late failures"
+	switch o.Class {
+	case Early:
+		limit, after = *t.lim.Early, "early failures"
+	case LateHandled:
+		limit, after = *t.lim.LateHandled, "late failures, asked for"
 	}
-	return ""
+	if limit == 0 {
+		return "; no retries after " + after + " (their limit is 0)"
+	}
+	return fmt.Sprintf("; retry limit reached: %d of %d after %s", limit, limit, after)
+}
+
+// shellSignal explains an exit code of 128 + n, by which shells tell that signal n ended a command; "" for others.
+func shellSignal(exit int) string {
+	text := jjm.SignalText(exit - 128)
+	if exit <= 128 || strings.HasPrefix(text, "signal ") {
+		return ""
+	}
+	return text
 }

@@ -12,15 +12,15 @@ import (
 	"jjm/store"
 )
 
-// AccountingConfig is what is written for the site's accounting.
+// AccountingConfig are the settings of the site's accounting.
 type AccountingConfig struct {
-	// Blah is the path of BLAH's accounting log, to which the day is added;
-	// "" = none. CE names the computing element in it.
+	// Blah is the path of the accounting log in the format of BLAH, to whose name each day's date is appended; "" =
+	// none. CE is the name of the computing element in it.
 	Blah string `toml:"blah"`
 	CE   string `toml:"ce"`
 }
 
-// Check finds every mistake in the settings.
+// Check returns all mistakes in the settings.
 func (c AccountingConfig) Check() jjm.Problems {
 	var ps jjm.Problems
 	if c.Blah != "" && !filepath.IsAbs(c.Blah) {
@@ -34,20 +34,19 @@ func (c AccountingConfig) Check() jjm.Problems {
 }
 
 const (
-	// accountingMark is the key of the store's meta value that holds the number
-	// of the last attempt in the log.
+	// accountingMark is the key of the store's meta value that holds the number of the last attempt in the log.
 	accountingMark = "accounting.blah"
-	// accountingEvery is how often the log is brought up to date.
+	// accountingEvery is how often new attempts are appended to the log.
 	accountingEvery = 5 * time.Second
 	// accountingChunk is how many lines are written at once.
 	accountingChunk = 500
 )
 
-// keepAccounts brings the accounting log up to date until ctx ends. A log that is new
-// to this store begins with the attempts that end from now on.
-func (a *App) keepAccounts(ctx context.Context) {
+// runAccounting appends ended attempts to the accounting log until ctx ends. A log that is new to this store starts
+// with the attempts that end from now on.
+func (a *App) runAccounting(ctx context.Context) {
 	for ctx.Err() == nil {
-		if err := a.writeAccounts(ctx); err != nil && ctx.Err() == nil {
+		if err := a.updateAccounting(ctx); err != nil && ctx.Err() == nil {
 			a.log.Error("accounting log is behind, trying again", "path", a.config.Accounting.Blah, "error", err)
 		}
 		t := time.NewTimer(accountingEvery)
@@ -59,7 +58,7 @@ func (a *App) keepAccounts(ctx context.Context) {
 	}
 }
 
-func (a *App) writeAccounts(ctx context.Context) error {
+func (a *App) updateAccounting(ctx context.Context) error {
 	text, found, err := a.store.Meta(ctx, accountingMark)
 	if err != nil {
 		return err
@@ -91,8 +90,22 @@ func (a *App) writeAccounts(ctx context.Context) error {
 	}
 }
 
-// entries are what is written of attempts. The id and the times are the batch system's,
-// else jjm's own: what a result and its claim say is the job's word, and not taken.
+// accounted returns a function that says up to which attempt the log tells of ends; nil if there is no log.
+func (a *App) accounted() func(context.Context) (int64, error) {
+	if a.config.Accounting.Blah == "" {
+		return nil
+	}
+	return func(ctx context.Context) (int64, error) {
+		text, _, err := a.store.Meta(ctx, accountingMark)
+		if err != nil || text == "" {
+			return 0, err
+		}
+		return strconv.ParseInt(text, 10, 64)
+	}
+}
+
+// entries returns the lines of attempts. Ids and times are those of the batch system or else of jjm. Those in a result
+// and its claim are not used, because the job can forge them.
 func entries(ended []store.Ended) []accounting.Entry {
 	out := make([]accounting.Entry, len(ended))
 	for i, e := range ended {

@@ -15,23 +15,25 @@ import (
 	"jjm/wire"
 )
 
-// openPublisher makes what tells brokers of this site.
+// openPublisher creates the publisher of the site's ad.
 func (a *App) openPublisher() {
 	a.publisher = collector.New(a.config.Advertise, collector.Deps{
 		Facts: a.facts, File: filepath.Join(a.config.State, wire.AdvertisedFile), Now: time.Now, Log: a.log,
 	})
 }
 
-// brokers are those who hear of the site, for the verbs that tell of it.
+// brokers answers the verbs about what brokers read of the site.
 type brokers struct {
 	publisher *collector.Publisher
-	// advertises is set if brokers are to hear of the site.
+	// advertises is set if the configuration names collectors.
 	advertises bool
-	// low says why no new work is taken for want of space, "" if there is enough.
+	// low returns why no new work is accepted for lack of space, "" if there is enough.
 	low func() string
+	// models returns the models of job files.
+	models func() []wire.Model
 }
 
-// advertised tells what brokers are told, which with now is sent first.
+// advertised returns what brokers read. If now is set, it sends that first.
 func (b brokers) advertised(ctx context.Context, now bool) (wire.Advertised, error) {
 	if now && !b.advertises {
 		return wire.Advertised{}, jjm.Errorf(jjm.Conflict, "advertise now: this site is not advertised: "+
@@ -43,7 +45,7 @@ func (b brokers) advertised(ctx context.Context, now bool) (wire.Advertised, err
 	return b.publisher.Status(), nil
 }
 
-// notes are what people should know of the site, beside its batch systems.
+// notes returns the problems of the site that are not those of a batch system.
 func (b brokers) notes() []string {
 	var out []string
 	if low := b.low(); low != "" {
@@ -55,7 +57,7 @@ func (b brokers) notes() []string {
 	return out
 }
 
-// facts are what this site has to tell just now.
+// facts returns the present state of this site, for its ad.
 func (a *App) facts() advertise.Facts {
 	c := a.config.Advertise
 	f := advertise.Facts{
@@ -63,9 +65,9 @@ func (a *App) facts() advertise.Facts {
 		Lifetime: int(c.Lifetime.D().Seconds()), Waiting: a.engine.Waiting(),
 	}
 	for i, w := range a.engine.Clusters(context.Background()) {
-		f.Clusters = append(f.Clusters, clusterFacts(w, a.config.Cluster[i]))
+		f.Clusters = append(f.Clusters, clusterFacts(w, a.config.Cluster[i], f.At))
 	}
-	orders, _ := a.engine.Order(context.Background(), gate.Caller{}, nil) // to list them cannot fail
+	orders, _ := a.engine.Order(context.Background(), gate.Caller{}, nil) // listing orders cannot fail
 	for _, typ := range a.engine.JobTypes() {
 		name := typ.Type
 		t := advertise.JobType{Name: name}
@@ -82,9 +84,8 @@ func (a *App) facts() advertise.Facts {
 	return f
 }
 
-// clusterFacts are what is told of a batch system. While it does not answer only
-// what jjm itself holds back is known.
-func clusterFacts(w wire.Cluster, section map[string]any) advertise.Cluster {
+// clusterFacts returns the facts of a batch system. While it does not answer, only the jobs that wait in jjm are known.
+func clusterFacts(w wire.Cluster, section map[string]any, now jjm.Time) advertise.Cluster {
 	c := advertise.Cluster{
 		Name: w.Name, Kind: w.Kind, Guarantee: w.Guarantee, Waiting: w.Waiting, LastSeen: w.LastSeen,
 		Limits: advertise.Limits{
@@ -98,9 +99,13 @@ func clusterFacts(w wire.Cluster, section map[string]any) advertise.Cluster {
 	c.Health, c.Reason = health(w)
 	for _, o := range w.Orders {
 		if o.Kind != jjm.OrderCluster {
-			continue // about one of its queues
+			continue // an order for one of its queues
 		}
-		c.Drained, c.Paused = c.Drained || o.Verb == jjm.OrderDrain, c.Paused || o.Verb == jjm.OrderPause
+		if !o.Begun(now) {
+			continue // the maintenance window has not begun
+		}
+		c.Drained = c.Drained || o.Verb == jjm.OrderDrain
+		c.Paused = c.Paused || o.Verb == jjm.OrderPause || o.Verb == jjm.OrderMaintenance
 		c.Reason = o.Reason
 	}
 	if c.Health == advertise.Answering {
@@ -112,23 +117,21 @@ func clusterFacts(w wire.Cluster, section map[string]any) advertise.Cluster {
 	return c
 }
 
-// health says whether a batch system answers, and what is wrong if not. One that
-// has told its slots or given a listing has answered; none is asked for listings
-// while it has no jobs.
+// health returns whether a batch system answers, and why if not. A batch system has answered if its slots are known or
+// it gave a listing; while it has no jobs it is not asked for listings.
 func health(w wire.Cluster) (h advertise.Health, why string) {
 	switch {
 	case w.Breaker != nil:
-		return advertise.Silent, w.Breaker.Cause
+		return advertise.NotAnswering, w.Breaker.Cause
 	case !w.Healthy:
-		return advertise.Silent, w.Cause
+		return advertise.NotAnswering, w.Cause
 	case w.Slots > 0 || w.LastSeen != 0:
 		return advertise.Answering, ""
 	}
-	return advertise.Unasked, ""
+	return advertise.HealthUnknown, ""
 }
 
-// queues are the names of queues in a cluster's section: that of jobs which name
-// none, and all.
+// queues returns the queue of jobs that name none, and all queues, from a cluster's section.
 func queues(section map[string]any) (first string, all []string) {
 	first, _ = section["queue"].(string)
 	switch named := section["queues"].(type) {
@@ -147,7 +150,7 @@ func queues(section map[string]any) (first string, all []string) {
 	return first, all
 }
 
-// siteName is the name of a site that sets none: the host's.
+// siteName returns the default name of a site: the name of the host.
 func siteName() string {
 	name, err := os.Hostname()
 	if err != nil {

@@ -27,13 +27,19 @@ func TestClusterFacts_ToldIsOnlyWhatIsKnown(t *testing.T) {
 		}, func(c *advertise.Cluster) { c.Slots = advertise.Count{} }, known},
 		"never asked": {func(w *wire.Cluster) { w.Slots, w.LastSeen = 0, 0 }, func(*advertise.Cluster) {}, unknown},
 		"no listing": {func(w *wire.Cluster) { w.Healthy, w.Cause = false, "timed out" },
-			func(c *advertise.Cluster) { c.Health, c.Reason, c.LastSeen = advertise.Silent, "timed out", 9 }, unknown},
+			func(c *advertise.Cluster) { c.Health, c.Reason, c.LastSeen = advertise.NotAnswering, "timed out", 9 }, unknown},
 		"breaker": {func(w *wire.Cluster) { w.Breaker = &wire.Breaker{State: "open", Cause: "down"} },
-			func(c *advertise.Cluster) { c.Health, c.Reason, c.LastSeen = advertise.Silent, "down", 9 }, unknown},
+			func(c *advertise.Cluster) { c.Health, c.Reason, c.LastSeen = advertise.NotAnswering, "down", 9 }, unknown},
 		"ordered": {func(w *wire.Cluster) {
 			w.Orders = []jjm.Order{{Kind: jjm.OrderCluster, Verb: jjm.OrderDrain, Reason: "a"},
 				{Kind: jjm.OrderCluster, Verb: jjm.OrderPause, Reason: "b"}}
 		}, func(c *advertise.Cluster) { c.Drained, c.Paused, c.Reason = true, true, "b" }, known},
+		"a maintenance window to come": {func(w *wire.Cluster) {
+			w.Orders = []jjm.Order{{Kind: jjm.OrderCluster, Verb: jjm.OrderMaintenance, Reason: "a", From: 101, Until: 200}}
+		}, func(*advertise.Cluster) {}, known},
+		"a maintenance window": {func(w *wire.Cluster) {
+			w.Orders = []jjm.Order{{Kind: jjm.OrderCluster, Verb: jjm.OrderMaintenance, Reason: "a", From: 100, Until: 200}}
+		}, func(c *advertise.Cluster) { c.Paused, c.Reason = true, "a" }, known},
 		"limits": {func(w *wire.Cluster) {
 			w.Limits = wire.Limits{MaxCores: 1, MaxMemoryMB: 2, MaxWalltime: jjm.Duration(3e9), MaxQueued: 4, MaxPending: 5,
 				MaxRunning: 6, MaxPendingPerUser: 7, MaxRunningPerUser: 8}
@@ -45,7 +51,7 @@ func TestClusterFacts_ToldIsOnlyWhatIsKnown(t *testing.T) {
 		w, want := well, c.from
 		c.change(&w)
 		c.want(&want)
-		if d := cmp.Diff(want, clusterFacts(w, nil), cmp.AllowUnexported(advertise.Count{})); d != "" {
+		if d := cmp.Diff(want, clusterFacts(w, nil, 100), cmp.AllowUnexported(advertise.Count{})); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}

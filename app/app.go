@@ -1,6 +1,5 @@
-// Package app puts the daemon together: it reads and checks the configuration,
-// opens what the packages need in order, runs them, reloads what can be
-// reloaded, and closes everything in the opposite order.
+// Package app builds the daemon from its parts: it reads and checks the configuration, opens what the packages need in
+// order, runs them, reloads what can be reloaded, and closes everything in the opposite order.
 package app
 
 import (
@@ -24,28 +23,31 @@ import (
 	adaptersall "jjm/adapters/all"
 	"jjm/adapters/idealize"
 	"jjm/engine"
+	"jjm/fetch"
 	"jjm/gate"
+	"jjm/handlers/declared"
 	"jjm/publish/advertise/collector"
 	"jjm/run/asuser"
 	"jjm/store"
+	"jjm/store/highwater"
+	"jjm/wire"
 	"jjm/wire/spool"
 	"jjm/xmldb"
 )
 
-// Options are what the command line decides.
+// Options come from the command line.
 type Options struct {
 	// Config is the path of the configuration; see Load.
 	Config string
-	// Version is told to clients.
+	// Version is shown to clients.
 	Version string
 	Getenv  func(string) string
 	Stderr  io.Writer
-	// Executable is the path of the running program; the wrapper lies beside
-	// it.
+	// Executable is the path of the running program; the wrapper is beside it.
 	Executable string
 }
 
-// App is the daemon, put together.
+// App is the daemon.
 type App struct {
 	opts   Options
 	config Config
@@ -54,46 +56,50 @@ type App struct {
 	level  *slog.LevelVar
 
 	store   *store.Store
+	ids     *highwater.Mark
 	records *xmldb.DB
 	engine  *engine.Engine
 	gate    *gate.Server
 	socket  net.Listener
-	helpers *asuser.Pool // of owners, if jobs run as them
-	// reserve is what keeps a full letter box from stopping the store.
+	helpers *asuser.Pool // processes that act as the owners; nil if jobs run as the daemon's account
+	// reserve prevents a full letter box from stopping the store.
 	reserve *reserve
-	// publisher tells brokers of the site, if they are to hear of it.
+	models  func() []wire.Model // of job files, as they are now
+	// publisher sends the site's ad to brokers, if the configuration names collectors.
 	publisher *collector.Publisher
 
-	closers []closer // in order of opening
+	closers []closer // in the order of opening
 }
 
-// closer is a named clean-up.
+// closer is a clean-up with its name.
 type closer struct {
 	name string
 	do   func() error
 }
 
-// New opens everything that the daemon needs and starts nothing. What it
-// opened is closed again if it fails.
+// New opens everything that the daemon needs and starts nothing. If it fails, it closes what it opened.
 func New(ctx context.Context, opts Options) (*App, error) {
-	config, path, err := Load(opts.Config, opts.Getenv)
-	if err != nil {
-		return nil, err
+	config, path, problems := Examine(opts)
+	if len(problems) > 0 {
+		return nil, problems.Err()
 	}
 	a := &App{opts: opts, config: config, path: path, level: &slog.LevelVar{}}
 	a.setLevel(config.Log)
 	a.log = slog.New(slog.NewTextHandler(opts.Stderr, &slog.HandlerOptions{Level: a.level}))
+	for _, p := range config.Advice() {
+		a.log.Warn("the configuration may surprise", "setting", p.Field, "note", p.Text)
+	}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
 }
 
-// open opens state, store, records, clusters, engine and socket, in this order.
+// open opens the state folder, store, records, clusters, engine and socket, in this order.
 func (a *App) open(ctx context.Context) error {
 	state := a.config.State
 	release, err := openState(state)
-	if errors.Is(err, unix.ENOSPC) { // the lock's: no other daemon has it
+	if errors.Is(err, unix.ENOSPC) { // openState got as far as the lock's file: no other daemon has the lock
 		a.openReserve()
 		release, err = openState(state)
 	}
@@ -103,16 +109,15 @@ func (a *App) open(ctx context.Context) error {
 	a.onClose("state lock", release)
 	a.reserve = a.openReserve()
 	a.onClose("letter box", func() error { return a.reserve.open() })
-	if err := os.MkdirAll(a.config.Work, 0o755); err != nil {
+	if err := a.openStore(ctx); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(a.config.Work, 0o755); err != nil { // after the store has said that it is this one
 		return jjm.Errorf(jjm.Invalid, "work folder: %w: make it, writable for this account, or set work to another folder",
 			err)
 	}
-	if a.store, err = store.Open(filepath.Join(state, "store.db"), store.Options{Now: time.Now}); err != nil {
-		return err
-	}
-	a.onClose("store", a.store.Close)
 	warn := func(msg string, args ...any) { a.log.Warn(msg, args...) }
-	if a.records, err = xmldb.Open(filepath.Join(state, "records"),
+	if a.records, err = xmldb.Open(a.config.recordDir(),
 		xmldb.Options{Warn: warn, Readers: a.config.Gate.AdminUIDs()}); err != nil {
 		return err
 	}
@@ -126,9 +131,10 @@ func (a *App) open(ctx context.Context) error {
 	}
 	a.config.Gate.Version = a.opts.Version
 	a.openPublisher()
-	b := brokers{publisher: a.publisher, advertises: len(a.config.Advertise.Collectors) > 0, low: a.engine.Low}
+	b := brokers{publisher: a.publisher, advertises: len(a.config.Advertise.Collectors) > 0, low: a.engine.Low,
+		models: a.models}
 	a.gate = gate.New(served(a.opts.Version, a.engine, b), a.config.Gate, a.log)
-	a.engine.TakeIn(ctx) // before anybody is answered
+	a.engine.TakeIn(ctx) // before the socket answers anybody
 	if a.socket, err = gate.Listen(filepath.Join(state, "jjm.sock"), a.config.Gate); err != nil {
 		return err
 	}
@@ -143,7 +149,7 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// openEngine loads the live state.
+// openEngine loads the engine's state.
 func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	wrapper, err := Wrapper(a.config.Wrapper, a.opts.Executable)
 	if err != nil {
@@ -162,20 +168,27 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	asking, stop := context.WithCancel(ctx)
 	a.onClose("job types", func() error { stop(); return nil })
 	go a.askTypes(asking, types)
+	for _, p := range a.config.CheckModels(types) {
+		a.log.Error("a model of job files cannot be used", "error", p.String())
+	}
+	a.models = func() []wire.Model { return a.config.shownModels(types) }
 	a.engine, err = engine.New(ctx, a.config.Engine, engine.Deps{
 		Store: a.store, Records: a.records, Types: types, Clusters: clusters,
-		Folders: engine.Folders{Work: a.config.Work, RecordDir: filepath.Join(a.config.State, "records"), DropDir: drop,
+		SiteFiles: engine.SiteFiles{Model: a.config.Model,
+			Unread: func(typ string) string { return declared.Unread(a.config.JobTypes, typ) }},
+		Folders: engine.Folders{Work: a.config.Work, RecordDir: a.config.recordDir(), DropDir: drop,
 			SpoolDir: a.spoolDir(), Wrapper: wrapper},
-		Accounts: engine.Accounts{Caller: a.account, Find: asuser.Find, Account: account, Users: users,
+		Accounts: engine.Accounts{Caller: a.callerOf, Find: asuser.Find, Account: account, Users: users,
 			Readers: a.config.Gate.AdminUIDs()},
-		Now: time.Now, Log: a.log, Crash: a.failpoint(), Notify: true,
+		Now: time.Now, Log: a.log, Crash: a.failpoint(), GiveOut: a.ids.Reach, Accounted: a.accounted(),
+		Fetch: fetch.Child, Notify: true,
 	})
 	return err
 }
 
 func (a *App) spoolDir() string { return filepath.Join(a.config.State, "spool") }
 
-// makeSpool makes the letter box, and opens it to whom the socket is open to.
+// makeSpool makes the letter box. The accounts that may open the socket may write to it.
 func (a *App) makeSpool() error {
 	mode, group, err := a.config.Gate.Access()
 	if err != nil {
@@ -184,18 +197,18 @@ func (a *App) makeSpool() error {
 	return spool.Make(a.spoolDir(), mode, group, time.Now())
 }
 
-// account tells who left something in the spool: with the group that the account
-// database gives, since the folder decides the group of a file.
-func (a *App) account(uid, gid int) gate.Caller {
+// callerOf returns the account that left a file in the spool. Its group is that of the account database, because the
+// group of the file is that of the folder.
+func (a *App) callerOf(uid, gid int) gate.Caller {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		if n, err := strconv.Atoi(u.Gid); err == nil {
 			gid = n
 		}
 	}
-	return a.gate.Account(uid, gid)
+	return a.gate.CallerOf(uid, gid)
 }
 
-// ownAccount is the daemon's own account, which all jobs run as.
+// ownAccount returns the daemon's own account, as which all jobs run.
 func ownAccount() *jjm.Owner {
 	name := strconv.Itoa(os.Geteuid())
 	if u, err := user.Current(); err == nil {
@@ -204,7 +217,7 @@ func ownAccount() *jjm.Owner {
 	return &jjm.Owner{UID: os.Geteuid(), GID: os.Getegid(), User: name}
 }
 
-// Wrapper finds the wrapper: as configured, beside the daemon's program, or in libexec.
+// Wrapper returns the path of the wrapper: as configured, beside the daemon's program, or in libexec.
 func Wrapper(configured, executable string) (string, error) {
 	if configured != "" {
 		return configured, nil
@@ -222,7 +235,7 @@ func Wrapper(configured, executable string) (string, error) {
 		"jjm-wrapper is not beside %s: install it there, or set wrapper in the configuration", executable)
 }
 
-// clusters makes the adapters that the configuration names.
+// clusters creates the adapters that the configuration names.
 func (a *App) clusters() ([]engine.Cluster, error) {
 	var out []engine.Cluster
 	for i, section := range a.config.Cluster {
@@ -253,7 +266,7 @@ func (a *App) clusters() ([]engine.Cluster, error) {
 func (a *App) clusterEnv(name string) (adapters.Env, error) {
 	dir := filepath.Join(a.config.State, "clusters", name)
 	err := os.MkdirAll(dir, a.config.clusterMode())
-	if err == nil { // whatever the umask is, and it was before
+	if err == nil { // whatever the umask is, and also for an existing folder
 		err = errors.Join(os.Chmod(filepath.Dir(dir), a.config.clusterMode()), os.Chmod(dir, a.config.clusterMode()))
 	}
 	if err != nil {
@@ -265,11 +278,11 @@ func (a *App) clusterEnv(name string) (adapters.Env, error) {
 		Warn: func(msg string, args ...any) { log.Warn(msg, args...) }}, nil
 }
 
-// helpersTime is how long what the owners' helpers are at may go on after the order
-// to stop: then they end, and with them what waits for them.
+// helpersTime is how long the work of the owners' helpers may go on after the order to stop. Then the helpers end, and
+// so does what waits for them.
 const helpersTime = 10 * time.Second
 
-// Run serves until ctx ends. Local jobs that run go on without the daemon.
+// Run serves until ctx ends. Running local jobs go on without the daemon.
 func (a *App) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -287,7 +300,7 @@ func (a *App) Run(ctx context.Context) error {
 	wg.Go(func() { a.publisher.Run(ctx) })
 	wg.Go(func() { a.reserve.keep(ctx) })
 	if a.config.Accounting.Blah != "" {
-		wg.Go(func() { a.keepAccounts(ctx) })
+		wg.Go(func() { a.runAccounting(ctx) })
 	}
 	a.log.Info("jjm serves", "version", a.opts.Version, "state", a.config.State, "work", a.config.Work,
 		"socket", filepath.Join(a.config.State, "jjm.sock"), "config", a.path)
@@ -303,7 +316,7 @@ func (a *App) Run(ctx context.Context) error {
 	return errors.Join(failed[:]...)
 }
 
-// onClose notes a clean-up.
+// onClose adds a clean-up.
 func (a *App) onClose(name string, do func() error) {
 	a.closers = append(a.closers, closer{name, do})
 }

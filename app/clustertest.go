@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"jjm"
@@ -31,12 +32,22 @@ type ClusterTest struct {
 	Cluster, Kind string
 	Owner         jjm.Owner
 	Dir           string
+	// Notes are what people should know before the first check.
+	Notes []string
 
-	app     *App
-	index   int
-	section map[string]any
-	wrapper string
-	state   string
+	// NotTried is how many checks Run left out, Why the reason, such as that no command of the batch
+	// system answers.
+	NotTried int
+	Why      string
+	// Began, if set, is called with the name of each check when it begins, also concurrently.
+	Began func(check string)
+
+	description string // the path of the file that describes the cluster, if there is one
+	app         *App
+	index       int
+	section     map[string]any
+	wrapper     string
+	state       string
 }
 
 // The settings of a test that names none. A short limit lets jobs pass where a
@@ -48,6 +59,12 @@ const (
 	testPause    = 2 * time.Second
 	testJobs     = 8
 )
+
+// answerTime is how long a probe and a listing may take before a batch system counts as one that does not answer.
+const answerTime = 2 * time.Minute
+
+// ownPause is testPause for the embedded batch system, whose listings ask nobody.
+const ownPause = 100 * time.Millisecond
 
 // NewClusterTest reads the configuration and makes the folders of a test, which
 // Close removes. It fails with kind Gone when there is no such cluster. With an
@@ -73,10 +90,34 @@ func NewClusterTest(ctx context.Context, opts Options, cluster, as string) (*Clu
 	if err := t.become(ctx, as); err != nil {
 		return nil, err
 	}
-	if err := t.makeFolders(); err != nil {
+	err = t.makeFolders()
+	if err == nil {
+		err = t.look()
+	}
+	if err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
+}
+
+// look learns from an adapter what describes the cluster, and what its jobs cannot ask for.
+func (t *ClusterTest) look() error {
+	a, err := t.adapter(func(string, ...any) {})
+	if err != nil {
+		return err
+	}
+	if c, ok := a.(io.Closer); ok {
+		defer func() { _ = c.Close() }()
+	}
+	if d, ok := a.(interface{ Description() string }); ok {
+		t.description = d.Description()
+	}
+	checker, ok := a.(adapters.Checker)
+	if ok && checker.Check(jjm.Request{}) == nil && checker.Check(t.Request) != nil {
+		t.Request.Walltime = 0
+		t.Notes = append(t.Notes, "No job can ask for a walltime here, so these ask for none.")
+	}
+	return nil
 }
 
 // find looks the cluster up in the configuration.
@@ -91,7 +132,7 @@ func (t *ClusterTest) find(cluster string) error {
 			return nil
 		}
 	}
-	return jjm.Errorf(jjm.Gone, "no cluster %.40q: the configuration has %q", cluster, names)
+	return jjm.Errorf(jjm.Gone, "no cluster %.40q: the configuration has %s", cluster, strings.Join(names, ", "))
 }
 
 // makeFolders makes one for the adapters' state and one for the jobs.
@@ -125,34 +166,79 @@ func (t *ClusterTest) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run runs the checks and reports each as it ends. It gives the number of those
-// that failed.
+// Run runs the checks and reports each as it ends. It returns the number of those
+// that failed. Where no command answers, it runs the check that shows this, and no other: each would
+// fail for that reason.
 func (t *ClusterTest) Run(ctx context.Context, report func(conformance.Outcome)) (failed int) {
-	site := &conformance.Site{Wrapper: t.wrapper}
-	return conformance.Run(ctx, conformance.ForSite(), func(tb conformance.TB) conformance.System {
+	site := &conformance.Site{Wrapper: t.wrapper, Kind: t.Kind, Description: t.description}
+	pause := testPause
+	if t.Kind == "local" {
+		pause = ownPause
+	}
+	checks := conformance.ForSite()
+	if t.dead(ctx) {
+		t.NotTried = len(checks)
+		checks = conformance.Answering()
+		t.NotTried, t.Why = t.NotTried-len(checks), "no command of the batch system answers"
+	}
+	sum := conformance.Run(ctx, checks, func(tb conformance.TB) conformance.System {
+		if t.Began != nil {
+			t.Began(tb.Name())
+		}
 		dir, err := os.MkdirTemp(t.Dir, "check-*")
 		if err != nil {
 			tb.Fatalf("%v", err)
 		}
 		return conformance.System{
 			Adapter: t.open(tb), Owner: t.Owner, Dir: dir, Request: t.Request,
-			Patience: t.Patience, Pause: testPause, Parallel: true, Jobs: testJobs, Site: site,
+			Patience: t.Patience, Pause: pause, Parallel: true, Jobs: testJobs, Site: site,
 		}
 	}, report)
+	if sum.NotTried > 0 {
+		t.NotTried, t.Why = t.NotTried+sum.NotTried, sum.Why
+	}
+	return sum.Failed
+}
+
+// dead reports whether neither a probe nor a listing of the batch system succeeds. It is false where there is no probe,
+// or one that runs no command.
+func (t *ClusterTest) dead(ctx context.Context) bool {
+	a, err := t.adapter(func(string, ...any) {})
+	if err != nil {
+		return false
+	}
+	if c, ok := a.(io.Closer); ok {
+		defer func() { _ = c.Close() }()
+	}
+	p, ok := a.(adapters.Prober)
+	if !ok {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	if p.Probe(ctx) == nil {
+		return false
+	}
+	_, err = a.List(ctx, t.Owner, time.Now().Add(-time.Minute))
+	return err != nil
+}
+
+// adapter makes one with a state folder of its own.
+func (t *ClusterTest) adapter(warn func(msg string, args ...any)) (adapters.Adapter, error) {
+	state, err := os.MkdirTemp(t.state, "check-*")
+	if err != nil {
+		return nil, err
+	}
+	env := adapters.Env{State: state, Owners: t.app.config.RunAs == runAsOwner, Now: time.Now, Warn: warn}
+	common := t.app.config.clusterDefaults(t.section)
+	return adaptersall.Registry()[t.Kind](t.Cluster, env, func(into any) error {
+		return decodeCluster(t.index, t.section, &common, into).Err()
+	})
 }
 
 // open makes the adapter anew, for one check.
 func (t *ClusterTest) open(tb conformance.TB) adapters.Adapter {
-	state, err := os.MkdirTemp(t.state, "check-*")
-	if err != nil {
-		tb.Fatalf("%v", err)
-	}
-	warn := func(msg string, args ...any) { tb.Logf("%s %s", msg, fmt.Sprint(args...)) }
-	env := adapters.Env{State: state, Owners: t.app.config.RunAs == runAsOwner, Now: time.Now, Warn: warn}
-	common := t.app.config.clusterDefaults(t.section)
-	adapter, err := adaptersall.Registry()[t.Kind](t.Cluster, env, func(into any) error {
-		return decodeCluster(t.index, t.section, &common, into).Err()
-	})
+	adapter, err := t.adapter(func(msg string, args ...any) { tb.Logf("%s %s", msg, fmt.Sprint(args...)) })
 	if err != nil {
 		tb.Fatalf("%v", err)
 	}

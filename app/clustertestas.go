@@ -30,7 +30,7 @@ func (t *ClusterTest) become(ctx context.Context, name string) error {
 		return jjm.Errorf(jjm.Invalid, "--as: %w", err)
 	}
 	if config.RunAs == runAsOwner {
-		// As the engine makes it (engine/areas.go).
+		// As the engine makes it (package engine/areas).
 		area := filepath.Join(config.Work, name)
 		pool := asuser.NewPool(asuser.Limits{}, t.app.log)
 		defer func() { _ = pool.Close() }()

@@ -14,6 +14,7 @@ import (
 	adaptersall "jjm/adapters/all"
 	"jjm/engine"
 	"jjm/gate"
+	"jjm/internal/nearest"
 	"jjm/internal/strict"
 	"jjm/plan"
 	"jjm/publish/advertise/collector"
@@ -21,52 +22,59 @@ import (
 
 // Config is the whole configuration. Each package owns its part.
 type Config struct {
-	// State is the folder of the store, the records and the socket: on a local
-	// disk. Empty: see StateDir.
+	// State is the folder of the store, the records and the socket, on a local disk. If empty, see StateDir.
 	State string `toml:"state"`
-	// Work is the folder of the work areas, seen by the workers under the same
-	// path. Empty: "work" below State.
+	// Work is the folder of the work areas. Workers see it under the same path. If empty, it is "work" below State.
 	Work string `toml:"work"`
-	// Wrapper is the jjm-wrapper program. Empty: beside the daemon.
+	// Wrapper is the path of jjm-wrapper. If empty, it is beside the daemon.
 	Wrapper string `toml:"wrapper"`
-	// RunAs says as whom jobs, commands of batch systems and all work on files of
-	// jobs are done: "service" (the daemon's account, the default) or "owner"
-	// (each owner; the daemon is root).
+	// RunAs is the account that runs jobs and the commands of batch systems, and that reads and writes the files of
+	// jobs: "service" (the daemon's account, the default) or "owner" (the owner of each job; the daemon runs as root).
 	RunAs string `toml:"run_as"`
-	// JobTypes is the folder of files that declare job types of the site's own. Empty:
-	// "job-types.d" below State.
+	// JobTypes is the folder of files that declare the site's own job types. If empty, it is "job-types.d" below State.
 	JobTypes string `toml:"job_types"`
-	// Reserve is how much is kept allocated on the state's file system while the letter
-	// box is on it too, in bytes, but at most a sixteenth of it; 0 = nothing.
+	// Models is the folder of the models of job files. If empty, it is "models.d" below State.
+	Models string `toml:"models"`
+	// Reserve is how many bytes are kept allocated on the state's file system while the letter box is on it too, but at
+	// most a sixteenth of it; 0 = nothing.
 	Reserve int64 `toml:"reserve_bytes"`
-	// Log is the least level logged: debug, info, warn or error.
+	// Log is the lowest level that is logged: debug, info, warn or error.
 	Log string `toml:"log"`
-	// Engine and Gate are those packages' parts.
+	// Engine and Gate are the settings of those packages.
 	Engine engine.Config `toml:"engine"`
 	Gate   gate.Config   `toml:"gate"`
-	// Accounting is what is written for the site's accounting.
+	// Accounting are the settings of the site's accounting.
 	Accounting AccountingConfig `toml:"accounting"`
-	// Advertise is what brokers are told, and where they are.
+	// Advertise says what brokers read about the site, and where the collectors are.
 	Advertise collector.Config `toml:"advertise"`
-	// Cluster are the batch systems; the first is the default. Each has a
-	// name, a kind, and the settings of its kind.
+	// Cluster are the batch systems; the first is the default. Each section has a name, a kind, and the settings of its
+	// kind.
 	Cluster []map[string]any `toml:"cluster"`
 }
 
-// DefaultPath is where the configuration lies unless told otherwise.
+// DefaultPath is the default path of the configuration.
 const DefaultPath = "/etc/jjm/jjm.toml"
 
-// Load reads the configuration. An empty path means $JJM_CONFIG, else
-// DefaultPath if there is such a file, else the defaults alone. All mistakes
-// are reported at once, with their places.
+// Load reads the configuration. If path is "", it is $JJM_CONFIG, else DefaultPath if that file exists, else there are
+// only the defaults. All mistakes are reported at once, with their places.
 func Load(path string, getenv func(string) string) (Config, string, error) {
+	c, path, places, problems := read(path, getenv)
+	if len(problems) > 0 {
+		return Config{}, path, places.Locate(problems).Err()
+	}
+	return c, path, nil
+}
+
+// read reads and checks the configuration. The problems do not have their places yet.
+func read(path string, getenv func(string) string) (Config, string, strict.Places, jjm.Problems) {
 	c := Config{Log: "info", Reserve: 64 << 20, Engine: engine.Defaults(), Advertise: collector.Defaults()}
 	path, given := locate(path, getenv)
 	places, broken := strict.Places{}, jjm.Problems(nil)
 	if path != "" {
 		text, err := os.ReadFile(path)
 		if err != nil && (given || !os.IsNotExist(err)) {
-			return Config{}, path, jjm.Errorf(jjm.Invalid, "configuration: %w", err)
+			c.setDefaults(getenv)
+			return c, path, places, jjm.Problems{{Text: fmt.Sprintf("configuration: %v", err)}}
 		}
 		if err != nil {
 			path = ""
@@ -75,14 +83,11 @@ func Load(path string, getenv func(string) string) (Config, string, error) {
 			places, broken = strict.Decode(path, text, &c)
 		}
 	}
-	c.fill(getenv)
-	if problems := append(broken, broken.Unsaid(c.check())...); len(problems) > 0 {
-		return Config{}, path, places.Locate(problems).Err()
-	}
-	return c, path, nil
+	c.setDefaults(getenv)
+	return c, path, places, append(broken, broken.Unsaid(c.check())...)
 }
 
-// locate chooses the file; given tells whether somebody named it.
+// locate returns the path of the file. given is false for the default path, which need not exist.
 func locate(path string, getenv func(string) string) (string, bool) {
 	if path != "" {
 		return path, true
@@ -93,8 +98,8 @@ func locate(path string, getenv func(string) string) (string, bool) {
 	return DefaultPath, false
 }
 
-// fill sets what depends on other settings.
-func (c *Config) fill(getenv func(string) string) {
+// setDefaults sets the defaults that depend on other settings or the environment.
+func (c *Config) setDefaults(getenv func(string) string) {
 	if env := getenv("JJM_STATE"); c.State == "" || env != "" {
 		c.State = StateDir(getenv)
 	}
@@ -103,6 +108,9 @@ func (c *Config) fill(getenv func(string) string) {
 	}
 	if c.JobTypes == "" {
 		c.JobTypes = filepath.Join(c.State, ownTypes)
+	}
+	if c.Models == "" {
+		c.Models = filepath.Join(c.State, ownModels)
 	}
 	if c.RunAs == "" {
 		c.RunAs = runAsService
@@ -115,9 +123,8 @@ func (c *Config) fill(getenv func(string) string) {
 	}
 }
 
-// StateDir is the state folder of a site that names none: $JJM_STATE, else
-// jjm below $XDG_STATE_HOME, whose default is ~/.local/state (XDG Base
-// Directory Specification).
+// StateDir returns the default state folder: $JJM_STATE, else jjm below $XDG_STATE_HOME, whose default is
+// ~/.local/state (XDG Base Directory Specification).
 func StateDir(getenv func(string) string) string {
 	if dir := getenv("JJM_STATE"); dir != "" {
 		return dir
@@ -128,27 +135,17 @@ func StateDir(getenv func(string) string) string {
 	return filepath.Join(getenv("HOME"), ".local", "state", "jjm")
 }
 
-// nobody is an environment without variables.
-func nobody(string) string { return "" }
+// noEnv is an environment without variables.
+func noEnv(string) string { return "" }
 
-// check finds what is wrong with values.
+// check returns the problems of all values.
 func (c *Config) check() jjm.Problems {
 	problems := slices.Concat(c.Engine.Check(), c.Accounting.Check(), c.Advertise.Check())
 	for _, p := range c.Gate.Check() {
 		p.Field = "gate." + strings.TrimPrefix(p.Field, "gate.")
 		problems = append(problems, p)
 	}
-	for _, dir := range []struct{ field, path string }{{"state", c.State}, {"work", c.Work}} {
-		if dir.field == "state" && dir.path == StateDir(nobody) {
-			problems = append(problems, jjm.Problem{Field: dir.field,
-				Text: "there is no default, for HOME is not set: set HOME or JJM_STATE, or state in the configuration"})
-			return problems
-		}
-		if !filepath.IsAbs(dir.path) {
-			problems = append(problems, jjm.Problem{Field: dir.field,
-				Text: fmt.Sprintf("%q: want an absolute path", dir.path)})
-		}
-	}
+	problems = append(append(problems, c.checkHolds()...), c.checkFolders()...)
 	problems = append(append(problems, c.checkTypes()...), c.checkRunAs()...)
 	if c.Reserve < 0 {
 		problems = append(problems, jjm.Problem{Field: "reserve_bytes", Text: fmt.Sprintf("%d: want 0 or more", c.Reserve)})
@@ -162,7 +159,36 @@ func (c *Config) check() jjm.Problems {
 	return append(problems, c.checkClusters()...)
 }
 
-// program reports an error unless path is a file that can be run.
+// checkHolds returns the rules about holds whose kind of cluster there is not: they would match nothing.
+func (c *Config) checkHolds() (problems jjm.Problems) {
+	for i, rule := range c.Engine.Hold {
+		if rule.Kind == "" || slices.Contains(kinds(), rule.Kind) {
+			continue
+		}
+		text := fmt.Sprintf("%.40q: want a kind of cluster, one of %s", rule.Kind, strings.Join(kinds(), ", "))
+		if meant := nearest.Of(rule.Kind, kinds()); meant != "" {
+			text = fmt.Sprintf("%.40q: did you mean %q?", rule.Kind, meant)
+		}
+		problems = append(problems, jjm.Problem{Field: fmt.Sprintf("engine.hold[%d].kind", i), Text: text})
+	}
+	return problems
+}
+
+// checkFolders returns the problems of paths that must be absolute.
+func (c *Config) checkFolders() (problems jjm.Problems) {
+	if c.State == StateDir(noEnv) { // HOME is not set
+		problems = append(problems, jjm.Problem{Field: "state",
+			Text: "there is no default, for HOME is not set: set HOME or JJM_STATE, or state in the configuration"})
+	} else if !filepath.IsAbs(c.State) {
+		problems = append(problems, jjm.Problem{Field: "state", Text: fmt.Sprintf("%q: want an absolute path", c.State)})
+	}
+	if !filepath.IsAbs(c.Work) && c.Work != filepath.Join(c.State, "work") {
+		problems = append(problems, jjm.Problem{Field: "work", Text: fmt.Sprintf("%q: want an absolute path", c.Work)})
+	}
+	return problems
+}
+
+// program returns an error unless path is an executable file.
 func program(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -174,7 +200,8 @@ func program(path string) error {
 	return nil
 }
 
-// checkClusters finds clusters without a name or kind, or named twice.
+// checkClusters returns the problems of the clusters: no name, a name twice, no known kind, and those of their
+// settings.
 func (c *Config) checkClusters() jjm.Problems {
 	var problems jjm.Problems
 	seen := map[string]bool{}
@@ -196,23 +223,40 @@ func (c *Config) checkClusters() jjm.Problems {
 		kind, _ := section["kind"].(string)
 		build := adaptersall.Registry()[kind]
 		if build == nil {
-			problems = append(problems, jjm.Problem{Field: field("kind"),
-				Text: fmt.Sprintf("%.40q: want the kind of batch system; this jjm knows %v", kind, kinds())})
-			continue
+			meant := nearest.Of(kind, kinds())
+			problems = append(problems, jjm.Problem{Field: field("kind"), Text: unknownKind(kind, meant)})
+			build = adaptersall.Registry()[meant] // its settings are checked as well
+		}
+		if build == nil {
+			build = anyKind
 		}
 		problems = append(problems, c.checkSettings(build, name, i, section)...)
 	}
 	return problems
 }
 
-// Readers are the clusters, in order, with the storages that they read.
+// unknownKind describes an unknown kind and names the kind that is probably meant.
+func unknownKind(kind, meant string) string {
+	text := fmt.Sprintf("%.40q: want the kind of the batch system, one of %s", kind, strings.Join(kinds(), ", "))
+	if meant == "" {
+		return text + "; the settings of its kind were not looked at: check again when this is right"
+	}
+	return text + fmt.Sprintf("; did you mean %q? The other settings are checked as those of %s", meant, meant)
+}
+
+// anyKind stands for an unknown kind: nobody can check its own settings, only those that all clusters have.
+func anyKind(_ string, _ adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
+	return nil, decode(nil)
+}
+
+// Readers returns the clusters, in order, with the storages that they can read.
 func (c *Config) Readers() []plan.Reader {
 	readers := make([]plan.Reader, len(c.Cluster))
 	for i, section := range c.Cluster {
 		name, _ := section["name"].(string)
 		common := c.clusterDefaults(section)
 		kind, _ := section["kind"].(string)
-		_, _ = adaptersall.Registry()[kind](name, adapters.Env{}, func(into any) error { // it was checked
+		_, _ = adaptersall.Registry()[kind](name, adapters.Env{}, func(into any) error { // checked before
 			decodeCluster(i, section, &common, into)
 			return errOnlyChecked
 		})
@@ -221,35 +265,66 @@ func (c *Config) Readers() []plan.Reader {
 	return readers
 }
 
-// errOnlyChecked stops an adapter's construction once its settings are decoded.
+// errOnlyChecked ends the construction of an adapter after its settings are decoded.
 var errOnlyChecked = errors.New("only checked")
 
-// checkSettings decodes a cluster's settings without opening anything.
+// checkSettings decodes a cluster's settings and returns their problems. It opens nothing.
 func (c *Config) checkSettings(build maker, name string, i int, section map[string]any) jjm.Problems {
 	common := c.clusterDefaults(section)
-	var problems jjm.Problems
-	_, err := build(name, adapters.Env{}, func(into any) error {
+	env := adapters.Env{Owners: c.RunAs == runAsOwner}
+	var problems, values jjm.Problems
+	_, err := build(name, env, func(into any) error {
 		problems = decodeCluster(i, section, &common, into)
+		if own, ok := into.(adapters.Checked); ok {
+			values = own.Check(name, env)
+		}
 		return errOnlyChecked
 	})
 	if err == nil || !errors.Is(err, errOnlyChecked) {
 		problems = append(problems, jjm.Problem{Field: clusterField(i, ""), Text: fmt.Sprint("cannot be checked: ", err)})
 	}
-	var values jjm.Problems
-	for _, p := range common.Check() {
-		p.Field = clusterField(i, p.Field)
-		values = append(values, p)
+	values = append(values, common.Check()...)
+	for k, p := range values { // so that they are shown with the line of their key
+		values[k] = jjm.Problem{Field: clusterField(i, p.Field), Text: p.Text}
 	}
 	return append(problems, problems.Unsaid(values)...)
 }
 
-// decodeCluster reads a cluster's section into the settings that all clusters
-// have and into those of its kind.
+// adviceOnClusters returns the notes on the settings of clusters whose kind is known.
+func (c *Config) adviceOnClusters() (notes jjm.Problems) {
+	for i, section := range c.Cluster {
+		name, _ := section["name"].(string)
+		kind, _ := section["kind"].(string)
+		build := adaptersall.Registry()[kind]
+		if build == nil {
+			continue
+		}
+		common := c.clusterDefaults(section)
+		_, _ = build(name, adapters.Env{}, func(into any) error { // checkSettings reports its problems
+			decodeCluster(i, section, &common, into)
+			if own, ok := into.(adapters.Advised); ok {
+				for _, p := range own.Advice() {
+					notes = append(notes, jjm.Problem{Field: clusterField(i, p.Field), Text: p.Text})
+				}
+			}
+			return errOnlyChecked
+		})
+	}
+	return notes
+}
+
+// decodeCluster decodes a cluster's section into the settings that all clusters have (common) and those of its kind
+// (own). If own is nil, other keys are ignored.
 func decodeCluster(i int, section map[string]any, common *engine.ClusterConfig, own any) jjm.Problems {
+	if own == nil {
+		known, table := strict.Keys(common), settings(section)
+		maps.DeleteFunc(table, func(key string, _ any) bool { return !slices.Contains(known, key) })
+		return strict.DecodeMap(table, clusterField(i, ""), common)
+	}
 	return strict.DecodeMap(settings(section), clusterField(i, ""), common, own)
 }
 
-// clusterField names a key of the i-th cluster, or with no key the cluster.
+// clusterField returns the name of a key of the i-th cluster, or of the cluster if key is "".
 func clusterField(i int, key string) string {
 	if key != "" {
 		key = "." + key
@@ -257,9 +332,8 @@ func clusterField(i int, key string) string {
 	return fmt.Sprintf("cluster[%d]%s", i, key)
 }
 
-// clusterDefaults are the settings of a cluster whose section sets nothing. The
-// embedded batch system has no ceiling: its commands are calls within this
-// process.
+// clusterDefaults returns the default settings of a cluster. The embedded batch system has no limit on commands,
+// because its commands are calls within this process.
 func (c *Config) clusterDefaults(section map[string]any) engine.ClusterConfig {
 	d := c.Engine.ClusterDefaults()
 	if section["kind"] == "local" {
@@ -268,10 +342,10 @@ func (c *Config) clusterDefaults(section map[string]any) engine.ClusterConfig {
 	return d
 }
 
-// maker makes the adapter of one kind.
+// maker creates the adapter of one kind.
 type maker = func(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error)
 
-// settings are a cluster's keys but for name and kind.
+// settings returns a cluster's keys without name and kind.
 func settings(section map[string]any) map[string]any {
 	out := maps.Clone(section)
 	delete(out, "name")
@@ -279,7 +353,7 @@ func settings(section map[string]any) map[string]any {
 	return out
 }
 
-// kinds are the built-in kinds of clusters.
+// kinds returns the built-in kinds of clusters.
 func kinds() []string { return slices.Sorted(maps.Keys(adaptersall.Registry())) }
 
 func plainName(s string) bool {

@@ -27,8 +27,7 @@ func getenv(env map[string]string) func(string) string {
 
 var homeOnly = map[string]string{"HOME": "/home/user"}
 
-// TestLoad_BadConfigurations holds every recorded bad file against the exact
-// text of its error.
+// TestLoad_BadConfigurations compares the error of every recorded bad file with the recorded text.
 func TestLoad_BadConfigurations(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.toml")
 	if err != nil || len(files) < 20 {
@@ -76,7 +75,7 @@ func TestLoad_WithoutAFileTheDefaultsRunTheEmbeddedCluster(t *testing.T) {
 	}
 }
 
-// What a cluster can read is a list of names; without one it is all.
+// Without a list of storages a cluster can read all.
 func TestLoad_ClustersReadTheirStorages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jjm.toml")
 	text := "[[cluster]]\nname = \"a\"\nkind = \"local\"\nstorages = [\"here\", \"tape\"]\n[[cluster]]\nname = \"b\"\nkind = \"local\"\n"
@@ -143,8 +142,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestClusters_NoKindHasAKeyThatAllClustersHave keeps the two apart: of a key
-// that both knew the adapter would never see its own.
+// TestClusters_NoKindHasAKeyThatAllClustersHave: the adapter would never see its own value of a key that both have.
 func TestClusters_NoKindHasAKeyThatAllClustersHave(t *testing.T) {
 	common := keysOf(reflect.TypeFor[engine.ClusterConfig]())
 	for kind, build := range adaptersall.Registry() {
@@ -164,7 +162,7 @@ func TestClusters_NoKindHasAKeyThatAllClustersHave(t *testing.T) {
 	}
 }
 
-// keysOf lists the TOML keys of a struct, those of embedded ones among them.
+// keysOf returns the TOML keys of a struct, including those of embedded structs.
 func keysOf(t reflect.Type) map[string]bool {
 	keys := map[string]bool{}
 	for f := range t.Fields() {

@@ -10,6 +10,7 @@ import (
 
 	"jjm/adapters/idealize"
 	"jjm/adapters/local"
+	"jjm/analyse/rule"
 	"jjm/engine"
 	"jjm/gate"
 	"jjm/plan"
@@ -18,15 +19,14 @@ import (
 
 const etcFile = "../etc/jjm.toml"
 
-// TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet proves that the
-// defaults named in the shipped file are the program's.
+// TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet proves that the shipped file names the program's defaults.
 func TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet(t *testing.T) {
 	text, err := os.ReadFile(etcFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	set := regexp.MustCompile(`(?m)^# ([a-z_]+ = )`).ReplaceAllString(string(text), "$1")
-	set = strings.Replace(set, "/usr/libexec/jjm/jjm-wrapper", "/bin/sh", 1) // any program that is there
+	set = strings.Replace(set, "/usr/libexec/jjm/jjm-wrapper", "/bin/sh", 1) // any program that exists
 	full := filepath.Join(t.TempDir(), "full.toml")
 	if err := os.WriteFile(full, []byte(set), 0o600); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,8 @@ func TestEtc_ShippedFileNamesEverySetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []any{Config{}, engine.Config{}, engine.Defaults().Retry, engine.ClusterConfig{},
-		idealize.Config{}, plan.HoldRule{}, gate.Config{}, local.Config{}, collector.Config{}, collector.Gatekeeper{}} {
+		idealize.Config{}, plan.HoldRule{}, rule.Rule{}, gate.Config{}, local.Config{}, collector.Config{},
+		collector.Gatekeeper{}} {
 		typ := reflect.TypeOf(part)
 		for i := range typ.NumField() {
 			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("toml"), ",")

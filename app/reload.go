@@ -16,8 +16,8 @@ import (
 	"jjm"
 )
 
-// watchConfig reloads the configuration on SIGHUP and when its file changes. A
-// slow look beside the notifications sees a file on a network change too.
+// watchConfig reloads the configuration on SIGHUP and when its file changes. It also looks every minute, because there
+// are no notifications of changes on a network.
 func (a *App) watchConfig(ctx context.Context) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -25,7 +25,7 @@ func (a *App) watchConfig(ctx context.Context) {
 	var events <-chan fsnotify.Event
 	if w, err := fsnotify.NewWatcher(); err == nil && a.path != "" {
 		defer w.Close()
-		if w.Add(filepath.Dir(a.path)) == nil { // editors replace the file: watch its folder
+		if w.Add(filepath.Dir(a.path)) == nil { // editors replace the file, so the folder is watched
 			events = w.Events
 		}
 	}
@@ -50,7 +50,7 @@ func (a *App) watchConfig(ctx context.Context) {
 	}
 }
 
-// stamp tells one version of the configuration's file from another.
+// stamp identifies the version of the configuration's file.
 func (a *App) stamp() string {
 	if a.path == "" {
 		return ""
@@ -61,13 +61,13 @@ func (a *App) stamp() string {
 	}
 	var inode uint64
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		inode = st.Ino // time stamps come in ticks of milliseconds: two files can share one
+		inode = st.Ino // the clock of time stamps ticks every few milliseconds: two files can have the same
 	}
-	return fmt.Sprint(info.ModTime(), info.Mode(), info.Size(), inode)
+	return fmt.Sprint(info.ModTime().UnixNano(), info.Mode(), info.Size(), inode)
 }
 
-// reload reads the configuration again, takes over what can change while the
-// daemon runs, and says what cannot. A bad one changes nothing.
+// reload reads the configuration again, applies the settings that can change while the daemon runs, and logs those that
+// cannot. A configuration with mistakes changes nothing.
 func (a *App) reload() {
 	next, _, err := Load(a.opts.Config, a.opts.Getenv)
 	if err != nil {
@@ -85,7 +85,7 @@ func (a *App) reload() {
 	a.log.Info("configuration reloaded", "config", a.path)
 }
 
-// fixed names the settings that differ and cannot change while the daemon runs.
+// fixed returns the names of settings that differ and cannot change while the daemon runs.
 func fixed(old, next Config) []string {
 	var names []string
 	differs := func(name string, a, b any) {
@@ -100,6 +100,7 @@ func fixed(old, next Config) []string {
 	differs("run_as", old.RunAs, next.RunAs)
 	differs("engine.workers", old.Engine.Workers, next.Engine.Workers)
 	differs("engine.command", old.Engine.Command, next.Engine.Command)
+	differs("engine.fetch.parallel_per_user", old.Engine.Fetch.ParallelPerUser, next.Engine.Fetch.ParallelPerUser)
 	old.Gate.Version = next.Gate.Version
 	differs("gate", old.Gate, next.Gate)
 	differs("advertise", old.Advertise, next.Advertise)
@@ -107,7 +108,7 @@ func fixed(old, next Config) []string {
 	return names
 }
 
-// level reads a log level.
+// level parses a log level.
 func level(word string) (slog.Level, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(word)); err != nil {

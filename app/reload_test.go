@@ -23,6 +23,7 @@ func TestFixed_NamesWhatNeedsARestart(t *testing.T) {
 		{"what can change", func(c *Config) { c.Log = "debug"; c.Engine.Poll = jjm.Duration(time.Second) }, nil},
 		{"state", func(c *Config) { c.State = "/t" }, []string{"state"}},
 		{"workers", func(c *Config) { c.Engine.Workers++ }, []string{"engine.workers"}},
+		{"fetches", func(c *Config) { c.Engine.Fetch.ParallelPerUser++ }, []string{"engine.fetch.parallel_per_user"}},
 		{"gate and clusters", func(c *Config) {
 			c.Gate = gate.Config{Mode: "0660"}
 			c.Cluster = []map[string]any{{"name": "b"}}

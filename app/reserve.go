@@ -15,9 +15,9 @@ import (
 	"jjm/wire/spool"
 )
 
-// reserve keeps the letter box, in which accounts write, from stopping the store: on
-// the file system that both lie on it keeps a file allocated, and when that is nearly
-// full it shuts the box, takes away what is heaviest there, and gives up the file.
+// reserve prevents the letter box, to which accounts write, from stopping the store when it fills the file system of
+// both. It keeps a file allocated there. When the file system is nearly full it closes the box, removes the largest
+// account's files in it, and then frees its own file.
 type reserve struct {
 	app  *App
 	file string
@@ -27,22 +27,21 @@ type reserve struct {
 	floor plan.Floor
 
 	held bool
-	shut bool      // the letter box
-	last time.Time // when something had to be done
-	said string    // the last complaint
+	shut bool      // the letter box is closed
+	last time.Time // the last time that the file system was nearly full
+	said string    // the last error that was logged
 }
 
 const (
-	// reserveFile lies in the folder that only the daemon enters.
+	// reserveFile is in the folder that only the daemon can enter.
 	reserveFile = "reserve"
-	// reserveEvery is how often the file system is looked at, reserveCalm how long
-	// nothing has had to be done when the letter box is opened again: while the
-	// daemon answers nobody needs it.
+	// The file system is checked every reserveEvery. A closed letter box is opened after reserveCalm without trouble:
+	// there is no hurry, because while the daemon answers nobody needs the box.
 	reserveEvery = 250 * time.Millisecond
 	reserveCalm  = time.Minute
 )
 
-// openReserve looks at the state's file system before anything is written there.
+// openReserve checks the state's file system before anything is written there.
 func (a *App) openReserve() *reserve {
 	state := a.config.State
 	r := &reserve{app: a, file: filepath.Join(state, lockFolder, reserveFile), box: a.spoolDir(),
@@ -50,14 +49,14 @@ func (a *App) openReserve() *reserve {
 		floor: plan.Floor{Bytes: uint64(a.config.Engine.MinFreeBytes), Files: uint64(a.config.Engine.MinFreeFiles)}}
 	info, err := os.Stat(r.file)
 	r.held = err == nil && info.Size() > 0
-	if err == nil && (r.want == 0 || r.apart()) { // since this start
+	if err == nil && (r.want == 0 || r.apart()) { // left by an earlier start and not needed now
 		r.held = os.Remove(r.file) != nil && r.held
 	}
 	r.look(time.Now())
 	return r
 }
 
-// keep looks at it until ctx ends.
+// keep checks the file system until ctx ends.
 func (r *reserve) keep(ctx context.Context) {
 	t := time.NewTicker(reserveEvery)
 	defer t.Stop()
@@ -71,8 +70,7 @@ func (r *reserve) keep(ctx context.Context) {
 	}
 }
 
-// apart reports whether the letter box is a file system of its own, which is full
-// alone.
+// apart reports whether the letter box has a file system of its own, so that it cannot fill that of the store.
 func (r *reserve) apart() bool {
 	var state, box unix.Stat_t
 	return unix.Stat(r.app.config.State, &state) == nil &&
@@ -95,7 +93,7 @@ func (r *reserve) disk(now time.Time) (d plan.Disk, ok bool) {
 	return d, true
 }
 
-// look does what plan.Relieve says.
+// look measures the file system and does what plan.Relieve decides.
 func (r *reserve) look(now time.Time) {
 	d, ok := r.disk(now)
 	if !ok {
@@ -118,7 +116,7 @@ func (r *reserve) look(now time.Time) {
 	}
 }
 
-// open undoes what shut the letter box: while the daemon is away it is needed.
+// open opens the letter box that was closed: it is needed while the daemon is away.
 func (r *reserve) open() error {
 	if !r.shut {
 		return nil
@@ -128,7 +126,7 @@ func (r *reserve) open() error {
 	return err
 }
 
-// relieve makes room: in the letter box, and if that is not enough by the reserve.
+// relieve makes room: it removes boxes of accounts, and if that is not enough it frees the reserve.
 func (r *reserve) relieve(now time.Time, d plan.Disk) error {
 	var trouble error
 	if !r.shut {
@@ -138,7 +136,7 @@ func (r *reserve) relieve(now time.Time, d plan.Disk) error {
 		r.shut = trouble == nil
 	}
 	low := func() bool { d, ok := r.disk(now); return ok && plan.Relieve(d).Shut }
-	err := spool.Relieve(r.box, func() bool { return !low() }, func(t spool.Taken) {
+	err := spool.Relieve(r.box, func() bool { return !low() }, func(t spool.RemovedBox) {
 		r.app.log.Error("the state's file system was full: the box of an account that filled it is removed, with all in it",
 			"account", t.UID, "box", t.Name, "bytes", t.Bytes, "names", t.Names)
 	})
@@ -171,7 +169,7 @@ func (r *reserve) take(size int64) error {
 	}
 	defer f.Close()
 	switch err := unix.Fallocate(int(f.Fd()), 0, 0, size); {
-	case errors.Is(err, unix.EOPNOTSUPP): // nothing can be kept there
+	case errors.Is(err, unix.EOPNOTSUPP): // this file system cannot reserve space
 		r.want = 0
 		return nil
 	case err != nil:

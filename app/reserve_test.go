@@ -14,7 +14,7 @@ import (
 	"jjm/internal/needs"
 )
 
-// keeper is a reserve on a small file system of its own.
+// keeper returns a reserve on a small file system of its own.
 func keeper(t *testing.T) *reserve {
 	t.Helper()
 	disk := needs.Tmpfs(t, t.TempDir(), "size=32m")
@@ -26,7 +26,7 @@ func keeper(t *testing.T) *reserve {
 	return a.openReserve()
 }
 
-// allocated is what a file takes, in bytes.
+// allocated returns the space that a file takes, in bytes.
 func allocated(t *testing.T, file string) int64 {
 	t.Helper()
 	var st unix.Stat_t
@@ -55,7 +55,7 @@ func TestReserve_IsGivenUpWhenTheDiskIsFullAndTakenBack(t *testing.T) {
 		t.Fatalf("%d bytes are kept: want a sixteenth of the disk", got)
 	}
 	others := filepath.Join(r.app.config.State, "others")
-	fill(t, others) // it is none of the letter box
+	fill(t, others) // files outside the letter box fill the disk
 	now := time.Now()
 	r.look(now)
 	if got := allocated(t, r.file); got != 0 || !r.shut {
@@ -76,7 +76,7 @@ func TestReserve_IsGivenUpWhenTheDiskIsFullAndTakenBack(t *testing.T) {
 	}
 }
 
-// What fills the letter box is taken away, and the reserve stays.
+// What fills the letter box is removed, and the reserve stays.
 func TestReserve_TheLetterBoxGoesFirst(t *testing.T) {
 	r := keeper(t)
 	box := filepath.Join(r.box, "in", "u4711")
@@ -96,7 +96,7 @@ func TestReserve_TheLetterBoxGoesFirst(t *testing.T) {
 	}
 }
 
-// A letter box that is a file system of its own is full alone.
+// A letter box with a file system of its own needs no reserve.
 func TestReserve_IsNotWhereTheLetterBoxIsApart(t *testing.T) {
 	r := keeper(t)
 	in := needs.Tmpfs(t, filepath.Join(r.box, "in"), "size=1m")

@@ -17,8 +17,8 @@ import (
 	"jjm/adapters/local"
 )
 
-// notifyManager tells systemd that the daemon is ready, that it is alive, and
-// that it stops (sd_notify(3)). Without systemd it does nothing.
+// notifyManager notifies systemd when the daemon is ready, while it is alive, and when it stops (sd_notify(3)). Without
+// systemd it does nothing.
 func (a *App) notifyManager(ctx context.Context, wg *sync.WaitGroup) (stopping func()) {
 	tell := func(state string) {
 		if _, err := daemon.SdNotify(false, state); err != nil {
@@ -32,7 +32,7 @@ func (a *App) notifyManager(ctx context.Context, wg *sync.WaitGroup) (stopping f
 	return func() { tell(daemon.SdNotifyStopping) }
 }
 
-// watchdog proves every interval that the engine still answers.
+// watchdog notifies systemd at every interval, if the engine still answers.
 func (a *App) watchdog(ctx context.Context, every time.Duration, tell func(string)) {
 	t := time.NewTicker(every)
 	defer t.Stop()
@@ -41,15 +41,14 @@ func (a *App) watchdog(ctx context.Context, every time.Duration, tell func(strin
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			a.engine.Clusters(ctx) // waits for the engine's memory: a dead engine gets no pat
+			a.engine.Clusters(ctx) // this waits for the engine's lock: if the engine is stuck, systemd is not notified
 			tell(daemon.SdNotifyWatchdog)
 		}
 	}
 }
 
-// failpoint returns the hook that kills the process at a named point, for tests:
-// JJM_FAILPOINT=submit.acted dies there the first time, submit.acted:3 the
-// third time.
+// failpoint returns the hook by which tests kill the process at a named point. JJM_FAILPOINT=submit.acted kills it the
+// first time it gets there, submit.acted:3 the third time.
 func (a *App) failpoint() func(string) error {
 	point, nth := a.failpointWanted()
 	if point == "" {
@@ -60,7 +59,7 @@ func (a *App) failpoint() func(string) error {
 		if at == point && seen.Add(1) == nth {
 			a.log.Warn("killed at failpoint", "point", at)
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // nothing runs on until the signal arrives
+			select {} // so that nothing is done until the signal arrives
 		}
 		return nil
 	}
@@ -79,7 +78,7 @@ func (a *App) failpointWanted() (string, int64) {
 	return point, n
 }
 
-// instrument passes the failpoints on to the embedded batch system.
+// instrument passes the failpoint on to the embedded batch system.
 func (a *App) instrument(ad adapters.Adapter) {
 	crash := a.failpoint()
 	if l, ok := ad.(*local.Adapter); ok && crash != nil {

@@ -15,9 +15,8 @@ import (
 	"jjm"
 )
 
-// network are the magic numbers of file systems on a network (statfs(2) and
-// linux/magic.h; Lustre, GPFS and BeeGFS from their own headers). SQLite's
-// locks and write-ahead log are not safe there.
+// network has the magic numbers of network file systems (statfs(2) and linux/magic.h; Lustre, GPFS and BeeGFS from
+// their own headers). SQLite's locks and write-ahead log are not safe there.
 var network = map[int64]string{
 	0x6969:     "NFS",
 	0x517b:     "SMB",
@@ -35,8 +34,7 @@ var network = map[int64]string{
 	0x73757245: "Coda",
 }
 
-// openState makes the state folder, refuses one that is on a network, and
-// takes the lock that keeps a second daemon out.
+// openState makes the state folder, refuses one on a network, and takes the lock that keeps out a second daemon.
 func openState(dir string) (release func() error, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, jjm.Errorf(jjm.Invalid, "state folder: %w", err)
@@ -51,7 +49,7 @@ func openState(dir string) (release func() error, err error) {
 	return lockState(dir)
 }
 
-// refuseNetwork says why a file system may not hold the state.
+// refuseNetwork returns an error if a file system cannot hold the state.
 func refuseNetwork(dir string, magic int64) error {
 	name, bad := network[magic]
 	if !bad {
@@ -61,22 +59,19 @@ func refuseNetwork(dir string, magic int64) error {
 		"shared memory of a local disk; set state to a folder on one (work may stay on the network)", dir, name)
 }
 
-// The lock lies in a folder that only the daemon enters: whoever can open a file
-// for reading can lock it (flock(2)). Until then it lay open to readers, in the
-// state folder itself.
+// The lock is in a folder that only the daemon can enter, because whoever can open a file for reading can lock it
+// (flock(2)). Older daemons have it in the state folder itself, where others can read it.
 const (
 	lockFolder = "daemon"
 	lockFile   = "lock"
 )
 
-// lockWait is how long a lock is waited for. When a daemon is killed while it
-// starts a process, the child, which is root's or the daemon's own account's, holds
-// the lock for the moment until its exec; and who has just taken it writes its
-// number a moment later.
+// lockWait is how long to wait for a lock. If a daemon is killed while it starts a process, the child (of root or of
+// the daemon's own account) holds the lock until its exec a moment later. A daemon that has just taken the lock writes
+// its process id a moment later.
 const lockWait = 2 * time.Second
 
-// lockState takes the lock that keeps a second daemon out, and the one that an
-// older daemon would take.
+// lockState takes the lock that keeps out a second daemon, and the one that an older daemon would take.
 func lockState(dir string) (release func() error, err error) {
 	folder := filepath.Join(dir, lockFolder)
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
@@ -102,40 +97,40 @@ func unwritable(err error) error {
 		"or set state to another folder", err)
 }
 
-// lock takes an exclusive lock that the kernel gives back when we die.
+// lock takes an exclusive lock, which the kernel releases when this process ends.
 func lock(path, dir string) (*os.File, error) {
 	f, err := openLock(path)
 	if err != nil {
 		return nil, err
 	}
-	if !locks(f, func() bool { return false }) {
+	if !tryLock(f, func() bool { return false }) {
 		defer f.Close()
-		return nil, taken(holder(f), dir)
+		return nil, taken(readPID(f), dir)
 	}
-	return f, sign(f)
+	return f, writePID(f)
 }
 
-// lockOlder takes the lock of daemons of before, so that none starts beside this
-// one. Such a daemon has written its number there, where nobody else can write, and
-// has the file open: it is not started beside. Any other lock there is that of an
-// account that could read the file, and means nothing; from now on none can.
+// lockOlder takes the lock of older daemons, so that this daemon and an older one never run together. The lock counts
+// as an older daemon's if the process whose id is in the file, where only a daemon can write it, has the file open. Any
+// other lock is held by an account that could read the file, and is ignored; openLock has made the file unreadable for
+// others.
 func lockOlder(path, dir string) (*os.File, error) {
 	f, err := openLock(path)
 	if err != nil {
 		return nil, err
 	}
-	older := func() bool { return hasOpen(holder(f), f) }
-	if locks(f, older) {
-		return f, sign(f)
+	older := func() bool { return hasOpen(readPID(f), f) }
+	if tryLock(f, older) {
+		return f, writePID(f)
 	}
 	if older() {
 		defer f.Close()
-		return nil, taken(holder(f), dir)
+		return nil, taken(readPID(f), dir)
 	}
 	return f, nil
 }
 
-// openLock opens a lock file, and closes it to everybody else.
+// openLock opens a lock file and makes it inaccessible to other accounts.
 func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -148,9 +143,8 @@ func openLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// locks tries to lock a file, for lockWait at most; not longer than until it is
-// known to be in vain.
-func locks(f *os.File, vain func() bool) bool {
+// tryLock tries to lock a file for at most lockWait, and stops as soon as vain returns true.
+func tryLock(f *os.File, vain func() bool) bool {
 	for end := time.Now().Add(lockWait); ; time.Sleep(20 * time.Millisecond) {
 		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 			return true
@@ -161,8 +155,8 @@ func locks(f *os.File, vain func() bool) bool {
 	}
 }
 
-// sign writes our number into a lock file. After an error the file is closed.
-func sign(f *os.File) error {
+// writePID writes the id of this process to a lock file. If it fails, it closes the file.
+func writePID(f *os.File) error {
 	err := f.Truncate(0)
 	if err == nil {
 		_, err = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
@@ -174,8 +168,8 @@ func sign(f *os.File) error {
 	return nil
 }
 
-// holder is the number that a lock file has; 0 for none.
-func holder(f *os.File) int {
+// readPID returns the process id in a lock file, 0 if there is none.
+func readPID(f *os.File) int {
 	text := make([]byte, 32)
 	n, _ := f.ReadAt(text, 0)
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(text[:n])))
@@ -187,9 +181,9 @@ func taken(pid int, dir string) error {
 		pid, dir)
 }
 
-// hasOpen reports whether a process of root or of this account has a file open, or
-// that it lives and cannot be asked. Another account's does not count: its number
-// may be that of a daemon that ended.
+// hasOpen reports whether a process of root or of this account has a file open. It also returns true if the process
+// lives and its files cannot be listed. A process of another account does not count: it may have got the id of a daemon
+// that ended.
 func hasOpen(pid int, f *os.File) bool {
 	if pid <= 1 || pid == os.Getpid() || !trusted(pid) {
 		return false
@@ -214,8 +208,8 @@ func hasOpen(pid int, f *os.File) bool {
 	return false
 }
 
-// trusted reports whether a process is wholly root's or this account's: the real,
-// effective, saved and file system user of proc_pid_status(5).
+// trusted reports whether a process belongs to root or this account in all respects: real, effective, saved and file
+// system user (proc_pid_status(5)).
 func trusted(pid int) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

@@ -55,7 +55,7 @@ func TestRefuseNetwork_NamesTheFileSystemAndTheRemedy(t *testing.T) {
 
 func TestOpenState_ReadOnlyFolderIsNamed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	if err := os.WriteFile(dir, nil, 0o600); err != nil { // a file where the folder should be
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // a file in place of the folder
 		t.Fatal(err)
 	}
 	if _, err := openState(dir); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), dir) {
@@ -63,10 +63,10 @@ func TestOpenState_ReadOnlyFolderIsNamed(t *testing.T) {
 	}
 }
 
-// An older daemon locks the file that lay in the state folder itself.
+// An older daemon locks the file in the state folder itself.
 func TestOpenState_AnOlderDaemonIsNotStartedBeside(t *testing.T) {
 	dir := t.TempDir()
-	// The lock is held by a process of its own, as that daemon would be.
+	// The lock is held by a separate process, as by that daemon.
 	older := exec.Command("sh", "-c", `exec 7>"$1/lock" && flock 7 && echo $$ >&7 && echo held && exec sleep 600`, "sh",
 		dir)
 	out, err := older.StdoutPipe()
@@ -91,7 +91,7 @@ func TestOpenState_AnOlderDaemonIsNotStartedBeside(t *testing.T) {
 		t.Fatalf("after its end: %v", err)
 	}
 	defer release()
-	// And it does not start beside a new one.
+	// The older daemon does not start beside a new one either.
 	f, err := os.Open(filepath.Join(dir, "lock"))
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestOpenState_AnOlderDaemonIsNotStartedBeside(t *testing.T) {
 	}
 }
 
-// Who could open the lock of before holds it, and its number was once a daemon's.
+// An account that could open the old lock file holds its lock, and the id in it was once a daemon's.
 func TestOpenState_AReadersLockChangesNothing(t *testing.T) {
 	for _, number := range []string{"", "1\n", strconv.Itoa(os.Getppid()) + "\n", "999999999\n", "x"} {
 		t.Run(strings.TrimSpace(number), func(t *testing.T) {

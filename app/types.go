@@ -16,11 +16,11 @@ import (
 	"jjm/handlers/external"
 )
 
-// checkTypes finds what is wrong with the folder of job types, and in it.
+// checkTypes returns the problems of the folder of job types and of its files.
 func (c *Config) checkTypes() jjm.Problems {
 	if !filepath.IsAbs(c.JobTypes) {
 		if !filepath.IsAbs(c.State) && c.JobTypes == filepath.Join(c.State, ownTypes) {
-			return nil // that is told of state
+			return nil // the problem is reported for the key state
 		}
 		return jjm.Problems{{Field: "job_types", Text: fmt.Sprintf("%q: want an absolute path", c.JobTypes)}}
 	}
@@ -28,17 +28,16 @@ func (c *Config) checkTypes() jjm.Problems {
 	return problems
 }
 
-// describe runs the program of a type as this account, to be told what it is.
+// describe runs the program of a type as this account, to get its description.
 func describe(p handlers.Program) (handlers.Ran, error) {
 	return jobtype.RunProgram(context.Background(), p)
 }
 
-// ownTypes is the folder of job types below that of the state, unless told.
+// ownTypes is the name of the default folder of job types, below the state folder.
 const ownTypes = "job-types.d"
 
-// Types are the job types of the site: those of jjm, those that its folder declares, and
-// those of further files. The problems name every mistake in them; the types without any
-// are there all the same.
+// Types returns the job types of the site: those of jjm, those that its folder declares, and those of further files.
+// The problems are all mistakes in the files; types without mistakes are returned all the same.
 func (c *Config) Types(further ...string) (handlers.Registry, jjm.Problems) {
 	own := handlersall.Registry()
 	all := maps.Clone(own)
@@ -59,13 +58,13 @@ func (c *Config) Types(further ...string) (handlers.Registry, jjm.Problems) {
 			problems = append(problems, jjm.Problem{Where: filepath.Base(path), Field: "name",
 				Text: fmt.Sprintf("%q is the name of a type of jjm itself: choose another", h.Type())})
 		default:
-			all[h.Type()] = h // it may be a newer one of the site's
+			all[h.Type()] = h // it may replace a type of the site, as a newer version
 		}
 	}
 	return all, problems
 }
 
-// Untold says of each type of the registry whose program does not say what it is, why.
+// Untold returns the reason for each type of the registry whose program does not describe it.
 func Untold(types handlers.Registry) (problems jjm.Problems) {
 	for _, name := range types.Types() {
 		problems = append(problems, handlers.Learn(types[name])...)
@@ -73,8 +72,8 @@ func Untold(types handlers.Registry) (problems jjm.Problems) {
 	return problems
 }
 
-// askTypes asks the programs of job types what they are until all have told, so that
-// nobody else waits for one that is slow, and one that was mended is usable again.
+// askTypes asks the programs of job types for their descriptions until all have answered. Because it runs in the
+// background, a slow program delays nothing else, and a program that was repaired becomes usable.
 func (a *App) askTypes(ctx context.Context, types handlers.Registry) {
 	logged := map[string]bool{}
 	for {

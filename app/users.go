@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"jjm"
 	"jjm/engine"
@@ -19,7 +21,7 @@ const (
 	runAsOwner   = "owner"
 )
 
-// users are the helpers as the engine sees them.
+// users gives the engine the helpers of owners.
 type users struct{ pool *asuser.Pool }
 
 var _ engine.Users = users{}
@@ -41,8 +43,8 @@ func (u users) OpenTree(o jjm.Owner, path string, most tree.Most) (*tree.Source,
 
 func (u users) Runner(o jjm.Owner) run.Runner { return u.pool.For(o) }
 
-// identity returns as whom jobs run: as the daemon's account, or as their owners
-// through helpers, which end when the daemon closes.
+// identity returns who runs the jobs: the daemon's account, or helpers of their owners, which end when the daemon
+// closes.
 func (a *App) identity() (*jjm.Owner, engine.Users) {
 	if a.config.RunAs != runAsOwner {
 		return ownAccount(), nil
@@ -54,7 +56,7 @@ func (a *App) identity() (*jjm.Owner, engine.Users) {
 	return nil, users{a.helpers}
 }
 
-// checkRunAs finds a run_as that is none, or that this account cannot do.
+// checkRunAs returns a problem if run_as has an unknown value, or one that this account cannot carry out.
 func (c *Config) checkRunAs() jjm.Problems {
 	switch {
 	case c.RunAs == runAsService, c.RunAs == runAsOwner && os.Geteuid() == 0:
@@ -68,8 +70,30 @@ func (c *Config) checkRunAs() jjm.Problems {
 	return jjm.Problems{{Field: "run_as", Text: fmt.Sprintf("%.40q: want %q or %q", c.RunAs, runAsService, runAsOwner)}}
 }
 
-// clusterMode is the mode of an adapter's folder: commands that run as owners
-// read by name what it leaves there for them.
+// Advice returns notes on settings that are not mistakes but may surprise.
+func (c *Config) Advice() jjm.Problems {
+	return slices.Concat(c.adviceOnRunAs(), c.adviceOnTypes(), c.adviceOnClusters())
+}
+
+// adviceOnTypes returns a note if the folder of job types was named and is not there. The default one need not be.
+func (c *Config) adviceOnTypes() jjm.Problems {
+	if c.JobTypes == filepath.Join(c.State, ownTypes) || !missing(c.JobTypes) {
+		return nil
+	}
+	return jjm.Problems{{Field: "job_types", Text: c.JobTypes + " is not there: the site has no job types of its own. Make " +
+		"the folder, or correct the path"}}
+}
+
+func (c *Config) adviceOnRunAs() jjm.Problems {
+	if c.RunAs != runAsService || os.Geteuid() != 0 || c.Gate.Mode == "0600" {
+		return nil
+	}
+	return jjm.Problems{{Field: "run_as", Text: fmt.Sprintf("with %q and a daemon of root, grid jobs of other accounts are refused: "+
+		"set %q; or gate.mode = \"0600\", if root alone uses it", runAsService, runAsOwner)}}
+}
+
+// clusterMode returns the mode of an adapter's folder. Commands that run as owners must be able to open by name the
+// files that the adapter puts there.
 func (c *Config) clusterMode() os.FileMode {
 	if c.RunAs == runAsOwner {
 		return 0o711

@@ -6,7 +6,7 @@ import (
 	"jjm/gate/verbs"
 )
 
-// served are the verbs of the daemon's socket, one line each, in the order in which docs/SOCKET.md shows them.
+// served returns the verbs of the daemon's socket, in the order in which docs/SOCKET.md shows them.
 func served(version string, e *engine.Engine, b brokers) []gate.Verb {
 	find := verbs.Resolve(e.Resolve)
 	return []gate.Verb{
@@ -15,16 +15,21 @@ func served(version string, e *engine.Engine, b brokers) []gate.Verb {
 		verbs.Lookup(find, e.Lookup),
 		verbs.Kill(find, e.Kill),
 		verbs.Release(find, e.Release),
+		verbs.Resubmit(find, e.Resubmit),
+		verbs.Remove(find, e.Remove),
+		verbs.Select(find, e.Select),
 		verbs.Status(find, e.Status),
-		verbs.List(e.List),
+		verbs.List(find, e.List),
 		verbs.Wait(find, e.Watch),
 		verbs.Record(find, e.Record),
 		verbs.Records(e.Records),
 		verbs.Output(find, e.Output),
-		verbs.Cat(find, e.Cat, verbs.Poll),
-		verbs.History(find, e.History),
+		verbs.Cat(find, e.Cat, e.ListFiles, verbs.Poll),
+		verbs.History(find, e.History, e.Attempts),
+		verbs.Explain(find, e.Explain),
 		verbs.Log(find, e.Log),
 		verbs.JobTypes(e.JobTypes),
+		verbs.Models(b.models),
 		verbs.Clusters(e.Clusters, b.notes),
 		verbs.Order(find, e.Order),
 		verbs.Reset(e.Reset),

@@ -70,8 +70,8 @@ func TestServed_StandsInTheManual(t *testing.T) {
 	}
 }
 
-// What carries a verb is plain functions and small interfaces: with a large one, each new verb would change every
-// implementation of it.
+// Plain functions and small interfaces carry the verbs: with a large interface, each new verb would change all its
+// implementations.
 func TestServed_NoInterfaceOfTheSocketIsLarge(t *testing.T) {
 	const most = 5
 	found := 0

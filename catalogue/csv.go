@@ -12,7 +12,7 @@ import (
 	"jjm"
 )
 
-// setters put the text of a cell where it belongs, by column.
+// setters returns, by column, a function that parses a cell into a file.
 func setters() map[string]func(f *jjm.File, cell string) error {
 	number := func(at func(*jjm.File) *int64) func(*jjm.File, string) error {
 		return func(f *jjm.File, cell string) (err error) {
@@ -38,7 +38,7 @@ func setters() map[string]func(f *jjm.File, cell string) error {
 	}
 }
 
-// csv reads a header and rows.
+// csv reads a list in CSV: a header and rows.
 func (l *list) csv(r io.Reader) error {
 	limited := &budget{r: r, left: MaxLine}
 	in := csv.NewReader(limited)
@@ -74,7 +74,7 @@ func (l *list) csv(r io.Reader) error {
 	}
 }
 
-// csvError words what ends the reading of CSV.
+// csvError returns the error for a text that cannot be read further.
 func (l *list) csvError(line int, err error) error {
 	var wrong *csv.ParseError
 	switch {
@@ -83,12 +83,12 @@ func (l *list) csvError(line int, err error) error {
 	case errors.As(err, &wrong):
 		return jjm.Errorf(jjm.Invalid, "%s:%d: %w", l.name, wrong.Line, wrong.Err)
 	case errors.Is(err, io.EOF):
-		return jjm.Errorf(jjm.Invalid, "%s:%d: it is empty: want a header such as lfn,size,events", l.name, line)
+		return jjm.Errorf(jjm.Invalid, "%s:%d: the list is empty: want a header such as lfn,size,events", l.name, line)
 	}
 	return jjm.Errorf(jjm.Busy, "read %s: %w", l.name, err)
 }
 
-// columns reads the header.
+// columns parses the header.
 func (l *list) columns(header []string) (names []string, set []func(*jjm.File, string) error, err error) {
 	known, seen := setters(), map[string]bool{}
 	for _, name := range header {
@@ -108,7 +108,7 @@ func (l *list) columns(header []string) (names []string, set []func(*jjm.File, s
 	return names, set, nil
 }
 
-// row takes one row.
+// row parses one row.
 func (l *list) row(line int, cells, columns []string, set []func(*jjm.File, string) error) error {
 	var f jjm.File
 	before := len(l.problems)
@@ -129,7 +129,7 @@ func (l *list) row(line int, cells, columns []string, set []func(*jjm.File, stri
 	return l.file(line, &f)
 }
 
-// parseLumis reads sections: "1:1-4 2:7".
+// parseLumis parses sections such as "1:1-4 2:7".
 func parseLumis(s string) ([]jjm.LumiRange, error) {
 	var out []jjm.LumiRange
 	for word := range strings.FieldsSeq(s) {
@@ -149,11 +149,11 @@ func parseLumis(s string) ([]jjm.LumiRange, error) {
 	return out, nil
 }
 
-// errLongRow says that a row is too long.
+// errLongRow ends a CSV whose row is longer than MaxLine.
 var errLongRow = fmt.Errorf("a row is longer than %d bytes: is a double quote never closed?", MaxLine)
 
-// budget bounds what one row may read: a quote that is never closed would
-// otherwise hold the rest of the text in memory.
+// budget limits how much is read for one row: an unclosed quote would otherwise load the rest
+// of the text into memory.
 type budget struct {
 	r    io.Reader
 	left int

@@ -1,28 +1,25 @@
-// Package catalogue reads descriptions of files: lists that people and programs
-// write, as JSON lines or CSV, and listings of folders that are watched. It is
-// pure: whoever opens files and starts programs is above.
+// Package catalogue reads descriptions of the files of datasets: lists that people and programs write, as JSON
+// lines or CSV, and listings of watched folders. It is pure: its callers open files and start programs.
 //
 // # JSON lines
 //
-// One file a line, with the keys of [jjm.File]:
+// One file per line, with the keys of [jjm.File]:
 //
 //	{"lfn": "/data/a", "size": 1000, "events": 50, "locations": ["here"], "lumis": [{"run": 1, "first": 1, "last": 4}]}
 //
-// Empty lines are passed over.
+// Empty lines are skipped.
 //
 // # CSV
 //
-// A header names the columns, which are the same keys; "lfn" must be among them.
-// A list stands in one cell, its words separated by blanks; sections are written
-// run:first-last, or run:number.
+// A header names the columns, which are the same keys; "lfn" is required. A list is one cell with words separated
+// by blanks; sections are written run:first-last or run:number.
 //
 //	lfn,size,events,locations,lumis
 //	/data/a,1000,50,here there,1:1-4 2:7
 //
 // # Promises
 //
-// Nothing is guessed: an unknown key or column, a number that is none, a section
-// given twice in a file is a mistake, reported with its line. A hostile text costs
-// memory for one line; the number of files is bounded by MaxFiles. Whether a name
-// comes twice is for the dataset to say, which knows those that it has.
+// Nothing is guessed: an unknown key or column, an invalid number or a section that a file has twice is an error
+// with its line. A hostile text costs the memory of one line (MaxLine); the number of files is at most MaxFiles.
+// The package does not notice a name that occurs twice: the dataset does, which knows the names that it has.
 package catalogue

@@ -17,10 +17,9 @@ type Entry struct {
 	Modified jjm.Time
 }
 
-// SplitWatch returns the folder and the pattern of what is watched, such as
-// "/data/raw/*.root". Only the last element may have wildcards; a path without
-// any, or one that ends in a slash, watches everything in a folder. The folder is
-// as it was written: one that is relative starts from the job file's folder.
+// SplitWatch splits what is to be watched, such as "/data/raw/*.root", into folder and pattern.
+// Only the last element may have wildcards. A path without any, or one that ends in a slash,
+// means everything in a folder. A relative folder stays relative (to the job file's folder).
 func SplitWatch(watch string) (folder, pattern string, err error) {
 	folder, pattern = path.Split(watch)
 	if !strings.ContainsAny(pattern, `*?[\`) {
@@ -41,8 +40,8 @@ func SplitWatch(watch string) (folder, pattern string, err error) {
 	return path.Clean(folder), pattern, nil
 }
 
-// SplitWildcard returns the folder and the pattern of an entry for files that are to be
-// found once, such as "/data/raw/*.root".
+// SplitWildcard splits the wildcard of a list's entry, such as "/data/raw/*.root". Other than
+// with SplitWatch, the path must be absolute and have a wildcard.
 func SplitWildcard(text string) (folder, pattern string, err error) {
 	switch folder, pattern, err = SplitWatch(text); {
 	case err != nil:
@@ -55,11 +54,11 @@ func SplitWildcard(text string) (folder, pattern string, err error) {
 	return folder, pattern, nil
 }
 
-// Expand returns the files of a job file's list, with those that its wildcards match in
-// their places, by name. A file that the list names stays where it is named, and counts
-// once. list returns the regular files of a folder; its errors come back as they are. A
-// wildcard that matches nothing, or names that no dataset can hold, and more than most
-// files are errors of kind Invalid. Each error names the entry, such as "files[3]".
+// Expand returns the files of a job file's list, with each wildcard replaced by the files that
+// it matches, ordered by name. A file that the list also names itself stays at that place only.
+// list returns the regular files of a folder; its errors are returned with the entry. An error
+// is of kind Invalid for a wildcard that matches nothing or a name that a dataset cannot hold,
+// and for more than most files. Each error names the entry, such as "files[3]".
 func Expand(entries []jjm.Listed, most int, list func(folder string) ([]Entry, error)) ([]jjm.File, error) {
 	seen := map[string]bool{}
 	for i := range entries {
@@ -80,14 +79,14 @@ func Expand(entries []jjm.Listed, most int, list func(folder string) ([]Entry, e
 			files = append(files, f)
 		}
 		if len(files) > most {
-			return nil, jjm.Errorf(jjm.Invalid, "files[%d].wildcard: with it there are %d files: at most %d are taken", i,
+			return nil, jjm.Errorf(jjm.Invalid, "files[%d].wildcard: up to this entry the list has %d files: want at most %d", i,
 				len(files), most)
 		}
 	}
 	return files, nil
 }
 
-// matches returns the files that a wildcard stands for, by name.
+// matches returns the files that a wildcard matches, ordered by name.
 func matches(wildcard string, list func(folder string) ([]Entry, error)) ([]jjm.File, error) {
 	folder, pattern, err := SplitWildcard(wildcard)
 	if err != nil {
@@ -110,15 +109,15 @@ func matches(wildcard string, list func(folder string) ([]Entry, error)) ([]jjm.
 	return files, nil
 }
 
-// maxWatch is PATH_MAX of Linux (limits.h).
+// maxWatch is PATH_MAX of Linux in bytes (limits.h).
 const maxWatch = 4096
 
-// Listed returns what a listing of a folder has to offer, by name: the LFN is the
-// folder, which must be absolute, and the name. A file that was changed after
-// settled may still be written, and waits: waiting is how many do. Names that a
-// pattern would match only by chance are passed over as a shell does - those that
-// begin with a dot, unless the pattern does - and so are names that no dataset
-// can hold, which skipped counts.
+// Listed returns the files of a folder's listing that match a pattern, ordered by name. Their
+// LFN is folder, which must be absolute, and the name. As in a shell, names that begin with a
+// dot match only a pattern that does.
+//
+//	waiting  files modified after settled, which may still be written
+//	skipped  files whose names no dataset can hold
 func Listed(folder, pattern string, entries []Entry, settled jjm.Time) (files []jjm.File, waiting, skipped int) {
 	for _, e := range entries {
 		match, err := path.Match(pattern, e.Name)
@@ -139,7 +138,7 @@ func Listed(folder, pattern string, entries []Entry, settled jjm.Time) (files []
 	return files, waiting, skipped
 }
 
-// New keeps those files that are not known, in place.
+// New returns the files that known does not know, in place.
 func New(files []jjm.File, known func(lfn string) bool) []jjm.File {
 	return slices.DeleteFunc(files, func(f jjm.File) bool { return known(f.LFN) })
 }

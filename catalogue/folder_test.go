@@ -37,7 +37,7 @@ func TestSplitWatch(t *testing.T) {
 	}
 }
 
-func TestListed_OffersWhatIsReadyInOrder(t *testing.T) {
+func TestListed_ReturnsSettledFilesByName(t *testing.T) {
 	entries := []catalogue.Entry{
 		{Name: "b.root", Size: 2, Modified: 50}, {Name: "a.root", Size: 1, Modified: 50},
 		{Name: "growing.root", Modified: 150}, {Name: ".hidden.root", Modified: 50},
@@ -54,7 +54,7 @@ func TestListed_OffersWhatIsReadyInOrder(t *testing.T) {
 	}
 }
 
-func TestExpand_WildcardsInTheirPlaces(t *testing.T) {
+func TestExpand_ReplacesWildcardsInPlace(t *testing.T) {
 	folders := map[string][]catalogue.Entry{"/d": {{Name: "b"}, {Name: "a"}, {Name: ".c"}}, "/e": {{Name: "a"}}}
 	list := func(folder string) ([]catalogue.Entry, error) {
 		if entries, ok := folders[folder]; ok {
@@ -74,7 +74,7 @@ func TestExpand_WildcardsInTheirPlaces(t *testing.T) {
 		{[]jjm.Listed{wild("/d/.*"), wild("/e/[a-z]")}, 9, "/d/.c /e/a"},
 		{[]jjm.Listed{named("x"), wild("/d/z*")}, 9, "files[1].wildcard: /d/z* matches none of the 3 files"},
 		{[]jjm.Listed{wild("/f/*")}, 9, "files[0].wildcard: /f: gone"},
-		{[]jjm.Listed{named("x"), wild("/d/*")}, 2, "files[1].wildcard: with it there are 3 files: at most 2"},
+		{[]jjm.Listed{named("x"), wild("/d/*")}, 2, "files[1].wildcard: up to this entry the list has 3 files: want at most 2"},
 		{[]jjm.Listed{wild("d/*")}, 9, "want an absolute path"},
 		{[]jjm.Listed{wild("/d/")}, 9, "has no wildcard"},
 	} {

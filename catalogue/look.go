@@ -8,20 +8,20 @@ import (
 	"jjm"
 )
 
-// Look is what a source has at one moment: a folder, or what a program lists.
+// Look is what a source of files, a folder or a program, has at one moment.
 type Look struct {
-	// Files are those there, by LFN, with what the source says of them.
+	// Files are the files that are there, by LFN, with what the source says of them.
 	Files map[string]jjm.File
-	// Unsettled are those of them that may still be written.
+	// Unsettled are the files that may still be written.
 	Unsettled map[string]bool
-	// Sized says that the source knows all sizes: 0 is one.
+	// Sized says that the source knows all sizes, so that 0 means an empty file.
 	Sized bool
-	// Covers reports whether the source would list a file, were it there.
+	// Covers reports whether the source would list a file if it existed.
 	Covers func(lfn string) bool
 }
 
-// LookInto returns what a listing of a folder says of files that a pattern matches.
-// Files that changed after settled may still be written.
+// LookInto returns the Look of a folder's listing. Covers is true for names in the folder that
+// match the pattern. Files modified after settled may still be written.
 func LookInto(folder, pattern string, entries []Entry, settled jjm.Time) Look {
 	l := Look{Files: make(map[string]jjm.File, len(entries)), Unsettled: map[string]bool{}, Sized: true}
 	for _, e := range entries {
@@ -38,11 +38,12 @@ func LookInto(folder, pattern string, entries []Entry, settled jjm.Time) Look {
 	return l
 }
 
-// Judge compares a file as its dataset has it with what the source has now:
-// jjm.FileReady if they agree, lost if the source has it no more, broken if it has
-// another size or checksum, and why. Sizes and checksums that one of both does not
-// know are not compared. ok is false where nothing can be said: the file is not the
-// source's, or it may still be written.
+// Judge compares a file of a dataset with what the source has now. ok is false if nothing can
+// be said, because the source does not cover the file or it may still be written.
+//
+//	FileReady   they agree; a size or checksum that one side does not know counts as equal
+//	FileLost    the source covers the file and does not have it
+//	FileBroken  size or checksum differ; why says how
 func (l *Look) Judge(f *jjm.File) (state jjm.FileState, why string, ok bool) {
 	now, there := l.Files[f.LFN]
 	switch {

@@ -7,7 +7,7 @@ import (
 	"jjm/catalogue"
 )
 
-func TestLook_JudgesOnlyWhatItKnows(t *testing.T) {
+func TestLook_JudgesOnlyFilesOfItsSource(t *testing.T) {
 	folder := catalogue.LookInto("/d", "*.root", []catalogue.Entry{
 		{Name: "same.root", Size: 5}, {Name: "grew.root", Size: 9}, {Name: "emptied.root", Size: 0},
 		{Name: "growing.root", Size: 7, Modified: 200},

@@ -18,20 +18,19 @@ import (
 
 // The limits of a list.
 const (
-	MaxLine  = 4 << 20    // bytes of a line, or of a row of CSV
-	MaxFiles = 10_000_000 // of one list: as many as a step has parts at most
-	// maxProblems is how many mistakes are told of one list.
+	MaxLine  = 4 << 20    // bytes of a line or of a CSV row
+	MaxFiles = 10_000_000 // files of a list, as many as a step can have parts
+	// maxProblems is how many problems of a list are reported.
 	maxProblems = 20
 )
 
-// Read calls fn for each file of a list in its order, and gives how many there
-// were. The list is CSV where its name ends in ".csv", else JSON lines; the name
-// appears in the places of mistakes: "files.csv:12".
+// Read calls fn for each file of a list in order, and returns their number. The list is CSV if
+// its name ends in ".csv", else JSON lines. Problems name the list and the line:
+// "files.csv:12".
 //
-// After a mistake fn is not called again, and the rest is only searched for more
-// of them: the error is of kind Invalid and holds jjm.Problems, at most 20. An
-// error of fn ends the reading and comes back as it is. Errors of r are Busy.
-// After any error the caller must forget what fn was told.
+// After the first problem fn is not called again; the rest is only searched for more. The error
+// is then of kind Invalid and holds jjm.Problems, at most 20. An error of fn ends Read and is
+// returned unchanged. An error of r is Busy. After any error the caller must undo what fn did.
 func Read(name string, r io.Reader, fn func(jjm.File) error) (int64, error) {
 	l := &list{name: name, fn: fn}
 	var err error
@@ -46,10 +45,10 @@ func Read(name string, r io.Reader, fn func(jjm.File) error) (int64, error) {
 	return l.files, err
 }
 
-// IsCSV says whether a list is CSV, by its name.
+// IsCSV reports whether a list is CSV, by its name.
 func IsCSV(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".csv") }
 
-// list is a list while it is read.
+// list is the state of Read.
 type list struct {
 	name     string
 	fn       func(jjm.File) error
@@ -57,10 +56,10 @@ type list struct {
 	problems jjm.Problems
 }
 
-// errEnough ends the reading after too many mistakes.
+// errEnough ends the reading after maxProblems problems.
 var errEnough = errors.New("enough mistakes")
 
-// bad notes a mistake in a line; errEnough says that no more are wanted.
+// bad adds a problem of a line. It returns errEnough after the last one wanted.
 func (l *list) bad(line int, field, format string, args ...any) error {
 	p := jjm.Problem{Where: l.name + ":" + strconv.Itoa(line), Field: field, Text: fmt.Sprintf(format, args...)}
 	if l.problems = append(l.problems, p); len(l.problems) < maxProblems {
@@ -69,7 +68,7 @@ func (l *list) bad(line int, field, format string, args ...any) error {
 	return errEnough
 }
 
-// file takes one file that was read.
+// file checks one file and passes it to fn.
 func (l *list) file(line int, f *jjm.File) error {
 	for _, p := range f.Problems() {
 		if err := l.bad(line, p.Field, "%s", p.Text); err != nil {
@@ -118,7 +117,7 @@ func (l *list) lines(r io.Reader) error {
 	return nil
 }
 
-// decodeLine reads one file; field is the key that the error is about.
+// decodeLine parses one file; field is the key that the error is about.
 func decodeLine(text []byte) (f jjm.File, field string, err error) {
 	if !utf8.Valid(text) {
 		return f, "", errors.New("not UTF-8")
@@ -138,7 +137,7 @@ func decodeLine(text []byte) (f jjm.File, field string, err error) {
 	return f, "", nil
 }
 
-// explain makes the errors of encoding/json helpful.
+// explain rewords an error of encoding/json for people.
 func explain(err error) (field string, _ error) {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
@@ -152,7 +151,7 @@ func explain(err error) (field string, _ error) {
 	return "", fmt.Errorf("not a JSON object: %w", err)
 }
 
-// kindWord names what a key wants.
+// kindWord names the JSON type that a key wants.
 func kindWord(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -165,7 +164,7 @@ func kindWord(t reflect.Type) string {
 	return "a whole number in its range"
 }
 
-// unknown words the refusal of a key or column.
+// unknown returns the error for an unknown key or column, with the nearest known one.
 func unknown(what, name string) error {
 	known := []string{"lfn", "size", "events", "first_event", "checksum", "lumis", "locations", "parents", "group"}
 	if near := nearest.Of(name, known); near != "" {
@@ -174,12 +173,12 @@ func unknown(what, name string) error {
 	return fmt.Errorf("unknown %s %.40q: known are %s", what, name, strings.Join(known, ", "))
 }
 
-// Line writes a file as a line that Read reads, its newline included.
+// Line returns a file as a JSON line that Read reads, with its newline.
 func Line(f jjm.File) []byte {
 	f.Added = 0
 	b, err := json.Marshal(&f)
 	if err != nil {
-		panic(err) // texts and numbers have no error
+		panic(err) // cannot happen: all fields are texts and numbers
 	}
 	return append(b, '\n')
 }

@@ -1,40 +1,42 @@
-// Package cover proves, or refutes, that the work of a step was done exactly
-// once. It is pure: it holds what there was to do, the cover ledger - which local
-// job owns what - and how the local jobs ended against one another.
+// Package cover proves or refutes that the work of a step was done exactly once. It compares
+// three things: the units of work, the cover ledger (which local job owns which units), and how
+// the local jobs ended.
 //
-// Work is numbered units: events and rows by their own numbers; of files, each
-// file by its number in the master dataset, in it the events from 0, the sections
-// by run and number, or one unit for the file as a whole.
+// It is pure. It relies on its callers for complete streams in ascending order, and decides
+// nothing about what happens to the grid job.
+//
+// Work is numbered units: events and rows by their own numbers. Of files, each has its number
+// in the master dataset, and within it events from 0, sections by run and number, or one unit
+// for the whole file.
 //
 // # What it finds
 //
-//	missing     owned by no completed local job, and none is left to do it
-//	pending     not done yet, but somebody still may
+//	missing     owned by no completed local job, and no local job can do it any more
+//	pending     not done, but some local job still may do it
 //	overlap     owned by two local jobs at once, by the ledger
-//	doubled     owned by two completed local jobs, whatever the ledger calls them
-//	unaccounted the ledger and the local jobs, or what a local job owned and what
-//	            its application says that it processed, do not agree
-//	short       owned by a completed local job whose application says that it
-//	            processed less: which units it left out nobody knows
+//	doubled     owned by two completed local jobs, whatever the ledger says
+//	unaccounted the ledger contradicts the local jobs, or the number of units that a
+//	            local job owned differs from what its application reports
+//	short       owned by a completed local job whose application reports fewer units:
+//	            nobody knows which ones it left out
 //	left out    owned by nobody, because a setting of the splitter leaves it out
-//	assumed     owned by a completed local job that does not say how much it
-//	            processed: all of it, it is assumed
+//	assumed     owned by a completed local job that reports no count; it is assumed to
+//	            have processed everything that it owned
 //
 // # The verdict
 //
-// Overlap before gap before undecidable before proven: see [Report.Verdict]. A
-// step whose application reports no count is undecidable, because nothing but its
-// exit code says that it processed what it owned; [Report.Whole] tells that
-// nothing is known against it.
+// The verdicts, the worst first, are overlap, gap, undecidable, proven: see [Report.Verdict]. A
+// step whose application reports no count is undecidable, because only the exit code says that
+// it processed what it owned; [Report.Whole] then still says that nothing contradicts it.
 //
 // # Recoveries
 //
-// Grid jobs that did what was missing may be verified with the one that they
-// recover: their local jobs and rows are added to its own. Only what is owned by
-// local jobs that completed, or still may, is owned then.
+// A recovery is a grid job that does what another one left missing. Both can be verified
+// together: the local jobs and rows of the recovery are appended to those of the grid job. Then
+// only local jobs that completed, or still may, own units.
 //
 // # What it costs
 //
-// Time is linear in files, ledger rows and local jobs. Files and rows are
-// streamed; of a local job it keeps 17 bytes.
+// Time is linear in files, ledger rows and local jobs. Files and rows are streamed; each local
+// job takes 24 bytes of memory.
 package cover

@@ -7,88 +7,93 @@ import (
 	"jjm"
 )
 
-// Unbounded is the last event of a file whose length is not known: it is owned as
-// 0..Unbounded, as a whole.
+// Unbounded is the last event of a file of unknown length: a local job owns it whole, as
+// 0..Unbounded.
 const Unbounded = math.MaxInt64
 
-// Facts are what a step had to do, and how far it is.
+// Facts describe the work of a step and its progress.
 type Facts struct {
-	// Unit is that of its parts: jjm.UnitEvent and so on.
+	// Unit is the unit of the step's parts: jjm.UnitEvent and so on.
 	Unit string
-	// Spans are the events or rows to do, in order and apart from one another.
-	// Steps that read files have none: see File.
+	// Spans are the events or rows to do, ascending and not adjacent. A step that reads files
+	// has none; its work is in the stream of files.
 	Spans []jjm.Span
-	// Made is how many local jobs there are: 0..Made-1.
+	// Made is the number of local jobs that exist: 0..Made-1.
 	Made int
-	// Closed says that the cutting is over: nobody will own what nobody owns.
-	// Over says that the grid job is: what failed stays so.
+	// Closed says that cutting has ended, so that units without an owner never get one. Over
+	// says that the grid job has ended, so that failed local jobs are not tried again.
 	Closed, Over bool
-	// LeavesOut names the settings of the splitter by which it leaves out units
-	// of the files it cuts, such as "total_lumis = 100": what nobody ever owned
-	// is then left out and not missing. "" = it leaves out nothing.
+	// LeavesOut names the splitter's settings that leave out units of the files, such as
+	// "total_lumis = 100". Units that nobody ever owned then count as left out, not as missing.
+	// "" means that it leaves out nothing.
 	LeavesOut string
-	// Once says that a section that several files hold is to be processed once,
-	// whichever of them its owner has it from (applyLumiCorrection).
+	// Once says that a section that is in several files must be processed once, from any of
+	// them (applyLumiCorrection).
 	Once bool
-	// Keep is how many findings of each kind the report keeps; 0 means 1000.
+	// Keep is how many findings of each kind the report holds; 0 means 1000.
 	Keep int
-	// Recoveries are, ascending, the numbers of the first local jobs of other grid
-	// jobs, which did what this one did not: they are counted as local jobs of it,
-	// after its own. What failed is then nobody's.
+	// Recoveries has an entry for each recovery, ascending: the number that its first local job
+	// gets when its local jobs are appended. With any, failed local jobs own nothing.
 	Recoveries []int32
-	// Retracted are local jobs that had completed and do not count any more, with
-	// the reason: they are given as failed.
+	// Retracted are local jobs whose completion was withdrawn, with the reason. The stream has
+	// them as failed.
 	Retracted map[int32]string
 }
 
-// Job is a local job. Every one is given, in any order.
+// Job is a local job. The stream of jobs has each one once, in any order.
 type Job struct {
 	N     int32
 	State jjm.State
-	// Other says that it belongs to another step: only its number counts.
+	// Other says that it belongs to another step. Its other fields are ignored.
 	Other bool
-	// Count is the units of its part (jjm.Part.Count).
+	// Count is the number of units of its part (jjm.Part.Count).
 	Count int64
-	// Events are those of its files, for parts of whole files; 0 = not known.
+	// Events is the number of events in its files, for parts of whole files and of ranges of
+	// events (EventsOf); 0 if unknown.
 	Events int64
-	// Processed is what the application of the accepted attempt says; nil = it
-	// says nothing.
+	// Processed is what the application of the accepted attempt reports; nil if it reports
+	// nothing.
 	Processed *jjm.Processed
-	// Merged says that what it made is in a merged file, with what others made.
+	// Merged says that its outputs are in a merged file, together with those of others.
 	Merged bool
+	// Exit is the exit code of its command. A completed one may have another than 0 if its job
+	// type declares that to be good.
+	Exit int
 }
 
-// File is a file of the master dataset. They are given by number, ascending.
+// File is a file of the master dataset. The stream of files ascends by N.
 type File struct {
 	N     int64
 	LFN   string
 	State jjm.FileState
-	// Events and Lumis are the file's. A file without events has unknown length.
+	// Events and Lumis describe its content. A file with 0 events has unknown length.
 	Events int64
 	Lumis  []jjm.LumiRange
-	// GivenUp says why the file as a whole was given up, "" if it was not: what
-	// nobody owns of it is missing then, and never left out.
+	// GivenUp is the reason why the whole file was given up, "" if it was not. Its unowned
+	// units are then missing, never left out.
 	GivenUp string
-	// merged is what is to be done of all files, where a section counts once.
+	// PassedOver is the reason why the splitter left the whole file out, "" if it did not.
+	PassedOver string
+	// merged is the work of all files together, set only by oneFile.
 	merged []want
 }
 
-// Row is a row of the ledger: units First..Last, both included, of a file and
-// run. Rows are given by file, run, first, ascending. Events and rows of plain
-// steps are of file 0 and run 0, and so are whole files 0..0 of their file.
+// Row is a row of the ledger: units First..Last, both included, of a file and run. The stream
+// of rows ascends by file, run and first. Events and rows of steps without files have file 0
+// and run 0. A whole file is unit 0..0 of its file.
 type Row struct {
 	File        int64
 	Run         uint32
 	First, Last int64
 	Local       int32
-	// Released says that the local job gave it back.
+	// Released says that the local job has given the units back.
 	Released bool
 }
 
-// Kind says what a finding is about.
+// Kind is the kind of a finding.
 type Kind string
 
-// The kinds.
+// The kinds; the package comment explains them.
 const (
 	Missing     Kind = "missing"
 	Overlap     Kind = "overlap"
@@ -97,26 +102,27 @@ const (
 	Short       Kind = "short"
 )
 
-// Finding is one thing that is not as it must be.
+// Finding is one deviation from "done exactly once".
 type Finding struct {
 	Kind Kind `json:"kind"`
-	// File is the file's number and LFN its name, of steps that read files.
+	// File and LFN are the number and the name of the file, for steps that read files.
 	File int64  `json:"file,omitempty"`
 	LFN  string `json:"lfn,omitempty"`
-	// Run, First and Last are the units, both included; none where the finding is
-	// about a local job as a whole (First above Last).
+	// Run, First and Last are the units, both ends included. First is greater than Last for a
+	// finding about a whole local job.
 	Run   uint32 `json:"run,omitempty"`
 	First int64  `json:"first"`
 	Last  int64  `json:"last"`
-	// Locals are the local jobs that it is about, Others those of other grid jobs,
+	// Locals are the local jobs that the finding concerns, Others those of other grid jobs,
 	// such as "18.3".
 	Locals []int32  `json:"locals,omitempty"`
 	Others []string `json:"others,omitempty"`
-	// Why says it for people.
+	// Why describes the finding for people.
 	Why string `json:"why"`
 }
 
-// Units is how many units it is about; a file of unknown length counts as one.
+// Units returns the number of units that the finding concerns. A file of unknown length counts
+// as one, a finding about a whole local job as none.
 func (f *Finding) Units() int64 { return units(f.First, f.Last) }
 
 func units(first, last int64) int64 {
@@ -129,7 +135,7 @@ func units(first, last int64) int64 {
 	return last - first + 1
 }
 
-// Verdict is the answer in one word.
+// Verdict is the result in one word.
 type Verdict string
 
 // The verdicts.
@@ -140,7 +146,7 @@ const (
 	Undecidable Verdict = "undecidable"
 )
 
-// Exit is the exit code of "jjm verify" for a verdict.
+// Exit returns the exit code of "jjm verify": 0 proven, 1 gap, 2 overlap, 3 undecidable.
 func (v Verdict) Exit() int {
 	switch v {
 	case Proven:
@@ -153,60 +159,69 @@ func (v Verdict) Exit() int {
 	return 3
 }
 
-// Report is what Verify found. Numbers are of units, but for those named
-// otherwise.
+// Report is the result of Verify. Numbers count units unless their comment says otherwise.
 type Report struct {
 	Verdict Verdict `json:"verdict"`
-	// Why says it in a sentence.
+	// Why is the reason of the verdict.
 	Why  string `json:"why"`
 	Unit string `json:"unit"`
-	// Expected is what there was to do, less what is left out and dropped.
+	// Proof is what the verdict Proven rests on.
+	Proof jjm.Proof `json:"proof,omitempty"`
+	// Expected is the work to do, without what is left out and without dropped files.
 	Expected int64 `json:"expected"`
-	// Proven and Assumed are owned by completed local jobs that say that they
-	// processed it, or say nothing.
+	// Proven are the units of completed local jobs that report a count, less what is Short; Assumed those of
+	// completed local jobs that report none.
 	Proven  int64 `json:"proven"`
 	Assumed int64 `json:"assumed"`
 	Missing int64 `json:"missing"`
 	Pending int64 `json:"pending"`
 	LeftOut int64 `json:"left_out,omitempty"`
-	// Overlap and Doubled are units, counted once for each owner too many.
+	// Overlap and Doubled count a unit once for each owner beyond the first.
 	Overlap int64 `json:"overlap"`
 	Doubled int64 `json:"doubled"`
-	// Short and Over are units that applications processed less, or more, than
-	// their local jobs owned.
+	// Short and Over are the units that applications processed less, or more, than their local
+	// jobs owned.
 	Short int64 `json:"short,omitempty"`
 	Over  int64 `json:"over,omitempty"`
-	// Jobs and Completed are local jobs, Files those to do, Dropped those that
-	// the splitter passed over, Disagree local jobs that contradict the ledger.
+	// Jobs, Completed, Silent, ByExit, ByType and Disagree count local jobs, Files and Dropped count
+	// files: those to do, and those that the splitter dropped. Disagree are local jobs that
+	// contradict the ledger.
 	Jobs      int64 `json:"jobs"`
 	Completed int64 `json:"completed"`
-	Silent    int64 `json:"silent"` // completed ones that report no count
-	// ByExit are completed local jobs of rows that report no count: a row is one
-	// command, which ended well, and each command is of one row.
-	ByExit   int64 `json:"by_exit,omitempty"`
-	Files    int64 `json:"files,omitempty"`
-	Dropped  int64 `json:"dropped,omitempty"`
-	Disagree int64 `json:"disagree,omitempty"`
-	// Findings are the first of each kind.
+	Silent    int64 `json:"silent"` // completed, without a count
+	// ByExit and ByType are completed local jobs of rows without a count: each command has
+	// one row, so its end proves the row done. The commands of ByExit ended with exit code 0,
+	// those of ByType with another code that their job type declares to be good.
+	ByExit  int64 `json:"by_exit,omitempty"`
+	ByType  int64 `json:"by_type,omitempty"`
+	Files   int64 `json:"files,omitempty"`
+	Dropped int64 `json:"dropped,omitempty"`
+	// WhyDropped names one of the dropped files, and why it was left out.
+	WhyDropped string `json:"why_dropped,omitempty"`
+	Disagree   int64  `json:"disagree,omitempty"`
+	// blank counts files that tell no sections, in a step that counts sections.
+	blank int64
+	// Findings are the first Facts.Keep findings of each kind.
 	Findings []Finding `json:"findings,omitempty"`
-	// Left names the settings that left something out.
+	// LeavesOut is Facts.LeavesOut if something was left out.
 	LeavesOut string `json:"leaves_out,omitempty"`
-	// Recovered are the units, of those proven or assumed, that each of
-	// [Facts.Recoveries] processed.
+	// Recovered has an entry for each of [Facts.Recoveries]: how many of the proven and assumed
+	// units it processed.
 	Recovered []int64 `json:"recovered,omitempty"`
 }
 
-// Whole says that nothing is missing, doubled, contradicted or still to come. A
-// grid job whose report is not whole must not be called done.
+// Whole reports that nothing is missing, doubled, contradictory or pending. A grid job whose
+// report is not whole must not become done.
 func (r *Report) Whole() bool {
 	return r.Missing == 0 && r.Pending == 0 && r.Overlap == 0 && r.Doubled == 0 && r.Short == 0 && r.Over == 0 &&
 		r.Disagree == 0
 }
 
-// conclude returns the verdict.
+// conclude sets the verdict: the first case that applies is the worst.
 func (r *Report) conclude() {
 	say := func(v Verdict, format string, args ...any) { r.Verdict, r.Why = v, fmt.Sprintf(format, args...) }
 	word := func(n int64) string { return count(n, r.Unit) }
+	r.Proven -= min(r.Short, r.Proven) // nobody knows which units these are, so they were counted with the others
 	switch {
 	case r.Overlap > 0:
 		say(Overlapping, "%s owned twice", word(r.Overlap))
@@ -224,17 +239,27 @@ func (r *Report) conclude() {
 				false: fmt.Sprintf("%d local jobs do not agree", r.Disagree)}[r.Disagree == 1])
 	case r.Pending > 0:
 		say(Undecidable, "%s not done yet", word(r.Pending))
+	case r.blank > 0:
+		say(Undecidable, "%s passed over, and nobody knows what there is to do in them: %s", jjm.Count(r.blank, "file"),
+			r.WhyDropped)
+	case r.Dropped > 0 && r.Expected == 0 && r.LeftOut == 0:
+		say(Undecidable, "nothing was done: %s passed over: %s", jjm.Count(r.Dropped, "file"), r.WhyDropped)
 	case r.Silent > 0:
-		say(Undecidable, "%s assumed to be processed: %d of %d local jobs report no count", word(r.Assumed), r.Silent,
-			r.Completed)
+		say(Undecidable, "%s assumed to be processed: %d of %s without a count", word(r.Assumed), r.Silent,
+			jjm.Count(r.Completed, "local job"))
+	case r.ByType > 0:
+		r.Proof = jjm.ProofType
+		say(Proven, "%s done exactly once: %s", word(r.Expected), r.Proof.Text())
 	case r.ByExit > 0:
-		say(Proven, "%s done exactly once, told by the exit of each row's command: nobody counted more", word(r.Expected))
+		r.Proof = jjm.ProofExit
+		say(Proven, "%s done exactly once: %s", word(r.Expected), r.Proof.Text())
 	default:
+		r.Proof = jjm.ProofCount
 		say(Proven, "%s processed exactly once", word(r.Expected))
 	}
 }
 
-// count words a number of units.
+// count formats a number of units for people.
 func count(n int64, unit string) string {
 	names := map[string][2]string{jjm.UnitRange: {"event", "events"}, jjm.UnitLumi: {"section", "sections"}}
 	name, ok := names[unit]

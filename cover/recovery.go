@@ -11,71 +11,74 @@ import (
 	"strings"
 
 	"jjm"
+	"jjm/internal/weburl"
 )
 
-// Recovery gathers what is missing, to make the job file that does exactly that. Of
-// local jobs that processed less than they own, nobody knows what they left out:
-// their parts are done anew, and what they made is not to be used.
+// Recovery collects missing work and writes a job file that does exactly that work. Nobody
+// knows which units a short local job left out, so its whole part is done again, and its
+// outputs must not be used.
 type Recovery struct {
-	spec  jjm.Spec
-	id    jjm.GridID
-	made  int
-	nth   int
-	base  string
-	unit  string
-	anew  map[int32]bool
-	spans []jjm.Span
-	files []lostFile
-	// pieces are ranges of events of files, for the splitter of that name.
+	// Generation is that of the grid job's end, 0 for the first.
+	Generation int
+
+	spec   jjm.Spec
+	id     jjm.GridID
+	made   int
+	nth    int
+	base   string
+	unit   string
+	redone map[int32]bool
+	spans  []jjm.Span
+	files  []lostFile
+	// pieces are ranges of events of files, as the splitter Pieces takes them.
 	pieces []piece
 }
 
-// piece is a range of events of a file, from 0 within it.
+// piece is a range of events of a file; first counts from 0 within the file.
 type piece struct {
 	lfn          string
 	first, count int64
 }
 
-// lostFile is what is missing of a file.
+// lostFile is the missing work of a file: all of it, or lumis.
 type lostFile struct {
 	lfn   string
 	whole bool
 	lumis []jjm.LumiRange
 }
 
-// The limits of what stands in the job file itself, well below those of package
-// jobfile; more goes into lists of their own.
+// The limits of what is written into the job file itself, well below those of package jobfile.
+// More goes into separate lists.
 const (
 	maxOnly   = 2_000
 	maxInline = 2_000
 )
 
-// NewRecovery begins a recovery of a grid job that is over: its specification,
-// unit, how many local jobs it and the recoveries made that it has already, how
-// many those are, and the folder in which its relative paths start.
+// NewRecovery returns an empty recovery of an ended grid job: its specification, unit and id,
+// how many local jobs (made) it and its earlier recoveries have, how many earlier recoveries
+// there are (before), and the folder of its relative paths.
 func NewRecovery(spec jjm.Spec, unit string, id jjm.GridID, made, before int, base string) *Recovery {
-	return &Recovery{spec: spec, id: id, made: made, nth: before + 1, base: base, unit: unit, anew: map[int32]bool{}}
+	return &Recovery{spec: spec, id: id, made: made, nth: before + 1, base: base, unit: unit, redone: map[int32]bool{}}
 }
 
-// Written are the texts of a recovery.
+// Written are the files of a recovery.
 type Written struct {
 	// Job is the job file, as JSON.
 	Job []byte
-	// Files is the list of files that belongs beside it, and Ranges that of ranges;
-	// nil if there is none.
+	// Files and Ranges are lists that must lie beside the job file; nil if not needed.
 	Files, Ranges []byte
-	// Anew are the local jobs whose parts are done anew, ascending.
-	Anew []int32
+	// Redone are the short local jobs whose parts are done again, ascending.
+	Redone []int32
 }
 
-// Add takes a finding; those of other kinds than missing and short change nothing.
-// It is what Verify may be given for each.
+// Add adds a finding; kinds other than missing and short are ignored. Findings must come in the
+// order in which Verify passes them to its callback.
 func (r *Recovery) Add(f Finding) error {
 	if f.Kind != Missing && f.Kind != Short {
 		return nil
 	}
 	if f.Kind == Short {
-		r.anew[f.Locals[0]] = true
+		r.redone[f.Locals[0]] = true
 	}
 	switch r.unit {
 	case jjm.UnitEvent, jjm.UnitRow:
@@ -105,10 +108,10 @@ func (r *Recovery) Add(f Finding) error {
 	return nil
 }
 
-// Empty says that nothing is missing.
+// Empty reports whether nothing is missing.
 func (r *Recovery) Empty() bool { return len(r.spans) == 0 && len(r.files) == 0 }
 
-// name is that of the recovery: others of the same grid job have others.
+// name returns the name of the recovery, unique among those of the grid job.
 func (r *Recovery) name() string {
 	if r.nth > 1 {
 		return fmt.Sprintf("recovery-of-%d-%d", r.id, r.nth)
@@ -116,23 +119,22 @@ func (r *Recovery) name() string {
 	return fmt.Sprintf("recovery-of-%d", r.id)
 }
 
-// JobFile returns the job file, and the lists that belong beside it under the names
-// files and ranges. file gives what is known of a file.
+// JobFile returns the job file and its lists, which it refers to by the names files and ranges.
+// file returns what is known of a file.
 //
-// The job file has a request key of its own, made of the grid job's number: a
-// recovery that is submitted twice is one grid job. Its serial numbers go on where
-// those of the grid job ended, so that no seed comes twice. Paths are absolute, but
-// for the lists.
+// The request key is made of the grid job's number, so a recovery that is submitted twice is
+// one grid job. Serial numbers continue after those of the grid job, so no random seed is used
+// twice. All paths except those of the lists are absolute.
 func (r *Recovery) JobFile(files, ranges string, file func(lfn string) (jjm.File, error)) (w Written, err error) {
 	spec := r.spec
-	spec.Key, spec.KeyReuse, spec.Recovers = r.name(), false, r.id
+	spec.Key, spec.KeyReuse, spec.Recovers, spec.RecoversGeneration = r.name(), false, r.id, r.Generation
 	spec.FirstSerial = max(spec.FirstSerial, 1) + int64(r.made)
-	spec.Only, spec.OnlyFrom = nil, ""
-	if spec.OutputDataset != "" { // that of the grid job is closed, and names are unique
+	spec.Only, spec.OnlyFrom, spec.After, spec.AfterEnd, spec.Model = nil, "", nil, "", ""
+	if spec.OutputDataset != "" { // the grid job's is closed, and a new one needs a new name
 		spec.OutputDataset = r.named(spec.OutputDataset)
 	}
 	r.absolute(&spec)
-	w.Anew = slices.Sorted(maps.Keys(r.anew))
+	w.Redone = slices.Sorted(maps.Keys(r.redone))
 	if r.unit == jjm.UnitEvent || r.unit == jjm.UnitRow {
 		spec.Only, spec.Datasets = r.spans, alongOnly(spec.Datasets)
 	} else if w.Files, err = r.datasets(&spec, files, file); err != nil {
@@ -153,8 +155,8 @@ func (r *Recovery) JobFile(files, ranges string, file func(lfn string) (jjm.File
 	return w, nil
 }
 
-// alongOnly are the secondary datasets by name: they are there. The files of the others
-// are replaced by what is missing.
+// alongOnly returns the datasets with the secondary ones by name only, because these exist in
+// the store. The caller replaces the files of the master.
 func alongOnly(all []jjm.DatasetInput) []jjm.DatasetInput {
 	out := slices.Clone(all)
 	for i, d := range out {
@@ -165,7 +167,8 @@ func alongOnly(all []jjm.DatasetInput) []jjm.DatasetInput {
 	return out
 }
 
-// ranges lists what is missing, a range a line, as package handlers reads it.
+// ranges returns the list of missing ranges, one per line, in the format that package handlers
+// reads.
 func (r *Recovery) ranges() []byte {
 	var b bytes.Buffer
 	for _, s := range r.spans {
@@ -177,14 +180,14 @@ func (r *Recovery) ranges() []byte {
 	return b.Bytes()
 }
 
-// named returns a dataset of the recovery its name.
+// named returns the name of a dataset in the recovery.
 func (r *Recovery) named(dataset string) string { return dataset + "#" + r.name() }
 
-// absolute makes the paths of a specification independent of where its job file
-// lies. They are not cleaned: ".." behind a link is the link's target's.
+// absolute makes the paths of a specification absolute. It does not clean them: ".." after a
+// symbolic link means the parent of the link's target.
 func (r *Recovery) absolute(spec *jjm.Spec) {
 	from := func(path string) string {
-		if path == "" || filepath.IsAbs(path) || r.base == "" {
+		if path == "" || filepath.IsAbs(path) || weburl.Is(path) || r.base == "" {
 			return path
 		}
 		return r.base + "/" + path
@@ -192,6 +195,7 @@ func (r *Recovery) absolute(spec *jjm.Spec) {
 	spec.Inputs = slices.Clone(spec.Inputs)
 	for i := range spec.Inputs {
 		spec.Inputs[i].Path = from(spec.Inputs[i].Path)
+		spec.Inputs[i].CredentialFile = from(spec.Inputs[i].CredentialFile)
 	}
 	if rows, ok := spec.Params["args_file"].(string); ok {
 		params := make(map[string]any, len(spec.Params))
@@ -203,7 +207,8 @@ func (r *Recovery) absolute(spec *jjm.Spec) {
 	}
 }
 
-// splitting names the pieces to make, unless they stand in a list of their own.
+// splitting returns the settings of the splitter Pieces, with the pieces unless they are
+// written to a list.
 func (r *Recovery) splitting(before *jjm.Splitting) *jjm.Splitting {
 	s := &jjm.Splitting{By: "Pieces", Params: kept(before)}
 	if len(r.pieces) > maxOnly {
@@ -217,8 +222,9 @@ func (r *Recovery) splitting(before *jjm.Splitting) *jjm.Splitting {
 	return s
 }
 
-// kept are of the settings that cut the work before those that say where the parts
-// may run, what is read along, what they need, and in which sections events are made.
+// kept returns the settings of the original splitting that still apply: where the parts may
+// run, what they read besides, what they need, the sections of generated events, and the
+// pile-up events to skip.
 func kept(before *jjm.Splitting) map[string]any {
 	params := map[string]any{}
 	if before == nil {
@@ -226,7 +232,7 @@ func kept(before *jjm.Splitting) map[string]any {
 	}
 	keys := []string{"siteWhitelist", "siteBlacklist", "trustSitelists", "include_parents", "production", "performance"}
 	if before.By == "EventBased" {
-		keys = append(keys, "events_per_job", "events_per_lumi")
+		keys = append(keys, "events_per_job", "events_per_lumi", "deterministicPileup")
 	}
 	for _, key := range keys {
 		if v, set := before.Params[key]; set {
@@ -236,9 +242,10 @@ func kept(before *jjm.Splitting) map[string]any {
 	return params
 }
 
-// share is how many events some sections of a file have: each the mean of all, rounded as
-// package split does, so that they are cut, and estimated, as those of the whole file were.
-func share(f *jjm.File, some []jjm.LumiRange) int64 {
+// eventsOf returns the number of events of some sections of a file, as the mean per section times
+// their number. It rounds as package split does, so that the sections are cut and estimated as
+// they were within the whole file.
+func eventsOf(f *jjm.File, some []jjm.LumiRange) int64 {
 	all := sections(f.Lumis)
 	if all == 0 {
 		return f.Events
@@ -246,7 +253,7 @@ func share(f *jjm.File, some []jjm.LumiRange) int64 {
 	return int64(math.RoundToEven(float64(f.Events)/float64(all))) * sections(some)
 }
 
-// sections counts them.
+// sections returns the number of sections in ranges.
 func sections(ranges []jjm.LumiRange) (n int64) {
 	for _, l := range ranges {
 		n += int64(l.Last) - int64(l.First) + 1
@@ -254,7 +261,8 @@ func sections(ranges []jjm.LumiRange) (n int64) {
 	return n
 }
 
-// unchosen is how to cut sections without the lists of good ones: what is missing is named.
+// unchosen returns the splitting without the lists of good sections ("runs", "lumis"), because
+// the recovery names the missing sections itself.
 func unchosen(before *jjm.Splitting) *jjm.Splitting {
 	if before == nil || before.Params["runs"] == nil {
 		return before
@@ -265,8 +273,8 @@ func unchosen(before *jjm.Splitting) *jjm.Splitting {
 	return s
 }
 
-// datasets puts a dataset with the missing files in the place of the master, and
-// reads the secondary ones by name: they are there.
+// datasets replaces the master dataset by one with the missing files, and sets the splitting.
+// It returns the list of files if they are too many for the job file.
 func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (jjm.File, error)) (lines []byte,
 	err error) {
 	master := jjm.DatasetInput{}
@@ -277,7 +285,7 @@ func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (
 		}
 		f.LFN, f.Added = r.files[i].lfn, 0
 		if !r.files[i].whole {
-			f.Events, f.Lumis = share(&f, r.files[i].lumis), r.files[i].lumis
+			f.Events, f.Lumis = eventsOf(&f, r.files[i].lumis), r.files[i].lumis
 		}
 		master.Files = append(master.Files, jjm.Listed{File: f})
 	}

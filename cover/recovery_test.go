@@ -28,8 +28,8 @@ func recovered(t *testing.T, text []byte) (spec jjm.Spec) {
 	return spec
 }
 
-// TestRecovery_ChoosesExactlyWhatIsMissing, whatever the ledger is like.
-func TestRecovery_ChoosesExactlyWhatIsMissing(t *testing.T) {
+// Whatever the ledger is like, a recovery does exactly the missing units.
+func TestRecovery_DoesExactlyTheMissingUnits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := drawWorld(rt)
 		if w.facts.Unit != jjm.UnitEvent && w.facts.Unit != jjm.UnitRow {
@@ -59,9 +59,9 @@ func TestRecovery_ChoosesExactlyWhatIsMissing(t *testing.T) {
 	})
 }
 
-func TestRecovery_IsIndependentOfItsFolderAndNeverTheSameSeed(t *testing.T) {
+func TestRecovery_HasAbsolutePathsAndNewSeeds(t *testing.T) {
 	spec := jjm.Spec{Type: "script", Key: "k", KeyReuse: true, FirstSerial: 11,
-		Inputs: []jjm.Input{{Path: "a/b"}, {Path: "/abs"}},
+		Inputs: []jjm.Input{{Path: "a/b"}, {Path: "/abs"}, {Path: "https://h/a", CredentialFile: "token"}},
 		Params: map[string]any{"args_file": "../rows", "command": []any{"x"}}}
 	r := cover.NewRecovery(spec, jjm.UnitRow, 17, 40, 0, "/home/a")
 	for _, n := range []int64{3, 4, 9} {
@@ -73,13 +73,13 @@ func TestRecovery_IsIndependentOfItsFolderAndNeverTheSameSeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := r.JobFile("l", "r", file)
-	if err != nil || got.Files != nil || got.Ranges != nil || got.Anew != nil {
+	if err != nil || got.Files != nil || got.Ranges != nil || got.Redone != nil {
 		t.Fatalf("%v %+v", err, got)
 	}
 	text := got.Job
 	want := jjm.Spec{Type: "script", Key: "recovery-of-17", Recovers: 17, FirstSerial: 51,
 		Only:   []jjm.Span{{First: 3, Count: 2}, {First: 9, Count: 1}},
-		Inputs: []jjm.Input{{Path: "/home/a/a/b"}, {Path: "/abs"}},
+		Inputs: []jjm.Input{{Path: "/home/a/a/b"}, {Path: "/abs"}, {Path: "https://h/a", CredentialFile: "/home/a/token"}},
 		Params: map[string]any{"args_file": "/home/a/../rows", "command": []any{"x"}}}
 	if diff := cmp.Diff(want, recovered(t, text)); diff != "" {
 		t.Error(diff)
@@ -147,7 +147,7 @@ func TestRecovery_RangesOfEventsArePieces(t *testing.T) {
 	}
 }
 
-func TestRecovery_ManyFilesStandInAListBeside(t *testing.T) {
+func TestRecovery_ManyFilesAreAList(t *testing.T) {
 	r := cover.NewRecovery(jjm.Spec{Type: "reprocess", Datasets: []jjm.DatasetInput{{Name: "raw"}}}, jjm.UnitFile, 17, 4,
 		0, "")
 	for i := range 3000 {
@@ -164,8 +164,8 @@ func TestRecovery_ManyFilesStandInAListBeside(t *testing.T) {
 	}
 }
 
-// What a job file cannot hold stands in a list beside it, and nothing of it is lost.
-func TestRecovery_ManyRangesStandInAListBeside(t *testing.T) {
+// Ranges that are too many for the job file are written to a list, completely.
+func TestRecovery_ManyRangesAreAList(t *testing.T) {
 	for _, unit := range []string{jjm.UnitEvent, jjm.UnitRange} {
 		r := cover.NewRecovery(jjm.Spec{Datasets: []jjm.DatasetInput{{Name: "raw"}}}, unit, 17, 4, 0, "")
 		var want strings.Builder
@@ -192,9 +192,9 @@ func TestRecovery_ManyRangesStandInAListBeside(t *testing.T) {
 	}
 }
 
-// What a local job left out of its part nobody knows: all of it is done anew. What
-// others processed beyond their parts is no part of a recovery.
-func TestRecovery_DoesAnewWhatWasDoneInPart(t *testing.T) {
+// A short local job is done again completely. Units that others processed beyond their parts
+// are not part of a recovery.
+func TestRecovery_DoesShortLocalJobsAgain(t *testing.T) {
 	w := &world{facts: cover.Facts{Unit: jjm.UnitEvent, Spans: []jjm.Span{{Count: 40}}, Made: 4, Closed: true, Over: true}}
 	for n, processed := range []int64{10, 7, 12, 9} {
 		w.jobs = append(w.jobs, cover.Job{N: int32(n), State: jjm.Completed, Count: 10, Events: 10,
@@ -211,8 +211,8 @@ func TestRecovery_DoesAnewWhatWasDoneInPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]jjm.Span{{First: 10, Count: 10}}, recovered(t, got.Job).Only); diff != "" ||
-		!slices.Equal(got.Anew, []int32{1}) {
-		t.Error(diff, got.Anew)
+		!slices.Equal(got.Redone, []int32{1}) {
+		t.Error(diff, got.Redone)
 	}
 	if merged := report.Findings[2]; !slices.Equal(merged.Locals, []int32{3}) ||
 		!strings.Contains(merged.Why, "in a merged file") {

@@ -7,29 +7,34 @@ import (
 	"jjm"
 )
 
-// sweep goes over the units of one file, run by run, with the rows that own the
-// unit it is at. In a sound ledger those are few: one that holds, and those that
-// gave it back.
+// sweep walks over the units of one file, run by run, and knows the rows that own the current
+// unit. In a sound ledger these are one row that is held and the released ones.
+//
+//	run 1   wants  |-------------|        |--------|
+//	        rows       |----A----|----B------|
+//	                   ^at       ^end
+//
+// No row starts or ends within [at, end), so one judgement holds for all its units.
 type sweep struct {
 	v      *verifier
 	file   int64
-	wants  []want // still ahead
+	wants  []want // not judged yet, ascending
 	run    uint32
-	at     uint64 // the next unit; uint64, because one beyond Unbounded is a place
+	at     uint64 // the next unit; uint64 because it may be one beyond Unbounded
 	active []Row
-	// done and holders are the local jobs that completed the units at hand, and
-	// those that own them by the ledger.
+	// done are the completed local jobs that own the current units; holders are the local jobs
+	// that own them by the ledger.
 	done, holders []int32
 }
 
-// beyond is the place after the last unit.
+// beyond is the position after the last unit.
 const beyond = uint64(Unbounded) + 1
 
 func (s *sweep) begin(file int64, wants []want) {
 	s.file, s.wants, s.run, s.at, s.active = file, wants, 0, 0, s.active[:0]
 }
 
-// row takes the next row of the file.
+// row adds the next row of the file.
 func (s *sweep) row(r Row) error {
 	if n := r.Local; n >= 0 && int(n) < len(s.v.jobs) {
 		s.v.jobs[n].owned += units(r.First, r.Last)
@@ -47,7 +52,7 @@ func (s *sweep) row(r Row) error {
 	return nil
 }
 
-// toRun ends the runs before one.
+// toRun finishes the runs before run.
 func (s *sweep) toRun(run uint32) error {
 	for s.run < run {
 		if err := s.to(beyond); err != nil {
@@ -61,7 +66,7 @@ func (s *sweep) toRun(run uint32) error {
 	return nil
 }
 
-// end ends the file.
+// end finishes the file.
 func (s *sweep) end() error {
 	if err := s.to(beyond); err != nil {
 		return err
@@ -75,7 +80,7 @@ func (s *sweep) end() error {
 	return nil
 }
 
-// to goes on to a place in the run.
+// to judges all units before position place of the current run.
 func (s *sweep) to(place uint64) error {
 	for s.at < place {
 		end := place
@@ -97,7 +102,7 @@ func (s *sweep) to(place uint64) error {
 	return nil
 }
 
-// stretch judges units that the same rows own.
+// stretch judges first..last, which the same rows own, wanted or not.
 func (s *sweep) stretch(first, last int64) error {
 	for first <= last && len(s.wants) > 0 && s.wants[0].run == s.run && s.wants[0].first <= last {
 		w := &s.wants[0]
@@ -125,7 +130,7 @@ func (s *sweep) stretch(first, last int64) error {
 	return s.stray(first, last)
 }
 
-// stray judges units that nobody asked for.
+// stray reports an owner of units that are not part of the work.
 func (s *sweep) stray(first, last int64) error {
 	for _, r := range s.active {
 		if !r.Released {
@@ -136,7 +141,7 @@ func (s *sweep) stray(first, last int64) error {
 	return nil
 }
 
-// judge judges units that are to be done.
+// judge classifies first..last, which are part of w and have the same rows.
 func (s *sweep) judge(w *want, first, last int64) error {
 	n := units(first, last)
 	s.done, s.holders = s.done[:0], s.holders[:0]
@@ -186,14 +191,14 @@ func (s *sweep) judge(w *want, first, last int64) error {
 	return nil
 }
 
-// abandoned says that what a local job owns is free for a recovery: it failed, and
-// will not be tried again.
+// abandoned reports that a recovery may own the units of a local job, because it failed for
+// good.
 func (s *sweep) abandoned(j job) bool {
 	state := jjm.State(j.state) - 1
 	return len(s.v.facts.Recoveries) > 0 && j.state != 0 && state.Final() && state != jjm.Completed
 }
 
-// recovered counts units for the recovery that processed them, if one did.
+// recovered adds units to the recovery that processed them, if one did.
 func (s *sweep) recovered(units int64) {
 	for i, first := range slices.Backward(s.v.facts.Recoveries) {
 		if s.done[0] >= first {
@@ -210,7 +215,7 @@ func (s *sweep) jobOf(n int32) job {
 	return s.v.jobs[n]
 }
 
-// twice reports units that several local jobs have.
+// twice reports units that several local jobs own or processed.
 func (s *sweep) twice(w *want, first, last int64, kind Kind, total *int64, locals []int32) error {
 	if len(locals) < 2 {
 		return nil
@@ -226,7 +231,7 @@ func (s *sweep) finding(kind Kind, w *want, first, last int64, locals []int32, w
 		Locals: slices.Clone(locals), Why: why}
 }
 
-// missing reports units that nobody will do.
+// missing reports units that no local job will do, with the reason.
 func (s *sweep) missing(w *want, first, last int64) error {
 	why := "never given to a local job"
 	locals := s.holders
@@ -247,7 +252,7 @@ func (s *sweep) missing(w *want, first, last int64) error {
 	return s.v.find(s.finding(Missing, w, first, last, locals, where(s.v.facts.Unit, w, first, last)+": "+why))
 }
 
-// stateOf words the state of a local job.
+// stateOf returns the state of a local job for people.
 func (s *sweep) stateOf(n int32) string {
 	if why, yes := s.v.facts.Retracted[n]; yes {
 		return "retracted: " + why

@@ -1,16 +1,17 @@
 package cover
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 
 	"jjm"
 )
 
-// Verify holds the work against the ledger and the local jobs. each, which may be
-// nil, is told every finding; its error ends it and comes back as it is, as does
-// one of the streams. Files are nil for steps of events or rows. A stream out of
-// order, or a row that cannot be, is an error of kind Internal.
+// Verify compares the work with the ledger and the local jobs. It calls each, unless nil, with
+// every finding. An error of each or of a stream ends Verify and is returned unchanged. files
+// is nil for steps of events or rows. A stream out of order, or an impossible row, is an error
+// of kind Internal.
 func Verify(f Facts, jobs iter.Seq2[Job, error], files iter.Seq2[File, error], rows iter.Seq2[Row, error],
 	each func(Finding) error) (Report, error) {
 	v := &verifier{facts: f, each: each, jobs: make([]job, f.Made)}
@@ -29,6 +30,8 @@ func Verify(f Facts, jobs iter.Seq2[Job, error], files iter.Seq2[File, error], r
 	}
 	if files == nil {
 		files = noFiles
+	} else {
+		files = v.noted(files)
 	}
 	if f.Once && f.Unit == jjm.UnitLumi {
 		var err error
@@ -46,14 +49,45 @@ func Verify(f Facts, jobs iter.Seq2[Job, error], files iter.Seq2[File, error], r
 	return v.report, nil
 }
 
-// job is what is kept of a local job.
+// noted returns the stream of files and notes which of them have no work, and why.
+func (v *verifier) noted(files iter.Seq2[File, error]) iter.Seq2[File, error] {
+	return func(yield func(File, error) bool) {
+		for f, err := range files {
+			if err == nil {
+				v.note(&f)
+			}
+			if !yield(f, err) {
+				return
+			}
+		}
+	}
+}
+
+// note notes a file without work. One that tells no sections, in a step that counts these, holds work of which
+// nobody knows how much.
+func (v *verifier) note(f *File) {
+	blank := v.facts.Unit == jjm.UnitLumi && len(wantsOf(v.facts.Unit, &File{Lumis: f.Lumis})) == 0
+	if !blank && f.State != jjm.FileDropped {
+		return
+	}
+	why := cmp.Or(f.PassedOver, f.GivenUp, "it was left out")
+	if blank {
+		v.report.blank++
+		why = jjm.NoSections
+	}
+	if v.report.WhyDropped == "" || blank && v.report.blank == 1 {
+		v.report.WhyDropped = fmt.Sprintf("such as %s: %s", f.LFN, why)
+	}
+}
+
+// job is what Verify stores of a local job: 24 bytes.
 type job struct {
 	count, owned int64
-	state        uint8 // jjm.State + 1; 0 = it was not given; other
+	state        uint8 // jjm.State + 1; 0 = not in the stream; or other
 	said, short  bool
 }
 
-// other is the state of a local job of another step: it owns nothing here.
+// other is the state of a local job of another step. It owns nothing in this one.
 const other = 255
 
 // verifier is the state of one Verify.
@@ -65,7 +99,7 @@ type verifier struct {
 	kept   map[Kind]int
 }
 
-// find reports a finding.
+// find reports a finding to the callback and, up to Keep of its kind, in the report.
 func (v *verifier) find(f Finding) error {
 	if v.kept == nil {
 		v.kept = map[Kind]int{}
@@ -80,13 +114,13 @@ func (v *verifier) find(f Finding) error {
 	return v.each(f)
 }
 
-// disagree reports local jobs that contradict the ledger.
+// disagree reports a local job that contradicts the ledger.
 func (v *verifier) disagree(local int32, format string, args ...any) error {
 	v.report.Disagree++
 	return v.find(Finding{Kind: Unaccounted, Last: -1, Locals: []int32{local}, Why: fmt.Sprintf(format, args...)})
 }
 
-// job takes a local job, and holds what its application says against what it has.
+// job stores a local job and compares its count with what its application reports.
 func (v *verifier) job(j *Job) error {
 	if j.N < 0 || int(j.N) >= len(v.jobs) {
 		return v.disagree(j.N, "there should be local jobs 0 to %d only", len(v.jobs)-1)
@@ -108,7 +142,11 @@ func (v *verifier) job(j *Job) error {
 	owned, known := comparable(v.facts.Unit, j)
 	switch {
 	case !known && v.facts.Unit == jjm.UnitRow:
-		v.report.ByExit++
+		if j.Exit == 0 {
+			v.report.ByExit++
+		} else {
+			v.report.ByType++
+		}
 		to.said = true
 		return nil
 	case !known:
@@ -133,22 +171,20 @@ func (v *verifier) job(j *Job) error {
 	return v.find(Finding{Kind: Unaccounted, Last: -1, Locals: []int32{j.N}, Why: why})
 }
 
-// IsShort reports whether a completed local job says that it processed less than it
-// owns, and its part can be done anew.
+// IsShort reports whether a local job completed with fewer units processed than it owns, and a
+// recovery can do its part again.
 func IsShort(unit string, j *Job) bool {
 	owned, known := comparable(unit, j)
 	return j.State == jjm.Completed && known && !j.Merged && j.Processed.Count < owned
 }
 
-// comparable returns what a local job owns in the unit in which its application
-// counts; false if it does not say, or if that is not known.
+// comparable returns how many units a local job owns, counted as its application counts; false
+// if the application reports nothing or that number is unknown.
 func comparable(unit string, j *Job) (int64, bool) {
 	if j.Processed == nil {
 		return 0, false
 	}
-	words := map[string]string{jjm.UnitEvent: "events", jjm.UnitRange: "events", jjm.UnitFile: "files",
-		jjm.UnitLumi: "sections", jjm.UnitRow: "rows"}
-	own := j.Processed.Unit == "" || j.Processed.Unit == words[unit]
+	own := j.Processed.Unit == "" || j.Processed.Unit == jjm.CountedAs(unit)
 	switch {
 	case own && unit != jjm.UnitRange:
 		return j.Count, true
@@ -158,8 +194,8 @@ func comparable(unit string, j *Job) (int64, bool) {
 	return 0, false
 }
 
-// EventsOf returns how many events the input of a part holds, for Job.Events: 0 if
-// that is not known. length gives the events of a file, 0 = not known.
+// EventsOf returns the number of events in the input of a part, for Job.Events; 0 if unknown.
+// length returns the number of events of a file, 0 if unknown.
 func EventsOf(p *jjm.Part, length func(lfn string) int64) int64 {
 	if p.Unit == jjm.UnitEvent {
 		return p.Count
@@ -187,7 +223,7 @@ func EventsOf(p *jjm.Part, length func(lfn string) int64) int64 {
 	return sum
 }
 
-// accounts holds what each local job owns in the ledger against its part.
+// accounts compares what each local job owns in the ledger with the count of its part.
 func (v *verifier) accounts() error {
 	for n := range v.jobs {
 		j := &v.jobs[n]

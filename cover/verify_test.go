@@ -11,14 +11,23 @@ import (
 	"jjm/internal/cost"
 )
 
-// plain is a step of 10 events in two local jobs, both completed, which say how
-// much they processed.
+// plain returns a step of 10 events in two completed local jobs with counts.
 func plain() *world {
 	return &world{
 		facts: cover.Facts{Unit: jjm.UnitEvent, Spans: []jjm.Span{{First: 1, Count: 10}}, Made: 2, Closed: true, Over: true},
 		jobs: []cover.Job{{N: 0, State: jjm.Completed, Count: 5, Processed: &jjm.Processed{Count: 5}},
 			{N: 1, State: jjm.Completed, Count: 5, Processed: &jjm.Processed{Count: 5, Unit: "events"}}},
 		rows: []cover.Row{{First: 1, Last: 5}, {First: 6, Last: 10, Local: 1}},
+	}
+}
+
+// What a local job says that it did not process is not proven.
+func TestVerify_ShortUnitsAreNotProven(t *testing.T) {
+	w := plain()
+	w.jobs[1].Processed.Count = 3
+	r, err := w.verify(nil)
+	if err != nil || r.Expected != 10 || r.Proven != 8 || r.Short != 2 {
+		t.Errorf("%+v %v", r, err)
 	}
 }
 
@@ -36,6 +45,14 @@ func TestVerify_Verdicts(t *testing.T) {
 		{"one counts something else", func(w *world) {
 			w.jobs[1].Processed.Unit = "files"
 		}, cover.Undecidable, 3, true, "assumed"},
+		{"a file without sections", func(w *world) {
+			*w = world{facts: cover.Facts{Unit: jjm.UnitLumi, Closed: true, Over: true},
+				files: []cover.File{{LFN: "a.dat", State: jjm.FileDropped, PassedOver: "x"}}}
+		}, cover.Undecidable, 3, true, "1 file passed over, and nobody knows what there is to do in them: such as a.dat: it tells no"},
+		{"nothing but what was left out", func(w *world) {
+			*w = world{facts: cover.Facts{Unit: jjm.UnitFile, Closed: true, Over: true},
+				files: []cover.File{{LFN: "a.dat", State: jjm.FileDropped, PassedOver: "it failed elsewhere"}}}
+		}, cover.Undecidable, 3, true, "nothing was done: 1 file passed over: such as a.dat: it failed elsewhere"},
 		{"one failed", func(w *world) { w.jobs[1].State = jjm.Failed }, cover.Gap, 1, false, "5 events missing"},
 		{"one runs", func(w *world) {
 			w.jobs[1].State = jjm.Running
@@ -100,8 +117,8 @@ func TestVerify_Verdicts(t *testing.T) {
 	}
 }
 
-// recoveredPlain is plain, the second local job of which failed, with a recovery that did
-// its part in two.
+// recoveredPlain returns plain with a failed second local job, and a recovery that did its part
+// in two.
 func recoveredPlain() *world {
 	w := plain()
 	w.jobs[1].State, w.jobs[1].Processed = jjm.Failed, nil
@@ -192,7 +209,7 @@ func TestVerify_ErrorsOfTheStreamsComeBack(t *testing.T) {
 	}
 }
 
-func TestVerify_KeepsFewFindingsAndTellsAll(t *testing.T) {
+func TestVerify_KeepsFewFindingsAndReportsAll(t *testing.T) {
 	w := &world{facts: cover.Facts{Unit: jjm.UnitFile, Closed: true, Keep: 3}}
 	for n := range int64(50) {
 		w.files = append(w.files, cover.File{N: n, LFN: "f"})
@@ -208,7 +225,7 @@ func TestVerify_IsLinear(t *testing.T) {
 	cost.Linear(t, func() { verifyMany(t, 20_000) }, func() { verifyMany(t, 200_000) })
 }
 
-// verifyMany verifies files of which every third was given back once.
+// verifyMany verifies n files, every third of which was given back once.
 func verifyMany(t testing.TB, n int64) {
 	files := func(yield func(cover.File, error) bool) {
 		for i := range n {

@@ -9,7 +9,7 @@ import (
 	"jjm"
 )
 
-// want is a range of units that is to be done.
+// want is a range of units to do.
 type want struct {
 	run         uint32
 	first, last int64
@@ -19,7 +19,7 @@ type want struct {
 	givenUp     string
 }
 
-// wantsOf lists what is to be done of a file.
+// wantsOf returns the work of a file, ascending.
 func wantsOf(unit string, f *File) []want {
 	w := want{file: f.N, lfn: f.LFN, state: f.State, givenUp: f.GivenUp}
 	switch {
@@ -43,7 +43,7 @@ func wantsOf(unit string, f *File) []want {
 	return disjoint(ws)
 }
 
-// disjoint sorts ranges and cuts off what an earlier one has already.
+// disjoint sorts ranges and removes what an earlier range already has.
 func disjoint(ws []want) []want {
 	slices.SortStableFunc(ws, func(a, b want) int {
 		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.first, b.first))
@@ -60,10 +60,10 @@ func disjoint(ws []want) []want {
 	return out
 }
 
-// noFiles is the one file, without a name, of a step that reads none.
+// noFiles yields one nameless file, for a step that reads none.
 func noFiles(yield func(File, error) bool) { yield(File{}, nil) }
 
-// walk goes through files and rows side by side.
+// walk merges the streams of files and rows.
 func (v *verifier) walk(files iter.Seq2[File, error], rows iter.Seq2[Row, error]) error {
 	next, stop := iter.Pull2(files)
 	defer stop()
@@ -88,7 +88,7 @@ func (v *verifier) walk(files iter.Seq2[File, error], rows iter.Seq2[Row, error]
 	return w.to(-1)
 }
 
-// checkRow refuses what no ledger holds.
+// checkRow returns an error for a row that is out of order or impossible.
 func checkRow(last, r *Row) error {
 	order := cmp.Or(cmp.Compare(last.File, r.File), cmp.Compare(last.Run, r.Run), cmp.Compare(last.First, r.First))
 	if order > 0 || r.File < 0 || r.First < 0 || r.Last < r.First {
@@ -99,20 +99,20 @@ func checkRow(last, r *Row) error {
 	return nil
 }
 
-// walker brings the sweep to the file of each row.
+// walker moves the sweep to the file of each row.
 type walker struct {
 	v     *verifier
 	next  func() (File, error, bool)
 	sweep *sweep
-	at    int64 // the file of the sweep, -1 = none
-	ahead *File // the next one, read already
+	at    int64 // the file that the sweep is in, -1 = none
+	ahead *File // the next file, if already read
 	over  bool
 	seen  bool
 	prev  int64
 }
 
-// to ends the files before n, -1 = all of them, and begins n; one that is not
-// there has nothing to do.
+// to finishes all files before n (-1: all files) and starts n. A file that is not in the stream
+// has no work.
 func (w *walker) to(n int64) error {
 	if n >= 0 && w.at == n {
 		return nil
@@ -148,7 +148,7 @@ func (w *walker) to(n int64) error {
 	return nil
 }
 
-// look reads the next file, if it is not read already.
+// look reads the next file unless it is already read.
 func (w *walker) look() error {
 	if w.ahead != nil || w.over {
 		return nil
@@ -167,7 +167,7 @@ func (w *walker) look() error {
 	return nil
 }
 
-// open counts a file and gives what is to be done of it.
+// open counts a file in the report and returns its work.
 func (v *verifier) open(f *File) []want {
 	var ws []want
 	switch {
@@ -193,8 +193,8 @@ func (v *verifier) open(f *File) []want {
 	return ws
 }
 
-// oneFile gathers the sections of all files, each where it is first, and all
-// rows, as if of one file: whoever processes a section has done it for all of them.
+// oneFile merges all files and rows into one file, so that each section is wanted once, under
+// the file that has it first, whichever file its owner reads it from (Facts.Once).
 func oneFile(files iter.Seq2[File, error], rows iter.Seq2[Row, error]) (iter.Seq2[File, error], iter.Seq2[Row, error],
 	error) {
 	var all []want
@@ -231,21 +231,17 @@ func oneFile(files iter.Seq2[File, error], rows iter.Seq2[Row, error]) (iter.Seq
 		}, nil
 }
 
-// where names units for people.
+// where describes units for people.
 func where(unit string, w *want, first, last int64) string {
-	span := fmt.Sprintf("%d to %d", first, last)
-	if first == last {
-		span = fmt.Sprint(first)
-	}
 	switch {
 	case unit == jjm.UnitFile:
 		return w.lfn
 	case unit == jjm.UnitRange && last == Unbounded:
 		return w.lfn
 	case unit == jjm.UnitRange:
-		return fmt.Sprintf("events %s of %s", span, w.lfn)
+		return jjm.UnitsText(jjm.UnitEvent, first, last) + " of " + w.lfn
 	case unit == jjm.UnitLumi:
-		return fmt.Sprintf("run %d, sections %s of %s", w.run, span, w.lfn)
+		return fmt.Sprintf("run %d, %s of %s", w.run, jjm.UnitsText("section", first, last), w.lfn)
 	}
-	return fmt.Sprintf("%ss %s", unit, span)
+	return jjm.UnitsText(unit, first, last)
 }

@@ -11,8 +11,8 @@ import (
 	"jjm/wire"
 )
 
-// The daemon's own account runs everybody's jobs: the batch system knows one
-// owner, the work areas and jjm know theirs.
+// The daemon's own account runs all jobs: the batch system sees one owner, and only the work
+// areas and jjm know the owner of each job.
 var service = &jjm.Owner{UID: 990, GID: 990, User: "jjmd"}
 
 func TestAccount_RunsTheJobsOfAllOwners(t *testing.T) {
@@ -29,7 +29,7 @@ func TestAccount_RunsTheJobsOfAllOwners(t *testing.T) {
 		gone := w.submit(bob, plain(4))
 		w.pass(12 * time.Minute)
 		w.reopen()
-		w.must(w.engine.Kill(context.Background(), bob, []jjm.Ref{{Grid: gone}})[0].Error.Err())
+		w.must(w.engine.Kill(context.Background(), bob, []jjm.Ref{{Grid: gone}}, wire.KillHow{})[0].Error.Err())
 		w.final(6*time.Hour, a, b, gone)
 		w.verify(a, ends(jjm.Finished, 8, troubledEnds))
 		w.verify(b, ends(jjm.Finished, 8, troubledEnds))
@@ -59,9 +59,9 @@ func TestAccount_OfRootTakesJobsFromRootOnly(t *testing.T) {
 	})
 }
 
-// A batch job that its system had lost, and that jjm gave up, shows again and
-// goes on: nobody waits for it any more.
-func TestStray_OfAnAttemptThatIsOverIsCancelled(t *testing.T) {
+// A batch job whose attempt was given up because the batch system did not list it appears
+// again: it is cancelled.
+func TestStray_OfAnEndedAttemptIsCancelled(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 100 * time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(2))

@@ -11,9 +11,9 @@ import (
 	"jjm/engine"
 )
 
-// An account gets no more live grid jobs than the site allows: not by submitting
-// many at once, nor after a restart. A request key that is held still gets its grid
-// job, others go on, and what ends makes room.
+// An account has at most as many live grid jobs as the site allows, also if it submits many at
+// once or after a restart. A request key that is in use still returns its grid job, other
+// accounts are not affected, and a grid job that ends makes room.
 func TestAllowance_OfGridJobsIsOneAccountsOwn(t *testing.T) {
 	inWorld(t, options{config: func(c *engine.Config) { c.MaxGridJobsPerUser = 3 }}, func(t *testing.T, w *world) {
 		var mu sync.Mutex
@@ -58,8 +58,7 @@ func TestAllowance_OfGridJobsIsOneAccountsOwn(t *testing.T) {
 	})
 }
 
-// The local jobs of an account that are live keep its next grid job out until they
-// are over.
+// While an account has too many live local jobs, its next grid job is refused.
 func TestAllowance_OfLocalJobsRefusesTheNextGridJob(t *testing.T) {
 	inWorld(t, options{config: func(c *engine.Config) { c.MaxLocalJobsPerUser = 5 }}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(6))

@@ -15,11 +15,11 @@ import (
 	"jjm/wire"
 )
 
-// withParents cuts a dataset into local jobs of a file each, that read the ancestors
-// of their file.
+// withParents cuts a dataset into local jobs of one file each, which also read the ancestors of
+// their file.
 const withParents = "[split]\nby = \"FileBased\"\nparams = {files_per_job = 1, include_parents = true}\n"
 
-// parentsRead returns what the local jobs of a grid job read along, by the first file
+// parentsRead returns the ancestors that the local jobs of a grid job read, by the first file
 // that they process.
 func (w *world) parentsRead(id jjm.GridID) map[string][]string {
 	w.t.Helper()
@@ -36,8 +36,8 @@ func (w *world) parentsRead(id jjm.GridID) map[string][]string {
 // output is how the tests name what local job n of a grid job made.
 func output(id jjm.GridID, n int) string { return fmt.Sprintf("filetest.%s.%d.out.dat", id, n) }
 
-// chain lets grid jobs process one another's outputs, the first of them dataset
-// "raw", and gives the last one's dataset.
+// chain submits grid jobs of which each processes the outputs of the one before, and the first
+// dataset "raw". It returns them and the dataset of the last.
 func (w *world) chain(steps int, from string) (ids []jjm.GridID, dataset string) {
 	w.t.Helper()
 	for i := range steps {
@@ -49,9 +49,9 @@ func (w *world) chain(steps int, from string) (ids []jjm.GridID, dataset string)
 	return ids, dataset
 }
 
-// The nearest merged ancestors are read along: past all that grid jobs made and did
-// not merge.
-func TestAncestors_TheNearestMergedOnesAreReadAlong(t *testing.T) {
+// The nearest merged ancestors are read: files that grid jobs made and did not merge are
+// skipped.
+func TestAncestors_TheNearestMergedFilesAreRead(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		ids, last := w.chain(3, "name = \"raw\"\n"+inline(8)) // 8 files, 4, 2, 1
@@ -74,7 +74,7 @@ func TestAncestors_TheNearestMergedOnesAreReadAlong(t *testing.T) {
 	})
 }
 
-// What a merge step made is merged, and so is what a person lists.
+// Outputs of a merge step count as merged, and so do files that a person lists.
 func TestAncestors_MergedOutputsAndListedFilesAreMerged(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -104,8 +104,8 @@ func TestAncestors_MergedOutputsAndListedFilesAreMerged(t *testing.T) {
 	})
 }
 
-// What was made of nothing has no ancestors, and the search has an end.
-func TestAncestors_OfWhatWasMadeOfNothingAndOfTooMuch(t *testing.T) {
+// A file without parents has no ancestors, and the search is limited.
+func TestAncestors_OfFilesWithNoAndTooManyParents(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		made := w.submit(alice, mc(4, `output_dataset = "mc"`))
@@ -131,8 +131,8 @@ func TestAncestors_OfWhatWasMadeOfNothingAndOfTooMuch(t *testing.T) {
 	})
 }
 
-// A recovery reads the same ancestors, although its dataset is another; so does a
-// restart, and a dry run shows them.
+// A recovery reads the same ancestors, although it has another dataset. So do local jobs after
+// a restart, and a dry run shows them.
 func TestAncestors_OfARecoveryAfterARestartAndOfADryRun(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

@@ -65,7 +65,14 @@ func TestBan_RefusesKillsAndOutlivesTheDaemon(t *testing.T) {
 		if again, err := w.trySubmit(bob, "k", mc(4)); err != nil || again.ID != s.ID || !again.Existed {
 			t.Errorf("the same submission again: %+v, %v", again, err)
 		}
+		if l := w.lookup(s.ID); !strings.Contains(l.Message, "its owner is banned: mines coins") {
+			t.Errorf("while it is killed: %q", l.Message)
+		}
 		w.final(3*time.Hour, mine, s.ID, waits)
+		if l := w.lookup(s.ID); !strings.HasPrefix(l.Message, "its owner is banned: mines coins; 4 local jobs") &&
+			!strings.HasPrefix(l.Message, "its owner is banned: mines coins; 0 of 4 local jobs done") {
+			t.Errorf("once it is over: %q", l.Message)
+		}
 		w.verify(mine, done(4))
 		w.verify(s.ID, ends(jjm.Aborted, 4, endsOf(4, jjm.Killed)))
 		w.verify(waits, ends(jjm.Aborted, 9, endsOf(9, jjm.Killed)))
@@ -93,7 +100,8 @@ func TestBan_RefusesKillsAndOutlivesTheDaemon(t *testing.T) {
 	})
 }
 
-// However submissions and a ban meet, nothing of the banned is left to run.
+// Whichever of a submission and a ban comes first, nothing of the banned account is left to
+// run.
 func TestBan_LeavesNoGapForSubmissionsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
@@ -151,9 +159,9 @@ func TestBan_IsForAdministratorsAndNotOfThemselves(t *testing.T) {
 	})
 }
 
-// An account is kept out by its number: under its second name, and where the ban was
-// stored by name alone.
-func TestBan_HoldsByTheNumberOfTheAccount(t *testing.T) {
+// A ban compares the UID: it holds for a second name of the account, and for a ban that was
+// stored with the name alone.
+func TestBan_ComparesTheUID(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		robert := bob

@@ -17,7 +17,7 @@ import (
 	"jjm/wire"
 )
 
-// bulkBook writes down what is submitted.
+// bulkBook records the bulks that are submitted.
 type bulkBook struct {
 	mu    sync.Mutex
 	bulks []adapters.Bulk
@@ -167,7 +167,7 @@ func TestFairness_ASmallGridJobIsNotStarvedByALargeOne(t *testing.T) {
 				w.pass(15 * time.Minute)
 				id := w.submit(small.caller, small.text)
 				started := time.Now()
-				// The queue before it is 50 long: 20 minutes, and its share of the slots.
+				// The 50 jobs before it take 20 minutes; then it gets its share of the slots.
 				w.until(3*time.Hour, "done beside the large one", func() bool { return w.lookup(id).Status == "done" })
 				t.Logf("done after %v", time.Since(started))
 				if c := w.lookup(large).Counts; c.Completed > 600 {
@@ -219,8 +219,8 @@ func TestBulks_PositionAndAssignmentAgreeForRetries(t *testing.T) {
 	})
 }
 
-// A part whose list of files alone is longer than a wrapper is told fails by itself,
-// with the reason; the other local jobs of its bulk go on.
+// A part whose list of files alone exceeds the size of an assignment fails by itself, with the
+// reason. The other local jobs of its bulk are submitted.
 func TestSubmit_AnAssignmentThatIsTooLongFailsByItself(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -18,7 +18,7 @@ import (
 // anothers is the batch id that a forged claim names.
 const anothers = "sim77_0"
 
-// forgeClaim has the job's account say that another batch job holds its claim.
+// forgeClaim writes, as the job's account, a claim that names another batch job.
 func (w *world) forgeClaim(l jjm.LocalJob) {
 	w.t.Helper()
 	text, err := json.Marshal(jjm.Claim{Holder: jjm.HolderWrapper, Batch: anothers, Host: "elsewhere", Nonce: "n", PID: 1,
@@ -28,7 +28,7 @@ func (w *world) forgeClaim(l jjm.LocalJob) {
 	w.must(os.WriteFile(filepath.Join(dir, fmt.Sprint(l.Pos)), text, 0o600))
 }
 
-// forgeResult has it leave a result that says so, with figures that nobody measured.
+// forgeResult writes a result with that batch id and with invented figures.
 func (w *world) forgeResult(l jjm.LocalJob) {
 	const absurd = 1 << 52
 	w.plant(w.doneFolder(l), fmt.Sprintf("%d.json", l.Pos), forged(l, func(r *jjm.Result) {
@@ -37,8 +37,8 @@ func (w *world) forgeResult(l jjm.LocalJob) {
 	}))
 }
 
-// The claim is a file of the job's account: the batch id in it is that account's word.
-// What the batch system says of the job that jjm submitted counts.
+// The claim belongs to the job's account, so the batch id in it proves nothing. The report of
+// the batch system about the job that jjm submitted counts.
 func TestForgedClaim_TheBatchSystemsReportOfTheJobCounts(t *testing.T) {
 	t.Parallel()
 	for name, forge := range map[string]func(w *world, l jjm.LocalJob){

@@ -10,8 +10,7 @@ import (
 	"jjm/adapters/adaptertest"
 )
 
-// The engine's clock jumps; the batch system's, and that of the file server,
-// go on as before.
+// The engine's clock jumps; those of the batch system and of the file server do not.
 func TestClock_AJumpLosesNothingAndNothingHangs(t *testing.T) {
 	t.Parallel()
 	failing := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -96,9 +95,9 @@ func TestClock_AJumpLosesNothingAndNothingHangs(t *testing.T) {
 	}
 }
 
-// The file server's clock is behind, and results arrive within one of its
-// ticks: the folder looks as if nothing had changed.
-func TestClock_OfTheFileServerBehindHidesNoResult(t *testing.T) {
+// The file server's clock is behind, and results arrive within one of its ticks, so that the
+// time stamp of the folder does not change.
+func TestClock_AFileServerBehindHidesNoResult(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Minute, Jitter: 5 * time.Minute}},
 		func(t *testing.T, w *world) {

@@ -9,7 +9,7 @@ import (
 	"jjm/wire"
 )
 
-// What may go to several clusters counts at each of them, and once in all.
+// A local job that may go to several clusters counts at each of them, and once in total.
 func TestWaiting_CountsALocalJobOnce(t *testing.T) {
 	t.Parallel()
 	inWorld(t, pair(slots(2), slots(2)), func(t *testing.T, w *world) {
@@ -34,7 +34,7 @@ func TestWaiting_CountsALocalJobOnce(t *testing.T) {
 	})
 }
 
-func TestClusters_TellTheirLimits(t *testing.T) {
+func TestClusters_ReportTheirLimits(t *testing.T) {
 	t.Parallel()
 	config := engine.ClusterConfig{MaxRunning: 5, MaxRunningPerUser: 3, MaxPendingPerUser: 2}
 	inWorld(t, limited(config), func(t *testing.T, w *world) {

@@ -17,9 +17,11 @@ import (
 	"jjm/adapters/adaptertest"
 	"jjm/engine"
 	"jjm/sandbox"
+	"jjm/wire"
 )
 
-// recorded plants a result of l whose output file is as the wrapper saw it.
+// recorded writes a result of l with an output file and the size and checksum that the wrapper
+// recorded.
 func (w *world) recorded(l jjm.LocalJob, text string) (file string) {
 	w.t.Helper()
 	dir := filepath.Join(w.area(owner(alice)).Root(), sandbox.AttemptDir(l.AttemptID()), sandbox.WorkName)
@@ -33,7 +35,7 @@ func (w *world) recorded(l jjm.LocalJob, text string) (file string) {
 	return file
 }
 
-func TestCollect_OutputsThatAreNotAsRecordedAreNotDone(t *testing.T) {
+func TestCollect_OutputsThatDifferFromTheResultAreNotDone(t *testing.T) {
 	t.Parallel()
 	spoils := map[string]func(w *world, file string){
 		"as recorded": nil,
@@ -71,7 +73,7 @@ func TestCollect_OutputsThatAreNotAsRecordedAreNotDone(t *testing.T) {
 	}
 }
 
-func TestOutput_PartialSaysWhatIsNotOver(t *testing.T) {
+func TestOutput_PartialListsUnfinishedLocalJobs(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour, Slots: 1}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, plain(2))
@@ -86,7 +88,7 @@ func TestOutput_PartialSaysWhatIsNotOver(t *testing.T) {
 			t.Errorf("standard output of the running job: %q", got)
 		}
 		if m := files["plain/manifest.json"]; strings.Contains(m, "never started") ||
-			!strings.Contains(m, "not over: submitted") {
+			!strings.Contains(m, "not ended: submitted") {
 			t.Errorf("manifest: %s", m)
 		}
 	})
@@ -113,8 +115,8 @@ func TestOutput_PartialForManyAtOnce(t *testing.T) {
 	})
 }
 
-// What a killed daemon had half written is gone once the tar is there.
-func TestCollect_RemovesWhatAnEarlierDaemonLeftHalf(t *testing.T) {
+// The partial tar of a killed daemon is removed once the tar is complete.
+func TestCollect_RemovesThePartialTarOfAnEarlierDaemon(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, plain(1))
@@ -132,7 +134,7 @@ func TestCollect_RemovesWhatAnEarlierDaemonLeftHalf(t *testing.T) {
 // partial fetches the tar of an unfinished grid job, whose checksum must be
 // right.
 func (w *world) partial(id jjm.GridID) []byte {
-	r, size, out, err := w.engine.Output(context.Background(), alice, id, true)
+	r, size, out, err := w.engine.Output(context.Background(), alice, all(id), wire.Wanted{Partial: true})
 	if err != nil {
 		w.t.Error(err)
 		return nil
@@ -146,9 +148,9 @@ func (w *world) partial(id jjm.GridID) []byte {
 	return b
 }
 
-// The exit code of a grid job that is not done is the site's to say; that of one local
-// job is its own, and 0 is done (R11).
-func TestFinal_TheExitCodeOfWhatIsNotDone(t *testing.T) {
+// The site configures the exit code of a grid job that is not done. A grid job of one local job
+// has that one's, and 0 if it is done (R11).
+func TestFinal_TheExitCodeOfAGridJobThatIsNotDone(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid != 3 && id.N == 0 {

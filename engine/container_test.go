@@ -31,8 +31,8 @@ func (w *world) dataset(name string) wire.DatasetState {
 	return got.Shown[0]
 }
 
-// A container is read as its datasets, each file once; while one of them is open, and
-// when one joins, more comes; and people see which files came from where.
+// A grid job that reads a container reads the files of its datasets, each once. More come while
+// one of them is open, and when one is added. Users see which file is from which dataset.
 func TestContainer_IsReadAsItsDatasets(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -87,8 +87,8 @@ func TestContainer_IsReadAsItsDatasets(t *testing.T) {
 	})
 }
 
-// A mark in a dataset of a container reaches those who read the container.
-func TestContainer_AMarkReachesWhoReadsIt(t *testing.T) {
+// A mark in a dataset of a container reaches the grid jobs that read the container.
+func TestContainer_AMarkReachesItsReaders(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}, configs: oneByOne()}, func(t *testing.T, w *world) {
 		w.must(w.put("a", "run1", 0, 4))
@@ -110,8 +110,8 @@ func TestContainer_AMarkReachesWhoReadsIt(t *testing.T) {
 	})
 }
 
-// Outputs from several clusters enter a dataset of each, in a container of the name
-// that the job file says; who reads it meanwhile gets all of them.
+// Outputs from several clusters enter one dataset per cluster, in a container with the name in
+// the job file. Grid jobs that read it get all of them.
 func TestContainer_OfOutputsFromSeveralClusters(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 2}, more: []adaptertest.SimConfig{{Name: "second", Slots: 2}}}

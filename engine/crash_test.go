@@ -18,11 +18,12 @@ import (
 
 	"jjm"
 	"jjm/adapters/adaptertest"
+	"jjm/sandbox"
 	"jjm/wire"
 )
 
-// A scenario is a piece of the site's life that goes on whatever happens to the
-// daemon: each action is repeated until it succeeds.
+// A scenario is a sequence of actions that continues through crashes of the daemon: each action
+// is repeated until it succeeds.
 type scenario struct {
 	sim     adaptertest.SimConfig
 	play    func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
@@ -39,11 +40,14 @@ type scenario struct {
 	also func(*stage)
 	// only names the failpoints that matter here, nil for all: "hold".
 	only []string
+	// chunk is how many local jobs a transaction moves, if not as many as in the daemon.
+	chunk int
 }
 
 // options are those of the scenario's world.
 func (sc scenario) options(c *crasher) options {
-	o := options{sim: sc.sim, play: sc.play, hold: sc.hold, config: sc.config, spool: sc.spool, crash: c}
+	o := options{sim: sc.sim, play: sc.play, hold: sc.hold, config: sc.config, spool: sc.spool, crash: c,
+		chunk: sc.chunk}
 	if sc.places {
 		o = reading(o)
 	}
@@ -85,7 +89,15 @@ func killOf(key, rest string) func(*stage) error {
 		if err != nil {
 			return err
 		}
-		return s.engine.Kill(context.Background(), alice, []jjm.Ref{ref})[0].Error.Err()
+		return s.engine.Kill(context.Background(), alice, []jjm.Ref{ref}, wire.KillHow{})[0].Error.Err()
+	}
+}
+
+// removeOutput removes what a local job made, once it is there.
+func removeOutput(key string, n int32) func(*stage) error {
+	return func(s *stage) error {
+		id := jjm.AttemptID{LocalID: jjm.LocalID{Grid: s.ids[key], N: n}}
+		return os.Remove(filepath.Join(s.dir, "work", "alice", sandbox.AttemptDir(id), sandbox.WorkName, "out.dat"))
 	}
 }
 
@@ -98,9 +110,8 @@ func orderTo(verb string, d time.Duration) func(*stage) error {
 	}
 }
 
-// troubled plays local jobs by their number: 1 asks for a retry, 2 dies before
-// its claim, 3 says FAILED, 4 leaves no result, 5 exits with an error; all but 3
-// succeed with their second attempt.
+// troubled scripts local jobs by number: 1 asks for a retry, 2 dies before its claim, 3 reports
+// FAILED, 4 leaves no result, 5 exits with an error. All but 3 succeed in their second attempt.
 func troubled(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	if id.Attempt == 0 || id.N == 3 {
 		switch id.N {
@@ -154,7 +165,7 @@ func closeDataset(name string) func(*stage) error {
 	}
 }
 
-// unlucky leaves no result of local jobs 1 and 4 at their first attempt.
+// unlucky leaves no result of the first attempts of local jobs 1 and 4.
 func unlucky(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{NoResult: id.Attempt == 0 && id.N%3 == 1, Exit: 0}
 }
@@ -294,6 +305,24 @@ func scenarios() map[string]scenario {
 			},
 			only: []string{"dataset", "notice", "generate", "prepare", "verdict", "collect", "accept"},
 		},
+		"a chain that loses a file between two steps": {
+			actions: []action{
+				{0, submitAs("a", fileJob("output_dataset = \"made\"\n", "name = \"raw\"\n"+inline(6)))},
+				{5 * time.Minute, removeOutput("a", 1)},
+				{6 * time.Minute, submitAs("b", fileJob("", "name = \"made\"\n"))},
+			},
+			wants: map[string]want{"a": ends(jjm.Done, 3, nil), "b": ends(jjm.Finished, 3, nil)},
+			also: func(s *stage) {
+				a := s.ids["a"]
+				if states := s.fileStates("made"); len(states) != 1 || states[output(a, 1)] != "lost" {
+					s.t.Errorf("marks: %v", states)
+				}
+				if owners := s.owners(s.ids["b"]); owners[output(a, 1)] != nil || len(owners) != 2 {
+					s.t.Errorf("%v", owners)
+				}
+			},
+			only: []string{"verdict"},
+		},
 		"a dataset that loses a file": {
 			actions: []action{
 				{0, addFiles("raw", 0, 6)},
@@ -370,6 +399,78 @@ func scenarios() map[string]scenario {
 			},
 			only: []string{"prepare", "generate", "submit", "acknowledge", "verdict", "refuse"},
 		},
+		"what failed runs again": {
+			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4}, play: unluckyOnce(1, 4), chunk: 2,
+			actions: []action{
+				{0, submitAs("a", mc(6))},
+				{time.Hour, resubmitOf("a")},
+				{2 * time.Hour, nothing},
+			},
+			wants: map[string]want{"a": done(6)},
+			also: func(s *stage) {
+				if st := s.status(s.ids["a"]); s.lookup(s.ids["a"]).Status != "finished" || st.Generation != 2 || !st.Over() {
+					s.t.Errorf("%+v", st)
+				}
+			},
+			only: []string{"wish", "reopen", "collect", "retire"},
+		},
+		"a local job that failed joins in again": {
+			sim: adaptertest.SimConfig{Slots: 2, Life: 20 * time.Minute}, play: unluckyOnce(0),
+			actions: []action{{0, submitAs("a", mc(6))}, {50 * time.Minute, resubmitOf("a")}},
+			wants:   map[string]want{"a": done(6)},
+			only:    []string{"resubmit"},
+		},
+		"what is lost after the end is made again": {
+			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4}, chunk: 2,
+			actions: []action{
+				{0, submitAs("a", mc(4))},
+				{0, submitAs("b", fileJob("output_dataset = \"made\"\n", "name = \"raw\"\n"+inline(6)))},
+				{time.Hour, retractAfterTheEnd("a", "mc.%s.2.out.dat")},
+				{time.Hour, retractAfterTheEnd("b", "filetest.%s.1.out.dat")},
+				{2 * time.Hour, nothing},
+			},
+			wants: map[string]want{"a": done(4), "b": ends(jjm.Done, 4, map[int32]jjm.State{1: jjm.Failed, 3: jjm.Completed})},
+			also: func(s *stage) {
+				for _, key := range []string{"a", "b"} {
+					if st := s.status(s.ids[key]); st.Generation != 2 || !st.Over() {
+						s.t.Errorf("%s: %+v", key, st)
+					}
+					if v := s.proof(s.ids[key], ""); !v.Whole() {
+						s.t.Errorf("%s: %+v", key, v.Report)
+					}
+				}
+			},
+			only: []string{"wish", "reopen.before", "reopen.after", "reopen.chunk"},
+		},
+		"a file of what is to run again is lost": {
+			play: unluckyOnce(1), chunk: 1,
+			actions: []action{
+				{0, addFiles("raw", 0, 6)},
+				{0, closeDataset("raw")},
+				{time.Second, submitAs("a", fileJob("result = \"glf\"\n", "name = \"raw\"\n"))},
+				{time.Hour, markFile("raw", lfn(2))},
+				{time.Hour, wishedBefore("a", `{"resubmit":{"refs":["1.1"]}}`)},
+				{2 * time.Hour, nothing},
+			},
+			wants: map[string]want{"a": ends(jjm.Finished, 3, map[int32]jjm.State{1: jjm.Failed})},
+			only:  []string{"reopen-refuse", "reopen.back"},
+		},
+		"grid jobs are removed": {
+			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 8}, play: unluckyOnce(1, 4), chunk: 2,
+			actions: []action{
+				{0, writeInput("cards")},
+				{0, writeInput("own")},
+				{0, submitAs("a", mc(6, `inputs = [{path = "cards"}]`))},
+				{0, submitAs("b", fileJob("inputs = [{path = \"own\"}]\n", "name = \"raw\"\n"+inline(10)+mergeTwo))},
+				{0, submitAs("c", mc(2, `inputs = [{path = "cards"}]`))},
+				{time.Hour, resubmitOf("a")},
+				{2 * time.Hour, removeOf("a", "b")},
+				{3 * time.Hour, nothing},
+			},
+			wants: map[string]want{"c": ends(jjm.Finished, 2, nil)},
+			also:  gone("a b", "c"),
+			only:  []string{"remove"},
+		},
 		"a refused bulk": {
 			sim:     adaptertest.SimConfig{MaxBulk: 2},
 			faults:  []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},
@@ -411,7 +512,7 @@ func (s *stage) run(sc scenario) {
 		}
 		for len(actions) > 0 && time.Since(start) >= actions[0].at {
 			if err := actions[0].do(s); err != nil {
-				if !s.crash.isDead() {
+				if !s.crash.isDead() && !s.later(err) {
 					s.t.Errorf("action after %v: %v", actions[0].at, err)
 				}
 				break
@@ -430,7 +531,11 @@ func (s *stage) run(sc scenario) {
 	}
 }
 
-// check holds the end against what must be.
+// later reports whether an answer says to ask again, as those may that follow a crash: an action
+// that met it is done once more in the next round.
+func (s *stage) later(err error) bool { return s.crash.fired && jjm.KindOf(err) == jjm.Busy }
+
+// check compares the end with what the scenario expects.
 func (s *stage) check(sc scenario) {
 	s.t.Helper()
 	if s.crash.isDead() {
@@ -535,10 +640,9 @@ func passages(t *testing.T) map[string]map[string]int {
 	return counts
 }
 
-// firstPassages chooses the scenarios in which the daemon dies at the first
-// passage of the i-th failpoint: those that name it in only, and one of the
-// others, each in its turn, so that before and after a commit are two; or all in
-// the whole campaign.
+// firstPassages returns the scenarios in which the daemon dies at the first passage of the i-th
+// failpoint: those that name it in only, and one of the others, a different one for each
+// failpoint. In the whole campaign it returns all.
 func firstPassages(counts map[string]int, all map[string]scenario, i int) map[string]bool {
 	first := map[string]bool{}
 	var others []string
@@ -555,9 +659,9 @@ func firstPassages(counts map[string]int, all map[string]scenario, i int) map[st
 	return first
 }
 
-// laterPassages chooses the scenarios in which the daemon also dies at a later
-// passage of the i-th failpoint: one of those that come there so often, each in
-// its turn, or all in the whole campaign.
+// laterPassages returns the scenarios in which the daemon also dies at a later passage of the
+// i-th failpoint: one of those that pass it often enough, a different one for each failpoint.
+// In the whole campaign it returns all.
 func laterPassages(counts map[string]int, i int) map[string]bool {
 	var often []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {

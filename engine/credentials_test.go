@@ -27,9 +27,9 @@ func bearer(claims string) []jjm.Credential {
 	return []jjm.Credential{{Kind: jjm.TokenKind, Secret: jjm.Secret(text)}}
 }
 
-// What a credential says of its bearer completes what the gatekeeper told; and who
-// acts for others renews with what is theirs.
-func TestCredentials_TellWhoseTheyAre(t *testing.T) {
+// The subject in a credential completes what the gatekeeper reported, and a gatekeeper that
+// acts for others renews with their credentials.
+func TestCredentials_NameTheirSubject(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		ann := `{"sub":"ann","iss":"https://issuer","wlcg.groups":["/dzero"],"jti":"1"}`
@@ -87,9 +87,9 @@ func certificate(t *testing.T, end time.Time) jjm.Credential {
 		Secret: jjm.Secret(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
 }
 
-// Where files are carried a batch system that renews proxies gets those that it
-// would take, for the jobs that ask; and what a renewal does not reach is said, at
-// the submission and at the renewal.
+// On a cluster without a shared file system, a batch system that renews proxies gets new ones
+// for the jobs that ask for it. What a renewal does not reach is reported at submission and at
+// the renewal.
 func TestCredentials_WhereFilesAreCarried(t *testing.T) {
 	t.Parallel()
 	for _, renews := range []bool{true, false} {

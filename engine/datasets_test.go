@@ -130,8 +130,8 @@ func TestDatasets_InlineFilesAreProcessedOnceAndTheGridJobIsDone(t *testing.T) {
 	})
 }
 
-// A file is processed again by another local job, as often as is allowed, and each
-// time under new numbers.
+// A file of a failed local job is processed by another one, as often as allowed, and with new
+// serial numbers.
 func TestDatasets_FailedLocalJobsGiveTheirFilesBack(t *testing.T) {
 	t.Parallel()
 	fails := func(most int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
@@ -170,7 +170,7 @@ func TestDatasets_FailedLocalJobsGiveTheirFilesBack(t *testing.T) {
 }
 
 // FAILED in the log file of the application means no retry (R7).
-func TestDatasets_AnApplicationThatSaysFailedEndsIt(t *testing.T) {
+func TestDatasets_AFailedLogEntryMeansNoRetry(t *testing.T) {
 	t.Parallel()
 	play := func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Keyword: "FAILED", Data: "bad file"}
@@ -182,8 +182,7 @@ func TestDatasets_AnApplicationThatSaysFailedEndsIt(t *testing.T) {
 	})
 }
 
-// A part that no local job could do is createfailed, never submitted, and the rest
-// goes on.
+// A part that cannot run is createfailed and never submitted; the others run.
 func TestDatasets_PartsThatCannotRunAreCreateFailed(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -200,8 +199,8 @@ func TestDatasets_PartsThatCannotRunAreCreateFailed(t *testing.T) {
 	})
 }
 
-// An open dataset keeps its grid job alive until it is closed and all of it is
-// done (R12); what comes meanwhile is processed.
+// An open dataset keeps its grid job alive until it is closed and completely processed (R12).
+// Files that are added are processed.
 func TestDatasets_AnOpenDatasetKeepsItsGridJobAlive(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -231,8 +230,8 @@ func TestDatasets_AnOpenDatasetKeepsItsGridJobAlive(t *testing.T) {
 	})
 }
 
-// What a job file asks for and the daemon does not do is refused, not ignored.
-func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
+// Settings that the daemon does not support are refused, not ignored.
+func TestDatasets_RefusesUnsupportedSettings(t *testing.T) {
 	t.Parallel()
 	raw := "name = \"raw\"\n"
 	for text, field := range map[string]string{
@@ -268,7 +267,7 @@ func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
 
 // A job file that lists files closes their dataset, unless others left it open: then
 // it is refused.
-func TestDatasets_NobodyClosesWhatAnotherOpened(t *testing.T) {
+func TestDatasets_AJobFileDoesNotCloseAnOpenDataset(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		closing := fileJob("", "name = \"raw\"\n"+inline(4))
@@ -301,8 +300,8 @@ func TestDatasets_NobodyClosesWhatAnotherOpened(t *testing.T) {
 	})
 }
 
-// A file waits until the other grid jobs that read it have processed it; what
-// failed with one of them is left out.
+// A file waits until the other grid jobs that read it have processed it. A file that failed
+// with one of them is dropped.
 func TestDatasets_ASiblingFollowsTheOthers(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

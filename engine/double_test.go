@@ -70,8 +70,8 @@ func TestDoubledSubmission_ExactlyOneRuns(t *testing.T) {
 	}
 }
 
-// The holder of the claim leaves no result: its own end must be noticed beside
-// that of the double, which lost the claim.
+// The holder of the claim leaves no result. Its end must be noticed, although its double, which
+// lost the claim, is listed as well.
 func TestDoubledSubmission_TheEndOfTheHolderIsSeenBesideItsDouble(t *testing.T) {
 	t.Parallel()
 	play := func(_ jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
@@ -96,8 +96,8 @@ func TestDoubledSubmission_TheEndOfTheHolderIsSeenBesideItsDouble(t *testing.T) 
 	}
 }
 
-// Absence is proven by a cancel. That cancel is jjm's own: the attempt is lost,
-// and tried again; it is not held as if an operator had cancelled it.
+// jjm proves absence by a cancel. That cancel must not look like an operator's: the attempt is
+// lost and tried again, not held.
 func TestProofOfAbsence_IsNotTakenForAnOperatorsCancel(t *testing.T) {
 	t.Parallel()
 	for name, lies := range map[string]int{"the job shows again": 75, "it never shows again": 1 << 30} {
@@ -118,7 +118,7 @@ func TestProofOfAbsence_IsNotTakenForAnOperatorsCancel(t *testing.T) {
 	}
 }
 
-// The wrapper never claimed, so that no result comes to the rescue.
+// The wrapper never claimed, so there is no result to rely on.
 func TestProofOfAbsence_OfAnUnclaimedJobIsNotTakenForAnOperatorsCancel(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -160,8 +160,8 @@ func TestDoubledSubmission_AKillReachesTheOneThatRuns(t *testing.T) {
 	}
 }
 
-// The suspicion comes while the attempt is being pointed to the suspect: it
-// must not be cancelled then.
+// The suspicion arises while the attempt is being pointed to the suspect, which must not be
+// cancelled then.
 func TestDoubledSubmission_TheHolderIsNeverCancelled(t *testing.T) {
 	t.Parallel()
 	for i := range 10 {
@@ -183,8 +183,8 @@ func TestDoubledSubmission_TheHolderIsNeverCancelled(t *testing.T) {
 	}
 }
 
-// The double was cancelled, and the daemon stopped before or after it had stored that
-// the attempt is the other one's: the end of the double is not the attempt's.
+// The double was cancelled, and the daemon stopped before or after it had stored that the
+// attempt belongs to the other batch job: the end of the double is not the end of the attempt.
 func TestDoubledSubmission_TheEndOfTheDoubleDoesNotOutrankTheResult(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{Wait: 30 * time.Second, Life: 2 * time.Minute, Slots: 4}

@@ -25,8 +25,8 @@ func (w *world) leave(name, text string, uid int) {
 	w.must(os.Rename(tmp, filepath.Join(w.dir, "drop", name)))
 }
 
-// foreign is an account that owns a fragment which is not its job's owner's. An
-// ordinary user cannot give files away, but has files that are not bob's.
+// foreign returns an account that owns a fragment about another account's job. An ordinary user
+// cannot give files away, but has files that are not bob's.
 func foreign() (uid int, victim callerOf) {
 	if os.Getuid() == 0 {
 		return 70002, alice
@@ -92,7 +92,7 @@ func TestFragment_LeftWhileTheDaemonWasDownIsTaken(t *testing.T) {
 	})
 }
 
-func TestFragment_ThatMayNotBeIsRefusedWithItsReason(t *testing.T) {
+func TestFragment_AnInvalidOneIsRefusedWithTheReason(t *testing.T) {
 	t.Parallel()
 	uid, victim := foreign()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {

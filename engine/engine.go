@@ -1,50 +1,56 @@
-// Package engine carries out what package plan decides: it wires the rooms, loads what
-// is stored, and runs the loops.
+// Package engine carries out what package plan decides: it wires the rooms, loads what is
+// stored, and runs their loops. Policy is in plan and analyse, facts are in store; the engine
+// is the only writer of both memory and store.
 //
-// It is level-triggered: a loop looks at what is, asks plan what to do about
-// it, and does one thing. Every loop can be stopped anywhere and started
-// again, because an intent is stored before its effect (a bulk before its
-// command, a kill before its signal), and because the effect is looked for
-// before it is made again.
+// Its loops are level-triggered: each looks at the present state, asks plan what to do about
+// it, and does one thing. A loop can be stopped anywhere and started again, because an intent
+// is stored before its effect (a bulk before its submission command, a kill before its cancel
+// command), and because a loop looks for the effect before it repeats it.
 //
-// Truth lies in package store. The engine keeps a row of every live local job
-// in memory, loaded at the start and written through: a change is committed
-// first and then applied to memory, which never shows what is not stored.
+// Package store is authoritative. The engine keeps a row of every live local job in memory,
+// loaded at start and written through: a change is committed first and then applied to memory,
+// so memory never shows what is not stored.
 //
-// What an account can hold up - its files, its helper, its commands - is done
-// account by account, see package fair: who is slow waits alone.
+// Whatever an account can delay - reading its files, its helper process, its commands - is done
+// account by account (package fair), so that a slow account delays only itself.
 //
-// The floor, which every room stands on:
+// What every room works with:
 //
 //	base      store, clock, log, settings, failpoints
-//	state     what is true now, and the changes that make it so
-//	endings   what was noticed about attempts that may be over
+//	state     live grid jobs and local jobs in memory, and the changes of them
+//	endings   observations about attempts that may have ended
 //	areas     the work areas, opened as their owners
 //	fair      work done account by account
-//	outputs   the names of what local jobs make
-//	lineage   who made which file of what
-//	jobtype   what job types say of a grid job
-//	sweep     folders that nothing points to any more
+//	outputs   the names of local jobs' output files
+//	lineage   which files were made from which
+//	jobtype   what job types say about a grid job
+//	sweep     removes folders that no row points to any more
+//	remote    inputs that lie on servers, fetched for their owners
+//	choice    the jobs that patterns and filters select
+//	dependency  grid jobs that begin after others
 //
-// The rooms. None knows another: what one needs of others it says in an interface of
-// its own, and package engine connects them.
+// The rooms. None imports another. What a room needs of others it declares as an interface of
+// its own, and package engine passes the room that implements it.
 //
 //	gridjob   the life of a grid job: accepted, prepared, cut, collected
 //	dataset   the datasets of accounts, and where their files come from
-//	feed      local jobs made of datasets, merged, given back and made again
-//	cluster   the batch systems: form, submit, settle, list, cancel, release
-//	verdict   results are taken, attempts are judged
+//	feed      makes local jobs from datasets; merges, give-backs and retracted outputs
+//	cluster   the batch systems: form, submit, reconcile, list, cancel, release
+//	verdict   reads results, judges attempts
 //	proof     was the work done exactly once?
 //	record    the XML records
-//	wish      kills and releases that people wish
-//	site      orders, bans, room on the disks
-//	intake    what was left in folders while the daemon was away
-//	answer    what people and gatekeepers are told
+//	wish      kills and releases that people ask for
+//	site      orders, bans, free disk space
+//	intake    requests and fragments left in folders while the daemon was down
+//	reopen    grid jobs that are over and begin another generation
+//	removal   grid jobs that are over and are removed
+//	answer    answers to people and gatekeepers
 package engine
 
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"sync"
 
@@ -52,8 +58,10 @@ import (
 	"jjm/engine/answer"
 	"jjm/engine/areas"
 	"jjm/engine/base"
+	"jjm/engine/choice"
 	"jjm/engine/cluster"
 	"jjm/engine/dataset"
+	"jjm/engine/dependency"
 	"jjm/engine/endings"
 	"jjm/engine/feed"
 	"jjm/engine/gridjob"
@@ -62,6 +70,9 @@ import (
 	"jjm/engine/lineage"
 	"jjm/engine/proof"
 	"jjm/engine/record"
+	"jjm/engine/remote"
+	"jjm/engine/removal"
+	"jjm/engine/reopen"
 	"jjm/engine/site"
 	"jjm/engine/state"
 	"jjm/engine/sweep"
@@ -69,28 +80,28 @@ import (
 	"jjm/engine/wish"
 )
 
-// What the engine works with, and its part of the configuration.
+// What New needs, and the engine's part of the configuration; see package base.
 type (
 	Deps          = base.Deps
 	Folders       = base.Folders
 	Accounts      = base.Accounts
+	SiteFiles     = base.SiteFiles
 	Cluster       = base.Cluster
 	Config        = base.Config
 	ClusterConfig = base.ClusterConfig
 	Users         = areas.Users
 )
 
-// Defaults are the settings of a site that sets nothing.
+// Defaults returns the settings of a site that sets nothing.
 func Defaults() Config { return base.Defaults() }
 
-// Engine is the running heart of the daemon. Its methods may be called from many
-// goroutines.
+// Engine is all rooms, wired. Its methods are what the daemon's socket offers, and may be
+// called from many goroutines.
 type Engine struct {
-	base  *base.Base
 	state *state.State
 	areas *areas.Areas
 
-	answers  *answer.Answers
+	asked
 	clusters *cluster.Clusters
 	datasets *dataset.Datasets
 	feeder   *feed.Feeder
@@ -101,9 +112,30 @@ type Engine struct {
 	records  *record.Publisher
 	site     *site.Site
 	wishes   *wish.Wishes
+	ahead
+	ended
 }
 
-// New loads the live state. It starts nothing: Run does.
+// asked are what answers questions.
+type asked struct {
+	answers *answer.Answers
+	chooser *choice.Chooser
+}
+
+// ahead are what grid jobs wait for before they begin.
+type ahead struct {
+	remote       *remote.Inputs
+	dependencies *dependency.Dependencies
+}
+
+// ended are the rooms of grid jobs that are over.
+type ended struct {
+	reopener *reopen.Reopener
+	remover  *removal.Remover
+}
+
+// New makes the engine and loads the live state from the store. It starts no goroutine; Run
+// does. The error is of kind Invalid if deps has no cluster or a relative work folder.
 func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 	if len(deps.Clusters) == 0 {
 		return nil, jjm.Errorf(jjm.Invalid, "engine: no cluster configured")
@@ -119,7 +151,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 	return e, nil
 }
 
-// build makes the rooms.
+// build makes the rooms, from those that others need to those that need them.
 func build(cfg Config, deps Deps) *Engine {
 	var names []string
 	for _, c := range deps.Clusters {
@@ -130,33 +162,42 @@ func build(cfg Config, deps Deps) *Engine {
 	as := areas.New(deps.Work, deps.Wrapper, deps.Users)
 	ends := endings.New(s.Accounts.Of)
 	types, ln, sw := jobtype.New(s, as), lineage.New(b), sweep.New(s, as)
-	e := &Engine{base: b, state: s, areas: as}
-	e.clusters = cluster.New(s, as, ends)
+	e := &Engine{state: s, areas: as, asked: asked{chooser: choice.New(s)}}
+	e.clusters = cluster.New(s, as, ln, ends)
 	e.prover = proof.New(s, types, ln)
 	e.datasets = dataset.New(s, as, types, ln, cfg.Workers, gridjob.StepPatience)
 	e.feeder = feed.New(s, ln, e.prover)
 	e.records = record.New(s, as, e.clusters.Waits)
-	e.judge = verdict.New(s, as, ends, sw, e.clusters, e.records.Add)
+	e.judge = verdict.New(s, as, ends, sw, ln, e.clusters, e.records.Add)
 	e.wishes = wish.New(s)
-	e.site = site.New(s, as)
-	e.jobs = gridjob.New(s, as, types, sw)
+	e.reopener = reopen.New(s, reopen.Rooms{Feeder: e.feeder, Prover: e.prover})
+	e.remover = removal.New(s, as)
+	e.site = site.New(s, as, e.clusters.Shut)
+	e.remote = remote.New(s, as, func(owner jjm.Owner, base, path string) (io.ReadCloser, error) {
+		return types.Site(owner, base).Open(path)
+	})
+	e.dependencies = dependency.New(s)
+	e.jobs = gridjob.New(s, as, types, sw, e.remote, e.dependencies)
 	e.intake = intake.New(s, intake.Rooms{Submit: e.jobs.Submit, Kill: e.wishes.Kill, AddFragment: e.records.Add})
-	e.answers = answer.New(s, as, answer.Rooms{Jobs: e.jobs, Records: e.records, Clusters: e.clusters,
-		Settle: e.intake.Settle})
+	e.answers = answer.New(s, as, ln, answer.Rooms{Jobs: e.jobs, Records: e.records, Clusters: e.clusters,
+		Settle: e.intake.Settle, Told: e.remover.Told})
 	return e
 }
 
-// connect lets the rooms hear of one another's changes.
+// connect passes to each room what it needs of rooms that build made later, and says who is
+// told of changes.
 func (e *Engine) connect() {
 	e.jobs.Connect(gridjob.Rooms{Clusters: e.clusters, Datasets: e.datasets, Feeder: e.feeder, Prover: e.prover,
 		Records: e.records}, e.intake.Settle)
 	e.state.WakeGrid, e.state.WakeSubmit = e.jobs.Wake, e.clusters.Wake
 	e.state.Participants = e.transaction()
 	e.state.Shown = []func(*state.Change, *state.Memo){e.feeder.TellReaders}
-	e.state.Committed = []func(*state.Change){e.judge.WakeEndings, e.clusters.WakeReleases, e.site.JobsOver}
+	e.state.Committed = []func(*state.Change){e.judge.WakeEndings, e.clusters.WakeReleases, e.site.JobsOver,
+		e.dependencies.Changed}
 }
 
-// load fills the memory, and has all looked at that was under way.
+// load fills the memory from the store, and wakes the loops for whatever was in progress when
+// the daemon stopped.
 func (e *Engine) load(ctx context.Context) error {
 	if err := e.state.Load(ctx); err != nil {
 		return err
@@ -165,6 +206,7 @@ func (e *Engine) load(ctx context.Context) error {
 		return err
 	}
 	e.judge.ResumeKills()
+	e.clusters.WarnRemoved()
 	e.clusters.RecallAccounts()
 	e.records.ResumeRecords()
 	v := e.state.View()
@@ -176,15 +218,16 @@ func (e *Engine) load(ctx context.Context) error {
 	return nil
 }
 
-// Reconfigure takes over new settings; all but Workers apply at once.
-func (e *Engine) Reconfigure(cfg Config) { e.base.Reconfigure(cfg) }
+// Reconfigure replaces the settings. All but Workers, which New reads, apply at once.
+func (e *Engine) Reconfigure(cfg Config) { e.state.B.Reconfigure(cfg) }
 
-// Run drives all loops until ctx ends, then waits for them. Local jobs go on
-// without it. The error is nil, or what stopped the engine.
+// Run runs all loops until ctx ends, then waits for them. Local jobs in batch systems are not
+// touched. The error is nil, or wraps base.ErrCrashed if a failpoint of a test stopped the
+// engine.
 func (e *Engine) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	e.base.Stopping(stop)
+	e.state.B.Stopping(stop)
 	var wg sync.WaitGroup
 	for _, loop := range e.loops() {
 		wg.Go(func() { loop(ctx) })
@@ -197,11 +240,12 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// loops are those of all rooms.
+// loops returns the loops of all rooms.
 func (e *Engine) loops() []func(context.Context) {
 	loops := e.clusters.Loops()
 	loops = append(loops, e.judge.Loops()...)
 	loops = append(loops, e.site.Loops()...)
 	loops = append(loops, e.intake.Loops()...)
-	return append(loops, e.records.Loop, e.jobs.Run, e.datasets.Run)
+	loops = append(loops, e.remover.Loops()...)
+	return append(loops, e.records.Loop, e.reopener.Loop, e.jobs.Run, e.datasets.Run, e.remote.Run)
 }

@@ -18,7 +18,7 @@ func halves(more string, n int) string {
 	return fileJob(more, "name = \"raw\"\n"+inline(n)+"[split]\nby = \"EventBased\"\nparams = {events_per_job = 50}\n")
 }
 
-// together merges what was made of one file, each file by itself.
+// together merges the files that were made from one file, for each file by itself.
 const together = "[split]\nby = \"WMBSMergeBySize\"\nparams = {min_merge_size = 0, max_merge_size = 1}\n"
 
 // fails lets local job n of the first grid job fail, slowly.
@@ -51,9 +51,9 @@ func (w *world) read(id jjm.GridID) [][]string {
 	return out
 }
 
-// What another grid job made of one file is merged together, once all of it is made;
-// what will never be whole is failed at the end. It is so whether the other one runs,
-// or is long over.
+// Files that another grid job made from one file are merged together once all of them exist.
+// Files of an incomplete group fail at the end. It does not matter whether the other grid job
+// still runs or ended long ago.
 func TestFamily_FilesOfOneParentAreMergedTogether(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, w *world, id jjm.GridID) {
@@ -89,7 +89,8 @@ func TestFamily_FilesOfOneParentAreMergedTogether(t *testing.T) {
 	})
 }
 
-// Outputs of parts of sections carry them: runs are not merged with one another.
+// Outputs of parts by sections have these sections, so that files of different runs are not
+// merged together.
 func TestFamily_RunsStayApart(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -107,9 +108,9 @@ func TestFamily_RunsStayApart(t *testing.T) {
 	})
 }
 
-// An output of several files is merged with what was made of the one that came into its
-// dataset first, in whatever order its local job read them.
-func TestFamily_TheParentThatCameFirstCounts(t *testing.T) {
+// An output of several files is merged by the one that entered its dataset first, in whatever
+// order the local job read them.
+func TestFamily_TheEarliestParentCounts(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		files := `files = [{lfn = "late", lumis = [{run = 1, first = 4, last = 6}]},` +
@@ -126,8 +127,8 @@ func TestFamily_TheParentThatCameFirstCounts(t *testing.T) {
 	})
 }
 
-// Outputs of several clusters have a dataset of each: who reads one of them, or a
-// copy of all, is told who made its files.
+// Outputs of several clusters are in one dataset each. A grid job that reads one of them, or a
+// copy of all, knows the producers of its files.
 func TestFamily_OutputsOfSeveralClusters(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 2}, more: []adaptertest.SimConfig{{Name: "second", Slots: 2}}}
@@ -153,7 +154,7 @@ func TestFamily_OutputsOfSeveralClusters(t *testing.T) {
 	})
 }
 
-// A file that nobody is known to have made cannot hold its grid job up for ever.
+// A file without a known producer does not delay its grid job for ever.
 func TestFamily_ADuplicateIsFailedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -167,7 +168,7 @@ func TestFamily_ADuplicateIsFailedAtTheEnd(t *testing.T) {
 	})
 }
 
-func TestFamily_IsRefusedWhereNobodyKnowsIt(t *testing.T) {
+func TestFamily_IsRefusedForUnknownProducers(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		plain := w.submit(alice, "output_dataset = \"events\"\n"+mc(1))
@@ -181,7 +182,7 @@ func TestFamily_IsRefusedWhereNobodyKnowsIt(t *testing.T) {
 			fileJob("", "name = \"raw\"\n"+
 				together): "no grid job has output_dataset = \"raw\"",
 			mc(2) + "[merge]\nconcat = true\nsplit = {by = \"WMBSMergeBySize\"}\n":                                         "merge.split.by: WMBSMergeBySize keeps together what was made of one file, and this job reads none",
-			halves("", 2) + "[merge]\nconcat = true\nfiles = 3\nmax_wait = \"1h\"\nsplit = {by = \"WMBSMergeBySize\"}\n":   "merge.files: WMBSMergeBySize does not heed it",
+			halves("", 2) + "[merge]\nconcat = true\nfiles = 3\nmax_wait = \"1h\"\nsplit = {by = \"WMBSMergeBySize\"}\n":   "merge.files: WMBSMergeBySize ignores it",
 			halves("", 2) + "[merge]\nconcat = true\nsplit = {by = \"WMBSMergeBySize\", params = {max_merge_files = 3}}\n": "merge.split.params.max_merge_files",
 			halves("", 2) + "[merge]\nconcat = true\nsplit = {by = \"SiblingProcessingBased\"}\n":                          "merge.split.by",
 		} {
@@ -195,8 +196,8 @@ func TestFamily_IsRefusedWhereNobodyKnowsIt(t *testing.T) {
 // merged keeps what was made of one file together in the merge step.
 const mergedByFile = "[merge]\nconcat = true\noutput = \"out.dat\"\nbytes = 2\n[merge.split]\nby = \"WMBSMergeBySize\"\nparams = {min_merge_size = 0}\n"
 
-// In a grid job's own merge step: a half of a file whose other half failed for good
-// is not merged, its local job ends with it, and has no successor.
+// In a grid job's own merge step, half of a file whose other half failed for good is not
+// merged: its local job ends with it and has no successor.
 func TestFamily_AMergeStepKeepsFilesTogether(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -232,7 +233,7 @@ func TestFamily_AMergeStepKeepsFilesTogether(t *testing.T) {
 	})
 }
 
-// An output is in its dataset however many files it was made of.
+// An output enters its dataset with all its parents, however many.
 func TestFamily_AnOutputKeepsAllItsParents(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -178,7 +178,7 @@ func TestOutage_StatusKeepsItsLastState(t *testing.T) {
 	})
 }
 
-func TestListing_ThatLeavesJobsOutIsNotBelievedAtOnce(t *testing.T) {
+func TestListing_WithoutAJobProvesNothingAtOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("a few listings", func(t *testing.T) {
 		inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {
@@ -243,7 +243,7 @@ func TestListing_ThatLeavesJobsOutIsNotBelievedAtOnce(t *testing.T) {
 	})
 }
 
-func TestKill_IsNotOverWhileAWrapperGoesOn(t *testing.T) {
+func TestKill_WaitsForAWrapperThatStillRuns(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 2 * time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(2))
@@ -263,7 +263,37 @@ func TestKill_IsNotOverWhileAWrapperGoesOn(t *testing.T) {
 	})
 }
 
-func TestVanishedJob_IsLostAndTriedAgain(t *testing.T) {
+// What the batch system does not have any more does not end at its walltime by itself.
+func TestWalltime_EndsAWrapperThatTheBatchSystemForgot(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Minute}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(2, lasting("1h")))
+		w.running(id, 2)
+		stop := w.beat(id)
+		w.sim.Abort("the node was down at the start", w.refs(id, 0, 1)...)
+		ordered := func() (n int) {
+			for _, l := range w.locals(id) {
+				if w.area(owner(alice)).EndOrdered(l.Tag, l.Pos) {
+					n++
+				}
+			}
+			return n
+		}
+		w.pass(50 * time.Minute)
+		if n, l := ordered(), w.lookup(id); n != 0 || l.Counts.Running != 2 {
+			t.Errorf("within the walltime: %d ordered to end, %+v", n, l.Counts)
+		}
+		w.pass(20 * time.Minute)
+		if n := ordered(); n != 2 {
+			t.Errorf("after the walltime %d are ordered to end", n)
+		}
+		stop()
+		w.final(3*time.Hour, id)
+		w.verify(id, done(2))
+	})
+}
+
+func TestVanishedJob_IsLostAndRetried(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(4))

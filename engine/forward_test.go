@@ -10,8 +10,8 @@ import (
 	"jjm/engine"
 )
 
-// Results that wait for the last word of a cluster bring its next listing forward,
-// and by no more than to a quarter of the interval, however many jobs end.
+// Results that wait for a listing bring the next one forward, at most to a quarter of the
+// interval, however many jobs end.
 func TestPolling_AResultBringsTheNextListingForward(t *testing.T) {
 	t.Parallel()
 	var p *polled
@@ -47,8 +47,8 @@ func TestPolling_AResultBringsTheNextListingForward(t *testing.T) {
 	})
 }
 
-// Where jobs of hours end all the time, the batch system is listed once an interval
-// all the same: that few results are told a few seconds later.
+// If jobs of hours end all the time, there is still one listing per interval: so few results
+// can wait some seconds.
 func TestPolling_FewResultsOfManyJobsBringNoListingForward(t *testing.T) {
 	t.Parallel()
 	var p *polled

@@ -3,15 +3,18 @@ package engine_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"jjm"
+	"jjm/sandbox"
 	"jjm/store"
 )
 
-// freshStore returns the bytes of a store in which nothing happened yet: to make
-// the schema costs more than most tests do afterwards, and is not what they are
-// about.
+// freshStore returns the bytes of an empty store. Making the schema takes longer than most
+// tests.
 var freshStore = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "jjm-store-")
 	if err != nil {
@@ -39,4 +42,22 @@ func putFreshStore(t testing.TB, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A work area that is older than the store has the outputs of another grid job 1, which must
+// not become those of the new one.
+func TestPrepare_WorkAreaOfALostStoreIsNotUsed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		old := filepath.Join(w.dir, "work", "alice", sandbox.AttemptDir(jjm.AttemptID{LocalID: jjm.LocalID{Grid: 1}}))
+		w.must(os.MkdirAll(old, 0o700))
+		s, err := w.trySubmit(alice, "", mc(1))
+		w.must(err)
+		w.final(time.Hour, s.ID)
+		if l := w.lookup(s.ID); !strings.Contains(l.Message, "jobs/1 has local jobs of another grid job 1") ||
+			!strings.Contains(l.Message, "move that folder away") {
+			t.Errorf("message %q", l.Message)
+		}
+		w.verify(s.ID, want{status: jjm.Broken, gram: jjm.GRAMFailed, jobs: 0})
+	})
 }

@@ -18,10 +18,12 @@ import (
 	"jjm"
 	"jjm/adapters/adaptertest"
 	"jjm/engine"
+	"jjm/fetch"
 	"jjm/handlers"
 	handlersall "jjm/handlers/all"
 	"jjm/sandbox"
 	"jjm/store"
+	"jjm/store/highwater"
 	"jjm/wire"
 	"jjm/wire/spool"
 	"jjm/xmldb"
@@ -33,8 +35,8 @@ var (
 	bob   = wire.Caller{UID: 70001, GID: 70001, User: "bob"}
 )
 
-// TestMain lets the collector of garbage run less often: what a world allocates is
-// little, and most of it is garbage when the world is over.
+// TestMain makes the garbage collector run less often: a world allocates little, and most of it
+// is garbage when the world ends.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
@@ -47,7 +49,7 @@ type world struct {
 	t   *testing.T
 	dir string
 	sim *adaptertest.Sim
-	// adapter is what the engine sees of the simulation.
+	// adapter is the engine's view of the simulation.
 	adapter *faulty
 	more    []*faulty // further clusters
 	crash   *crasher
@@ -57,6 +59,7 @@ type world struct {
 	users   engine.Users
 	spool   string // what gatekeepers left; "" for none
 	chunk   int    // as in options
+	fetch   func(context.Context, fetch.Order) (fetch.Report, error)
 	// skew is how far the engine's clock is off, in nanoseconds.
 	skew atomic.Int64
 	// play scripts an attempt; nil lets every one succeed.
@@ -65,6 +68,7 @@ type world struct {
 	clusters func(w *world) []engine.Cluster
 
 	store   *store.Store
+	ids     *highwater.Mark
 	records *xmldb.DB
 	engine  *engine.Engine
 	stop    context.CancelFunc
@@ -81,11 +85,11 @@ type options struct {
 	config func(*engine.Config)
 	play   func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
 	crash  *crasher
-	// hold says of an attempt whether the batch system holds it; see SimConfig.
+	// hold decides whether the batch system holds an attempt; see SimConfig.
 	hold func(id jjm.AttemptID, held int) (code, text string)
 	// spool has the engine look for what gatekeepers left.
 	spool bool
-	// bare wrappers leave nothing but their results.
+	// bare makes wrappers write nothing but their results.
 	bare bool
 	// account is the one that all jobs run as; nil: each owner's own.
 	account *jjm.Owner
@@ -97,6 +101,8 @@ type options struct {
 	// chunk is how many local jobs or files one transaction makes, if not as many
 	// as in the daemon.
 	chunk int
+	// fetch stands for the child that fetches inputs.
+	fetch func(context.Context, fetch.Order) (fetch.Report, error)
 	// clusters makes others than the one of the simulation alone.
 	clusters func(w *world) []engine.Cluster
 }
@@ -134,7 +140,7 @@ func tempDir(t testing.TB) string {
 
 func newWorld(t *testing.T, dir string, o options) *world {
 	w := &world{t: t, dir: dir, crash: o.crash, logs: &logBook{}, config: engine.Defaults(), play: o.play,
-		account: o.account, users: o.users, chunk: o.chunk, areas: map[string]*sandbox.Area{}}
+		account: o.account, users: o.users, chunk: o.chunk, fetch: o.fetch, areas: map[string]*sandbox.Area{}}
 	if w.crash == nil {
 		w.crash = &crasher{}
 	}
@@ -234,21 +240,38 @@ func (w *world) open() {
 	var err error
 	w.store, err = store.Open(filepath.Join(w.dir, "store.db"), store.Options{Now: w.now, Scratch: true})
 	w.must(err)
+	w.openIDs()
 	w.records, err = xmldb.Open(filepath.Join(w.dir, "records"), xmldb.Options{})
 	w.must(err)
 	ctx, stop := context.WithCancel(context.Background())
 	w.engine, err = engine.New(ctx, w.config, engine.Deps{
-		Store: w.store, Records: w.records, Types: types(),
+		Store: w.store, Records: w.records, Types: types(), SiteFiles: engine.SiteFiles{Model: model},
 		Clusters: w.clusters(w),
 		Folders: engine.Folders{Work: filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
 			SpoolDir: w.spool, DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper")},
 		Accounts: engine.Accounts{Caller: account, Find: find, Account: w.account, Users: w.users},
-		Now:      w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at, Chunk: w.chunk,
+		Now:      w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at, GiveOut: w.ids.Reach,
+		Chunk: w.chunk, Fetch: w.fetch,
 	})
 	w.must(err)
 	w.engine.TakeIn(ctx)
 	w.stop, w.ended = stop, make(chan error, 1)
 	go func(e *engine.Engine, ended chan error) { ended <- e.Run(ctx) }(w.engine, w.ended)
+}
+
+// openIDs checks the store as a daemon does when it starts.
+func (w *world) openIDs() {
+	w.t.Helper()
+	path := filepath.Join(w.dir, highwater.File)
+	have, err := w.store.Content(context.Background())
+	w.must(err)
+	mark, err := highwater.Read(path)
+	w.must(err)
+	record, err := xmldb.Highest(filepath.Join(w.dir, "records"), have.Highest)
+	w.must(err)
+	w.must(highwater.Fit(have.Identity, have.Highest, highwater.Folder{Mark: mark, Record: record}))
+	w.ids, err = highwater.Open(path, have.Identity, have.Highest)
+	w.must(err)
 }
 
 // types are the built-in job types, and one that reads files as its test says.
@@ -269,7 +292,7 @@ func find(_ context.Context, name string) (jjm.Owner, error) {
 	return jjm.Owner{}, jjm.Errorf(jjm.Invalid, "%q is no account", name)
 }
 
-// account knows who leaves word in the spool.
+// account returns the owner of a spool entry.
 func account(uid, gid int) wire.Caller {
 	if uid == alice.UID {
 		return alice
@@ -277,8 +300,7 @@ func account(uid, gid int) wire.Caller {
 	return wire.Caller{UID: uid, GID: gid, User: "somebody"}
 }
 
-// shut ends the engine, as a stop of the daemon does or as the end that a
-// failpoint brought about.
+// shut ends the engine, like a stop of the daemon or the death at a failpoint.
 func (w *world) shut() {
 	if w.engine == nil {
 		return
@@ -286,13 +308,13 @@ func (w *world) shut() {
 	w.stop()
 	<-w.ended
 	w.engine = nil
-	if err := errors.Join(w.records.Close(), w.store.Close()); err != nil {
+	if err := errors.Join(w.records.Close(), w.ids.Close(), w.store.Close()); err != nil {
 		w.t.Error(err)
 	}
 	w.crash.revive()
 }
 
-// reopen starts a new daemon on what the last one left behind.
+// reopen starts a new daemon with the files of the last one.
 func (w *world) reopen() {
 	w.t.Helper()
 	w.shut()
@@ -310,7 +332,7 @@ func (w *world) close() {
 		troubles = append(troubles, a.Troubles()...)
 	}
 	for _, err := range troubles {
-		// A job that a search missed may come to a folder that is gone: it ends.
+		// A job that a search missed may start after its folder was removed: it ends.
 		if w.adapter.miss.get() == 0 || !errors.Is(err, fs.ErrNotExist) {
 			w.t.Error(err)
 		}

@@ -16,8 +16,8 @@ import (
 	"jjm/wire"
 )
 
-// polled is a second batch system of a world, which tells nothing by itself, may
-// be slow, and may freeze: then a command hangs until it is stopped.
+// polled is a second batch system of a world. It sends no events, may be slow, and may freeze:
+// then a command hangs until it is stopped.
 type polled struct {
 	sim    *adaptertest.Sim
 	w      *world
@@ -104,7 +104,7 @@ func (w *world) site(name string) wire.Cluster {
 	return wire.Cluster{}
 }
 
-// trouble returns what people are told of a grid job.
+// trouble returns the troubles that users see of a grid job.
 func (w *world) trouble(id jjm.GridID) []string {
 	w.t.Helper()
 	s, err := w.engine.Status(context.Background(), admin, []jjm.Ref{{Grid: id}})
@@ -144,10 +144,10 @@ func TestHealth_AFrozenClusterLeavesTheOthersUntouched(t *testing.T) {
 		if c.Breaker == nil || c.Breaker.Cause == "" || c.Ceiling != 300 || len(c.Trouble) == 0 {
 			t.Errorf("after 20 minutes: %+v", c)
 		}
-		if tr := w.trouble(frozen); len(tr) == 0 || !strings.HasPrefix(tr[0], "cold has given no listing since") {
+		if tr := w.trouble(frozen); len(tr) == 0 || !strings.HasPrefix(tr[0], "cold has answered no listing since") {
 			t.Errorf("status says %q", tr)
 		}
-		if n := w.logged("given no listing for long"); n != 1 {
+		if n := w.logged("answered no listing for long"); n != 1 {
 			t.Errorf("%d warnings, want one", n)
 		}
 		cold.frozen.Store(false)
@@ -162,7 +162,7 @@ func TestHealth_AFrozenClusterLeavesTheOthersUntouched(t *testing.T) {
 	})
 }
 
-func TestHealth_WhatIsMissingForLongIsToldOnce(t *testing.T) {
+func TestHealth_ALongAbsenceIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	config := func(c *engineConfig) { c.AbsentFor = jjm.Duration(10 * time.Hour) }
 	sim := adaptertest.SimConfig{Life: 3 * time.Hour}
@@ -176,7 +176,7 @@ func TestHealth_WhatIsMissingForLongIsToldOnce(t *testing.T) {
 		}
 		w.pass(5 * time.Minute)
 		tr := w.trouble(id)
-		if len(tr) != 1 || !strings.HasPrefix(tr[0], "7 local jobs have been missing from the listings of sim since") {
+		if len(tr) != 1 || !strings.HasPrefix(tr[0], "missing from the listings of sim since") {
 			t.Errorf("status says %q", tr)
 		}
 		if c := w.site("sim"); len(c.Trouble) != 1 || !c.Healthy {
@@ -199,7 +199,7 @@ func TestHealth_WhatIsMissingForLongIsToldOnce(t *testing.T) {
 	})
 }
 
-func TestHealth_ASubmissionInDoubtForLongIsTold(t *testing.T) {
+func TestHealth_ALongDoubtfulSubmissionIsReported(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Settle: time.Hour}}, func(t *testing.T, w *world) {
 		w.sim.OnSubmit(adaptertest.LoseRequest)
@@ -243,8 +243,8 @@ func TestPolling_SlowListingsComeLessOften(t *testing.T) {
 	})
 }
 
-// A listing that was held up once, and answered then, makes no later one rarer.
-func TestPolling_OneSlowListingIsNoSlowCluster(t *testing.T) {
+// One slow listing does not make later listings rarer.
+func TestPolling_OneSlowListingMakesNoSlowCluster(t *testing.T) {
 	t.Parallel()
 	var p *polled
 	clusters := func(w *world) []engine.Cluster {
@@ -270,7 +270,7 @@ func TestPolling_OneSlowListingIsNoSlowCluster(t *testing.T) {
 	})
 }
 
-func TestPolling_AListingThatWasNotAnsweredIsNoSlowOne(t *testing.T) {
+func TestPolling_AnUnansweredListingIsNotSlow(t *testing.T) {
 	t.Parallel()
 	var cold *polled
 	clusters := func(w *world) []engine.Cluster {
@@ -287,7 +287,7 @@ func TestPolling_AListingThatWasNotAnsweredIsNoSlowOne(t *testing.T) {
 			t.Errorf("well: %+v, frozen: %+v", well, c)
 		}
 		cold.frozen.Store(false)
-		// The one that hangs, and then the next.
+		// The listing that hangs, and the next.
 		w.pass(engine.Defaults().Command.D() + 2*well.Interval.D())
 		if c := w.site("cold"); !c.Healthy {
 			t.Errorf("thawed: %+v", c)
@@ -303,8 +303,8 @@ func TestPolling_AResultAwaitsTheLastWordOfAClusterThatOnlyAnswers(t *testing.T)
 	})
 }
 
-// lastWord runs a job whose wrapper reports success and whose batch system says
-// 12 s later that it ran out of memory; completed is what becomes of it.
+// lastWord runs a job whose wrapper reports success and whose batch system reports 12 s later
+// that it ran out of memory. completed is the expected end.
 func lastWord(t *testing.T, config engine.ClusterConfig, completed bool) {
 	var p *polled
 	clusters := func(w *world) []engine.Cluster {
@@ -349,8 +349,8 @@ func (p *polled) ranOnce(id jjm.GridID, n int) {
 	}
 }
 
-// probed is a batch system that tells its limits only when asked, and at first
-// does not answer.
+// probed is a batch system that reports its limits only when queried, and does not answer at
+// first.
 type probed struct {
 	*faulty
 	fail  atomic.Int32 // probes that fail still
@@ -387,7 +387,7 @@ func TestProbe_TheDaemonWorksBeforeTheFirstAnswerAndLearnsFromEach(t *testing.T)
 	says := func(w *world) string { return strings.Join(w.engine.Clusters(t.Context())[0].Trouble, "\n") }
 	inWorld(t, options{clusters: clusters}, func(t *testing.T, w *world) {
 		w.pass(time.Second)
-		if got := says(w); !strings.Contains(got, "sim has not told its limits since ") ||
+		if got := says(w); !strings.Contains(got, "sim could not be probed for its limits since ") ||
 			!strings.Contains(got, "no answer") {
 			t.Errorf("after the first probe the trouble is %q", got)
 		}

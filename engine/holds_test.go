@@ -29,8 +29,8 @@ func heldConfig(c *engineConfig) {
 	c.HoldMaxAge, c.HoldMaxAgeGLF = minutes(20), minutes(40)
 }
 
-// heldOften holds local job 1 twice, 2 in its first attempt for ever, 3, 4 and 5
-// always, but for 4 only until somebody released it.
+// heldOften holds local job 1 twice, 2 for ever in its first attempt, 3, 4 and 5 always, but 4
+// only until somebody releases it.
 func heldOften(id jjm.AttemptID, held int) (code, text string) {
 	switch {
 	case id.N == 1 && held < 2, id.N == 2 && id.Attempt == 0:
@@ -57,7 +57,7 @@ func releaseOf(key, rest string) func(*stage) error {
 		if err != nil {
 			return err
 		}
-		return s.engine.Release(context.Background(), alice, []jjm.Ref{ref})[0].Error.Err()
+		return s.engine.Release(context.Background(), alice, []jjm.Ref{ref}, false)[0].Error.Err()
 	}
 }
 
@@ -78,9 +78,9 @@ func heldScenario() scenario {
 	}
 }
 
-// verifyHolds: of the scenario, whatever happened to the daemon meanwhile, no
-// rule was obeyed more often than it says, and people are told. A release whose
-// end was not stored is repeated, and counted once.
+// verifyHolds requires that no rule was applied more often than it says and that users see it,
+// whatever happened to the daemon. A release whose end was not stored is repeated and counted
+// once.
 func (w *world) verifyHolds(id jjm.GridID) {
 	w.t.Helper()
 	locals := w.locals(id)
@@ -91,8 +91,8 @@ func (w *world) verifyHolds(id jjm.GridID) {
 	}
 	for n, want := range map[int32]string{
 		3: "the rule for text no such user says fail; held by the batch system: 7/1: there is no such user",
-		5: "held by the batch system for 40m0s, the longest that a hold may last here: 9/9: out of luck",
-		7: "held by the application for 40m0s, the longest that a hold may last here: ",
+		5: "held by the batch system for 40 min, the longest that a hold may last here: 9/9: out of luck",
+		7: "held by the application for 40 min, the longest that a hold may last here: ",
 	} {
 		if l := locals[n]; l.Phase != jjm.BySystem || !strings.HasPrefix(l.Message, want) {
 			w.t.Errorf("local job %s: %s, %q; want %q", l.ID, l.Phase, l.Message, want)
@@ -129,10 +129,10 @@ func (w *world) release(c wire.Caller, ref string) wire.Released {
 	w.t.Helper()
 	r, err := jjm.ParseRef(ref)
 	w.must(err)
-	return w.engine.Release(context.Background(), c, []jjm.Ref{r})[0]
+	return w.engine.Release(context.Background(), c, []jjm.Ref{r}, false)[0]
 }
 
-// An outage is no time of a hold: it is as old as it was seen to be.
+// A hold does not age during an outage: its age is the time for which it was seen.
 func TestHold_AgesOnlyWhileTheBatchSystemIsWell(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Life: time.Minute}, hold: heldOften, config: heldConfig}
@@ -159,8 +159,8 @@ func TestHold_AgesOnlyWhileTheBatchSystemIsWell(t *testing.T) {
 	})
 }
 
-// Under exit the maximum age is another one, and a rule of the cluster comes
-// before those of the site.
+// With exit the maximum age is another one, and rules of the cluster come before those of the
+// site.
 func TestHold_RulesOfTheClusterComeFirst(t *testing.T) {
 	t.Parallel()
 	o := options{hold: heldOften, config: heldConfig, configs: map[string]engine.ClusterConfig{
@@ -174,7 +174,7 @@ func TestHold_RulesOfTheClusterComeFirst(t *testing.T) {
 		w.final(time.Hour, id)
 		for _, l := range w.locals(id)[1:] {
 			if l.State != jjm.Failed || l.Phase != jjm.BySystem ||
-				!strings.HasPrefix(l.Message, "held by the batch system for 20m0s") {
+				!strings.HasPrefix(l.Message, "held by the batch system for 20 min") {
 				t.Errorf("local job %s: %s/%s %q", l.ID, l.State, l.Phase, l.Message)
 			}
 		}
@@ -217,8 +217,8 @@ func TestHold_PeopleSeeWhoHoldsAndWhy(t *testing.T) {
 	})
 }
 
-// What the batch system refuses to release is told, and asked no more; what it
-// could not answer is asked again.
+// A release that the batch system refuses is reported and not repeated; one that it could not
+// answer is repeated.
 func TestHold_AReleaseThatFails(t *testing.T) {
 	t.Parallel()
 	o := options{hold: heldOften, config: heldConfig}

@@ -32,7 +32,7 @@ func forged(l jjm.LocalJob, change func(*jjm.Result)) []byte {
 	return b
 }
 
-// plant puts a file into a folder of results, by the bubble's clock.
+// plant writes a file into a folder of results, with the time of the bubble's clock.
 func (w *world) plant(dir, name string, content []byte) {
 	w.t.Helper()
 	w.must(os.WriteFile(filepath.Join(dir, name), content, 0o600))
@@ -147,8 +147,7 @@ func TestBadResult_OutputsOutsideTheAttemptStayOutOfTheTar(t *testing.T) {
 	})
 }
 
-// The result of an attempt that was given up arrives late, in a bulk that is
-// still open.
+// The result of an attempt that was given up arrives late, while its bulk is still open.
 func TestSuperseded_ResultNeverCounts(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

@@ -12,8 +12,8 @@ import (
 	"jjm/internal/needs"
 )
 
-// Bob's job files name what root, as which the tests and a gatekeeper's daemon
-// run, could read and bob could not.
+// Bob's job files name files that he cannot read, though root can (the account of the tests and
+// of a gatekeeper).
 func TestInputs_AreReadWithTheOwnersRightsOnly(t *testing.T) {
 	t.Parallel()
 	needs.Root(t, "to make files of several accounts")
@@ -68,8 +68,8 @@ func TestInputs_AreReadWithTheOwnersRightsOnly(t *testing.T) {
 	})
 }
 
-// Sparse files say how large they are; a file that grows after it was accepted is cut
-// off, and no package of it stays.
+// The size of an input is limited: of sparse files by their stated size, and of a file that
+// grows after it was accepted. No package of it is left.
 func TestInputs_HaveABoundInAll(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{config: func(c *engineConfig) { c.MaxInputBytes = 1000 }}, func(t *testing.T, w *world) {
@@ -101,7 +101,7 @@ func TestInputs_HaveABoundInAll(t *testing.T) {
 		w.must(os.Truncate(half, 1<<40))
 		w.must(os.Remove(blocked))
 		w.final(time.Hour, s.ID)
-		if l := w.lookup(s.ID); l.Status != jjm.Broken.String() || !strings.Contains(l.Message, "more than 1000 bytes") {
+		if l := w.lookup(s.ID); l.Status != jjm.Broken.String() || !strings.Contains(l.Message, "more than the 1000 bytes") {
 			t.Errorf("%s: %s", l.Status, l.Message)
 		}
 		if left, _ := filepath.Glob(filepath.Join(w.dir, "work/alice/packages/*")); len(left) > 0 {

@@ -32,7 +32,7 @@ func leaveKill(key string) func(*stage) error {
 	}
 }
 
-// found notes the grid job that a handle names: each time the same.
+// found notes the grid job of a handle, which must be the same each time.
 func found(key string) func(*stage) error {
 	return func(s *stage) error {
 		id, err := s.engine.Resolve(context.Background(), alice, jjm.HandleOf(alice.UID, key))
@@ -76,7 +76,7 @@ func (w *world) box() string {
 	return filepath.Join(w.dir, "spool", "in", fmt.Sprintf("u%d", alice.UID))
 }
 
-func TestIntake_ForeignThingsAreNobodysWish(t *testing.T) {
+func TestIntake_IgnoresForeignFiles(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{spool: true}, func(t *testing.T, w *world) {
 		first, err := w.trySubmit(alice, "k", plain(1))

@@ -122,7 +122,7 @@ func TestDryRun_DecidesAndLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestKey_GivenBesideTheFileIsCheckedAsTheFilesOwn(t *testing.T) {
+func TestKey_OfTheCommandIsCheckedLikeThatOfTheFile(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		for _, key := range []string{"a b", "a\nb", "\u00e6", strings.Repeat("k", 257)} {
@@ -137,7 +137,7 @@ func TestKey_GivenBesideTheFileIsCheckedAsTheFilesOwn(t *testing.T) {
 	})
 }
 
-func TestRefusal_NamesAllMistakesAndLeavesNothing(t *testing.T) {
+func TestRefusal_NamesAllProblemsAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		text string

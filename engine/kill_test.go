@@ -20,7 +20,7 @@ func (w *world) count(id jjm.GridID, what string, n func() int, want int) {
 	w.until(2*time.Hour, what, func() bool { return n() == want })
 }
 
-// orders are the orders to end that lie in the work areas.
+// orders returns the orders to end in the work areas.
 func (w *world) orders() []string {
 	w.t.Helper()
 	found, err := filepath.Glob(filepath.Join(w.dir, "work", "*", "bulks", "*", "end", "*"))
@@ -30,9 +30,9 @@ func (w *world) orders() []string {
 	return found
 }
 
-// What a batch system was told to end and still runs is ordered to end through the
-// work area, where its wrapper looks; what ends at once is not.
-func TestKill_WhatTheBatchSystemDoesNotEndIsOrderedToEnd(t *testing.T) {
+// A job that still runs after a cancel gets an order to end in the work area, where its wrapper
+// looks. A job that ends at once gets none.
+func TestKill_OfAJobThatSurvivesACancelIsOrderedInTheWorkArea(t *testing.T) {
 	t.Parallel()
 	for name, deaf := range map[string]int{"it ends them": 0, "it does nothing": 1000} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestKill_WhatTheBatchSystemDoesNotEndIsOrderedToEnd(t *testing.T) {
 	}
 }
 
-func TestKill_WhateverTheLocalJobsAreDoing(t *testing.T) {
+func TestKill_InEveryPhaseOfTheLocalJobs(t *testing.T) {
 	t.Parallel()
 	held := func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Keyword: "HOLD", Data: "look at me"}
@@ -188,7 +188,7 @@ func (w *world) phase(id jjm.GridID, p jjm.Phase) int {
 	return n
 }
 
-func TestKill_WhatWasCompletedStands(t *testing.T) {
+func TestKill_CompletedLocalJobsStayCompleted(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Duration(1+id.N%2*600) * time.Minute}
@@ -208,7 +208,7 @@ func TestKill_WhatWasCompletedStands(t *testing.T) {
 	})
 }
 
-func TestKill_OfARangeLetsTheOthersGoOn(t *testing.T) {
+func TestKill_OfARangeLeavesTheOthersAlone(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Minute, MaxBulk: 4, Slots: 5}},
 		func(t *testing.T, w *world) {
@@ -242,7 +242,7 @@ func TestKill_OfAllLocalJobsByRangeEndsTheGridJob(t *testing.T) {
 	})
 }
 
-func TestKill_BeforeThePreparationIsOver(t *testing.T) {
+func TestKill_DuringThePreparation(t *testing.T) {
 	t.Parallel()
 	var w *world
 	var once sync.Once
@@ -311,8 +311,8 @@ func TestKill_WhileTheOutputsAreCollected(t *testing.T) {
 	})
 }
 
-// Of a killed grid job some local jobs wait for their next attempt, and one goes
-// on running because its cancel has no effect: the submission must not spin.
+// Some local jobs of a killed grid job wait for their next attempt, and one continues to run
+// because its cancel has no effect. The submission must not become busy.
 func TestKill_WaitingLocalJobsDoNotKeepTheSubmissionBusy(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -332,8 +332,8 @@ func TestKill_WaitingLocalJobsDoNotKeepTheSubmissionBusy(t *testing.T) {
 	})
 }
 
-// Local jobs that are still to be made cannot carry a wish: to say that it was
-// accepted, or that there is no such job, would lose it.
+// A kill of local jobs that do not exist yet is refused as Busy: accepted, or answered with "no
+// such job", it would be lost.
 func TestKill_OfLocalJobsStillToBeMadeIsRefusedAsBusy(t *testing.T) {
 	t.Parallel()
 	c := &crasher{point: "generate.after-commit", nth: 1}
@@ -354,7 +354,7 @@ func TestKill_OfLocalJobsStillToBeMadeIsRefusedAsBusy(t *testing.T) {
 				if kind := jjm.KindOf(k.Error.Err()); kind != want {
 					t.Errorf("kill of %s: %v, want %s", ref, k.Error, want)
 				}
-				said := "grid job 1 has made 50 of its 52 local jobs so far, so nothing was done: try again when all are made, or mean the whole grid job: 1"
+				said := "grid job 1 has made 50 of its 52 local jobs so far, so nothing was done: try again when all are made, or name the whole grid job: 1"
 				if want == jjm.Busy && k.Error != nil && !strings.HasSuffix(k.Error.Text, said) {
 					t.Errorf("kill of %s: %s", ref, k.Error.Text)
 				}
@@ -374,8 +374,8 @@ func TestKill_OfLocalJobsStillToBeMadeIsRefusedAsBusy(t *testing.T) {
 		})
 }
 
-// A kill that was accepted is carried out whatever happened to the daemon around
-// the cutting; one that had no answer is asked for again.
+// An accepted kill is carried out whatever happens to the daemon during the cutting. A kill
+// without an answer is sent again.
 func TestKill_IsNotLostWhenTheDaemonDiesAroundTheCutting(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -411,7 +411,11 @@ func TestKill_IsNotLostWhenTheDaemonDiesAroundTheCutting(t *testing.T) {
 					}
 				}
 				c.mu.Unlock()
-				id := w.submit(alice, mc(test.jobs))
+				const id = jjm.GridID(1)
+				// The daemon may die before the submission is answered: it is accepted all the same.
+				if _, err := w.trySubmit(alice, "", mc(test.jobs)); err != nil && !c.isDead() {
+					t.Fatal(err)
+				}
 				k := <-killed
 				w.pass(time.Minute)
 				w.reopen()

@@ -11,9 +11,10 @@ import (
 	"jjm/adapters/idealize"
 	"jjm/engine"
 	"jjm/run"
+	"jjm/wire"
 )
 
-// asAccount runs nothing: it is only who commands run as.
+// asAccount is a Runner that only names an account.
 type asAccount int
 
 func (a asAccount) UID() int { return int(a) }
@@ -25,7 +26,7 @@ func (a asAccount) Run(context.Context, run.Cmd) (run.Output, error) {
 type byOwner struct{ adapters.Adapter }
 
 func (b byOwner) as(ctx context.Context, o jjm.Owner) context.Context {
-	return run.Through(ctx, asAccount(80_000+o.UID))
+	return run.WithRunner(ctx, asAccount(80_000+o.UID))
 }
 func (b byOwner) Submit(ctx context.Context, bulk adapters.Bulk) (adapters.Receipt, error) {
 	return b.Adapter.Submit(b.as(ctx, bulk.Owner), bulk)
@@ -47,8 +48,7 @@ func (b byOwner) Status() idealize.Status {
 }
 func (b byOwner) Reset() {}
 
-// holdsUp is a batch system whose verbs, as far as they run as alice, are held up
-// until they are stopped, or end at once with a signal.
+// holdsUp is a batch system whose commands hang or are killed by a signal if they run as alice.
 type holdsUp struct {
 	*faulty
 	killed bool
@@ -96,9 +96,9 @@ func (h holdsUp) Control(ctx context.Context, o jjm.Owner, op adapters.Op, refs 
 	return h.faulty.Control(ctx, o, op, refs)
 }
 
-// Alice's commands hang until they are stopped, or are killed. Bob's jobs are
-// submitted, seen and killed as ever; the cluster is well and its breaker closed.
-func TestHeldUp_OneAccountsCommandsAreItsOwnTrouble(t *testing.T) {
+// Alice's commands hang until they are stopped, or are killed. Bob's jobs are still submitted,
+// seen and killed; the cluster stays healthy and its breaker closed.
+func TestHeldUp_HangingCommandsDelayOnlyTheirAccount(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]holdsUp{
 		"all hang":              {},
@@ -138,7 +138,7 @@ func TestHeldUp_OneAccountsCommandsAreItsOwnTrouble(t *testing.T) {
 				began := time.Now()
 				r, err := jjm.ParseRef(long.String())
 				w.must(err)
-				w.engine.Kill(t.Context(), bob, []jjm.Ref{r})
+				w.engine.Kill(t.Context(), bob, []jjm.Ref{r}, wire.KillHow{})
 				w.final(time.Minute, long)
 				if took := time.Since(began); took > 25*time.Second {
 					t.Errorf("the kill of bob's took %v", took)

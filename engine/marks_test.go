@@ -28,9 +28,9 @@ func oneByOne() map[string]engine.ClusterConfig {
 	return map[string]engine.ClusterConfig{"sim": {MaxRunning: 1}}
 }
 
-// A local job that owns a file which is lost goes on: if it completes, the file was
-// processed; if not, its work is done again without that file, and the grid job ends
-// finished and says what is missing.
+// A file is marked lost while a local job owns it. The local job continues: if it completes,
+// the file counts as processed; if not, the rest of its work is done again without the file,
+// and the grid job ends finished and names what is missing.
 func TestMarks_AFileIsLostWhileALocalJobOwnsIt(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -79,7 +79,7 @@ func TestMarks_AFileIsLostWhileALocalJobOwnsIt(t *testing.T) {
 		}
 		history, err := w.engine.History(context.Background(), alice, jjm.Ref{Grid: id}, 0)
 		told := slices.ContainsFunc(history, func(e jjm.JournalEntry) bool {
-			return e.Actor == alice.User && strings.Contains(e.To, "2 files of dataset raw are lost: disk 7 is gone")
+			return e.Actor == alice.User && strings.Contains(e.To, "2 files of dataset raw now lost: disk 7 is gone")
 		})
 		if err != nil || !told {
 			t.Errorf("the history does not say who marked what, and why: %+v %v", history, err)
@@ -88,10 +88,10 @@ func TestMarks_AFileIsLostWhileALocalJobOwnsIt(t *testing.T) {
 	})
 }
 
-// A local job that waits to be submitted and owns a file that is lost gives its
-// files back: another does the rest of them, though it was the last that might try.
-// What a batch system has goes on.
-func TestMarks_WhatWaitsToBeSubmittedGivesTheFileBack(t *testing.T) {
+// A local job that is not submitted yet gives its files back when one of them is lost. Another
+// local job does the rest, even if it was the last attempt allowed. A submitted local job
+// continues.
+func TestMarks_AWaitingLocalJobGivesItsFilesBack(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}, configs: oneByOne(), config: func(c *engineConfig) {
 		c.MaxAttempts = 1
@@ -137,9 +137,9 @@ func TestMarks_WhatWaitsToBeSubmittedGivesTheFileBack(t *testing.T) {
 	})
 }
 
-// A mark that was made while the daemon could not act on it, or just before it died,
-// is acted on by the next.
-func TestMarks_ARestartForgetsNoMark(t *testing.T) {
+// A mark that the daemon stored and could not act on before it stopped or died is acted on by
+// the next daemon.
+func TestMarks_SurviveARestart(t *testing.T) {
 	t.Parallel()
 	crash := &crasher{}
 	inWorld(t, options{crash: crash, sim: adaptertest.SimConfig{Life: time.Hour}, configs: oneByOne()},
@@ -160,9 +160,9 @@ func TestMarks_ARestartForgetsNoMark(t *testing.T) {
 		})
 }
 
-// A mark that is taken back lets those process the file whose cutting goes on, and
-// says who does without it.
-func TestMarks_AMarkThatIsTakenBack(t *testing.T) {
+// After a mark is withdrawn, the grid jobs that still cut files process the file; the answer
+// names those that do not.
+func TestMarks_AMarkCanBeWithdrawn(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid == 1 && id.N == 0 {
@@ -210,7 +210,7 @@ func TestMarks_AMarkThatIsTakenBack(t *testing.T) {
 		}
 		history, err := w.engine.History(context.Background(), alice, jjm.Ref{Grid: a}, 0)
 		told := slices.ContainsFunc(history, func(e jjm.JournalEntry) bool {
-			return e.Actor == alice.User && strings.Contains(e.To, "1 files of dataset raw can be read again: disk 7 is gone")
+			return e.Actor == alice.User && strings.Contains(e.To, "1 file of dataset raw can be read again: disk 7 is gone")
 		})
 		if err != nil || !told {
 			t.Errorf("the history does not say who took the mark back: %+v %v", history, err)
@@ -218,8 +218,8 @@ func TestMarks_AMarkThatIsTakenBack(t *testing.T) {
 	})
 }
 
-// Taking a mark back does not reach what is over, and says so.
-func TestMarks_WhatIsOverDoesWithoutTheFile(t *testing.T) {
+// The withdrawal of a mark does not reach grid jobs that have ended, and the answer says so.
+func TestMarks_AWithdrawalDoesNotReachEndedGridJobs(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Hour}
@@ -230,7 +230,7 @@ func TestMarks_WhatIsOverDoesWithoutTheFile(t *testing.T) {
 		w.must(err)
 		got, err := w.mark(alice, false, "ready", lfn(0))
 		w.must(err)
-		// its local job has it still
+		// Its local job still owns the file.
 		if diff := cmp.Diff([]wire.MarkedFile{{LFN: lfn(0), State: "ready"}}, got.Marked); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
@@ -255,9 +255,9 @@ func TestMarks_WhatIsOverDoesWithoutTheFile(t *testing.T) {
 	})
 }
 
-// What is marked before it is cut never comes into a part, whichever grid job reads
-// it and when; and nobody is told that all was done.
-func TestMarks_WhatCannotBeReadIsNeverCut(t *testing.T) {
+// A file that is marked before it is cut is in no part of any grid job, and no grid job reports
+// that everything was done.
+func TestMarks_AMarkedFileIsNeverCut(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		files := make([]jjm.File, 6)
@@ -289,9 +289,9 @@ func TestMarks_WhatCannotBeReadIsNeverCut(t *testing.T) {
 	})
 }
 
-// Work that would make absurdly many local jobs is refused with their number before
-// any is made, also of files that come later; and so is a dataset of absurd size.
-func TestLimits_AbsurdWorkIsRefusedWithItsNumber(t *testing.T) {
+// Work of absurdly many local jobs is refused with their number before any exists, also for
+// files that come later. So is a dataset of absurd size.
+func TestLimits_AbsurdWorkIsRefusedWithItsSize(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
 		"by = \"EventBased\"\nparams = {events_per_job = 1}":                           "1000000000000000 ",
@@ -338,7 +338,7 @@ func TestLimits_AbsurdWorkIsRefusedWithItsNumber(t *testing.T) {
 	})
 }
 
-func TestMarks_AreForOwnersAndOfFilesThatAreThere(t *testing.T) {
+func TestMarks_AreForOwnersAndExistingFiles(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		_, err := w.engine.Dataset(context.Background(), alice,
@@ -358,9 +358,9 @@ func TestMarks_AreForOwnersAndOfFilesThatAreThere(t *testing.T) {
 	})
 }
 
-// Ganga's splitter makes groups of files and cuts each by events. A file that is lost
-// before leaves the groups whole without it; one that is lost while they wait takes
-// nothing but its own events out of the parts; and the recovery is of these alone.
+// Ganga's splitter groups files and cuts each group by events. A file that was lost before is
+// not in the groups. One that is lost while they wait removes only its own events from the
+// parts. The recovery does these events alone.
 func TestMarks_GroupsOfFilesCutByEvents(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Life: time.Minute}}
@@ -418,9 +418,9 @@ func TestMarks_GroupsOfFilesCutByEvents(t *testing.T) {
 	})
 }
 
-// A mark that is taken back in the middle of a cutting does not confuse where that
-// goes on: it is refused until the cutting has come to its end.
-func TestMarks_AreNotTakenBackInTheMiddleOfACutting(t *testing.T) {
+// A mark is not withdrawn in the middle of a cut, which would confuse where the cut continues:
+// it is refused until the cut ends.
+func TestMarks_AreNotWithdrawnInTheMiddleOfACut(t *testing.T) {
 	t.Parallel()
 	const events, chunk = 400, 500
 	crash := &crasher{}

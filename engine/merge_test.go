@@ -13,9 +13,9 @@ import (
 
 const mergeTwo = "[merge]\nconcat = true\noutput = \"out.dat\"\nfiles = 2\n"
 
-// What the local jobs make is merged while others run, each once; they complete
-// when it is.
-func TestMerge_OutputsAreMergedAndThenTheLocalJobsAreComplete(t *testing.T) {
+// Outputs are merged while other local jobs still run, each once. The local jobs complete when
+// their outputs are merged.
+func TestMerge_LocalJobsCompleteWhenTheirOutputsAreMerged(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(8)+mergeTwo))
@@ -28,9 +28,8 @@ func TestMerge_OutputsAreMergedAndThenTheLocalJobsAreComplete(t *testing.T) {
 	})
 }
 
-// A merge that fails is tried again; one that fails for good has the inputs
-// processed again.
-func TestMerge_AFailedMergeIsTriedAgainThenGivenBack(t *testing.T) {
+// A failed merge is tried again. If it fails for good, its inputs are processed again.
+func TestMerge_AFailedMergeIsRetriedThenGivenBack(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.N >= 4 && id.N <= 6 {
@@ -48,7 +47,7 @@ func TestMerge_AFailedMergeIsTriedAgainThenGivenBack(t *testing.T) {
 	})
 }
 
-// A type that makes its work itself merges too, and a restart loses nothing.
+// A type that generates its work merges, too, and a restart loses nothing.
 func TestMerge_EventsThroughARestart(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -83,9 +82,9 @@ func TestMerge_KillEndsBothSteps(t *testing.T) {
 	})
 }
 
-// The last attempt at a merge fails: what its inputs' local jobs read is processed
-// again, by others, and merged.
-func TestMerge_WhatCannotBeMergedIsMadeAgain(t *testing.T) {
+// The last attempt of a merge fails. Other local jobs process the files of its inputs again,
+// and their outputs are merged.
+func TestMerge_InputsOfAFailedMergeAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.N == 4 {
@@ -110,7 +109,7 @@ func TestMerge_WhatCannotBeMergedIsMadeAgain(t *testing.T) {
 	})
 }
 
-// What is to be merged lies in the work area, so workers must see it.
+// The inputs of a merge are in the work area, so workers must see it.
 func TestMerge_IsRefusedWhereWorkersDoNotSeeTheWorkArea(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{NoSharedFS: true, TwoPhase: true}}, func(t *testing.T, w *world) {
@@ -121,8 +120,8 @@ func TestMerge_IsRefusedWhereWorkersDoNotSeeTheWorkArea(t *testing.T) {
 	})
 }
 
-// A dry run tells of the merges what can be known.
-func TestMerge_ADryRunTellsOfIt(t *testing.T) {
+// A dry run reports what is known about the merges.
+func TestMerge_ADryRunShowsIt(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		for _, c := range []struct{ text, want string }{

@@ -84,7 +84,7 @@ func TestSpread_ASmallAndABigClusterFinishTogether(t *testing.T) {
 	}
 }
 
-func TestSpread_AClusterInTroubleGetsNothingAndKeepsItsOwn(t *testing.T) {
+func TestSpread_AFailingClusterGetsNothingAndKeepsItsJobs(t *testing.T) {
 	t.Parallel()
 	inWorld(t, pair(adaptertest.SimConfig{Slots: 4, Life: 20 * time.Minute}, slots(4)), func(t *testing.T, w *world) {
 		only := w.submit(alice, mc(4, `cluster = "sim"`))
@@ -108,9 +108,9 @@ func TestSpread_AClusterInTroubleGetsNothingAndKeepsItsOwn(t *testing.T) {
 	})
 }
 
-// A bulk that its cluster surely does not have goes elsewhere; one in doubt stays
-// until that is settled.
-func TestSpread_OnlyWhatIsSurelyNotThereMovesOn(t *testing.T) {
+// A bulk that its cluster certainly does not have goes elsewhere. A bulk in doubt stays until
+// that is settled.
+func TestSpread_OnlyABulkThatDoesNotExistMoves(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		fault adaptertest.Fault
@@ -199,10 +199,10 @@ func TestAccept_ChoosesTheClustersThatMeetTheRequest(t *testing.T) {
 	t.Parallel()
 	inWorld(t, pair(slots(2), slots(2)), func(t *testing.T, w *world) {
 		for _, test := range []struct{ lines, want string }{
-			{"clusters = [\"sim\", \"bog\"]", `clusters: unknown cluster "bog": this site has [sim big]`},
+			{"clusters = [\"sim\", \"bog\"]", `clusters: unknown cluster "bog": this site has sim, big`},
 			{"clusters = \"any\"\n[request]\ngpus = 1",
-				"request.gpus: means nothing to cluster sim: leave it out, or name another cluster"},
-			{"[request]\ndirectives = \"--x\"", "request.directives: means nothing to cluster sim"},
+				"request.gpus: not supported by cluster sim: leave it out, or name another cluster"},
+			{"[request]\ndirectives = \"--x\"", "request.directives: not supported by cluster sim"},
 		} {
 			_, err := w.engine.Submit(t.Context(), alice, wire.Submit{Name: "j.toml", Text: mc(1, test.lines), BaseDir: w.dir})
 			if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), test.want) {
@@ -218,7 +218,7 @@ func limited(c engine.ClusterConfig) options {
 		configs: map[string]engine.ClusterConfig{"sim": c}}
 }
 
-func TestLimits_AreNeverOverstepped(t *testing.T) {
+func TestLimits_AreNeverExceeded(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		config engine.ClusterConfig
@@ -338,7 +338,7 @@ func TestOrders_DrainRefusesNewGridJobsOnly(t *testing.T) {
 	})
 }
 
-func TestOrders_AreForAdministratorsAndAboutWhatIsThere(t *testing.T) {
+func TestOrders_AreForAdministratorsAndExistingClusters(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		pause := wire.Order{Verb: "pause", Kind: "cluster", Name: "sim", Reason: "x"}

@@ -12,8 +12,8 @@ import (
 	"jjm/wire"
 )
 
-// A grid job that its owner pauses is told as suspended; what was submitted ends, nothing
-// more is submitted, also by the next daemon, until it is resumed.
+// A grid job that its owner pauses is shown as suspended: submitted jobs end, and nothing more
+// is submitted until it is resumed, also by the next daemon.
 func TestOrders_AGridJobIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 2, Life: time.Minute}, config: func(c *engine.Config) {
@@ -56,7 +56,7 @@ func TestOrders_AGridJobIsPausedAndResumed(t *testing.T) {
 	})
 }
 
-// sees wants a number of orders in force that somebody is told of.
+// sees requires that somebody sees a number of orders in force.
 func (w *world) sees(c wire.Caller, want int) {
 	w.t.Helper()
 	got, err := w.engine.Order(w.t.Context(), c, nil)
@@ -66,8 +66,8 @@ func (w *world) sees(c wire.Caller, want int) {
 	}
 }
 
-// What an administrator paused its owner does not resume; it can be killed, and then the
-// order is gone.
+// The owner cannot resume a grid job that an administrator paused. It can be killed, which
+// removes the order.
 func TestOrders_AnAdministratorsPauseOfAGridJobHolds(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Slots: 2}}, func(t *testing.T, w *world) {
@@ -92,8 +92,8 @@ func TestOrders_AnAdministratorsPauseOfAGridJobHolds(t *testing.T) {
 	})
 }
 
-// A pause of a grid job ends at its time, and one that is over before anything was
-// submitted never reached the batch system.
+// A pause ends at its time. One that ended before anything was submitted never reached the
+// batch system.
 func TestOrders_APauseOfAGridJobEndsByItself(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Slots: 2}}, func(t *testing.T, w *world) {
@@ -119,8 +119,8 @@ func queued(w *world) (all []engine.Cluster) {
 	return all
 }
 
-// Orders about a queue concern the grid jobs that name it, and for the cluster's own queue
-// those that name none; others of the cluster go on.
+// An order about a queue concerns the grid jobs that name the queue, and if it is the cluster's
+// default queue also those that name none. Others continue.
 func TestOrders_AQueueIsPausedAndDrained(t *testing.T) {
 	t.Parallel()
 	o := options{sim: slots(4), more: []adaptertest.SimConfig{{Name: "big", Slots: 4}}, clusters: queued}

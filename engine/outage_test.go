@@ -9,9 +9,9 @@ import (
 	"jjm/adapters/adaptertest"
 )
 
-// A listing that lacks the jobs, an outage, and a few more such listings are no
-// absence of ten minutes: during the outage nothing was seen to be missing.
-func TestOutage_IsNoTimeOfAbsence(t *testing.T) {
+// A listing without the jobs, an outage and a few more such listings do not prove an absence of
+// ten minutes: nothing was seen to be missing during the outage.
+func TestOutage_DoesNotCountAsAbsence(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 2 * time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(4))
@@ -34,8 +34,8 @@ func TestOutage_IsNoTimeOfAbsence(t *testing.T) {
 	})
 }
 
-// A job that is gone is found to be lost all the same, also when the batch system
-// is well for minutes at a time only.
+// A job that is gone is found to be lost even if the batch system works for minutes at a time
+// only.
 func TestOutage_DoesNotHideALossForEver(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Hour}}, func(t *testing.T, w *world) {
@@ -54,10 +54,9 @@ func TestOutage_DoesNotHideALossForEver(t *testing.T) {
 	})
 }
 
-// After an outage a bulk in doubt is looked at as soon as there are listings
-// again, and submitted if it surely is not there, however long it was to wait by
-// then.
-func TestOutage_ADoubtfulBulkIsLookedAtOnceItIsOver(t *testing.T) {
+// After an outage a doubtful bulk is checked as soon as there are listings again, and submitted
+// if it does not exist, even if its back-off is longer.
+func TestOutage_ADoubtfulBulkIsCheckedRightAfterIt(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]adaptertest.Fault{
 		"lost replies": adaptertest.LoseReply, "lost requests": adaptertest.LoseRequest, "busy": adaptertest.SayBusy,

@@ -16,13 +16,13 @@ import (
 	"jjm/engine"
 )
 
-// forger is a batch system whose commands alice has replaced: what they answer
-// under her account is her invention, and what they do she decides.
+// forger is a batch system whose commands alice has replaced: under her account she decides
+// what they answer and do.
 type forger struct {
 	*faulty
 	mu sync.Mutex
-	// reports are added to listings and accountings, found replaces what a search
-	// says, receipt the id of a submission, answers those of Control.
+	// reports are added to listings and accountings. found replaces the answer of a search,
+	// receipt the id of a submission, answers those of Control.
 	reports []jjm.Report
 	found   func(jjm.Tag) adapters.Found
 	receipt string
@@ -104,7 +104,7 @@ func forgedWorld(o options) (options, func() *forger) {
 	return o, func() *forger { return f }
 }
 
-// said is what a forged listing says of a local job.
+// said returns a forged report about a local job.
 func said(l jjm.LocalJob, state jjm.BatchState, change ...func(*jjm.Report)) jjm.Report {
 	r := jjm.Report{Tag: l.Tag, Index: l.Pos, ID: l.BatchID, State: state, Host: "forged"}
 	for _, c := range change {
@@ -113,7 +113,7 @@ func said(l jjm.LocalJob, state jjm.BatchState, change ...func(*jjm.Report)) jjm
 	return r
 }
 
-func TestForgedListing_SaysNothingOfOtherAccounts(t *testing.T) {
+func TestForgedListing_DoesNotConcernOtherAccounts(t *testing.T) {
 	t.Parallel()
 	other := func(r *jjm.Report) { r.ID = "sim99_0" }
 	for name, state := range map[string]jjm.BatchState{"failed": jjm.BatchEndedFailed, "held": jjm.BatchHold,
@@ -141,7 +141,7 @@ func TestForgedListing_SaysNothingOfOtherAccounts(t *testing.T) {
 					if now := w.locals(his); !cmp.Equal(now, before) {
 						t.Errorf("after alice's listings bob's local jobs changed:\n%s", cmp.Diff(before, now))
 					}
-					if !w.logs.has("speaks of other accounts' jobs") {
+					if !w.logs.has("reports jobs of other accounts") {
 						t.Error("no line in the log")
 					}
 					w.final(5*time.Hour, his)
@@ -157,7 +157,7 @@ func TestForgedListing_SaysNothingOfOtherAccounts(t *testing.T) {
 	}
 }
 
-// Bob's jobs are lost. That alice's listings say they run keeps none of them.
+// Bob's jobs are lost, although listings under alice's account say that they run.
 func TestForgedListing_KeepsNoLostJobOfOthersAlive(t *testing.T) {
 	t.Parallel()
 	o, f := forgedWorld(options{sim: adaptertest.SimConfig{Life: 3 * time.Hour}})
@@ -177,8 +177,8 @@ func TestForgedListing_KeepsNoLostJobOfOthersAlive(t *testing.T) {
 	})
 }
 
-// A receipt with the id of somebody else's bulk is not believed, and what
-// searches say of it neither.
+// A receipt with the id of somebody else's bulk is not believed, and neither is what searches
+// under that account say of it.
 func TestForgedReceipt_WithTheIDOfOthersIsDoubted(t *testing.T) {
 	t.Parallel()
 	o, f := forgedWorld(options{sim: adaptertest.SimConfig{Life: time.Hour}})
@@ -213,7 +213,7 @@ func TestForgedReceipt_WithTheIDOfOthersIsDoubted(t *testing.T) {
 }
 
 // Whatever is answered under alice's account, bob's local jobs do not change.
-func TestForgedAnswers_OfAnyKindChangeNothingOfOthers(t *testing.T) {
+func TestForgedAnswers_DoNotChangeOthersJobs(t *testing.T) {
 	drawLives(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		states := []jjm.BatchState{jjm.BatchQueued, jjm.BatchHold, jjm.BatchRunning, jjm.BatchSuspended, jjm.BatchEndedOK,

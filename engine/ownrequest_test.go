@@ -9,10 +9,10 @@ import (
 	"jjm/adapters/adaptertest"
 )
 
-// What a user says of events is what local jobs ask for, each as much as its part needs,
-// rounded up; what the job file asks for itself stays. Successors and second attempts ask
-// alike.
-func TestRequest_EstimatesAreAskedFor(t *testing.T) {
+// The user's estimates per event become requests of the local jobs, as much as each part needs,
+// rounded up. What the job file requests itself stays. Successors and second attempts request
+// the same.
+func TestRequest_IncludesEstimates(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	asked := map[int32]map[jjm.Request]int{}
@@ -50,10 +50,9 @@ params = { files_per_job = 1, performance = { timePerEvent = 12.0, sizePerEvent 
 	})
 }
 
-// What GenericSplitter sets of a part's needs is what its batch job asks for: local
-// jobs that ask for the same share bulks, others do not; after a restart too, and in
-// every attempt.
-func TestRequest_APartAsksForItsOwn(t *testing.T) {
+// What GenericSplitter sets for a part is what its batch job requests. Only local jobs with the
+// same request share a bulk, also after a restart and in every attempt.
+func TestRequest_OfAPart(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	asked, bulks := map[int32]map[jjm.Request]int{}, map[string]jjm.Request{}

@@ -37,8 +37,8 @@ func reading(o options) options {
 	return o
 }
 
-// at lists n files at each of some sets of storages: "ab" is at a and b, "-" nowhere
-// that it tells. The names of the files begin with the set.
+// at lists n files at each of some sets of storages: "ab" is at a and b, "-" has no location.
+// The names of the files begin with the set.
 func at(n int, sets ...string) string {
 	var files []string
 	for _, set := range sets {
@@ -78,7 +78,7 @@ func (w *world) inputsOf(id jjm.GridID) map[int32]*jjm.PartInput {
 	return out
 }
 
-// verifyPlaces holds every attempt that ever ran against what its cluster can read.
+// verifyPlaces requires that every attempt ran on a cluster that can read its files.
 func (w *world) verifyPlaces(ids ...jjm.GridID) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -98,8 +98,8 @@ func (w *world) verifyPlaces(ids ...jjm.GridID) {
 	}
 }
 
-// Each local job goes to a cluster that can read its files, and one whose files none
-// can read fails with its code and a report, and is in the recovery.
+// Each local job goes to a cluster that can read its files. One whose files no cluster can read
+// fails with its code and a report, and is in the recovery.
 func TestPlaces_LocalJobsGoWhereTheirFilesAre(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{sim: slots(2)}), func(t *testing.T, w *world) {
@@ -138,8 +138,8 @@ func TestPlaces_LocalJobsGoWhereTheirFilesAre(t *testing.T) {
 	})
 }
 
-// verifyReport: the tar tells why a local job was never submitted, and what it would
-// have needed.
+// verifyReport requires that the tar says why a local job was never submitted, and what it
+// would have needed.
 func (w *world) verifyReport(id jjm.GridID, n int32) {
 	w.t.Helper()
 	files, err := tarFiles(w.tarBytes(id))
@@ -161,8 +161,8 @@ func (w *world) verifyReport(id jjm.GridID, n int32) {
 	}
 }
 
-// A cluster that says nothing of storages reads all, and what tells no location.
-func TestPlaces_AClusterThatSaysNothingReadsAll(t *testing.T) {
+// A cluster without configured storages reads all files, also those without a location.
+func TestPlaces_AClusterWithoutStoragesReadsAll(t *testing.T) {
 	t.Parallel()
 	o := pair(slots(2), slots(2))
 	o.configs = map[string]engine.ClusterConfig{"sim": {Storages: []string{"a"}}}
@@ -183,7 +183,7 @@ func TestPlaces_AClusterThatSaysNothingReadsAll(t *testing.T) {
 	})
 }
 
-// Where nobody says what clusters can read nothing is asked and nothing is bound.
+// If no cluster has configured storages, places have no influence.
 func TestPlaces_WithoutStoragesNothingChanges(t *testing.T) {
 	t.Parallel()
 	inWorld(t, pair(slots(2), slots(2)), func(t *testing.T, w *world) {
@@ -198,9 +198,8 @@ func TestPlaces_WithoutStoragesNothingChanges(t *testing.T) {
 	})
 }
 
-// A retry, a give-back and a refusal stay within the place, and the place outlives
-// the daemon.
-func TestPlaces_HoldThroughFailuresAndRestarts(t *testing.T) {
+// A retry, a successor and a refused bulk stay within the place, which is stored.
+func TestPlaces_SurviveFailuresAndRestarts(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		switch {
@@ -230,9 +229,9 @@ func TestPlaces_HoldThroughFailuresAndRestarts(t *testing.T) {
 	})
 }
 
-// One cluster of two refuses for good: what may go to the other goes there, what may
-// not fails, and nothing waits for ever.
-func TestPlaces_ARefusalIsOfThePlace(t *testing.T) {
+// One of two clusters refuses for good: local jobs that the other can read go there, the others
+// fail, and nothing waits for ever.
+func TestPlaces_ARefusalConcernsThePlaceOnly(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{sim: adaptertest.SimConfig{Slots: 20, MaxBulk: 1}}), func(t *testing.T, w *world) {
 		w.sim.OnSubmit(slices.Repeat([]adaptertest.Fault{adaptertest.Refuse}, 20)...)
@@ -250,9 +249,9 @@ func TestPlaces_ARefusalIsOfThePlace(t *testing.T) {
 	})
 }
 
-// A bulk that a busy cluster does not take stays with it, if it is the only one that
-// can read the files, although another is idle.
-func TestPlaces_WhatCanGoNowhereElseStays(t *testing.T) {
+// A bulk that a busy cluster does not accept stays with it if no other can read the files,
+// although another is idle.
+func TestPlaces_ABulkWithoutAnotherClusterStays(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{sim: slots(8)}), func(t *testing.T, w *world) {
 		w.sim.OnSubmit(slices.Repeat([]adaptertest.Fault{adaptertest.SayBusy}, 5)...)
@@ -267,9 +266,8 @@ func TestPlaces_WhatCanGoNowhereElseStays(t *testing.T) {
 	})
 }
 
-// A bulk that is given up because a member was killed while it was formed is formed
-// anew, in its place.
-func TestPlaces_ABulkIsFormedAnewInItsPlace(t *testing.T) {
+// A bulk that is dissolved because a member was killed is formed again in its place.
+func TestPlaces_ABulkIsFormedAgainInItsPlace(t *testing.T) {
 	t.Parallel()
 	c := &crasher{}
 	o := reading(options{sim: slots(16)})
@@ -289,22 +287,23 @@ func TestPlaces_ABulkIsFormedAnewInItsPlace(t *testing.T) {
 	})
 }
 
-// While no cluster takes local jobs that another may not take, people are told which
-// storages and clusters they wait for.
-func TestPlaces_PeopleAreToldWhatIsWaitedFor(t *testing.T) {
+// While no cluster that may run them accepts local jobs, users see which storages and clusters
+// they wait for.
+func TestPlaces_UsersSeeWhatLocalJobsWaitFor(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{sim: slots(8)}), func(t *testing.T, w *world) {
 		w.give(wire.Order{Verb: "pause", Kind: "cluster", Name: "sim", Reason: "a test"})
 		id := w.submit(alice, fileJob("clusters = [\"sim\", \"bee\"]\n", "name = \"raw\"\n"+at(4, "a", "b", "ab")))
 		w.until(time.Hour, "what can run has", func() bool { return w.lookup(id).Counts.Completed == 4 })
 		w.pass(time.Minute)
-		want := "2 local jobs wait for a cluster that can read from a: sim: cluster sim is paused"
+		want := "waiting for a cluster that can read from a: sim: 2 local jobs: cluster sim is paused"
 		if l := w.lookup(id); l.Status != "running" || !strings.Contains(l.Message, want) {
 			t.Errorf("%+v\nwant %s", l, want)
 		}
 		waits := 0
 		for _, l := range w.locals(id) {
-			if l.State == jjm.New && l.Waits != nil && l.Waits.Reason == "a cluster that can read from a: sim" {
+			if l.State == jjm.New && l.Waits != nil &&
+				strings.HasPrefix(l.Waits.Reason, "a cluster that can read from a: sim: cluster sim is paused") {
 				waits++
 			}
 		}
@@ -318,7 +317,7 @@ func TestPlaces_PeopleAreToldWhatIsWaitedFor(t *testing.T) {
 		alone := w.submit(alice, fileJob("clusters = [\"sim\", \"bee\"]\n", "name = \"more\"\n"+at(2, "a")))
 		w.pass(time.Minute)
 		if l := w.lookup(alone); l.Status != "pending" ||
-			!strings.Contains(l.Message, "1 local jobs wait for a cluster that can read from a: sim") {
+			!strings.Contains(l.Message, "waiting for a cluster that can read from a: sim: 1 local job: ") {
 			t.Errorf("%+v", l)
 		}
 		for _, c := range w.engine.Clusters(context.Background()) {
@@ -339,7 +338,7 @@ func TestPlaces_PeopleAreToldWhatIsWaitedFor(t *testing.T) {
 }
 
 // The site lists choose among the clusters, whatever these can read.
-func TestPlaces_SiteListsAreHeeded(t *testing.T) {
+func TestPlaces_SiteListsApply(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		settings string
@@ -375,12 +374,12 @@ func TestPlaces_SiteListsAreHeeded(t *testing.T) {
 	}
 }
 
-// What cannot be is refused with its field and what to do instead.
-func TestPlaces_WhatCannotBeIsRefused(t *testing.T) {
+// Invalid settings are refused with their field and a remedy.
+func TestPlaces_RefusesInvalidSettings(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{}), func(t *testing.T, w *world) {
 		for settings, want := range map[string]string{
-			`siteWhitelist = ["here"]`:                    `j.toml:7: split.params.siteWhitelist[0]: unknown cluster "here": this site has [sim bee both]`,
+			`siteWhitelist = ["here"]`:                    `j.toml:7: split.params.siteWhitelist[0]: unknown cluster "here": this site has sim, bee, both`,
 			`siteBlacklist = ["sim", "bee", "both", "x"]`: `split.params.siteBlacklist[3]: unknown cluster "x"`,
 			`siteBlacklist = ["sim", "bee"]`:              `split.params.siteBlacklist: leaves none of the clusters that the grid job may use, sim, bee: name fewer`,
 			`siteWhitelist = ["both"]`:                    `split.params.siteWhitelist: leaves none of the clusters that the grid job may use, sim, bee: name one of them`,
@@ -427,7 +426,7 @@ func TestPlaces_AllFilesOfAPartAreReadable(t *testing.T) {
 }
 
 // Merges go where the site lists of the merge step let them.
-func TestPlaces_MergesHeedTheirLists(t *testing.T) {
+func TestPlaces_SiteListsApplyToMerges(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{sim: slots(8)}), func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("clusters = \"any\"\n",

@@ -24,7 +24,7 @@ func TestPlainGridJob_EndsAsDoneWithTarRecordAndHistory(t *testing.T) {
 	})
 }
 
-func TestPlainGridJob_TellsTheGatekeeperItsStages(t *testing.T) {
+func TestPlainGridJob_ReportsItsStagesToTheGatekeeper(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{Wait: 5 * time.Minute, Life: 10 * time.Minute, MaxBulk: 4, Slots: 8}
 	inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
@@ -58,7 +58,7 @@ func TestPlainGridJob_TellsTheGatekeeperItsStages(t *testing.T) {
 	})
 }
 
-func TestPlainGridJob_HistoryTellsHowItWent(t *testing.T) {
+func TestPlainGridJob_HistoryHasItsCourse(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(3))
@@ -107,7 +107,7 @@ func TestPlainGridJob_LookupOfOthersIsDenied(t *testing.T) {
 			if l[0].Error == nil || l[0].Error.Kind != jjm.Denied || l[1].Error == nil || l[1].Error.Kind != jjm.Gone {
 				t.Errorf("%+v", l)
 			}
-			k := w.engine.Kill(context.Background(), bob, []jjm.Ref{{Grid: id}})[0]
+			k := w.engine.Kill(context.Background(), bob, []jjm.Ref{{Grid: id}}, wire.KillHow{})[0]
 			if k.Error == nil || k.Error.Kind != jjm.Denied {
 				t.Errorf("kill: %+v", k)
 			}

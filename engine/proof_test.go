@@ -23,7 +23,7 @@ func (w *world) proof(id jjm.GridID, recovery string) wire.Verified {
 	return v
 }
 
-func TestVerify_WhileItRunsAndOnceItIsOver(t *testing.T) {
+func TestVerify_WhileItRunsAndAfterItsEnd(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.N == 3 {
@@ -66,9 +66,8 @@ func TestVerify_WhileItRunsAndOnceItIsOver(t *testing.T) {
 	})
 }
 
-// A recovery may fail in part as well: what is still missing then is known, and the
-// next recovery is another grid job than the first, with other seeds. Work that both
-// did is an overlap, whatever the ledger of either says.
+// A recovery may itself fail in part. The rest is known, and the next recovery is a new grid
+// job with other seeds. Work that two of them did is an overlap, whatever their ledgers say.
 func TestVerify_WithSeveralRecoveries(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -80,7 +79,7 @@ func TestVerify_WithSeveralRecoveries(t *testing.T) {
 	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
 		id := w.submit(alice, plain(10))
 		if _, err := w.trySubmit(alice, "", plain(1, "recovers = 1")); jjm.KindOf(err) != jjm.Invalid ||
-			!strings.Contains(err.Error(), "known once it is over") {
+			!strings.Contains(err.Error(), "known once it has ended") {
 			t.Errorf("what is not over is recovered: %v", err)
 		}
 		w.final(time.Hour, id)
@@ -160,7 +159,7 @@ func TestVerify_ARecoveryOfVeryManyRanges(t *testing.T) {
 	})
 }
 
-func TestVerify_AKilledGridJobLacksWhatWasNotDone(t *testing.T) {
+func TestVerify_AKilledGridJobHasAGap(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(6))

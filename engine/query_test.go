@@ -37,9 +37,8 @@ func (w *world) progress(l jjm.LocalJob, phase string, done, total int64) {
 	}
 }
 
-// Every phase stays in the record with its last values: those that are over while the
-// next one runs, all of them once the attempt is over, also if nobody looked meanwhile,
-// and after a restart.
+// Every phase stays in the record with its last values: ended phases while the next one runs,
+// and all of them after the attempt, even if nobody looked, and after a restart.
 func TestProgress_EveryPhaseStaysInTheRecord(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -85,8 +84,8 @@ func TestProgress_EveryPhaseStaysInTheRecord(t *testing.T) {
 	})
 }
 
-// What an application adds to the record of its local job is there while it runs, and
-// comes with the result; it may say nothing of another job.
+// A fragment of an application is in the record of its local job while it runs, and comes with
+// the result. It cannot concern another job.
 func TestFragment_OfAWorkerEntersTheRecordOfItsJob(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -124,7 +123,7 @@ func TestFragment_OfAWorkerEntersTheRecordOfItsJob(t *testing.T) {
 			say(1, bad)
 		}
 		of(`<plot name="mass" peak="91.2"/>`, `<plot name="late"/>`)
-		if n := w.logged("a fragment of a local job's record is not taken"); n == 0 {
+		if n := w.logged("a fragment for a local job's record is refused"); n == 0 {
 			t.Error("the log says nothing of what was not taken")
 		}
 		w.reopen()
@@ -170,6 +169,41 @@ func TestProgress_IsSummedByPhaseAndShownEverywhere(t *testing.T) {
 	})
 }
 
+// What an application says at its end is often said after the last look at its file: it comes with
+// the result, and status and record of the ended job show it. The next attempt has said nothing yet.
+func TestProgress_OfAnEndedJobIsTheLastThatItSaid(t *testing.T) {
+	t.Parallel()
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.Attempt > 0 {
+			return adaptertest.Play{Life: time.Hour}
+		}
+		return adaptertest.Play{Life: 10 * time.Minute, Exit: []int{0, 3, 75}[id.N], Phases: []jjm.AppPhase{
+			{Progress: jjm.Progress{Phase: "sim", Done: 100, Total: 100}, Started: 1000, Ended: 2000}}}
+	}
+	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+		id := w.submit(alice, plain(3, "[retry]", "on_exit = [75]"))
+		w.running(id, 3)
+		for _, l := range w.locals(id) {
+			w.progress(l, "sim", 75, 100)
+		}
+		w.until(time.Minute, "told", func() bool { return w.locals(id)[2].Progress.Done == 75 })
+		w.until(time.Hour, "judged", func() bool {
+			ls := w.locals(id)
+			return ls[0].State == jjm.Completed && ls[1].State == jjm.Failed && ls[2].Attempt == 1
+		})
+		for n, want := range []string{"100", "100", "0"} {
+			if got := w.locals(id)[n].Progress.Done; strconv.FormatInt(got, 10) != want {
+				t.Errorf("local job %d: progress %d, want %s", n, got, want)
+			}
+		}
+		w.pass(10 * time.Second)
+		got, err := w.engine.Record(context.Background(), alice, id, "//localjob/progress/@done")
+		if err != nil || !slices.Equal(got, []string{"100", "100"}) {
+			t.Errorf("record: %v, %v", got, err)
+		}
+	})
+}
+
 func TestProgress_OfGarbageIsIgnored(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
@@ -191,7 +225,7 @@ func TestProgress_OfGarbageIsIgnored(t *testing.T) {
 	})
 }
 
-func TestWatch_TellsEveryChangeUntilTheEnd(t *testing.T) {
+func TestWatch_ReportsEveryChangeUntilTheEnd(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		a, b := w.submit(alice, mc(4)), w.submit(alice, mc(2))
@@ -237,7 +271,7 @@ func TestWatch_EndsWithItsListenerOrItsContext(t *testing.T) {
 	})
 }
 
-func TestCat_ShowsTheFilesOfTheAttemptThatIsOrWas(t *testing.T) {
+func TestCat_ShowsTheFilesOfTheCurrentOrLastAttempt(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Attempt == 0 && id.N == 1 {
@@ -252,7 +286,7 @@ func TestCat_ShowsTheFilesOfTheAttemptThatIsOrWas(t *testing.T) {
 			t.Helper()
 			r, err := jjm.ParseRef(ref)
 			w.must(err)
-			f, live, err := w.engine.Cat(context.Background(), alice, r, file)
+			f, live, err := w.engine.Cat(context.Background(), alice, r, wire.CatFile{File: file})
 			if err != nil {
 				t.Errorf("%s of %s: %v", file, ref, err)
 				return
@@ -285,7 +319,8 @@ func TestCat_ShowsTheFilesOfTheAttemptThatIsOrWas(t *testing.T) {
 			{bob, jjm.Ref{Grid: id, Locals: true}, "stdout", jjm.Denied},
 			{alice, jjm.Ref{Grid: id, Locals: true}, "../../../secret", jjm.Invalid},
 		} {
-			if _, _, err := w.engine.Cat(context.Background(), bad.caller, bad.ref, bad.file); jjm.KindOf(err) != bad.kind {
+			if _, _, err := w.engine.Cat(context.Background(), bad.caller, bad.ref,
+				wire.CatFile{File: bad.file}); jjm.KindOf(err) != bad.kind {
 				t.Errorf("%s of %s for %s: %v, want kind %s", bad.file, bad.ref, bad.caller.User, err, bad.kind)
 			}
 		}
@@ -295,7 +330,49 @@ func TestCat_ShowsTheFilesOfTheAttemptThatIsOrWas(t *testing.T) {
 	})
 }
 
-func TestOutput_OfAnUnfinishedGridJobIsAConflictUnlessPartialWillDo(t *testing.T) {
+// A file of the work folder is shown while the job runs, to its owner alone, and the
+// listing names it; one that does not exist may come yet.
+func TestCat_ShowsFilesOfTheWorkFolderWhileTheyAreThere(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{play: always(adaptertest.Play{Life: time.Hour})}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(1))
+		w.running(id, 1)
+		l := w.locals(id)[0]
+		dir := w.area(owner(alice)).WorkDir(l.AttemptID()) + "/plots"
+		w.must(os.MkdirAll(dir, 0o700))
+		w.plant(dir, "mass.txt", []byte("91.2"))
+		ref := jjm.Ref{Grid: id, Locals: true}
+		f, live, err := w.engine.Cat(t.Context(), alice, ref, wire.CatFile{Path: "plots/mass.txt"})
+		w.must(err)
+		text, err := io.ReadAll(f)
+		w.must(errors.Join(err, f.Close()))
+		if string(text) != "91.2" || !live() {
+			t.Errorf("%q, live %v", text, live())
+		}
+		files, more, err := w.engine.ListFiles(t.Context(), alice, ref, nil)
+		if err != nil || more || !slices.ContainsFunc(files, func(f jjm.JobFile) bool {
+			return f.Name == "plots/mass.txt" && f.Bytes == 4 && f.From == jjm.FromWork
+		}) {
+			t.Errorf("listed are %+v, more %v, %v", files, more, err)
+		}
+		if _, live, err := w.engine.Cat(t.Context(), alice, ref, wire.CatFile{Path: "later"}); jjm.KindOf(err) != jjm.Gone ||
+			live == nil || !strings.Contains(err.Error(), "no later yet: follow it with -f; jjm cat ") {
+			t.Errorf("a file that may come: %v", err)
+		}
+		_, _, err = w.engine.ListFiles(t.Context(), bob, ref, nil)
+		_, _, opening := w.engine.Cat(t.Context(), bob, ref, wire.CatFile{Path: "plots/mass.txt"})
+		if jjm.KindOf(err) != jjm.Denied || jjm.KindOf(opening) != jjm.Denied {
+			t.Errorf("another account: %v, %v", err, opening)
+		}
+		w.final(5*time.Hour, id)
+		if _, live, err := w.engine.Cat(t.Context(), alice, ref, wire.CatFile{Path: "later"}); jjm.KindOf(err) != jjm.Gone ||
+			live != nil || !strings.Contains(err.Error(), "jjm cat 1.0 --list names what there is") {
+			t.Errorf("a file that never came: %v", err)
+		}
+	})
+}
+
+func TestOutput_OfAnUnfinishedGridJobIsAConflictUnlessPartial(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Duration(1+int(id.N)*100) * time.Minute}
@@ -303,14 +380,16 @@ func TestOutput_OfAnUnfinishedGridJobIsAConflictUnlessPartialWillDo(t *testing.T
 	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(3))
 		w.until(time.Hour, "one completed", func() bool { return w.lookup(id).Counts.Completed == 1 })
-		if _, _, _, err := w.engine.Output(context.Background(), alice, id, false); jjm.KindOf(err) != jjm.Conflict {
+		_, _, _, err := w.engine.Output(context.Background(), alice, all(id), wire.Wanted{})
+		if jjm.KindOf(err) != jjm.Conflict {
 			t.Errorf("error %v", err)
 		}
-		if _, _, _, err := w.engine.Output(context.Background(), bob, id, true); jjm.KindOf(err) != jjm.Denied {
+		_, _, _, err = w.engine.Output(context.Background(), bob, all(id), wire.Wanted{Partial: true})
+		if jjm.KindOf(err) != jjm.Denied {
 			t.Errorf("another's: %v", err)
 		}
 		for range 2 {
-			r, n, o, err := w.engine.Output(context.Background(), alice, id, true)
+			r, n, o, err := w.engine.Output(context.Background(), alice, all(id), wire.Wanted{Partial: true})
 			w.must(err)
 			b, err := io.ReadAll(r)
 			w.must(err)
@@ -334,7 +413,7 @@ func TestOutput_OfAnUnfinishedGridJobIsAConflictUnlessPartialWillDo(t *testing.T
 	})
 }
 
-func TestList_FiltersAndShowsOnesOwn(t *testing.T) {
+func TestList_FiltersAndShowsTheCallersOwn(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {
 		var ids []jjm.GridID
@@ -378,7 +457,7 @@ func TestList_FiltersAndShowsOnesOwn(t *testing.T) {
 	})
 }
 
-func TestDenied_WhatIsAnothersIsNeitherSeenNorTouched(t *testing.T) {
+func TestDenied_OthersGridJobsAreNeitherSeenNorChanged(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(1))
@@ -401,9 +480,9 @@ func TestDenied_WhatIsAnothersIsNeitherSeenNorTouched(t *testing.T) {
 			check("history, "+state, err)
 			_, err = w.engine.Log(ctx, bob, id)
 			check("log, "+state, err)
-			_, _, _, err = w.engine.Output(ctx, bob, id, false)
+			_, _, _, err = w.engine.Output(ctx, bob, all(id), wire.Wanted{})
 			check("output, "+state, err)
-			check("kill, "+state, w.engine.Kill(ctx, bob, []jjm.Ref{ref})[0].Error.Err())
+			check("kill, "+state, w.engine.Kill(ctx, bob, []jjm.Ref{ref}, wire.KillHow{})[0].Error.Err())
 			w.final(3*time.Hour, id)
 		}
 		w.verify(id, done(1))
@@ -444,7 +523,7 @@ func TestStatus_AnswersEachReference(t *testing.T) {
 	})
 }
 
-func TestPublish_RewritesDirtyShardsOnly(t *testing.T) {
+func TestPublish_RewritesChangedShardsOnly(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour, Slots: 2600}, bare: true},
 		func(t *testing.T, w *world) {
@@ -506,7 +585,7 @@ func TestPublish_TakesATwentiethOfTheTimeAtMost(t *testing.T) {
 	})
 }
 
-// A file in the way stands for a full disk, since root may write everywhere.
+// A file in place of the folder simulates a full disk, because root may write everywhere.
 func TestPublish_ARecordThatCannotBeWrittenAtTheEndIsWrittenLater(t *testing.T) {
 	t.Parallel()
 	for _, since := range []string{"watch.before-commit", "collect.tarred"} {

@@ -17,7 +17,7 @@ import (
 	"jjm/adapters/adaptertest"
 )
 
-// chaos draws a piece of the site's life.
+// chaos draws a random history of a site.
 type chaos struct {
 	sim      adaptertest.SimConfig
 	faults   []adaptertest.Fault
@@ -61,14 +61,14 @@ func drawChaos(t *rapid.T, points []string) chaos {
 			{Keyword: "-", Signal: 9}, {State: jjm.BatchAborted, NoResult: true}}).Draw(t, "play"))
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "actions") {
-		c.actions = append(c.actions, action{minutes("when", 15), drawDeed(t, len(c.jobs))})
+		c.actions = append(c.actions, action{minutes("when", 15), drawAction(t, len(c.jobs))})
 	}
 	slices.SortStableFunc(c.actions, func(a, b action) int { return cmp.Compare(a.at, b.at) })
 	return c
 }
 
-// drawDeed draws what people or the batch system do meanwhile.
-func drawDeed(t *rapid.T, jobs int) func(*stage) error {
+// drawAction draws an action of users or of the batch system.
+func drawAction(t *rapid.T, jobs int) func(*stage) error {
 	key := fmt.Sprint(rapid.IntRange(0, jobs-1).Draw(t, "of"))
 	n := rapid.Int32Range(0, 6).Draw(t, "local")
 	onRef := func(do func(*stage, adapters.Ref)) func(*stage) error {
@@ -116,7 +116,7 @@ func killIfThere(key, rest string) func(*stage) error {
 	}
 }
 
-// play returns an attempt its part: the third always goes well.
+// play scripts an attempt; the third always succeeds.
 func (c *chaos) play(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	if id.Attempt > 1 {
 		return adaptertest.Play{}
@@ -124,8 +124,8 @@ func (c *chaos) play(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return c.plays[(int(id.N)+int(id.Grid)+5*int(id.Attempt))%len(c.plays)]
 }
 
-// lives is how many lives of a site are drawn unless -rapid.checks says how many:
-// the whole campaign draws 25 times as many.
+// lives is how many histories are drawn unless -rapid.checks says how many. The whole campaign
+// draws 25 times as many.
 const lives = 12
 
 // drawLives sets the number of cases of rapid.

@@ -7,8 +7,8 @@ import (
 	"jjm/wire"
 )
 
-// A gatekeeper looks every ten seconds: what it noticed is in the history once for each
-// change, whoever restarts, and only an administrator's word is.
+// A gatekeeper reports every ten seconds what it notices. The history has it once per change,
+// also after restarts, and only if an administrator reports it.
 func TestRemark_IsJournaledOnceForEachChange(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

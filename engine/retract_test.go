@@ -14,16 +14,22 @@ import (
 	"jjm/wire"
 )
 
-// retract says of outputs of alice's grid job that they are lost.
+// retract declares outputs of alice's grid job lost.
 func (w *world) retract(c wire.Caller, id jjm.GridID, dry bool, recovery string, outputs ...string) (wire.Retracted,
 	error) {
+	over := w.isOver(id) // then a new grid job is to make them
 	return w.engine.Retract(context.Background(), c, id,
-		wire.Retract{Outputs: outputs, Reason: "disk 7 is gone", DryRun: dry, Recovery: recovery})
+		wire.Retract{Outputs: outputs, Reason: "disk 7 is gone", DryRun: dry, Recovery: recovery, NewOutput: over})
+}
+
+// retractOver declares outputs of a grid job lost that is over, and is to be reopened.
+func (w *world) retractOver(id jjm.GridID, outputs ...string) (wire.Retracted, error) {
+	return w.engine.Retract(context.Background(), alice, id, wire.Retract{Outputs: outputs, Reason: "disk 7 is gone"})
 }
 
 // While a grid job lives, lost outputs are made again by a new local job, and count
 // once.
-func TestRetract_ALiveGridJobMakesThemAgain(t *testing.T) {
+func TestRetract_ALiveGridJobRedoesTheOutputs(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Duration(1+10*(id.N%2)) * time.Minute}
@@ -96,9 +102,9 @@ func TestRetract_ALiveGridJobMakesThemAgain(t *testing.T) {
 	})
 }
 
-// Once it is over, what the local jobs did is missing, and a recovery does exactly
-// that.
-func TestRetract_OfWhatIsOverARecoveryMakesThemAgain(t *testing.T) {
+// After the grid job has ended, the work of the local jobs is missing, and a recovery does
+// exactly that.
+func TestRetract_ARecoveryRedoesThoseOfAnEndedGridJob(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid == 1 && id.N == 3 {
@@ -236,9 +242,9 @@ func halfLater(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{Life: time.Duration(1+10*(id.N/2%2)) * time.Minute}
 }
 
-// What waits to be merged can be lost as well; what a merge reads at this moment
-// waits for its end.
-func TestRetract_WhatIsNotMergedYet(t *testing.T) {
+// A file that waits to be merged can be retracted. One that a merge reads at the moment waits
+// for the end of the merge.
+func TestRetract_OfUnmergedOutputs(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Duration(1+2*id.N) * time.Minute}
@@ -256,7 +262,7 @@ func TestRetract_WhatIsNotMergedYet(t *testing.T) {
 			return len(l) > 5 && l[5].State == jjm.Running
 		})
 		if _, err := w.retract(alice, id, false, "", "filetest.1.1.out.dat"); jjm.KindOf(err) != jjm.Busy ||
-			!strings.Contains(err.Error(), "merges what local job 1.1 made at this moment") {
+			!strings.Contains(err.Error(), "is merging the outputs of local job 1.1") {
 			t.Errorf("%v", err)
 		}
 		w.final(6*time.Hour, id)
@@ -267,8 +273,8 @@ func TestRetract_WhatIsNotMergedYet(t *testing.T) {
 	})
 }
 
-// What cannot be made again as it stands is refused, with what to do.
-func TestRetract_IsRefusedWhereItCannotBeDone(t *testing.T) {
+// A retraction of what cannot be made again is refused with the reason and a remedy.
+func TestRetract_IsRefusedWithARemedy(t *testing.T) {
 	t.Parallel()
 	long := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Duration(1+10*(id.N%2)) * time.Minute}
@@ -282,7 +288,7 @@ func TestRetract_IsRefusedWhereItCannotBeDone(t *testing.T) {
 				return c.Completed+c.Completing == 1 && c.Running == 1
 			})
 			_, err := w.retract(alice, id, false, "", "plain.1.0.out.dat")
-			if jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), "its type makes its work itself") {
+			if jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), "its type generates its work") {
 				t.Errorf("%s: %v", name, err)
 			}
 			w.final(6*time.Hour, id)
@@ -295,7 +301,7 @@ func TestRetract_IsRefusedWhereItCannotBeDone(t *testing.T) {
 		_, err := w.mark(alice, false, "lost", lfn(0), lfn(1))
 		w.must(err)
 		if _, err := w.retract(alice, id, false, "", "filetest.1.0.out.dat"); jjm.KindOf(err) != jjm.Conflict ||
-			!strings.Contains(err.Error(), "lost itself: f0000 f0001") {
+			!strings.Contains(err.Error(), "lost themselves: f0000 f0001") {
 			t.Errorf("%v", err)
 		}
 		_, err = w.mark(alice, false, "ready", lfn(0))

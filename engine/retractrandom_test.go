@@ -11,16 +11,15 @@ import (
 	"jjm/adapters/adaptertest"
 )
 
-// loss is one output that is said to be lost, at its time; reopen says that the daemon
-// ends after it.
+// loss is an output that is declared lost at a time. reopen restarts the daemon after it.
 type loss struct {
 	at     time.Duration
 	n      int
 	reopen bool
 }
 
-// Whatever is retracted while a grid job processes and merges, at whatever moment: each
-// file is processed and merged once in what counts in the end.
+// Whatever is retracted while a grid job processes and merges: in the end each file counts once
+// as processed and merged.
 func TestProperty_RetractedAtAnyMomentNothingIsLostOrDoubled(t *testing.T) {
 	drawLives(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -31,15 +30,19 @@ func TestProperty_RetractedAtAnyMomentNothingIsLostOrDoubled(t *testing.T) {
 		sim := adaptertest.SimConfig{Slots: rapid.IntRange(1, 4).Draw(rt, "slots"), Jitter: 3 * time.Minute,
 			Life: time.Minute, Seed: rapid.Uint64().Draw(rt, "seed")}
 		merge := rapid.SampledFrom([]string{"", mergeTwo}).Draw(rt, "merge")
+		files, outputs := inline(12), int64(6)
+		if rapid.Bool().Draw(rt, "by events") { // of every other file nobody knows them
+			files, outputs = mixed(8)+byEvents, 12
+		}
 		ok := t.Run("", func(t *testing.T) {
 			inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
-				id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(12)+merge))
+				id := w.submit(alice, fileJob("", "name = \"raw\"\n"+files+merge))
 				for _, l := range losses {
 					w.loseLater(id, l)
 				}
 				w.final(24*time.Hour, id)
 				w.verify(id, want{status: jjm.Done, gram: jjm.GRAMDone, jobs: -1})
-				if v := w.proof(id, ""); !v.Whole() || v.Merge != nil && (!v.Merge.Whole() || v.Merge.Files != 6) {
+				if v := w.proof(id, ""); !v.Whole() || v.Merge != nil && (!v.Merge.Whole() || v.Merge.Files != outputs) {
 					t.Errorf("%+v; merging %+v", v.Report, v.Merge)
 				}
 				w.verifyQuiet()
@@ -51,8 +54,8 @@ func TestProperty_RetractedAtAnyMomentNothingIsLostOrDoubled(t *testing.T) {
 	})
 }
 
-// loseLater says after some time of an output that it is lost. It may not be there, or
-// be read at that moment, or the grid job may be over.
+// loseLater declares an output lost after some time. The output may not exist, a merge may read
+// it, or the grid job may have ended.
 func (w *world) loseLater(id jjm.GridID, l loss) {
 	end := w.now().Add(l.at)
 	w.until(time.Hour, "its time comes", func() bool { return !w.now().Before(end) })

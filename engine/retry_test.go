@@ -114,7 +114,7 @@ func TestRetry_WaitsLongerEveryTimeUnlessAskedFor(t *testing.T) {
 	})
 }
 
-func TestRetry_WaitsOnOverARestart(t *testing.T) {
+func TestRetry_ContinuesToWaitAfterARestart(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{NoClaim: id.Attempt < 5, Exit: int(max(0, 5-id.Attempt))}

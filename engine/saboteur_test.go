@@ -77,9 +77,8 @@ func (f *fileClock) End(job adaptertest.SimJob, play adaptertest.Play, started, 
 	return errors.Join(err, os.Chtimes(done, time.Now(), time.Now()))
 }
 
-// crasher stops the engine at the nth passage of a failpoint, for good: until
-// it is revived every failpoint stops it again, as a dead process does nothing
-// any more.
+// crasher stops the engine for good at the nth passage of a failpoint: until it is revived,
+// every failpoint stops the engine, as in a dead process.
 type crasher struct {
 	mu    sync.Mutex
 	point string
@@ -87,7 +86,7 @@ type crasher struct {
 	seen  map[string]int
 	fired bool
 	dead  bool
-	// downtime is how long nobody starts the daemon again.
+	// downtime is the time until the daemon is started again.
 	downtime time.Duration
 	// on, if set, is called at every passage, outside the lock.
 	on func(point string)
@@ -117,7 +116,7 @@ func (c *crasher) at(point string) error {
 	return nil
 }
 
-// arm lets the next passage of a failpoint be the last one.
+// arm makes the next passage of a failpoint the last.
 func (c *crasher) arm(point string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,8 +143,7 @@ type faulty struct {
 	users map[jjm.Tag]string
 	// shared guards users, which several clusters have in common.
 	shared *sync.Mutex
-	// miss makes searches find nothing, wrongly, until the batch system has
-	// got more bulks than that.
+	// miss makes searches wrongly find nothing until the batch system has more bulks than that.
 	miss fault[int]
 	// onList, if set, may change a listing.
 	onList fault[func(*adapters.Listing)]

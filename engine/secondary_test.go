@@ -11,8 +11,8 @@ import (
 	"jjm/wire"
 )
 
-// withPileup is a job file over n files of a dataset, two for each local job, with as many
-// of a dataset that is there.
+// withPileup returns a job file over n files of a dataset, two per local job, with as many
+// files of a secondary dataset.
 func withPileup(n int, more string) string {
 	return fileJob("", "name = \"raw\"\n"+inline(n)+
 		"[[datasets]]\nname = \"pileup\"\nsecondary = true\n"+more+
@@ -30,9 +30,9 @@ func (w *world) pileup(first, n int) {
 	w.must(err)
 }
 
-// A local job for which an open secondary dataset has too little waits, the status says for
-// what, and it is made once there is enough.
-func TestSecondary_AnOpenDatasetIsWaitedFor(t *testing.T) {
+// A local job that needs more of an open secondary dataset waits. The status says for what, and
+// it is made once there is enough.
+func TestSecondary_WaitsForAnOpenDataset(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		w.pileup(0, 3)
@@ -59,9 +59,9 @@ func TestSecondary_AnOpenDatasetIsWaitedFor(t *testing.T) {
 	})
 }
 
-// Once it is closed and has too little, the grid job ends and says what is missing; with
-// allow_incomplete it takes what there is.
-func TestSecondary_AClosedOneThatFallsShortIsRefused(t *testing.T) {
+// If the secondary dataset is closed with too few files, the grid job ends and says what is
+// missing. With allow_incomplete it uses the files that exist.
+func TestSecondary_AClosedDatasetWithTooFewFilesIsRefused(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		w.pileup(0, 3)
@@ -79,15 +79,15 @@ func TestSecondary_AClosedOneThatFallsShortIsRefused(t *testing.T) {
 	})
 }
 
-// withMinbias is a job file that makes n events, ten a local job, with files of a dataset
-// of minimum bias along with them.
+// withMinbias returns a job file that generates n events, ten per local job, with files of a
+// dataset of minimum bias.
 func withMinbias(n int, dataset string) string {
 	return fmt.Sprintf("type = \"montecarlo\"\nresult = \"exit\"\n[[datasets]]\nname = \"pileup\"\nsecondary = true\n%s"+
 		"[params]\ncommand = [\"/bin/true\", \"{events}\"]\nevents = %d\nevents_per_job = 10\n", dataset, n)
 }
 
-// Types that make events read files along with them, by the attributes of the datasets.
-func TestSecondary_MadeEventsHaveFilesAlong(t *testing.T) {
+// Types that generate events also read files, by the attributes of their datasets.
+func TestSecondary_GeneratedEventsHaveFiles(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		files := "files = [{lfn = \"p0\"}, {lfn = \"p1\"}, {lfn = \"p2\"}, {lfn = \"p3\"}]\n"
@@ -111,8 +111,8 @@ func TestSecondary_MadeEventsHaveFilesAlong(t *testing.T) {
 	})
 }
 
-// An open one that has too little is waited for, also by a daemon that starts anew.
-func TestSecondary_MadeEventsWaitForAnOpenDataset(t *testing.T) {
+// The cut waits for an open secondary dataset with too few files, also after a restart.
+func TestSecondary_GeneratedEventsWaitForAnOpenDataset(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		w.pileup(0, 1)

@@ -56,8 +56,8 @@ func (w *world) inTar(id jjm.GridID, text string) (names []string) {
 	return names
 }
 
-// verifyNumbers holds the numbers of a grid job with the templates [numbers] against what
-// was promised: dense, in order, each once, and in the names of all that is handed over.
+// verifyNumbers checks the serial numbers of a grid job with the templates [numbers]: dense,
+// ascending, each once, and in all names that are handed over.
 func (w *world) verifyNumbers(id jjm.GridID) {
 	w.t.Helper()
 	want, logs := []string{}, []string{}
@@ -86,7 +86,8 @@ func (w *world) verifyNumbers(id jjm.GridID) {
 // scriptOf is what a local job is given to run.
 func (w *world) scriptOf(id jjm.GridID, n int32) string {
 	w.t.Helper()
-	f, _, err := w.engine.Cat(context.Background(), alice, jjm.Ref{Grid: id, Locals: true, First: n, Last: n}, "script")
+	f, _, err := w.engine.Cat(context.Background(), alice, jjm.Ref{Grid: id, Locals: true, First: n, Last: n},
+		wire.CatFile{File: "script"})
 	w.must(err)
 	defer f.Close()
 	text, err := io.ReadAll(f)
@@ -94,8 +95,8 @@ func (w *world) scriptOf(id jjm.GridID, n int32) string {
 	return string(text)
 }
 
-// Outputs have the names of their templates in the tar and in the dataset; a new local job
-// that does another's work again has the next number, a retry the same.
+// Outputs have the names of their templates in the tar and in the dataset. A successor has the
+// next number, a retry the same.
 func TestSerials_OutputsAreCollectedUnderTheirNames(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
@@ -117,7 +118,7 @@ func TestSerials_OutputsAreCollectedUnderTheirNames(t *testing.T) {
 	})
 }
 
-// More local jobs than numbers are refused at submission where that can be told.
+// If there are fewer numbers than local jobs, the submission is refused where that is known.
 func TestSerials_TooFewNumbersAreRefused(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -134,9 +135,9 @@ func TestSerials_TooFewNumbersAreRefused(t *testing.T) {
 	})
 }
 
-// Where more files come than there are numbers, the local jobs that have one are made, and
-// the grid job ends and says why there are no more.
-func TestSerials_TheLargestEndsTheCounterWithAnError(t *testing.T) {
+// If more files come than there are numbers, the local jobs with a number are made, and the
+// grid job ends and says why there are no more.
+func TestSerials_AfterTheLargestIsAnError(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		text := fileJob("", "name = \"raw\"\nopen = true\n"+inline(4)+numbers)
@@ -152,7 +153,7 @@ func TestSerials_TheLargestEndsTheCounterWithAnError(t *testing.T) {
 	})
 }
 
-// A local job whose successor would have no number has none, and says so.
+// A local job gets no successor if there is no number left, and says so.
 func TestSerials_NoSuccessorWithoutANumber(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: failsOnce, config: atOnce}, func(t *testing.T, w *world) {
@@ -171,8 +172,8 @@ func TestSerials_NoSuccessorWithoutANumber(t *testing.T) {
 	})
 }
 
-// A sequence has numbers and no files: each local job takes the next, one that does
-// another's work again the same.
+// A sequence has numbers instead of files: each local job takes the next, and a successor the
+// same.
 func TestSerials_ASequenceNeedsNoFiles(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: failsOnce, config: atOnce}, func(t *testing.T, w *world) {
@@ -216,7 +217,7 @@ func TestSerials_ASequenceNeedsNoFiles(t *testing.T) {
 	})
 }
 
-// The seed of a local job that fails for good is taken by the next one.
+// The next local job takes the seed of one that failed for good.
 func TestSerials_TheSeedOfAFailedLocalJobIsFree(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -282,7 +283,7 @@ func TestSerials_MergedFilesHaveNamesToo(t *testing.T) {
 }
 
 // Outputs are retracted by their names, and the datasets that hold them tell so.
-func TestSerials_ALostOutputIsToldByItsName(t *testing.T) {
+func TestSerials_ALostOutputIsNamed(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Duration(1+10*(id.N%2)) * time.Minute}
@@ -313,8 +314,8 @@ func TestSerials_ALostOutputIsToldByItsName(t *testing.T) {
 	})
 }
 
-// Seeds and sequence numbers that are drawn go on where the grid job before ended, like
-// those that follow from the number of the part.
+// Seeds and sequence numbers of a recovery continue after those of its grid job, also those
+// that are drawn from a pool.
 func TestSerials_ARecoveryDrawsOtherNumbers(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -17,7 +17,7 @@ import (
 // with sets one setting of the engine.
 func with(set func(*engine.Config)) func(*engine.Config) { return set }
 
-// running_first says which of two rules of Ganga's master status comes first.
+// running_first chooses between two rules of Ganga's master status.
 func TestSetting_RunningFirst(t *testing.T) {
 	t.Parallel()
 	for first, want := range map[bool]string{false: "submitted", true: "running"} {
@@ -85,7 +85,7 @@ func TestSetting_MaxInputFiles(t *testing.T) {
 	}
 }
 
-// unknown_warn is how long a cluster may tell nothing before somebody is warned.
+// unknown_warn is how long a cluster may not answer before a warning.
 func TestSetting_UnknownWarn(t *testing.T) {
 	t.Parallel()
 	for limit, warned := range map[time.Duration]bool{time.Minute: true, time.Hour: false} {
@@ -103,7 +103,7 @@ func TestSetting_UnknownWarn(t *testing.T) {
 	}
 }
 
-// poll_max is how rare the listings of a slow cluster may get.
+// poll_max is the longest interval between listings of a slow cluster.
 func TestSetting_PollMax(t *testing.T) {
 	t.Parallel()
 	for most, want := range map[time.Duration]time.Duration{30 * time.Second: 30 * time.Second,

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A step that cannot be done must be seen by who asks, not only in the log.
-func TestTrouble_OfAStepIsToldToWhoAsks(t *testing.T) {
+// A step that cannot be done must be visible to users, not only in the log.
+func TestTrouble_OfAStepIsVisible(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		jobs := filepath.Join(w.area(owner(alice)).Root(), "jobs")

@@ -22,8 +22,8 @@ var (
 	mallory = wire.Caller{UID: 70003, GID: 70003, User: "mallory"}
 )
 
-// slowUsers serve one account slowly, as a helper does that its owner stops again
-// and again, or a storage that is overloaded.
+// slowUsers serves one account slowly, like a helper that its owner stops again and again, or
+// an overloaded storage.
 type slowUsers struct {
 	user string
 	act  atomic.Int64 // how long each of its acts takes, in nanoseconds
@@ -50,8 +50,8 @@ func (u *slowUsers) OpenTree(_ jjm.Owner, path string, most tree.Most) (*tree.So
 
 func (u *slowUsers) Runner(jjm.Owner) run.Runner { return nil }
 
-// wait waits where jobs are. Below bin the engine installs its wrapper with a mutex
-// held, for which time in a bubble stands still.
+// wait waits for paths of jobs only. Below bin the engine installs its wrapper with a mutex
+// held, for which time in a bubble does not pass.
 func (u *slowUsers) wait(name string) {
 	if strings.HasPrefix(name, "bulks/") || strings.HasPrefix(name, "jobs/") {
 		time.Sleep(time.Duration(u.act.Load()))
@@ -93,10 +93,9 @@ func (f *slowFS) Lstat(name string) (os.FileInfo, error) {
 	return f.FS.Lstat(name)
 }
 
-// Every act for one account takes nearly as long as it may: its jobs are to be
-// prepared, submitted, harvested, judged, cancelled and collected all the time.
-// Another account's jobs are done as ever.
-func TestSlow_AnAccountWhoseActsTakeLongHoldsUpNoOther(t *testing.T) {
+// Every file operation for one account takes nearly as long as allowed, in all stages of its
+// jobs. Another account's jobs take no longer than usual.
+func TestSlow_ASlowAccountDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	users := &slowUsers{user: mallory.User}
 	sim := adaptertest.SimConfig{Life: time.Minute}

@@ -62,7 +62,7 @@ func TestSource_AnUnreadableListEndsTheGridJobAndAddsNothing(t *testing.T) {
 	})
 }
 
-func TestSource_OfAnotherAccountIsRefusedWhereTheDaemonCannotActAsIt(t *testing.T) {
+func TestSource_OfAnotherAccountNeedsADaemonThatCanActAsIt(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		for _, source := range []string{"watch = \"/data/*\"\n", "program = [\"ls\"]\n"} {
@@ -185,8 +185,8 @@ func (w *world) writeList(name string, n int) {
 	w.must(errors.Join(out.Flush(), f.Close()))
 }
 
-// A list with more files than a dataset may have adds none of them, says so, and is
-// never held in memory.
+// A list with more files than a dataset may have adds none, says so, and is never wholly in
+// memory.
 func TestSource_AListWithTooManyFilesAddsNone(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as in the daemon
 	const most, lines = 100_000, 400_000
@@ -213,8 +213,8 @@ func TestSource_AListWithTooManyFilesAddsNone(t *testing.T) {
 	})
 }
 
-// A daemon that stops, or dies, in the middle of a long list goes on with it; the
-// files are there once, and all of them are processed.
+// A daemon that stops or dies in the middle of a long list continues with it after the restart.
+// Each file is added and processed once.
 func TestSource_ALongListSurvivesStopAndDeath(t *testing.T) {
 	t.Parallel()
 	const lines, chunk = 2300, 500 // five transactions

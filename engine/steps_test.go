@@ -13,8 +13,8 @@ import (
 	"jjm/xmldb/head"
 )
 
-// steps are what people are told of the steps of a grid job, by status and by list
-// alike, and by the record where it is up to date.
+// steps returns the steps of a grid job, which status, list and an up-to-date record must show
+// alike.
 func (w *world) steps(id jjm.GridID) []wire.Step {
 	w.t.Helper()
 	st := w.status(id)
@@ -47,9 +47,9 @@ func (w *world) steps(id jjm.GridID) []wire.Step {
 	return st.Steps
 }
 
-// How far each step is shows while a grid job runs, when it is over, and when it is
-// archived and memory holds nothing of it.
-func TestSteps_AreToldApart(t *testing.T) {
+// The progress of each step is visible while a grid job runs, when it has ended, and when it is
+// archived.
+func TestSteps_AreShownSeparately(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid == 1 && id.N == 0 {

@@ -57,7 +57,7 @@ func (w *world) kill(ref string) wire.Killed {
 	w.t.Helper()
 	r, err := jjm.ParseRef(ref)
 	w.must(err)
-	return w.engine.Kill(context.Background(), alice, []jjm.Ref{r})[0]
+	return w.engine.Kill(context.Background(), alice, []jjm.Ref{r}, wire.KillHow{})[0]
 }
 
 // locals are the local jobs of a grid job, live or archived.
@@ -139,7 +139,7 @@ func (w *world) archived(ids ...jjm.GridID) bool {
 	return true
 }
 
-// describe tells all about a grid job, for a failed test.
+// describe returns everything about a grid job, for a failed test.
 func (w *world) describe(id jjm.GridID) string {
 	l := w.lookup(id)
 	s := fmt.Sprintf("grid job %s: %s, GRAM %d, %+v %s", id, l.Status, l.GRAM, l.Counts, l.Message)
@@ -153,7 +153,7 @@ func (w *world) describe(id jjm.GridID) string {
 // tar reads the output tar of a grid job.
 func (w *world) tarBytes(id jjm.GridID) []byte {
 	w.t.Helper()
-	r, n, _, err := w.engine.Output(context.Background(), wire.Caller{Admin: true}, id, false)
+	r, n, _, err := w.engine.Output(context.Background(), wire.Caller{Admin: true}, all(id), wire.Wanted{})
 	w.must(err)
 	defer r.Close()
 	b, err := io.ReadAll(r)
@@ -170,8 +170,8 @@ type (
 	callerOf     = wire.Caller
 )
 
-// beat lets the wrappers of a grid job's current attempts show signs of life
-// until stop is called.
+// beat makes the wrappers of a grid job's current attempts send heartbeats until stop is
+// called.
 func (w *world) beat(id jjm.GridID) (stop func()) {
 	w.t.Helper()
 	var files []string

@@ -33,9 +33,9 @@ func (w *world) fileStates(dataset string) map[string]string {
 // oneEach is a local job for each file.
 const oneEach = "[split]\nby = \"FileBased\"\nparams = {files_per_job = 1}\n"
 
-// Files of a watched folder that vanish or change are marked, those that come back
-// as they were are read again; local jobs that wait give them back.
-func TestSource_FilesThatVanishOrChangeAreNoticed(t *testing.T) {
+// Files of a watched folder that vanish or change are marked, and local jobs that wait give
+// them back. Files that come back unchanged are processed.
+func TestSource_NoticesFilesThatVanishOrChange(t *testing.T) {
 	t.Parallel()
 	inTime(t, options{config: quick, sim: adaptertest.SimConfig{Life: 10 * time.Millisecond}}, func(w *world) {
 		folder := filepath.Join(w.dir, "raw")
@@ -65,7 +65,7 @@ func TestSource_FilesThatVanishOrChangeAreNoticed(t *testing.T) {
 		w.must(os.Rename(folder, folder+".away"))
 		w.must(os.Mkdir(folder, 0o755))
 		await(t, w, "an empty folder is not believed", func() bool {
-			return strings.Contains(strings.Join(w.status(id).Trouble, "\n"), "none of its 2 files is there: is the file system")
+			return strings.Contains(strings.Join(w.status(id).Trouble, "\n"), "nothing is there of its 2 files: is the file system")
 		})
 		if !is(map[string]string{"a": "lost", "c": "broken"})() {
 			t.Errorf("marks: %v", w.fileStates("raw"))
@@ -80,9 +80,9 @@ func TestSource_FilesThatVanishOrChangeAreNoticed(t *testing.T) {
 	})
 }
 
-// What a program listed and lists no more is lost, or another if it is listed
-// otherwise; what people added is none of its business.
-func TestSource_WhatAProgramListsNoMoreIsLost(t *testing.T) {
+// A file that a program no longer lists is lost, and broken if it is listed differently. Files
+// that people added are not affected.
+func TestSource_AFileThatAProgramNoLongerListsIsLost(t *testing.T) {
 	t.Parallel()
 	for _, incremental := range []bool{false, true} {
 		t.Run(fmt.Sprint("incremental=", incremental), func(t *testing.T) {

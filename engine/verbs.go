@@ -8,32 +8,52 @@ import (
 	"jjm/wire"
 )
 
-// What the daemon's socket offers, each the work of one room.
+// The verbs of the daemon's socket. Each is the work of one room, whose method has the details.
 
-// Submit checks a job file and stores the grid job; see [jjm/engine/gridjob].
+// Submit checks a job file and stores the grid job; see package gridjob.
 func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit) (wire.Submitted, error) {
 	return e.jobs.Submit(ctx, caller, req)
 }
 
-// Renew returns the jobs of a grid job newer credentials.
+// Renew replaces the credentials of a grid job's local jobs by newer ones.
 func (e *Engine) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal,
 	error) {
 	return e.jobs.Renew(ctx, caller, id, given)
 }
 
-// Kill stores the wish to end grid jobs or local jobs.
-func (e *Engine) Kill(ctx context.Context, caller wire.Caller, refs []jjm.Ref) []wire.Killed {
-	return e.wishes.Kill(ctx, caller, refs)
+// Kill stores that grid jobs or local jobs are to be killed. The result has an entry for
+// each reference, in order.
+func (e *Engine) Kill(ctx context.Context, caller wire.Caller, refs []jjm.Ref, how wire.KillHow) []wire.Killed {
+	return e.wishes.Kill(ctx, caller, refs, how)
 }
 
-// Remark puts something that a gatekeeper noticed into a grid job's history.
+// Select returns the jobs that patterns and filters select; see package choice.
+func (e *Engine) Select(ctx context.Context, caller wire.Caller, req wire.SelectRequest) (wire.Selected, error) {
+	return e.chooser.Select(ctx, caller, req)
+}
+
+// Resubmit runs local jobs again that failed or were killed, and reopens grid jobs for that. The
+// result has an entry for each grid job.
+func (e *Engine) Resubmit(ctx context.Context, caller wire.Caller, refs []jjm.Ref,
+	how wire.ResubmitHow) []wire.Resubmitted {
+	return e.reopener.Resubmit(ctx, caller, refs, how)
+}
+
+// Remove orders that grid jobs are removed that are over. The result has an entry for each grid
+// job.
+func (e *Engine) Remove(ctx context.Context, caller wire.Caller, refs []jjm.Ref, force, dry bool) []wire.Removed {
+	return e.remover.Remove(ctx, caller, refs, force, dry)
+}
+
+// Remark adds something that a gatekeeper noticed to a grid job's history; news is false
+// if it is there already.
 func (e *Engine) Remark(ctx context.Context, caller wire.Caller, id jjm.GridID, text string) (news bool, err error) {
 	return e.wishes.Remark(ctx, caller, id, text)
 }
 
-// Release ends holds for a person.
-func (e *Engine) Release(ctx context.Context, caller wire.Caller, refs []jjm.Ref) []wire.Released {
-	return e.wishes.Release(ctx, caller, refs)
+// Release releases held local jobs. The result has an entry for each reference, in order.
+func (e *Engine) Release(ctx context.Context, caller wire.Caller, refs []jjm.Ref, dry bool) []wire.Released {
+	return e.wishes.Release(ctx, caller, refs, dry)
 }
 
 // Dataset adds files to a dataset, marks some of them, closes it, or shows some.
@@ -41,34 +61,38 @@ func (e *Engine) Dataset(ctx context.Context, caller wire.Caller, d wire.Dataset
 	return e.datasets.Dataset(ctx, caller, d)
 }
 
-// Retract says of outputs of a grid job that they are lost.
+// Retract declares outputs of a grid job lost, so that their work is done again.
 func (e *Engine) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted,
 	error) {
-	return e.feeder.Retract(ctx, caller, id, w)
+	return e.reopener.Retract(ctx, caller, id, w)
 }
 
-// Verify proves or refutes that the work of a grid job was done exactly once.
+// Verify proves or refutes that the work of a grid job was done exactly once. recovery is
+// the path for the job file of a recovery, "" for none.
 func (e *Engine) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, recovery string) (wire.Verified,
 	error) {
 	return e.prover.Verify(ctx, caller, id, recovery)
 }
 
-// Replay asks the type of a grid job anew, and holds what it says against what is stored.
+// Replay asks the grid job's type again how to prepare and cut it, and compares the
+// answer with what is stored.
 func (e *Engine) Replay(ctx context.Context, caller wire.Caller, id jjm.GridID) (wire.Replayed, error) {
 	return e.prover.Replay(ctx, caller, id)
 }
 
-// Order stores what an administrator orders; nil lists the orders in force.
+// Order stores an order, or ends one, and returns the orders in force. A nil order only
+// lists them.
 func (e *Engine) Order(ctx context.Context, caller wire.Caller, o *wire.Order) ([]jjm.Order, error) {
 	return e.site.Order(ctx, caller, o)
 }
 
-// Ban keeps somebody out, or lets them in again; nil lists the bans in force.
+// Ban stores or lifts a ban, and returns the bans in force. A nil ban only lists them.
 func (e *Engine) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.Banned, error) {
 	return e.site.Ban(ctx, caller, b)
 }
 
-// Low says why no new work is taken for want of space, "" if it is.
+// Low returns which file system lacks the space to accept new work, for people, or "" if
+// there is enough.
 func (e *Engine) Low() string { return e.state.Low() }
 
 // Reset closes the circuit breaker of a cluster.
@@ -76,10 +100,11 @@ func (e *Engine) Reset(ctx context.Context, caller wire.Caller, name string) err
 	return e.clusters.Reset(ctx, caller, name)
 }
 
-// Waiting counts the local jobs that no batch system has got yet.
+// Waiting returns the number of local jobs that wait to be submitted.
 func (e *Engine) Waiting() int { return e.clusters.Waiting() }
 
-// TakeIn takes in what gatekeepers left while the daemon was away.
+// TakeIn carries out the requests that gatekeepers left in the spool while the daemon was
+// down.
 func (e *Engine) TakeIn(ctx context.Context) { e.intake.TakeIn(ctx) }
 
 // Resolve returns the grid job that a handle names.
@@ -87,12 +112,12 @@ func (e *Engine) Resolve(ctx context.Context, caller wire.Caller, h jjm.Handle) 
 	return e.answers.Resolve(ctx, caller, h)
 }
 
-// Lookup answers with the one honest status of each grid job.
+// Lookup returns the status of each grid job, as gatekeepers are told it.
 func (e *Engine) Lookup(ctx context.Context, caller wire.Caller, ids []jjm.GridID) []wire.Lookup {
 	return e.answers.Lookup(ctx, caller, ids)
 }
 
-// Status returns the detail of grid jobs and of the local jobs asked for.
+// Status returns the details of grid jobs, and of the local jobs that refs select.
 func (e *Engine) Status(ctx context.Context, caller wire.Caller, refs []jjm.Ref) ([]wire.Status, error) {
 	return e.answers.Status(ctx, caller, refs)
 }
@@ -102,45 +127,68 @@ func (e *Engine) List(ctx context.Context, caller wire.Caller, l wire.List) ([]w
 	return e.answers.List(ctx, caller, l)
 }
 
-// Watch sends the state of the grid jobs at once and after every change.
+// Watch calls send with the status of the grid jobs at once and after every change, until
+// they are final, send fails, or ctx ends.
 func (e *Engine) Watch(ctx context.Context, caller wire.Caller, refs []jjm.Ref, send func([]wire.Status) error) error {
 	return e.answers.Watch(ctx, caller, refs, send)
 }
 
-// Record queries the XML record.
+// Record evaluates an XPath query on the record of a grid job.
 func (e *Engine) Record(ctx context.Context, caller wire.Caller, id jjm.GridID, path string) ([]string, error) {
 	return e.answers.Record(ctx, caller, id, path)
 }
 
-// Records asks the records of many grid jobs.
+// Records evaluates an XPath query on the records of the selected grid jobs, and calls
+// send for each answer.
 func (e *Engine) Records(ctx context.Context, caller wire.Caller, path string, of wire.Selection,
 	send func(wire.Found) error) error {
 	return e.answers.RecordsOf(ctx, caller, path, of, send)
 }
 
-// Output opens the tar.
-func (e *Engine) Output(ctx context.Context, caller wire.Caller, id jjm.GridID, partial bool) (io.ReadCloser, int64,
-	wire.Output, error) {
-	return e.answers.Output(ctx, caller, id, partial)
+// Output opens an output tar of a grid job, or one file alone, and returns its size in bytes.
+func (e *Engine) Output(ctx context.Context, caller wire.Caller, ref jjm.Ref, want wire.Wanted) (io.ReadCloser,
+	int64, wire.Output, error) {
+	return e.answers.Output(ctx, caller, ref, want)
 }
 
-// Cat opens one file of one local job.
-func (e *Engine) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, file string) (io.ReadCloser, func() bool,
-	error) {
+// Cat opens one file of one local job. The function returned reports whether the file may
+// still grow.
+func (e *Engine) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, file wire.CatFile) (io.ReadCloser,
+	func() bool, error) {
 	return e.answers.Cat(ctx, caller, ref, file)
 }
 
-// History reads the journal.
+// ListFiles lists the files of an attempt of one local job, by default the last one; more is set if there are more of
+// them.
+func (e *Engine) ListFiles(ctx context.Context, caller wire.Caller, ref jjm.Ref, attempt *int32) (files []jjm.JobFile,
+	more bool, err error) {
+	return e.answers.ListFiles(ctx, caller, ref, attempt)
+}
+
+// Attempts returns the attempts of one local job in order.
+func (e *Engine) Attempts(ctx context.Context, caller wire.Caller, ref jjm.Ref) ([]wire.Attempt, error) {
+	return e.answers.Attempts(ctx, caller, ref)
+}
+
+// Explain returns an attempt of one local job, by number or of nil the last that ended, and what the
+// rules say of it.
+func (e *Engine) Explain(ctx context.Context, caller wire.Caller, ref jjm.Ref, attempt *int32) (wire.Explained,
+	error) {
+	return e.answers.Explain(ctx, caller, ref, attempt)
+}
+
+// History returns the last entries of the journal about a grid job or local job, at most
+// limit.
 func (e *Engine) History(ctx context.Context, caller wire.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
 	return e.answers.History(ctx, caller, ref, limit)
 }
 
-// Log is jjm's own log of a grid job.
+// Log returns the lines of jjm's own log of a grid job.
 func (e *Engine) Log(ctx context.Context, caller wire.Caller, id jjm.GridID) ([]string, error) {
 	return e.answers.Log(ctx, caller, id)
 }
 
-// JobTypes documents the job types.
+// JobTypes returns the job types with their documentation.
 func (e *Engine) JobTypes() []wire.JobType { return e.answers.JobTypes() }
 
 // Clusters returns the state of the batch systems.

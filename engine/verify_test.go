@@ -36,11 +36,11 @@ type want struct {
 
 func done(n int) want { return want{status: jjm.Done, gram: jjm.GRAMDone, jobs: n} }
 
-// verify holds a grid job that is over, and all that it left behind, against
-// what must always be true.
+// verify checks a grid job that has ended, and everything that it left, against what must
+// always hold.
 func (w *world) verify(id jjm.GridID, want want) {
 	w.t.Helper()
-	l := w.lookup(id)
+	l := w.status(id).Lookup // as people see it
 	if l.Status != want.status.String() || l.GRAM != want.gram {
 		w.t.Errorf("grid job %s is %s, GRAM %d; want %s, %d\n%s", id, l.Status, l.GRAM, want.status, want.gram,
 			w.describe(id))
@@ -55,14 +55,14 @@ func (w *world) verify(id jjm.GridID, want want) {
 		}
 	}
 	w.verifyWhole(l, locals)
+	w.verifyCauses(id, locals)
 	w.verifyRuns(locals)
 	w.verifyJournal(id, locals)
 	w.verifyTar(id, locals)
 	w.verifyRecord(id, l, locals)
 }
 
-// verifyWhole holds the aggregate against the local jobs, and their parts
-// against the work.
+// verifyWhole compares the aggregate with the local jobs, and their parts with the work.
 func (w *world) verifyWhole(l wire.Lookup, locals []jjm.LocalJob) {
 	w.t.Helper()
 	var n [jjm.NumStates]int
@@ -119,7 +119,7 @@ func (w *world) verifyJournal(id jjm.GridID, locals []jjm.LocalJob) {
 	w.t.Helper()
 	entries, err := w.engine.History(context.Background(), wire.Caller{Admin: true}, jjm.Ref{Grid: id}, -1)
 	w.must(err)
-	ends := map[int32]int{}
+	ends, again := map[int32]int{}, map[int32]int{} // again: how often one was resubmitted
 	finals := 0
 	for _, e := range entries {
 		word, _, _ := strings.Cut(e.To, "/")
@@ -129,18 +129,21 @@ func (w *world) verifyJournal(id jjm.GridID, locals []jjm.LocalJob) {
 				ends[n]++
 			}
 		}
+		for n := e.First; n >= 0 && n <= e.Last && e.Cause == "resubmitted"; n++ {
+			again[n]++
+		}
 		var g jjm.GridStatus
 		if e.First < 0 && g.UnmarshalText([]byte(e.To)) == nil && g.Final() {
 			finals++
 		}
 	}
 	for i := range locals {
-		if ends[locals[i].ID.N] != 1 {
-			w.t.Errorf("the journal ends local job %s %d times", locals[i].ID, ends[locals[i].ID.N])
+		if n := locals[i].ID.N; ends[n] != 1+again[n] {
+			w.t.Errorf("the journal ends local job %s %d times, and it was resubmitted %d times", locals[i].ID, ends[n], again[n])
 		}
 	}
-	if finals != 1 {
-		w.t.Errorf("the journal ends grid job %s %d times", id, finals)
+	if generation := max(w.status(id).Generation, 1); finals != generation {
+		w.t.Errorf("the journal ends grid job %s %d times, in generation %d", id, finals, generation)
 	}
 }
 
@@ -248,8 +251,8 @@ func (w *world) verifyRecord(id jjm.GridID, l wire.Lookup, locals []jjm.LocalJob
 	}
 }
 
-// verifyQuiet: with everything over, nothing is left: no live batch job, no
-// folder of a bulk, no live row, and a store that is sound.
+// verifyQuiet requires that nothing is left after everything has ended: no live batch job, no
+// folder of a bulk, no live row, and a sound store.
 func (w *world) verifyQuiet() {
 	w.t.Helper()
 	ctx := context.Background()

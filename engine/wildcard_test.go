@@ -24,8 +24,8 @@ type wildRow struct {
 	Expect    struct{ Subjobs []any }
 }
 
-// entries are the files of the row as a job file lists them: what a wildcard stands for
-// is made in a folder of its own. ok is false for rows without wildcards.
+// entries returns the files of the row as a job file lists them. Files that a wildcard matches
+// are made in a folder of their own. ok is false for rows without wildcards.
 func (r wildRow) entries(w *world) (text string, ok bool) {
 	list, _ := r.Files.([]any)
 	var words []string
@@ -124,7 +124,7 @@ func TestWildcards_InTheirPlaces(t *testing.T) {
 	})
 }
 
-// What cannot be is said with the field, where it is known first.
+// Mistakes are reported with their field, as early as possible.
 func TestWildcards_Mistakes(t *testing.T) {
 	t.Parallel()
 	inTime(t, options{config: quick, sim: quickSim()}, func(w *world) {
@@ -138,9 +138,9 @@ func TestWildcards_Mistakes(t *testing.T) {
 			`{wildcard = "/data/raw"}`:                    "has no wildcard: say lfn =",
 			`{wildcard = "/data/*/x.root"}`:               "only the last element",
 			`{wildcard = "/data/[.root"}`:                 "is no pattern",
-			`{wildcard = "/data/*.root", events = 5}`:     "a wildcard stands alone",
+			`{wildcard = "/data/*.root", events = 5}`:     "a wildcard has no other keys",
 			`{wildcrad = "/data/*.root"}`:                 `did you mean "wildcard"`,
-			`{lfn = "/data/1.root", wildcard = "/d/*.x"}`: "a wildcard stands alone",
+			`{lfn = "/data/1.root", wildcard = "/d/*.x"}`: "a wildcard has no other keys",
 		} {
 			_, err := w.engine.Submit(t.Context(), alice, wire.Submit{Name: "j.toml", Text: job(entry), BaseDir: w.dir})
 			if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), want) {

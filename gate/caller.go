@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namesKept bounds the cache of account names, namesFresh its age: an account
-// database may be far away and slow.
+// The cache of account names holds at most maxNames names, each for nameLifetime. An
+// account database may be on another machine and slow.
 const (
-	namesKept  = 4096
-	namesFresh = time.Minute
+	maxNames     = 4096
+	nameLifetime = time.Minute
 )
 
-// callers tells who is at the other end of a connection.
+// callers finds out which account is at the other end of a connection.
 type callers struct {
 	admins []string
 	lookup func(uid int) string
-	own    int // the daemon's uid, -1 if it is an account like any other
+	own    int // the daemon's uid if it counts as an administrator, else nobody
 	now    func() time.Time
-	// seats are the numbers of administrators' accounts: to know them takes no look-up.
-	seats []int
+	// adminUIDs are the uids of the configured administrators, looked up once at the start.
+	adminUIDs []int
 
 	mu    sync.Mutex
 	names map[int]knownName
@@ -38,15 +38,16 @@ type knownName struct {
 
 func newCallers(cfg Config) *callers {
 	return &callers{admins: cfg.Admins, lookup: cfg.UserName, own: cfg.ownAdmin(os.Geteuid()), now: time.Now,
-		seats: cfg.AdminUIDs(), names: make(map[int]knownName)}
+		adminUIDs: cfg.AdminUIDs(), names: make(map[int]knownName)}
 }
 
-// nobody is the uid that no account has.
+// nobody is a uid that no account has.
 const nobody = -1
 
-// ownAdmin returns the daemon's own uid where it is an administrator's, else nobody.
-// The jobs of an ordinary account's daemon run as that account: where others may
-// ask, one of their jobs would be an administrator.
+// ownAdmin returns uid, the daemon's own, if it counts as an administrator, else nobody.
+// The jobs of an ordinary account's daemon run as that account. If other accounts may
+// connect, each of their jobs could therefore act as the daemon's account, so it must not
+// be an administrator.
 func (c Config) ownAdmin(uid int) int {
 	if uid != 0 && c.open() {
 		return nobody
@@ -54,13 +55,13 @@ func (c Config) ownAdmin(uid int) int {
 	return uid
 }
 
-// open reports whether other accounts may ask.
+// open reports whether other accounts may connect.
 func (c Config) open() bool {
 	mode, err := c.fileMode()
 	return err != nil || mode&0o066 != 0
 }
 
-// credentials asks the kernel for the account and process that connected.
+// credentials asks the kernel which account and process connected.
 func credentials(conn *net.UnixConn) (*unix.Ucred, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -80,30 +81,32 @@ func credentials(conn *net.UnixConn) (*unix.Ucred, error) {
 	return cred, nil
 }
 
-// caller completes what the kernel said.
+// caller returns the Caller with the kernel's credentials.
 func (c *callers) caller(cred *unix.Ucred) Caller {
 	known := c.account(int(cred.Uid), int(cred.Gid))
 	known.PID = int(cred.Pid)
 	return known
 }
 
-// account tells who an account is.
+// account returns the Caller for an account, without a process.
 func (c *callers) account(uid, gid int) Caller {
 	name := c.name(uid)
 	return Caller{UID: uid, GID: gid, User: name, Admin: c.trusted(uid) || slices.Contains(c.admins, name)}
 }
 
-// Account tells who an account is that the kernel names in another way than by
-// a connection: as the owner of a file.
-func (s *Server) Account(uid, gid int) Caller { return s.callers.account(uid, gid) }
+// CallerOf returns the Caller for an account that did not connect, such as the owner of a
+// file in the spool.
+func (s *Server) CallerOf(uid, gid int) Caller { return s.callers.account(uid, gid) }
 
-// trusted reports whether uid is root's, or the daemon's own where nobody else may
-// ask.
+// trusted reports whether uid is root, or the daemon's own account if that is an
+// administrator.
 func (c *callers) trusted(uid int) bool { return uid == 0 || uid == c.own }
 
-// seated reports whether connections of uid have the reserved seats. It answers at once
-// and the same for ever.
-func (c *callers) seated(uid int) bool { return c.trusted(uid) || slices.Contains(c.seats, uid) }
+// hasReserved reports whether uid may use the reserved connections. It never waits for the
+// account database and always returns the same for one uid, as limits.go requires.
+func (c *callers) hasReserved(uid int) bool {
+	return c.trusted(uid) || slices.Contains(c.adminUIDs, uid)
+}
 
 func (c *callers) name(uid int) string {
 	now := c.now()
@@ -116,9 +119,9 @@ func (c *callers) name(uid int) string {
 	name := c.lookup(uid)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.names) >= namesKept {
+	if len(c.names) >= maxNames {
 		clear(c.names)
 	}
-	c.names[uid] = knownName{name, now.Add(namesFresh)}
+	c.names[uid] = knownName{name, now.Add(nameLifetime)}
 	return name
 }

@@ -13,49 +13,46 @@ import (
 	"jjm/run/asuser"
 )
 
-// Config holds the settings of the gate. The zero value of each means its
-// default.
+// Config holds the settings of the gate. A setting with its zero value has its default.
 type Config struct {
-	// Mode of the socket file, octal: "0666" (any local account may ask, what it
-	// may do is decided per request), "0660" or "0600". Default: 0666 if the
-	// daemon is root, which runs nobody else's jobs. The jobs of an ordinary
-	// account's daemon run as that account, so it lets others in only where that
-	// is said: 0660 with a Group, else 0600.
+	// Mode is the mode of the socket file, in octal: "0666" (every local account may
+	// connect, and each request is authorised by itself), "0660" or "0600". The default is
+	// 0666 if the daemon is root. The jobs of an ordinary account's daemon run as that
+	// account, so others may connect only if the configuration says so: the default is then
+	// 0660 if Group is set, else 0600.
 	Mode string `toml:"mode"`
-	// Group is the group of the socket file, for mode 0660; default: the
-	// daemon's own.
+	// Group is the group of the socket file, for mode 0660. Default: the daemon's own.
 	Group string `toml:"group"`
-	// Admins are accounts that may act on everybody's jobs, besides root and,
-	// with mode 0600 only, the daemon's own: with a wider one the jobs of others
-	// run as the daemon's account, which must not be named here then.
+	// Admins are the accounts that may act on everybody's jobs, in addition to root. With
+	// mode 0600 the daemon's own account is one too. With a wider mode it must not be, and
+	// must not be named here, because the jobs of others run as that account.
 	Admins []string `toml:"admins"`
-	// Connections is the most connections of ordinary accounts at once; default 1024.
-	// Root, the daemon's own while it is an administrator, and administrators have as
-	// many seats of their own. PerUser is the most of one ordinary account, default
-	// half; it never has more than are free.
+	// Connections is the most connections of ordinary accounts at once; default 1024. As
+	// many again are reserved for root and the administrators. PerUser is the most of one
+	// ordinary account; default half of Connections. It is further limited to the number
+	// that is free at the moment.
 	Connections int `toml:"connections"`
 	PerUser     int `toml:"per_user"`
-	// RequestTime is how long a client may take to send its request (5s),
-	// AnswerTime how long the service may take (25s: gatekeepers wait 30 s at
-	// worst), WriteTime how long a client may leave an answer without taking a
-	// byte of it (10s), Drain how long running requests may go on when the
-	// daemon stops (5s).
+	// RequestTime is how long a client may take to send its request (default 5s).
+	// AnswerTime is how long a verb may take (25s, because gatekeepers wait at most 30 s).
+	// WriteTime is how long a client may go without reading a byte of its answer (10s).
+	// Drain is how long running requests may go on when the daemon stops (5s).
 	RequestTime jjm.Duration `toml:"request_time"`
 	AnswerTime  jjm.Duration `toml:"answer_time"`
 	WriteTime   jjm.Duration `toml:"write_time"`
 	Drain       jjm.Duration `toml:"drain"`
-	// MemoryMB is what long requests and answers may hold together; default
-	// 512. Short ones always pass. A quarter is for administrators alone, and no
-	// other account takes more than half of the rest.
+	// MemoryMB bounds the memory of all long requests and answers together, in MiB; default
+	// 512. Short ones are not counted. A quarter is reserved for administrators, and no
+	// other account may take more than half of the rest.
 	MemoryMB int `toml:"memory_mb"`
 
-	// Version is the daemon's, named where a client asks for what it does not know.
+	// Version is the version of the daemon, for errors about unknown verbs.
 	Version string `toml:"-"`
-	// UserName returns the name of an account; default: the account database.
+	// UserName returns the name of an account. Default: the account database.
 	UserName func(uid int) string `toml:"-"`
 }
 
-// WithDefaults returns c with its unset values filled in.
+// WithDefaults returns c with the defaults filled in.
 func (c Config) WithDefaults() Config {
 	number := func(n *int, def int) {
 		if *n == 0 {
@@ -83,7 +80,8 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// defaultMode keeps other accounts from running jobs as the daemon's.
+// defaultMode returns the default of Mode. It keeps other accounts from running jobs as the
+// daemon's account.
 func defaultMode(uid int, group string) string {
 	switch {
 	case uid == 0:
@@ -94,7 +92,7 @@ func defaultMode(uid int, group string) string {
 	return "0600"
 }
 
-// Check finds every mistake in the settings.
+// Check returns every mistake in the settings.
 func (c Config) Check() jjm.Problems {
 	c = c.WithDefaults()
 	var ps jjm.Problems
@@ -126,8 +124,8 @@ func (c Config) Check() jjm.Problems {
 	return ps
 }
 
-// jobsRunAs reports whether the jobs of other accounts run as uid: it is the
-// daemon's own, that of no root, and the socket is open to others.
+// jobsRunAs reports whether the jobs of other accounts run as uid: it is the daemon's own
+// account, not root, and other accounts may connect.
 func (c Config) jobsRunAs(uid, own int) bool {
 	return own != 0 && c.open() && uid == own
 }
@@ -140,7 +138,7 @@ func (c Config) fileMode() (fs.FileMode, error) {
 	return fs.FileMode(n), nil
 }
 
-// groupID returns the group's number, -1 for "leave it".
+// groupID returns the number of the group, -1 if it is not to be changed.
 func (c Config) groupID() (int, error) {
 	if c.Group == "" {
 		return -1, nil
@@ -152,8 +150,8 @@ func (c Config) groupID() (int, error) {
 	return strconv.Atoi(g.Gid)
 }
 
-// Access returns the mode of the socket and the group that may use it, -1 for the
-// daemon's own.
+// Access returns the mode of the socket and the group that may use it. The group -1 means
+// the daemon's own.
 func (c Config) Access() (mode fs.FileMode, group int, err error) {
 	c = c.WithDefaults()
 	if mode, err = c.fileMode(); err != nil {
@@ -163,11 +161,11 @@ func (c Config) Access() (mode fs.FileMode, group int, err error) {
 	return mode, group, err
 }
 
-// userName asks the machine; an account without a name is its number.
+// userName asks the account database. The name of an unknown account is its number.
 func userName(uid int) string { return asuser.NameOf(context.Background(), uid) }
 
-// AdminUIDs returns the numbers of the administrators' accounts; those that Check
-// complains of are left out.
+// AdminUIDs returns the uids of the administrators. It omits names that Check reports as
+// unknown.
 func (c Config) AdminUIDs() []int {
 	var uids []int
 	for _, admin := range c.Admins {

@@ -1,21 +1,27 @@
-// Package gate is the door of the daemon: the Unix socket on which gatekeepers
-// and people submit, look up and kill grid jobs. It speaks package wire.
+// Package gate is the daemon's end of the local socket: gatekeepers and people connect to
+// it to submit, look up and kill grid jobs. It uses the messages of package wire.
 //
-// It promises that nothing a client does can hurt the daemon or another
-// client. A request is bounded in length and in the time to send it, its
-// answer in the time without progress to receive it; connections are counted,
-// in all and per user; what requests and answers hold in memory is taken from
-// one budget; a panic in one request ends that request. A client that goes
-// away cancels its request; what it gave up while the daemon hung is not begun.
-// Who the caller is comes from the kernel (SO_PEERCRED, unix(7)), never from the
-// request.
+// It promises that no client can harm the daemon or another client:
 //
-// It leaves to the [Verb]s that it is given what there is to ask and who may ask it. A verb brings its types and its
-// bounds from package wire, and from the daemon its rank, its time and the function that carries it out; package
-// gate/verbs makes them.
+//	what a client may do          | what the gate does
+//	send a long or slow request   | limits its length, and the time to send it
+//	not read the answer           | limits the time without progress
+//	open many connections         | counts them, in all and for each account
+//	cause large requests, answers | takes their memory from one budget
+//	cause a panic                 | answers with an error and ends this request only
+//	close the connection          | cancels its request
+//	close it before its request   | does not start the request: the client may have done
+//	is read (the daemon hung)     | something else since
+//
+// The kernel says who the caller is (SO_PEERCRED, unix(7)); a request cannot.
+//
+// Which requests exist and who may make them is left to the [Verb]s. A verb has its types
+// and limits from package wire; the daemon adds who may use it, its time limit and the
+// function that carries it out. Package gate/verbs makes the verbs.
 package gate
 
 import "jjm/wire"
 
-// Caller is who is at the other end of a connection, as the kernel says.
+// Caller is the account and process at the other end of a connection, as the kernel reports
+// them.
 type Caller = wire.Caller

@@ -26,13 +26,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// running makes a job of the test's own account in status running.
+// running makes a running job of the test's own account.
 func running(id jjm.GridID) gatetest.Job {
 	return gatetest.Job{UID: os.Getuid(), Status: wire.Status{Lookup: wire.Lookup{
 		ID: id, Status: "running", GRAM: jjm.GRAMActive, Counts: wire.Counts{Expected: 2, Total: 2, Running: 2}}}}
 }
 
-// raw is a connection that says what the test wants.
+// raw is a connection that sends any bytes the test wants.
 type raw struct {
 	*net.UnixConn
 	r *bufio.Reader
@@ -59,7 +59,7 @@ func (c raw) say(t *testing.T, text string) {
 	}
 }
 
-// answer is what the tests read of the answers of all verbs.
+// answer has the members of all verbs' answers that the tests read.
 type answer struct {
 	wire.Reply
 	Version string
@@ -92,13 +92,13 @@ func ask(t *testing.T, socket, line string) answer {
 	return c.answer(t)
 }
 
-// eventually polls until ok says so.
+// eventually polls until ok returns true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	await.True(t, what, ok)
 }
 
-func TestGate_AnswersTheVerbsOfJobs(t *testing.T) {
+func TestGate_AnswersEveryVerb(t *testing.T) {
 	f := gatetest.New()
 	j := running(7)
 	j.Record, j.Log = []string{"<gridjob id=\"7\"/>"}, []string{"accepted"}
@@ -130,14 +130,14 @@ func TestGate_AnswersTheVerbsOfJobs(t *testing.T) {
 	}
 }
 
-func TestGate_RefusesBadRequestsSayingWhy(t *testing.T) {
+func TestGate_RefusesBadRequestsWithAReason(t *testing.T) {
 	f := gatetest.New()
 	s := gatetest.Serve(t, f.Verbs(), gate.Config{}, nil)
 	for _, c := range []struct{ name, line, want string }{
 		{"garbage", "GET / HTTP/1.1", "want one JSON object"},
 		{"NUL", "\x00\x00\x00", "invalid character"},
 		{"invalid UTF-8", "{\"verb\":\"\xff\xfe\"}", "not UTF-8"},
-		{"unknown verb", `{"verb":"destroy"}`, "want one of [ping submit lookup kill status"},
+		{"unknown verb", `{"verb":"destroy"}`, "want ping, submit, lookup, kill, select, status"},
 		{"unknown member", `{"verb":"lookup","ids":["1"]}`, "unknown member"},
 		{"a local job in lookup", `{"verb":"lookup","refs":["1.2"]}`, "want a grid job"},
 		{"traversal in an id", `{"verb":"record","refs":["../../etc"]}`, "want 12, 12.3"},
@@ -214,7 +214,7 @@ func (s *safeBuilder) String() string {
 	return s.b.String()
 }
 
-func TestGate_ClientThatGoesAwayCancelsItsRequest(t *testing.T) {
+func TestGate_AClosedConnectionCancelsItsRequest(t *testing.T) {
 	f := gatetest.New()
 	began, ended := make(chan struct{}), make(chan error, 1)
 	f.Hook = func(ctx context.Context, verb string) error {
@@ -238,8 +238,9 @@ func TestGate_ClientThatGoesAwayCancelsItsRequest(t *testing.T) {
 	}
 }
 
-// A daemon that was frozen finds requests of clients that have long gone on.
-func TestGate_WhatAClientGaveUpIsNotDone(t *testing.T) {
+// A daemon that hung for a while finds requests of clients that closed the connection long
+// ago.
+func TestGate_DoesNotStartARequestWhoseClientHasClosed(t *testing.T) {
 	f := gatetest.New()
 	verbs := make(chan string, 2)
 	f.Hook = func(_ context.Context, verb string) error {
@@ -297,13 +298,13 @@ func TestGate_HalfClosedClientGetsItsAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-began
-	time.AfterFunc(300*time.Millisecond, func() { close(goOn) }) // longer than one look for a hang-up
+	time.AfterFunc(300*time.Millisecond, func() { close(goOn) }) // longer than between two checks of the connection
 	if a := c.answer(t); !a.OK {
 		t.Errorf("answer %+v", a.Error)
 	}
 }
 
-func TestGate_SlowServiceIsAnsweredForInTime(t *testing.T) {
+func TestGate_AnswersBusyAfterTheAnswerTime(t *testing.T) {
 	f := gatetest.New()
 	f.Hook = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
 	s := gatetest.Serve(t, f.Verbs(), gate.Config{AnswerTime: jjm.Duration(30 * time.Millisecond)}, nil)
@@ -479,9 +480,9 @@ func TestServe_StopCutsRequestsThatOutliveTheDrainTime(t *testing.T) {
 	s.Stop()
 }
 
-func TestGate_TellsClientsOfOtherVersions(t *testing.T) {
+func TestGate_RefusesClientsOfOtherVersions(t *testing.T) {
 	second := wire.VerbPing()
-	second.Form = 2
+	second.Version = 2
 	ping := gate.Handle(second, gate.Anyone,
 		func(context.Context, gate.Caller, wire.PingRequest) (wire.PingAnswer, error) {
 			return wire.PingAnswer{Version: "9"}, nil

@@ -27,7 +27,7 @@ func TestHostile_EndlessLineIsRefusedEarly(t *testing.T) {
 		n, err := c.Write(block)
 		sent += n
 		if err != nil {
-			break // the gate has hung up
+			break // the gate closed the connection
 		}
 	}
 	if sent > 2*wire.MaxRequest {
@@ -38,11 +38,11 @@ func TestHostile_EndlessLineIsRefusedEarly(t *testing.T) {
 	}
 }
 
-func TestHostile_HalfARequestIsNotWaitedForLong(t *testing.T) {
+func TestHostile_AnIncompleteRequestTimesOut(t *testing.T) {
 	s := gatetest.Serve(t, gatetest.New().Verbs(), gate.Config{RequestTime: jjm.Duration(50 * time.Millisecond)}, nil)
 	c := dial(t, s.Socket)
 	c.say(t, `{"verb":"pi`)
-	if a := c.answer(t); a.Error == nil || !strings.Contains(a.Error.Text, "did not come whole within 50ms") {
+	if a := c.answer(t); a.Error == nil || !strings.Contains(a.Error.Text, "line was not complete after 50 ms") {
 		t.Errorf("answer %+v", a)
 	}
 	ended := dial(t, s.Socket)
@@ -67,11 +67,11 @@ func TestHostile_TextAfterTheRequestIsIgnored(t *testing.T) {
 	}
 }
 
-func TestHostile_ConnectionsBeyondTheLimitAreToldBusy(t *testing.T) {
+func TestHostile_ConnectionsAboveTheLimitAreAnsweredBusy(t *testing.T) {
 	cfg := gate.Config{Connections: 10, RequestTime: jjm.Duration(time.Minute)}
 	s := gatetest.Serve(t, gatetest.New().Verbs(), cfg, nil)
-	// A ping may be counted before the silent ones, and one of them be refused
-	// in its place: a fresh silent one each time fills the house.
+	// The ping may be counted before the silent connections, and one of those be refused in
+	// its place. So each round opens a new silent connection until all are in use.
 	var refused answer
 	eventually(t, "a refusal", func() bool {
 		dial(t, s.Socket)
@@ -85,7 +85,7 @@ func TestHostile_ConnectionsBeyondTheLimitAreToldBusy(t *testing.T) {
 	}
 }
 
-func TestHostile_ThousandsOfConnectionsLeaveTheGateWell(t *testing.T) {
+func TestHostile_ThousandsOfConnectionsDoNotStopTheGate(t *testing.T) {
 	const conns, others = 400, 8
 	s := gatetest.Serve(t, gatetest.New().Verbs(), gate.Config{Connections: 64}, nil)
 	before := runtime.NumGoroutine()
@@ -121,7 +121,7 @@ func TestHostile_ThousandsOfConnectionsLeaveTheGateWell(t *testing.T) {
 	eventually(t, "the goroutines of who has left end", func() bool { return runtime.NumGoroutine() <= before+80 })
 }
 
-func TestHostile_OneReaderThatDoesNotReadIsCutOffAndOthersGoOn(t *testing.T) {
+func TestHostile_AClientThatDoesNotReadIsCutOffAndOthersGoOn(t *testing.T) {
 	f := gatetest.New()
 	j := running(1)
 	j.Tar = make([]byte, 16<<20)
@@ -180,7 +180,7 @@ func TestHostile_LongRequestsShareOneBudget(t *testing.T) {
 	}
 }
 
-func TestHostile_ServiceThatIgnoresItsEndDoesNotHangTheStop(t *testing.T) {
+func TestHostile_AVerbThatIgnoresItsContextDoesNotBlockTheStop(t *testing.T) {
 	f := gatetest.New()
 	began, goOn := make(chan struct{}), make(chan struct{})
 	f.Hook = func(context.Context, string) error { close(began); <-goOn; return nil }

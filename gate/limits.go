@@ -6,21 +6,21 @@ import (
 	"jjm"
 )
 
-// memory is the budget of bytes that long requests and answers may hold. A quarter of
-// it is for administrators alone, and no account takes more than half of the rest.
+// memory is the budget of bytes for long requests and answers. A quarter of it is reserved
+// for administrators, and no other account may take more than half of the rest.
 type memory struct {
 	limit int64
 
 	mu    sync.Mutex
 	used  int64
-	users map[int]int64 // of ordinary accounts
+	users map[int]int64 // bytes of each ordinary account
 }
 
 func newMemory(limit int64) *memory { return &memory{limit: limit, users: make(map[int]int64)} }
 
-// take reserves n bytes for an account, or reports an error of kind Busy and reserves
-// nothing.
-func (m *memory) take(c Caller, n int64) error {
+// reserve takes n bytes for an account. If there are not enough, it takes none and returns
+// an error of kind Busy.
+func (m *memory) reserve(c Caller, n int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	limit := m.limit
@@ -41,7 +41,7 @@ func (m *memory) take(c Caller, n int64) error {
 	return nil
 }
 
-func (m *memory) give(c Caller, n int64) {
+func (m *memory) release(c Caller, n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.used -= n
@@ -53,12 +53,12 @@ func (m *memory) give(c Caller, n int64) {
 	}
 }
 
-// doors counts connections, in all and per user. Those of root, the daemon's account and
-// administrators are counted apart: they have as many seats as all others together,
-// whatever these do. An ordinary account holds no more than are free, so that n of them
-// that take all they can leave one of n+1 parts to the next (dynamic thresholds,
-// Choudhury and Hahne 1998).
-type doors struct {
+// connections counts the open connections, in all and for each ordinary account. Root, the
+// daemon's account and administrators have a count of their own with the same limit, so
+// that others cannot lock them out. An ordinary account may have at most as many
+// connections as are still free: n accounts that take all they can still leave 1/(n+1) of
+// the limit to the next one (dynamic thresholds, Choudhury and Hahne 1998).
+type connections struct {
 	all, perUser int
 	trusted      func(uid int) bool
 
@@ -68,8 +68,8 @@ type doors struct {
 	users    map[int]int
 }
 
-// enter counts a connection in, or says why not.
-func (d *doors) enter(uid int) error {
+// add counts a new connection, or returns an error of kind Busy.
+func (d *connections) add(uid int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.trusted(uid) {
@@ -91,7 +91,7 @@ func (d *doors) enter(uid int) error {
 	return nil
 }
 
-func (d *doors) leave(uid int) {
+func (d *connections) remove(uid int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.trusted(uid) {

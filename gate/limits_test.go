@@ -10,7 +10,7 @@ import (
 	"jjm"
 )
 
-func TestDefaultMode_AnOrdinaryAccountLetsNobodyInUnasked(t *testing.T) {
+func TestDefaultMode_AnOrdinaryAccountAdmitsNobodyElse(t *testing.T) {
 	for _, c := range []struct {
 		uid         int
 		group, want string
@@ -21,29 +21,29 @@ func TestDefaultMode_AnOrdinaryAccountLetsNobodyInUnasked(t *testing.T) {
 	}
 }
 
-func TestDoors_OneAccountCannotTakeThemAll(t *testing.T) {
-	d := &doors{all: 4, perUser: 2, trusted: func(uid int) bool { return uid == 0 }, users: make(map[int]int)}
+func TestConnections_OneAccountCannotTakeThemAll(t *testing.T) {
+	d := &connections{all: 4, perUser: 2, trusted: func(uid int) bool { return uid == 0 }, users: make(map[int]int)}
 	for i, c := range []struct {
 		uid int
 		ok  bool
 	}{{1000, true}, {1000, true}, {1000, false}, {0, true}, {1001, true}, {1002, true}, {1003, false}, {0, true},
 		{0, true}, {0, true}, {0, false}} {
-		err := d.enter(c.uid)
+		err := d.add(c.uid)
 		if (err == nil) != c.ok || err != nil && jjm.KindOf(err) != jjm.Busy {
 			t.Errorf("entry %d of %d: %v", i, c.uid, err)
 		}
 	}
-	d.leave(1000)
-	if err := d.enter(1003); err != nil {
+	d.remove(1000)
+	if err := d.add(1003); err != nil {
 		t.Errorf("after one left: %v", err)
 	}
-	d.leave(1000)
+	d.remove(1000)
 	if len(d.users) != 3 {
 		t.Errorf("accounts without connections are kept: %v", d.users)
 	}
 }
 
-func TestMemory_IsGivenBackWhole(t *testing.T) {
+func TestMemory_IsReleasedCompletely(t *testing.T) {
 	m := newMemory(800)
 	for i, c := range []struct {
 		uid   int
@@ -52,13 +52,13 @@ func TestMemory_IsGivenBackWhole(t *testing.T) {
 		ok    bool
 	}{{1, false, 300, true}, {1, false, 1, false}, {2, false, 200, true}, {3, false, 101, false}, {3, false, 100, true},
 		{4, false, 1, false}, {0, true, 200, true}, {0, true, 1, false}} {
-		if err := m.take(Caller{UID: c.uid, Admin: c.admin}, c.n); (err == nil) != c.ok || err != nil &&
+		if err := m.reserve(Caller{UID: c.uid, Admin: c.admin}, c.n); (err == nil) != c.ok || err != nil &&
 			jjm.KindOf(err) != jjm.Busy {
 			t.Errorf("step %d: %v", i, err)
 		}
 	}
 	for uid, n := range []int64{200, 300, 200, 100} {
-		m.give(Caller{UID: uid, Admin: uid == 0}, n)
+		m.release(Caller{UID: uid, Admin: uid == 0}, n)
 	}
 	if m.used != 0 || len(m.users) != 0 {
 		t.Errorf("%d bytes are lost, %v", m.used, m.users)
@@ -81,15 +81,15 @@ func TestCallers_AdminsAreRootTheDaemonAndTheConfigured(t *testing.T) {
 	if asked != 4 {
 		t.Errorf("the account database was asked %d times, want 4", asked)
 	}
-	now = now.Add(namesFresh)
+	now = now.Add(nameLifetime)
 	c.caller(&unix.Ucred{Uid: 1000})
 	if asked != 5 {
 		t.Errorf("a name was kept for ever")
 	}
-	for uid := range namesKept + 10 {
+	for uid := range maxNames + 10 {
 		c.name(uid)
 	}
-	if len(c.names) > namesKept {
+	if len(c.names) > maxNames {
 		t.Errorf("%d names are kept", len(c.names))
 	}
 	if userName(1<<30) != "1073741824" || userName(0) == "" || os.Geteuid() < 0 {
@@ -97,7 +97,7 @@ func TestCallers_AdminsAreRootTheDaemonAndTheConfigured(t *testing.T) {
 	}
 }
 
-func TestCallers_TheDaemonsAccountIsNoAdminWhereOthersRunJobsAsIt(t *testing.T) {
+func TestCallers_TheDaemonsAccountIsNoAdminIfOthersRunJobsAsIt(t *testing.T) {
 	for _, c := range []struct {
 		mode string
 		uid  int

@@ -17,19 +17,20 @@ import (
 	"jjm/wire"
 )
 
-// firstPassed is the first descriptor that systemd passes (sd_listen_fds(3)).
+// firstPassed is the first file descriptor that systemd passes (sd_listen_fds(3)).
 const firstPassed = 3
 
-// Listen opens the daemon's socket at path, with the mode and group of cfg. A
-// socket file that is there already is replaced only if nobody answers behind
-// it. The socket appears under its name complete: with its mode, and taking
-// connections. Closing the listener removes the file, if it is still its own.
+// Listen opens the daemon's socket at path with the mode and group of cfg. It replaces an
+// existing socket file only if no process accepts connections on it. The socket file
+// appears under its name only when it has its mode and accepts connections. Closing the
+// listener removes the file, unless another process has replaced it.
 //
-// If systemd activated the daemon, its socket is taken and path not touched.
+// If systemd activated the daemon, Listen uses the socket that systemd passed and ignores
+// path.
 func Listen(path string, cfg Config) (net.Listener, error) {
 	cfg = cfg.WithDefaults()
 	if l, err := passed(os.Getenv, os.Getpid()); l != nil || err != nil {
-		// Children must not believe that the socket is theirs.
+		// Child processes must not take the socket for theirs.
 		_, _ = os.Unsetenv("LISTEN_FDS"), os.Unsetenv("LISTEN_PID")
 		return l, err
 	}
@@ -48,7 +49,7 @@ func Listen(path string, cfg Config) (net.Listener, error) {
 	return bind(path, cfg)
 }
 
-// passed takes the socket of systemd, if there is one for this process.
+// passed returns the socket that systemd passed to this process, nil if there is none.
 func passed(getenv func(string) string, pid int) (net.Listener, error) {
 	if getenv("LISTEN_PID") != strconv.Itoa(pid) {
 		return nil, nil
@@ -63,7 +64,7 @@ func passed(getenv func(string) string, pid int) (net.Listener, error) {
 	return listenOn(os.NewFile(firstPassed, "systemd socket"))
 }
 
-// listenOn makes a listener of an open descriptor, which it closes.
+// listenOn makes a listener of an open descriptor and closes the descriptor.
 func listenOn(f *os.File) (net.Listener, error) {
 	defer func() { _ = f.Close() }()
 	l, err := net.FileListener(f)
@@ -78,8 +79,8 @@ func listenOn(f *os.File) (net.Listener, error) {
 	return l, nil
 }
 
-// lockName keeps other daemons from looking at path and replacing it at the
-// same time. The lock lasts for the opening only.
+// lockName prevents another daemon from examining and replacing path at the same time. The
+// lock is held only while the socket is opened.
 func lockName(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -92,8 +93,8 @@ func lockName(path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// vacant reports an error unless path is free, or holds a socket behind which
-// nobody answers.
+// vacant returns an error unless path does not exist or is a socket on which no process
+// accepts connections.
 func vacant(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -119,12 +120,11 @@ func vacant(path string) error {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, os.ErrNotExist):
 		return nil
 	}
-	return jjm.Errorf(jjm.Conflict, "open socket: is anybody behind %s? %w", path, err)
+	return jjm.Errorf(jjm.Conflict, "open socket: cannot tell whether a daemon answers at %s: %w", path, err)
 }
 
-// bind listens under a name of its own and then takes the real one by a
-// rename, so that no client ever finds a socket that refuses it or has the
-// wrong mode.
+// bind listens under a temporary name and renames the socket when it is ready. So no client
+// ever finds a socket that refuses connections or has the wrong mode.
 func bind(path string, cfg Config) (net.Listener, error) {
 	mode, err := cfg.fileMode()
 	if err != nil {
@@ -148,7 +148,7 @@ func bind(path string, cfg Config) (net.Listener, error) {
 		return nil, fmt.Errorf("open socket %s: %w", path, err)
 	}
 	l.SetUnlinkOnClose(false)
-	info, err := show(fresh, path, mode, group)
+	info, err := publish(fresh, path, mode, group)
 	if err != nil {
 		_, _ = l.Close(), os.Remove(fresh)
 		return nil, fmt.Errorf("open socket %s: %w", path, err)
@@ -156,9 +156,9 @@ func bind(path string, cfg Config) (net.Listener, error) {
 	return &listener{UnixListener: l, path: path, info: info}, nil
 }
 
-// show gives a fresh socket its mode, its group unless that is negative, and its name;
-// it returns what file it is.
-func show(fresh, path string, mode os.FileMode, group int) (os.FileInfo, error) {
+// publish sets the mode of the socket, its group unless that is negative, and its final
+// name. It returns the identity of the file.
+func publish(fresh, path string, mode os.FileMode, group int) (os.FileInfo, error) {
 	if err := os.Chmod(fresh, mode); err != nil {
 		return nil, err
 	}
@@ -174,8 +174,8 @@ func show(fresh, path string, mode os.FileMode, group int) (os.FileInfo, error) 
 	return info, os.Rename(fresh, path)
 }
 
-// listener removes its file when it is closed, unless the name has become
-// another's.
+// listener removes its socket file when it is closed, unless the name now belongs to
+// another file.
 type listener struct {
 	*net.UnixListener
 	path string

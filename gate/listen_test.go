@@ -17,7 +17,7 @@ import (
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// socketDir makes a folder with a short path.
+// socketDir makes a folder whose path is short enough for a socket.
 func socketDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjm")
@@ -77,7 +77,7 @@ func TestListen_ReplacesAStaleSocketOnly(t *testing.T) {
 	}
 }
 
-func TestListen_OfManyAtOnceOneWins(t *testing.T) {
+func TestListen_OnlyOneOfManySucceeds(t *testing.T) {
 	path := filepath.Join(socketDir(t), "s")
 	var mu sync.Mutex
 	var won []net.Listener
@@ -135,7 +135,7 @@ func TestListen_WorksUnderALongPath(t *testing.T) {
 	}
 }
 
-func TestListen_NamesWhatIsWrong(t *testing.T) {
+func TestListen_ErrorsNameTheCause(t *testing.T) {
 	dir := socketDir(t)
 	for _, c := range []struct {
 		path, want string
@@ -166,9 +166,9 @@ func TestConfig_CheckNamesEveryMistake(t *testing.T) {
 	}
 }
 
-// TestListen_TakesTheSocketOfSystemd runs this test again as systemd would: with
-// a listening socket as descriptor 3.
-func TestListen_TakesTheSocketOfSystemd(t *testing.T) {
+// TestListen_UsesTheSocketOfSystemd runs this test again as systemd would: with a listening
+// socket as descriptor 3.
+func TestListen_UsesTheSocketOfSystemd(t *testing.T) {
 	if os.Getenv("JJM_TEST_ACTIVATED") != "" {
 		serveActivated(t)
 		return
@@ -184,8 +184,8 @@ func TestListen_TakesTheSocketOfSystemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	// The shell sets LISTEN_PID to the process that the test becomes.
-	cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec "$0" -test.run='^TestListen_TakesTheSocketOfSystemd$'`,
+	// The shell sets LISTEN_PID to its own process id, which the test keeps after exec.
+	cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec "$0" -test.run='^TestListen_UsesTheSocketOfSystemd$'`,
 		os.Args[0])
 	cmd.ExtraFiles = []*os.File{f}
 	cmd.Env = append(os.Environ(), "LISTEN_FDS=1", "JJM_TEST_ACTIVATED="+path)

@@ -3,7 +3,6 @@ package gate
 import (
 	"context"
 	"errors"
-	"time"
 
 	"jjm"
 	"jjm/wire"
@@ -16,12 +15,12 @@ type request struct {
 	do   func(context.Context, *session) error
 }
 
-// do carries out a request.
+// do carries out a request if the caller may make it.
 func (c *session) do(stop, ctx context.Context, req *request) error {
 	if !req.verb.Who.admits(c.caller, req.req) {
 		return req.verb.denied(c.caller)
 	}
-	ctx, cancel := req.verb.time(stop, ctx, c.cfg)
+	ctx, cancel := req.verb.context(stop, ctx, c.cfg)
 	defer cancel()
 	if err := req.do(ctx, c); err != nil {
 		return c.explain(ctx, req, err)
@@ -29,8 +28,9 @@ func (c *session) do(stop, ctx context.Context, req *request) error {
 	return nil
 }
 
-// explain tells an end of ctx from other errors: it says what the client can
-// do. A request that was cut off may have been carried out.
+// explain returns the error for the client. If ctx ended, err only says that; the client
+// needs to know why it ended, and, if the request may have been carried out, that it must
+// not simply repeat it.
 func (c *session) explain(ctx context.Context, req *request, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -41,8 +41,8 @@ func (c *session) explain(ctx context.Context, req *request, err error) error {
 	}
 	why := context.Cause(ctx)
 	if errors.Is(why, context.DeadlineExceeded) {
-		why = jjm.Errorf(jjm.Busy, "%s: no answer within %v: try again", req.verb.Name,
-			req.verb.answerTime(c.cfg).Round(time.Millisecond))
+		why = jjm.Errorf(jjm.Busy, "%s: no answer within %s: try again", req.verb.Name,
+			jjm.HowLong(req.verb.answerTime(c.cfg)))
 	}
 	if unsure := wire.UnsureOf(req.req); unsure != "" {
 		return jjm.Errorf(jjm.Ambiguous, "%s: %s: %w", req.verb.Name, unsure, why)

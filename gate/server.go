@@ -13,24 +13,26 @@ import (
 	"jjm/wire"
 )
 
-// Server answers on sockets.
-type Server struct {
-	verbs   map[string]Verb
-	known   []string // their names, in order
-	cfg     Config
-	log     *slog.Logger
-	callers *callers
-	doors   *doors
-	memory  *memory
+// Server answers requests on sockets.
+type Server struct { // by name
+	verbs       map[string]Verb
+	known       []string // their names, in order
+	cfg         Config
+	log         *slog.Logger
+	callers     *callers
+	connections *connections
+	memory      *memory
 }
 
-// New makes a server of verbs. Of two with the same name the later one counts. It does no I/O.
+// New makes a server of verbs. If two have the same name, the later one counts. New does no
+// I/O.
 func New(verbs []Verb, cfg Config, log *slog.Logger) *Server {
 	cfg = cfg.WithDefaults()
 	callers := newCallers(cfg)
 	s := &Server{
 		verbs: make(map[string]Verb), cfg: cfg, log: log, callers: callers,
-		doors:  &doors{all: cfg.Connections, perUser: cfg.PerUser, trusted: callers.seated, users: make(map[int]int)},
+		connections: &connections{all: cfg.Connections, perUser: cfg.PerUser, trusted: callers.hasReserved,
+			users: make(map[int]int)},
 		memory: newMemory(int64(cfg.MemoryMB) << 20),
 	}
 	for _, v := range verbs {
@@ -42,20 +44,20 @@ func New(verbs []Verb, cfg Config, log *slog.Logger) *Server {
 	return s
 }
 
-// errStopping is why requests end when the daemon stops. It is Busy, so that
-// a client tries again and finds the next daemon.
+// errStopping is the error of requests that end because the daemon stops. It is Busy, so
+// that the client tries again and finds the restarted daemon.
 func errStopping() error { return jjm.Errorf(jjm.Busy, "the daemon is stopping: try again") }
 
-// Serve answers on l until ctx ends, then closes l, ends streams, gives
-// running requests the drain time and returns nil once the last is over. It
-// returns an error if l fails for another reason, or if requests outlive the
-// drain time by as much again.
+// Serve accepts connections on l until ctx ends. It then closes l, ends streams, and waits
+// up to Config.Drain for running requests. After that it cancels them and waits as long
+// again. It returns nil once all have ended, and an error if l fails or if a request has
+// not ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	closed := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer closed()
-	// hard ends requests that are under way; soft only asks them to finish. It
-	// ends after l is closed, so that a client whose stream ended finds nobody
-	// and knows that it was the daemon's end.
+	// hard cancels running requests; soft only asks streams to end. soft ends after l is
+	// closed: a client whose stream ends then finds no daemon, and so knows that the daemon
+	// stopped.
 	hard, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
 	soft, ask := context.WithCancel(hard)
@@ -73,7 +75,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	cut(errStopping())
 	if !s.waitFor(over) {
-		return errors.Join(err, jjm.Errorf(jjm.Internal, "gate: requests still run %v after their end was asked",
+		return errors.Join(err, jjm.Errorf(jjm.Internal, "gate: requests still run %v after they were cancelled",
 			s.cfg.Drain))
 	}
 	return err
@@ -90,8 +92,8 @@ func (s *Server) waitFor(over <-chan struct{}) bool {
 	}
 }
 
-// accept takes connections until ctx ends (nil) or l is closed. Trouble such
-// as too many open files passes: it is logged when it begins and waited out.
+// accept accepts connections until ctx ends (nil) or l is closed. It waits for errors to
+// pass, such as too many open files, and logs only the first of a series.
 func (s *Server) accept(ctx context.Context, l net.Listener, serve func(*net.UnixConn)) error {
 	const longest = time.Second
 	var pause time.Duration
@@ -105,7 +107,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener, serve func(*net.Uni
 				continue
 			}
 			_ = conn.Close()
-			return jjm.Errorf(jjm.Internal, "gate: accepted a connection of %T: want a Unix socket", conn)
+			return jjm.Errorf(jjm.Internal, "gate: accepted a connection that is no Unix socket: %s", conn.RemoteAddr())
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, net.ErrClosed):
@@ -122,32 +124,33 @@ func (s *Server) accept(ctx context.Context, l net.Listener, serve func(*net.Uni
 	}
 }
 
-// serveConn does everything for one connection. ctx ends when the daemon wants
-// to stop, hard when it no longer waits.
+// serveConn serves one connection. ctx ends when the daemon begins to stop, hard when it
+// does not wait any longer.
 func (s *Server) serveConn(ctx, hard context.Context, conn *net.UnixConn) {
 	defer func() { _ = conn.Close() }()
 	c := &session{Server: s, conn: conn}
 	cred, err := credentials(conn)
 	if err != nil {
-		s.log.Error("gate", "error", err)
+		s.log.Error("gate: identify the client", "error", err)
 		return
 	}
-	if err := s.doors.enter(int(cred.Uid)); err != nil {
+	if err := s.connections.add(int(cred.Uid)); err != nil {
 		_ = c.reply(wire.Reply{Error: wire.ErrorOf(err)})
 		return
 	}
-	defer s.doors.leave(int(cred.Uid))
+	defer s.connections.remove(int(cred.Uid))
 	c.caller = s.callers.caller(cred)
 	defer c.release()
-	// A blocked write ends soon after the daemon stopped waiting.
-	defer context.AfterFunc(hard, func() { c.hurry() })()
+	// A blocked write ends soon after the daemon stops waiting.
+	defer context.AfterFunc(hard, func() { c.shortenWrites() })()
 	req, err := c.readRequest(ctx)
 	if err != nil {
 		c.refuse("", err)
 		return
 	}
-	// A client that gave up while the daemon hung went another way: what it asked
-	// for then would come after what it asked for since.
+	// A client that closed the connection while the daemon hung may have done something
+	// else since, such as leaving the request in the spool. If its request were started
+	// now, it would be carried out late or twice.
 	if hungUp(conn) {
 		s.log.Debug("gate: request", "verb", req.verb.Name, "uid", c.caller.UID, "error", errClientGone())
 		return

@@ -18,41 +18,42 @@ import (
 )
 
 const (
-	// smallBytes of a request or an answer are not counted: a lookup always
-	// gets through.
+	// Requests and answers of at most smallBytes are not counted, so that a lookup is
+	// always possible.
 	smallBytes = 64 << 10
-	// decoded is how many times its length a long request holds once read: the
-	// line, its growth, and what was decoded from it.
+	// decoded is the memory of a long request as a multiple of its length: the line, the
+	// room to grow it, and the decoded values.
 	decoded = 4
-	// chunk is how much is written under one deadline.
+	// chunk is how many bytes are written with one deadline.
 	chunk = 64 << 10
-	// lastWords is how long a client has to take what is being written when
-	// the daemon no longer waits.
-	lastWords = 500 * time.Millisecond
+	// finalWriteTime is how long a client has to read what is being written when the daemon
+	// no longer waits.
+	finalWriteTime = 500 * time.Millisecond
 )
 
-// errClientGone cancels a request whose client closed the connection.
-func errClientGone() error { return jjm.Errorf(jjm.Busy, "the client went away") }
+// errClientGone is the error of a request whose client closed the connection.
+func errClientGone() error { return jjm.Errorf(jjm.Busy, "the client closed the connection") }
 
-// session is one connection with its one request.
+// session is one connection and its request.
 type session struct {
 	*Server
 	conn   *net.UnixConn
 	caller Caller
-	// begun is set once bytes of the answer were written: no other may follow.
-	begun bool
-	// broken is set once the client failed to take what was written.
+	// answered is set once bytes of the answer were written. An error cannot be sent any
+	// more.
+	answered bool
+	// broken is set once a write failed.
 	broken bool
-	held   int64       // bytes taken from memory
+	held   int64       // bytes reserved in memory
 	late   atomic.Bool // the daemon no longer waits
 }
 
 func (c *session) release() {
-	c.memory.give(c.caller, c.held)
+	c.memory.release(c.caller, c.held)
 	c.held = 0
 }
 
-// grow counts the bytes of a request that is being read.
+// grow returns a function that reserves memory for a request while it is read.
 func (c *session) grow() func(int) error {
 	total := int64(0)
 	return func(n int) error {
@@ -61,7 +62,7 @@ func (c *session) grow() func(int) error {
 		if total <= smallBytes || need <= 0 {
 			return nil
 		}
-		if err := c.memory.take(c.caller, need); err != nil {
+		if err := c.memory.reserve(c.caller, need); err != nil {
 			return err
 		}
 		c.held += need
@@ -81,7 +82,7 @@ func (c *session) readRequest(stop context.Context) (*request, error) {
 		return nil, errStopping()
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, jjm.Errorf(jjm.Invalid, "request: its line did not come whole within %v", limit)
+		return nil, jjm.Errorf(jjm.Invalid, "request: the line was not complete after %s", jjm.HowLong(limit))
 	}
 	if err != nil {
 		return nil, err
@@ -105,14 +106,14 @@ func (c *session) readRequest(stop context.Context) (*request, error) {
 	return req, nil
 }
 
-// watchClient cancels the request when its client is gone, and returns when the
-// request is over. A client that only shut down its writing side (as some
-// versions of nc(1) do) still wants its answer.
+// watchClient cancels the request when its client closes the connection. It returns when
+// the request is over. A client that only closes its writing side, as some versions of
+// nc(1) do, still wants its answer.
 func watchClient(ctx context.Context, conn *net.UnixConn, cancel context.CancelCauseFunc) {
 	const look = 200 * time.Millisecond
 	buf := make([]byte, 512)
 	for {
-		_, err := conn.Read(buf) // anything after the request is ignored
+		_, err := conn.Read(buf) // text after the request is ignored
 		if err == nil {
 			continue
 		}
@@ -136,7 +137,7 @@ func watchClient(ctx context.Context, conn *net.UnixConn, cancel context.CancelC
 	cancel(errClientGone())
 }
 
-// hungUp reports whether the peer closed the socket altogether.
+// hungUp reports whether the client closed the connection in both directions.
 func hungUp(conn *net.UnixConn) bool {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -151,7 +152,7 @@ func hungUp(conn *net.UnixConn) bool {
 	return gone || err != nil
 }
 
-// serve carries out one request, whatever happens in it.
+// serve carries out one request and turns a panic into an error.
 func (c *session) serve(stop, ctx context.Context, req *request) {
 	verb, began := req.verb.Name, time.Now()
 	defer func() {
@@ -166,23 +167,23 @@ func (c *session) serve(stop, ctx context.Context, req *request) {
 	}
 }
 
-// refuse answers with an error, if nothing was answered yet.
+// refuse answers with an error, unless the answer was already begun.
 func (c *session) refuse(verb string, err error) {
 	if errors.Is(err, io.EOF) && verb == "" {
-		return // connected and went away: somebody asks whether we live
+		return // the client only tested whether the daemon accepts connections
 	}
 	e := wire.ErrorOf(err)
 	level := c.log.Debug
 	if e.Kind == jjm.Internal && verb != "" && !c.broken {
-		level = c.log.Error // not the client's fault
+		level = c.log.Error // the client is not the cause
 	}
 	level("gate: refused", "verb", verb, "uid", c.caller.UID, "kind", e.Kind.String(), "error", e.Text)
-	if !c.begun && !c.broken {
+	if !c.answered && !c.broken {
 		_ = c.reply(wire.Reply{Last: true, Error: e})
 	}
 }
 
-// reply writes an answer that has nothing but the common part.
+// reply writes an answer that consists of the common part only.
 func (c *session) reply(r wire.Reply) error {
 	line, err := wire.Line(r)
 	if err != nil {
@@ -194,23 +195,23 @@ func (c *session) reply(r wire.Reply) error {
 // send writes one line.
 func (c *session) send(line []byte) error {
 	if n := int64(len(line)); n > smallBytes {
-		if err := c.memory.take(c.caller, n); err != nil {
+		if err := c.memory.reserve(c.caller, n); err != nil {
 			return err
 		}
-		defer c.memory.give(c.caller, n)
+		defer c.memory.release(c.caller, n)
 	}
 	_, err := c.Write(line)
 	return err
 }
 
-// Write sends b; the client must take each chunk of it within the write time.
+// Write writes b. The client must read each chunk of it within the write time.
 func (c *session) Write(b []byte) (int, error) {
 	sent := 0
 	for sent < len(b) {
-		c.begun = true
+		c.answered = true
 		limit := c.cfg.WriteTime.D()
 		if c.late.Load() {
-			limit = lastWords
+			limit = finalWriteTime
 		}
 		if err := c.conn.SetWriteDeadline(time.Now().Add(limit)); err != nil {
 			return sent, err
@@ -225,8 +226,8 @@ func (c *session) Write(b []byte) (int, error) {
 	return sent, nil
 }
 
-// hurry bounds what is being written, and all that is written later.
-func (c *session) hurry() {
+// shortenWrites limits the current write and all later ones to finalWriteTime.
+func (c *session) shortenWrites() {
 	c.late.Store(true)
-	_ = c.conn.SetWriteDeadline(time.Now().Add(lastWords))
+	_ = c.conn.SetWriteDeadline(time.Now().Add(finalWriteTime))
 }

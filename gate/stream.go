@@ -6,23 +6,25 @@ import (
 	"jjm/wire"
 )
 
-// Stream is the way of a verb to its client that answers in lines or in bytes. Each method returns once the client
-// took what it was sent, or an error if it did not within the write time.
+// Stream sends the answer of a verb that consists of several lines, or of a line and bytes.
+// Each method returns once the kernel took the data, or returns an error if the client did
+// not read within the write time.
 type Stream[Ans wire.Answer] struct {
 	session *session
 	line    func(ans Ans, last bool) ([]byte, error)
 }
 
-// Line sends an answer. Other lines or an error may follow, unless it is the last.
+// Line sends one line of the answer. Unless it is the last, further lines or an error may
+// follow.
 func (s *Stream[Ans]) Line(ans Ans, last bool) error {
 	err := s.send(ans, last)
 	if err == nil {
-		s.session.begun = last
+		s.session.answered = last
 	}
 	return err
 }
 
-// Begin sends the answer before the bytes: no error can follow it.
+// Begin sends the line before the bytes. No error can follow it.
 func (s *Stream[Ans]) Begin(ans Ans) error { return s.send(ans, false) }
 
 // Write sends bytes.
@@ -36,8 +38,9 @@ func (s *Stream[Ans]) send(ans Ans, last bool) error {
 	return s.session.send(line)
 }
 
-// either returns a context that ends with ctx, or when the daemon wants to stop.
-func either(stop, ctx context.Context) (context.Context, context.CancelFunc) {
+// withStop returns a context that ends with ctx, or with the cause errStopping when stop
+// ends.
+func withStop(stop, ctx context.Context) (context.Context, context.CancelFunc) {
 	both, cancel := context.WithCancelCause(ctx)
 	done := context.AfterFunc(stop, func() { cancel(errStopping()) })
 	return both, func() { done(); cancel(nil) }

@@ -8,34 +8,35 @@ import (
 	"jjm/wire"
 )
 
-// Verb is a verb as the daemon serves it: what package wire says of it, who may ask, and what carries it out.
-// [Handle] and [HandleStream] make one.
+// Verb is a verb as the daemon serves it: its description from package wire, who may use
+// it, and the function that carries it out. [Handle] and [HandleStream] make one.
 type Verb struct {
 	wire.About
-	// Who may ask.
+	// Who may use the verb.
 	Who Rank
-	// Lines or bytes follow the first line of the answer: [HandleStream] made it.
+	// Streams is set if lines or bytes follow the first line of the answer.
 	Streams bool
 
-	within   time.Duration // for the answer, where it is shorter than Config.AnswerTime; 0 = none
+	within   time.Duration // limit of the time to answer if shorter than Config.AnswerTime; 0 means none
 	finishes bool          // see Finishing
 	read     func(wire.Head, []byte) (*request, error)
 }
 
-// Rank says who may ask for a verb.
+// Rank says who may use a verb.
 type Rank int
 
-// The ranks. A verb without one is nobody's.
+// The ranks. Nobody may use a verb without a rank.
 const (
 	// Anyone is every account that may connect.
 	Anyone Rank = iota + 1
-	// Owners are the accounts whose jobs or datasets are meant, and administrators. Only the function behind the verb
-	// knows whose they are: it asks [wire.Caller.May].
+	// Owners are the owners of the jobs or datasets concerned, and administrators. Only the
+	// function of the verb knows the owners, so it must check [wire.Caller.May] itself.
 	Owners
-	// AnyoneReads is every account for a request that only asks, and administrators for one that changes something,
-	// as its method Changes says.
+	// AnyoneReads is every account for a request that only reads, and administrators for
+	// one that changes something. The request says which it is in its method Changes.
 	AnyoneReads
-	// Administrators are root, the accounts of gate.admins, and where nobody else may connect the daemon's own.
+	// Administrators are root, the accounts of gate.admins, and the daemon's own account if
+	// nobody else may connect.
 	Administrators
 )
 
@@ -53,10 +54,11 @@ func (r Rank) String() string {
 	return "nobody"
 }
 
-// changer is a request that may change something. One that does not say counts as doing so.
+// changer is a request that says whether it changes something. A request without the method
+// counts as one that does.
 type changer interface{ Changes() bool }
 
-// admits reports whether the rank lets a caller ask.
+// admits reports whether a caller of this rank may make the request.
 func (r Rank) admits(c Caller, req wire.Request) bool {
 	switch r {
 	case Anyone, Owners:
@@ -70,11 +72,16 @@ func (r Rank) admits(c Caller, req wire.Request) bool {
 	return false
 }
 
-// Handle makes a verb of the function that carries it out. The function is called from many goroutines, by callers
-// that the rank admits and with requests that were checked. It returns soon after ctx ends: the client went away, the
-// time for an answer is over, or the daemon stops. Its errors carry the kinds of package jjm: Gone for what does
-// not exist, Denied, Invalid with all problems, Conflict for what the state of a job does not permit, Busy for what
-// can be tried again.
+// Handle makes a verb from the function that carries it out. The gate calls fn from many
+// goroutines, only for callers whom the rank admits and with requests that were checked. fn
+// must return soon after ctx ends, which it does when the client closes the connection, the
+// time to answer is over, or the daemon stops. Its errors have the kinds of package jjm:
+//
+//	Gone     | what the request names does not exist
+//	Denied   | the caller may not do it
+//	Invalid  | the request is wrong; the error has all problems
+//	Conflict | the state of a job does not permit it
+//	Busy     | it can be tried again
 func Handle[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank,
 	fn func(context.Context, Caller, Req) (Ans, error)) Verb {
 	return handle(v, who, false, func(ctx context.Context, c *session, req Req) error {
@@ -90,8 +97,9 @@ func Handle[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank,
 	})
 }
 
-// HandleStream makes a verb of a function that answers in lines or in bytes, for as long as it takes. Its context
-// ends when the client goes away or the daemon wants to stop. The rest is as with [Handle].
+// HandleStream makes a verb from a function that answers in several lines or in bytes and
+// may take any time. ctx ends when the client closes the connection or the daemon begins to
+// stop. For the rest see [Handle].
 func HandleStream[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank,
 	fn func(context.Context, Caller, Req, *Stream[Ans]) error) Verb {
 	return handle(v, who, true, func(ctx context.Context, c *session, req Req) error {
@@ -112,7 +120,7 @@ func handle[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank, 
 	return verb
 }
 
-// Within gives the verb a time of its own for the answer, which is shorter than gate.answer_time.
+// Within limits the time to answer to less than gate.answer_time.
 func (v Verb) Within(d time.Duration) Verb {
 	v.within = d
 	return v
@@ -124,7 +132,8 @@ func (v Verb) Finishing() Verb {
 	return v
 }
 
-// Check reads a request line of this verb as the gate does, and returns what is wrong with it.
+// Check decodes a request line of this verb as the gate does and returns its mistakes. It
+// is for tests.
 func (v Verb) Check(line []byte) error {
 	head, err := wire.DecodeHead(line)
 	if err != nil {
@@ -134,13 +143,13 @@ func (v Verb) Check(line []byte) error {
 	return err
 }
 
-// time bounds a request of the verb.
-func (v Verb) time(stop, ctx context.Context, cfg Config) (context.Context, context.CancelFunc) {
+// context returns the context of a request of the verb.
+func (v Verb) context(stop, ctx context.Context, cfg Config) (context.Context, context.CancelFunc) {
 	switch {
 	case v.finishes:
 		return context.WithCancel(ctx)
 	case v.Streams:
-		return either(stop, ctx)
+		return withStop(stop, ctx)
 	}
 	return context.WithTimeout(ctx, v.answerTime(cfg))
 }
@@ -152,7 +161,7 @@ func (v Verb) answerTime(cfg Config) time.Duration {
 	return cfg.AnswerTime.D()
 }
 
-// denied is the error for a caller whom the rank does not admit.
+// denied returns the error for a caller whom the rank does not admit.
 func (v Verb) denied(c Caller) error {
 	return jjm.Errorf(jjm.Denied, "%s: %s is no administrator: want root or one of gate.admins "+
 		"(with gate.mode 0600 the daemon's account too)", v.Name, c.User)

@@ -11,10 +11,10 @@ import (
 	"jjm/wire"
 )
 
-func TestRank_AdmitsWhomItSays(t *testing.T) {
+func TestRank_AdmitsItsCallers(t *testing.T) {
 	alice, admin := Caller{UID: 1001, User: "alice"}, Caller{Admin: true}
 	asks, changes := wire.OrderRequest{}, wire.OrderRequest{Order: &wire.Order{}}
-	silent := wire.PingRequest{} // does not say whether it changes something
+	silent := wire.PingRequest{} // it has no method Changes
 	for _, c := range []struct {
 		rank   Rank
 		caller Caller
@@ -22,7 +22,7 @@ func TestRank_AdmitsWhomItSays(t *testing.T) {
 		want   bool
 	}{
 		{Anyone, alice, changes, true},
-		{Owners, alice, changes, true}, // the function behind the verb asks whose they are
+		{Owners, alice, changes, true}, // the function of the verb checks the owner
 		{AnyoneReads, alice, asks, true},
 		{AnyoneReads, alice, changes, false},
 		{AnyoneReads, alice, silent, false},
@@ -37,7 +37,7 @@ func TestRank_AdmitsWhomItSays(t *testing.T) {
 	}
 }
 
-func TestDo_RefusesBeforeTheVerbIsCarriedOut(t *testing.T) {
+func TestDo_ChecksTheRankBeforeItCallsTheVerb(t *testing.T) {
 	done := false
 	reset := Handle(wire.VerbReset(), Administrators,
 		func(context.Context, Caller, wire.ResetRequest) (wire.None, error) {
@@ -61,14 +61,14 @@ func TestDo_RefusesBeforeTheVerbIsCarriedOut(t *testing.T) {
 	}
 }
 
-func TestTime_IsTheVerbsOwn(t *testing.T) {
+func TestContext_HasTheTimeLimitOfTheVerb(t *testing.T) {
 	stopping, stop := context.WithCancel(t.Context())
 	stop()
 	cfg := Config{AnswerTime: jjm.Duration(time.Hour)}
 	for _, c := range []struct {
 		name    string
 		verb    Verb
-		bounded time.Duration // 0: not by time
+		bounded time.Duration // 0: no limit
 		ends    bool          // because the daemon stops
 	}{
 		{"an answer", Verb{}, time.Hour, false},
@@ -78,7 +78,7 @@ func TestTime_IsTheVerbsOwn(t *testing.T) {
 		{"one that is finished", Verb{Streams: true}.Finishing(), 0, false},
 	} {
 		before := time.Now()
-		ctx, cancel := c.verb.time(stopping, t.Context(), cfg)
+		ctx, cancel := c.verb.context(stopping, t.Context(), cfg)
 		after := time.Now()
 		deadline, has := ctx.Deadline()
 		early, late := deadline.Before(before.Add(c.bounded)), deadline.After(after.Add(c.bounded))

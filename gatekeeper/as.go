@@ -2,7 +2,7 @@ package gatekeeper
 
 import "jjm"
 
-// As runs fn with the rights that an account has to files, for a process that is
-// root; any other process runs it as it is. Only fn's own calls have them, not
-// goroutines or programs that it starts.
-func As(owner *jjm.Owner, fn func() error) error { return carry{owner: owner}.do(fn) }
+// As runs fn with the rights that the account owner has to files. It has an effect only in
+// a process of root, and only on the system calls of fn itself: goroutines and programs
+// that fn starts keep the rights of the process.
+func As(owner *jjm.Owner, fn func() error) error { return asOwner{owner: owner}.do(fn) }

@@ -12,31 +12,32 @@ import (
 	"jjm/xmldb/head"
 )
 
-// What is done while the daemon is away.
+// This file holds what the door does while the daemon does not answer. Requests go to the
+// spool; answers come from the spool and the records.
 
-// ownKey returns the request key in a job file, since the handle follows from it.
+// ownKey returns the request key in the job file. The handle follows from it.
 func ownKey(job Job) string {
 	doc, _ := jobfile.Parse(job.Name, []byte(job.Text))
 	return doc.Spec.Key
 }
 
-// leave writes a submission to the spool, unless the grid job is there already
-// or waits there. down is why the daemon did not take it.
-func (d *Door) leave(s *wire.Submit, down error) (Receipt, error) {
+// spoolSubmit writes a submission to the spool, unless the grid job exists already or the
+// same submission waits there. down is the error of the daemon.
+func (d *Door) spoolSubmit(s *wire.Submit, down error) (Receipt, error) {
 	h := jjm.HandleOf(d.UID, s.Key)
-	waiting := d.waiting(h)
-	existed := waiting.last == spool.VerbSubmit
-	if waiting.last == spool.VerbKill {
+	waiting := d.pending(h)
+	existed := waiting.lastVerb == spool.VerbSubmit
+	if waiting.lastVerb == spool.VerbKill {
 		existed = !s.Anew
 	}
-	if id, err := head.ByHandle(d.Records, h); waiting.last == "" && err == nil {
+	if id, err := head.ByHandle(d.Records, h); waiting.lastVerb == "" && err == nil {
 		known, err := head.Read(d.Records, id)
-		existed = err == nil && !(s.Anew && known.Grid.Kill)
+		existed = err == nil && !(s.Anew && known.Told().Grid.Kill)
 	}
 	if existed {
 		return Receipt{Handle: h, Existed: true, Spooled: true}, nil
 	}
-	if err := d.forSpool(s); err != nil {
+	if err := d.dropCredentials(s); err != nil {
 		return Receipt{}, fmt.Errorf("%w (%w)", err, down)
 	}
 	if err := spool.Put(d.Spool, note(spool.VerbSubmit, h, "", s), d.Now()); err != nil {
@@ -45,28 +46,29 @@ func (d *Door) leave(s *wire.Submit, down error) (Receipt, error) {
 	return Receipt{Handle: h, Spooled: true}, nil
 }
 
-// forSpool takes away the credentials that the jobs do not ask for. The spool of
-// a daemon that is not root can be read by a group: no credential is left there.
-func (d *Door) forSpool(s *wire.Submit) error {
+// dropCredentials removes the credentials that the job file does not ask for. If a group
+// can read the spool, because the daemon is not root, it returns an error if any are left:
+// a credential must not be written there.
+func (d *Door) dropCredentials(s *wire.Submit) error {
 	if len(s.Credentials) == 0 {
 		return nil
 	}
-	doc, _ := jobfile.Parse(s.Name, []byte(s.Text)) // mistakes are told later
+	doc, _ := jobfile.Parse(s.Name, []byte(s.Text)) // the daemon reports the mistakes later
 	s.Credentials = slices.DeleteFunc(slices.Clone(s.Credentials), func(c jjm.Credential) bool {
 		return !slices.Contains(doc.Spec.Credentials, c.Kind)
 	})
 	if len(s.Credentials) > 0 && spool.Readable(d.Spool) {
-		return jjm.Errorf(jjm.Busy, "spool %s: others can read it: the %s is given to the daemon only; submit it again",
+		return jjm.Errorf(jjm.Busy, "spool %s: others can read it, so the %s must not be written there: submit again when the daemon answers",
 			d.Spool, s.Credentials[0].Kind)
 	}
 	return nil
 }
 
-// leaveKill writes a kill to the spool, unless the record says that it is over.
-// Only a handle will do there: the number of a grid job was told by a daemon, so
-// it has a record, and its key.
-func (d *Door) leaveKill(ref string, down error) (over bool, err error) {
-	l, err := d.lastKnown(ref, d.waiting)
+// spoolKill writes a kill to the spool, unless the record says that the grid job is over.
+// The spool takes only handles. A grid job that the caller knows by its number was accepted
+// by a daemon, so it has a record, from which the handle follows.
+func (d *Door) spoolKill(ref string, down error) (over bool, err error) {
+	l, err := d.lastKnown(ref, d.pending)
 	if err == nil && Final(l) {
 		return true, nil
 	}
@@ -81,11 +83,11 @@ func (d *Door) leaveKill(ref string, down error) (over bool, err error) {
 			return false, jjm.Errorf(jjm.Busy, "kill %s: %w; and %w", ref, down, err)
 		}
 		if known.Grid.Spec.Key == "" {
-			return false, jjm.Errorf(jjm.Busy, "kill %s: %w; and it has no request key by which to leave word", ref, down)
+			return false, jjm.Errorf(jjm.Busy, "kill %s: %w; and a grid job without a request key cannot be killed through the spool", ref, down)
 		}
 		h, rest = jjm.HandleOf(known.Grid.Owner.UID, known.Grid.Spec.Key), ref[len(r.Grid.String()):]
 	}
-	if w := d.waiting(h); w.last == spool.VerbKill && rest == "" && w.whole {
+	if w := d.pending(h); w.lastVerb == spool.VerbKill && rest == "" && w.killsAll {
 		return false, nil
 	}
 	if err := spool.Put(d.Spool, note(spool.VerbKill, h, rest, nil), d.Now()); err != nil {
@@ -94,71 +96,71 @@ func (d *Door) leaveKill(ref string, down error) (over bool, err error) {
 	return false, nil
 }
 
-// waits is what waits in the spool about one handle.
-type waits struct {
-	last  string // the verb of the last entry, "" if there is none
-	whole bool   // a kill of the whole grid job
+// pending is what waits in the spool for one handle.
+type pending struct {
+	lastVerb string // verb of the last entry, "" if there is none
+	killsAll bool   // the last entry kills the whole grid job
 }
 
-// waiting looks what waits in the spool under a handle.
-func (d *Door) waiting(h jjm.Handle) waits { return d.box()(h) }
+// pending returns what waits in the spool for a handle.
+func (d *Door) pending(h jjm.Handle) pending { return d.readBoxes()(h) }
 
-// box reads the names in the account's box once, for questions about many handles.
-// Root, who asks for all, reads every box.
-func (d *Door) box() func(jjm.Handle) waits {
-	by := map[jjm.Handle]lies{}
+// readBoxes reads the names in the account's boxes once and returns a function that answers
+// for many handles. For root it reads the boxes of all accounts.
+func (d *Door) readBoxes() func(jjm.Handle) pending {
+	by := map[jjm.Handle]entryRef{}
 	in, err := spool.Open(d.Spool)
 	if err != nil {
-		return func(jjm.Handle) waits { return waits{} }
+		return func(jjm.Handle) pending { return pending{} }
 	}
 	defer in.Close()
 	err = in.Each(d.UID, func(b *spool.Box) error {
 		names, _, _, err := b.List(2 * spool.MaxEntries)
 		for _, name := range names {
 			if before, ok := by[name.Handle]; !ok || before.uid != b.UID || before.name.Seq < name.Seq {
-				by[name.Handle] = lies{b.Name(), b.UID, name}
+				by[name.Handle] = entryRef{b.Name(), b.UID, name}
 			}
 		}
 		return err
 	})
-	return func(h jjm.Handle) waits {
+	return func(h jjm.Handle) pending {
 		at, ok := by[h]
 		if err != nil || !ok {
-			return waits{}
+			return pending{}
 		}
 		return at.read(d.Spool)
 	}
 }
 
-// lies is where an entry lies: the last one about its handle.
-type lies struct {
+// entryRef locates an entry of the spool.
+type entryRef struct {
 	box  string
 	uid  int
 	name spool.Name
 }
 
-func (l lies) read(dir string) waits {
+func (l entryRef) read(dir string) pending {
 	in, err := spool.Open(dir)
 	if err != nil {
-		return waits{}
+		return pending{}
 	}
 	defer in.Close()
 	b, err := in.Named(l.box, l.uid)
 	if err != nil {
-		return waits{}
+		return pending{}
 	}
 	defer b.Close()
 	n, _, err := b.Read(l.name)
 	if err != nil {
-		return waits{}
+		return pending{}
 	}
-	return waits{last: n.Verb, whole: n.Verb == spool.VerbKill && n.Rest == ""}
+	return pending{lastVerb: n.Verb, killsAll: n.Verb == spool.VerbKill && n.Rest == ""}
 }
 
-// remember answers lookups while the daemon is away: from the spool what waits
+// lookupOffline answers lookups without the daemon: from the spool if a submission waits
 // there, else from the record.
-func (d *Door) remember(refs []string, out []wire.Lookup, down error) {
-	waiting := d.box()
+func (d *Door) lookupOffline(refs []string, out []wire.Lookup, down error) {
+	waiting := d.readBoxes()
 	for i, ref := range refs {
 		l, err := d.lastKnown(ref, waiting)
 		if err != nil {
@@ -168,7 +170,7 @@ func (d *Door) remember(refs []string, out []wire.Lookup, down error) {
 	}
 }
 
-func (d *Door) lastKnown(ref string, waiting func(jjm.Handle) waits) (wire.Lookup, error) {
+func (d *Door) lastKnown(ref string, waiting func(jjm.Handle) pending) (wire.Lookup, error) {
 	h, _, ok := jjm.CutHandle(ref)
 	if !ok {
 		r, err := jjm.ParseRef(ref)
@@ -177,9 +179,9 @@ func (d *Door) lastKnown(ref string, waiting func(jjm.Handle) waits) (wire.Looku
 		}
 		return fromHead(d.Records, r.Grid)
 	}
-	if waiting(h).last == spool.VerbSubmit {
+	if waiting(h).lastVerb == spool.VerbSubmit {
 		return wire.Lookup{Handle: h, Status: jjm.Registered.String(), GRAM: jjm.GRAMUnsubmitted,
-			Message: "accepted; the daemon is away", Master: "new", Stale: true, AsOf: jjm.At(d.Now())}, nil
+			Message: "accepted; the daemon does not answer", Master: "new", Stale: true, AsOf: jjm.At(d.Now())}, nil
 	}
 	id, err := head.ByHandle(d.Records, h)
 	if err != nil {
@@ -198,7 +200,7 @@ func fromHead(dir string, id jjm.GridID) (wire.Lookup, error) {
 	return client.FromRecord(h), nil
 }
 
-// failedLookup is an answer that tells nothing of the grid job.
+// failedLookup returns an answer with an error and nothing about the grid job.
 func failedLookup(ref string, err error) wire.Lookup {
 	l := wire.Lookup{Error: wire.ErrorOf(err)}
 	if h, _, ok := jjm.CutHandle(ref); ok {

@@ -12,16 +12,17 @@ import (
 	"jjm/wire"
 )
 
-// maxCredential is the longest file of a credential, in bytes: what the daemon
-// takes (jjm.CheckCredentials).
+// maxCredential is the longest file with a credential, in bytes. The daemon accepts no
+// longer ones (jjm.CheckCredentials).
 const maxCredential = 512 << 10
 
-// ReadCredential reads the file in which a gatekeeper keeps the credential of a
-// job, with the rights of its owner (nil: whoever runs the process). The file is
-// refused, as Denied, unless it is a plain one of that account, under no other
-// name, that nobody else may read or write: a link could name the credential of
-// somebody else, and one that others wrote is theirs. What is in the file is in
-// no error.
+// ReadCredential reads the file in which a gatekeeper keeps a job's credential, with the
+// rights of the owner (nil: the account of the process).
+//
+// The error is Denied unless the name is a regular file that belongs to that account, has
+// no further hard link, and cannot be read or written by others. A link could lead to
+// another user's credential, and a file that others can write is not the owner's. No error
+// contains anything of the file's content.
 func ReadCredential(kind, name string, owner *jjm.Owner) (jjm.Credential, error) {
 	c := jjm.Credential{Kind: kind}
 	err := As(owner, func() error {
@@ -45,9 +46,10 @@ func ReadCredential(kind, name string, owner *jjm.Owner) (jjm.Credential, error)
 	return c, nil
 }
 
-// openPrivate opens a file that is an account's own and closed to all others.
+// openPrivate opens a file that belongs to one account and is closed to all others.
 func openPrivate(name string, owner *jjm.Owner) (*os.File, error) {
-	// A pipe must not hold us; a link's target is not what was named.
+	// O_NONBLOCK: opening a pipe must not block. O_NOFOLLOW: the target of a link is not
+	// the file that was named.
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, jjm.Errorf(jjm.Denied, "%w: want the owner's own file, not a link", err)
@@ -83,10 +85,11 @@ func checkPrivate(name string, info os.FileInfo, owner *jjm.Owner) error {
 	return nil
 }
 
-// Stamp tells one content of a file from a later one, without reading it.
+// Stamp identifies the content of a file without reading it. It changes when the file
+// changes.
 type Stamp string
 
-// stampOf returns the stamp of a file; a link has that of itself.
+// stampOf returns the stamp of a file. Of a link it is the stamp of the link itself.
 func stampOf(name string, owner *jjm.Owner) (stamp Stamp, err error) {
 	err = As(owner, func() error {
 		info, err := os.Lstat(name)
@@ -100,11 +103,13 @@ func stampOf(name string, owner *jjm.Owner) (stamp Stamp, err error) {
 	return stamp, err
 }
 
-// Refresh returns the jobs of a grid job the credential in a gatekeeper's file
-// anew, if the file is not what it was at a stamp; "" stands for never. It gives
-// the stamp for the next call. It is cheap while nothing changes, and takes what
-// the daemon has no use for - the jobs did not ask, the grid job is over - as
-// done. After an error the stamp is the old one: the next call tries again.
+// Refresh sends the credential in a gatekeeper's file to the grid job if the file has
+// changed since the stamp seen ("" the first time). It returns the stamp for the next call.
+// While the file does not change it costs one lstat(2).
+//
+// It is no error if the daemon has no use for the credential because the jobs did not ask
+// for one or the grid job is over. After an error it returns seen, so that the next call
+// tries again.
 func (d *Door) Refresh(ctx context.Context, ref, kind, name string, owner *jjm.Owner, seen Stamp) (Stamp, error) {
 	now, err := stampOf(name, owner)
 	if err != nil || now == seen {
@@ -115,16 +120,16 @@ func (d *Door) Refresh(ctx context.Context, ref, kind, name string, owner *jjm.O
 		return seen, err
 	}
 	_, err = client.Call(ctx, d.daemon(), wire.VerbRenew(),
-		wire.RenewRequest{One: wire.Of(ref), Credentials: []jjm.Credential{c}})
-	if err != nil && (jjm.KindOf(err) != jjm.Conflict || IsAway(err)) {
+		wire.RenewRequest{One: wire.OneRef(ref), Credentials: []jjm.Credential{c}})
+	if err != nil && (jjm.KindOf(err) != jjm.Conflict || IsUnreachable(err)) {
 		return seen, fmt.Errorf("renew the %s: %w", kind, err)
 	}
 	return now, nil
 }
 
-// Remark puts something that the gatekeeper noticed into a grid job's history; news is
-// false if the last remark said so already. Administrators alone may.
+// Remark adds an observation of the gatekeeper to the history of a grid job. news is false
+// if the last remark said the same. Only administrators may call it.
 func (d *Door) Remark(ctx context.Context, ref, text string) (news bool, err error) {
-	a, err := client.Call(ctx, d.daemon(), wire.VerbRemark(), wire.RemarkRequest{One: wire.Of(ref), Remark: text})
+	a, err := client.Call(ctx, d.daemon(), wire.VerbRemark(), wire.RemarkRequest{One: wire.OneRef(ref), Remark: text})
 	return a.News, err
 }

@@ -27,7 +27,7 @@ func secretFile(t *testing.T, name string) string {
 	return file
 }
 
-func TestReadCredential_OnlyThePrivateFileOfItsOwner(t *testing.T) {
+func TestReadCredential_AcceptsOnlyAPrivateFileOfItsOwner(t *testing.T) {
 	good := secretFile(t, "good")
 	c, err := ReadCredential(jjm.ProxyKind, good, nil)
 	if err != nil || c.Kind != jjm.ProxyKind || string(c.Secret) != hush {
@@ -57,9 +57,9 @@ func TestReadCredential_OnlyThePrivateFileOfItsOwner(t *testing.T) {
 	}
 }
 
-// Root reads for somebody what they could read, and not what is root's or
-// another's.
-func TestReadCredential_AsItsOwner(t *testing.T) {
+// Root reads a file as the account would: what that account can read, and nothing that
+// belongs to root or to another account.
+func TestReadCredential_HasTheRightsOfTheOwner(t *testing.T) {
 	needs.Root(t, "to act for others")
 	dir, err := os.MkdirTemp("", "jjm-cred-*")
 	if err != nil {
@@ -83,9 +83,9 @@ func TestReadCredential_AsItsOwner(t *testing.T) {
 	}
 }
 
-// A stamp keeps the daemon from being asked while nothing changes, and is the old
-// one after anything that may pass.
-func TestRefresh_HandsOnWhatChanged(t *testing.T) {
+// While the file does not change, Refresh must not call the daemon. After an error that may
+// pass it must return the old stamp, so that the next call tries again.
+func TestRefresh_SendsAFileThatChanged(t *testing.T) {
 	s := open(t)
 	r, err := s.Submit(t.Context(), job("k"))
 	if err != nil {
@@ -126,8 +126,8 @@ func TestRefresh_HandsOnWhatChanged(t *testing.T) {
 	}
 }
 
-// What waits in the spool holds the credentials that are asked for, and no others;
-// a spool that a group can read holds none.
+// An entry of the spool has only the credentials that the job file asks for. In a spool
+// that a group can read there must be none.
 func TestDoor_CredentialsInTheSpool(t *testing.T) {
 	s := open(t)
 	s.server.Stop()

@@ -20,44 +20,46 @@ import (
 	"jjm/wire"
 )
 
-// Delivery is a file of a grid job that a gatekeeper wants at a place.
+// Delivery is a file of a grid job and the place where a gatekeeper wants it.
 type Delivery struct {
-	// Name is "stdout", "stderr", the name of an output file, or [WholeTar]. An
-	// output is found by the last element of its name.
+	// Name is "stdout", "stderr", the name of an output file, or [WholeTar]. Of an output
+	// file only the last element counts.
 	Name string `json:"name"`
-	// To is the absolute path where it is to be. Its folder must be there.
+	// To is the absolute path of the copy. Its folder must exist.
 	To string `json:"to"`
 }
 
-// WholeTar as the name of a Delivery means the output tar itself.
+// WholeTar is the Name of the tar with all outputs.
 const WholeTar = "*.tar"
 
-// Absent is a file that the grid job did not leave. An empty one was delivered
-// in its place, so that what waits for it goes on.
+// Absent is a file that the grid job did not create. An empty file was delivered instead,
+// so that programs that wait for it go on.
 type Absent struct {
 	Delivery
 	Why string
 }
 
-// Deliverer brings the files of finished grid jobs to where gatekeepers want
-// them: through the daemon, or while it is away from the tar itself if the
-// process may read that.
+// Deliverer copies the files of finished grid jobs to where gatekeepers want them. It reads
+// the tar through the daemon. If the daemon does not answer, it reads the tar file itself,
+// if the owner may read it.
 type Deliverer struct {
 	Door *Door
-	// Owner is whose files they become, for a process that is root; nil: whoever
-	// runs it.
+	// Owner is the account to which the copies will belong, if the process is root. nil
+	// means the account of the process.
 	Owner *jjm.Owner
 }
 
-// DeliverEach delivers the files of a grid job that is over; l is its lookup.
-// Of several local jobs the files of one name are put one after another, in the
-// order of the local jobs. A file that is there from an earlier call is not
-// written again, so the call may be repeated, also after it was cut off by ctx.
+// DeliverEach delivers the files of a grid job that is over. l is the lookup of the grid
+// job.
 //
-// A file appears at its place complete, and where somebody put a link, a pipe
-// or another's file, that is replaced and not followed. What the grid job did
-// not leave is delivered empty and listed. After an error the list tells
-// nothing, and some files may be there: call again.
+// If there are several local jobs, their files of one name are joined in the order of the
+// local jobs. A file that an earlier call delivered is not written again, so the call may
+// be repeated, also after ctx ended it.
+//
+// A copy appears complete. A link, a pipe or another file in its place is replaced and not
+// followed. For a file that the grid job did not create an empty one is delivered, and it
+// is listed in the result. If DeliverEach returns an error, some files may have been
+// delivered; the call must be repeated.
 func (d *Deliverer) DeliverEach(ctx context.Context, l wire.Lookup, wants []Delivery) ([]Absent, error) {
 	if len(wants) == 0 {
 		return nil, nil
@@ -68,9 +70,9 @@ func (d *Deliverer) DeliverEach(ctx context.Context, l wire.Lookup, wants []Deli
 	}
 	defer src.Close()
 	var absent []Absent
-	err = carry{owner: d.Owner}.do(func() error {
+	err = asOwner{owner: d.Owner}.do(func() error {
 		left := slices.DeleteFunc(slices.Clone(wants), func(w Delivery) bool {
-			return w.Name == WholeTar && !tarTime(l).IsZero() && there(w.To, size, tarTime(l))
+			return w.Name == WholeTar && !tarTime(l).IsZero() && isDelivered(w.To, size, tarTime(l))
 		})
 		if len(left) == 0 {
 			return nil
@@ -84,8 +86,8 @@ func (d *Deliverer) DeliverEach(ctx context.Context, l wire.Lookup, wants []Deli
 	return absent, nil
 }
 
-// tarTime is the time that copies of the tar get, by which they are known again;
-// zero if the grid job tells none.
+// tarTime is the time that the copies of the tar get. A later call recognises them by it.
+// It is zero if the grid job has no time.
 func tarTime(l wire.Lookup) time.Time {
 	if l.Usage == nil || l.Usage.Ended == 0 {
 		return time.Time{}
@@ -96,8 +98,9 @@ func tarTime(l wire.Lookup) time.Time {
 // open returns the tar and its size.
 func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, int64, error) {
 	ref := l.ID.String()
-	a, src, err := client.Open(ctx, d.Door.daemon(), wire.VerbOutput(), wire.OutputRequest{One: wire.Of(ref)})
-	if err == nil || !unclear(err) || l.Tar == "" {
+	first := wire.OutputRequest{One: wire.OneRef(ref), Wanted: wire.Wanted{Generation: 1}} // the one that l is about
+	a, src, err := client.Open(ctx, d.Door.daemon(), wire.VerbOutput(), first)
+	if err == nil || !undecided(err) || l.Tar == "" {
 		return src, a.Bytes, err
 	}
 	f, size, terr := d.openTar(l.Tar)
@@ -107,10 +110,10 @@ func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, int
 	return f, size, nil
 }
 
-// openTar opens the tar itself with the rights of its owner: the folders that lead
-// to it are the owner's, who may have put anything in their place.
+// openTar opens the tar file with the rights of its owner, because the owner can replace
+// the folders on its path.
 func (d *Deliverer) openTar(name string) (f *os.File, size int64, err error) {
-	err = carry{owner: d.Owner}.do(func() error {
+	err = asOwner{owner: d.Owner}.do(func() error {
 		if f, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0); err != nil {
 			return err
 		}
@@ -129,16 +132,16 @@ func (d *Deliverer) openTar(name string) (f *os.File, size int64, err error) {
 	return f, size, err
 }
 
-// deliver reads the tar once.
+// deliver reads the tar once and writes all copies.
 func deliver(ctx context.Context, src io.Reader, l wire.Lookup, wants []Delivery) ([]Absent, error) {
 	copies, src, err := wholeTars(src, wants)
-	defer copies.drop()
+	defer copies.discard()
 	if err != nil {
 		return nil, err
 	}
 	plan := newPlan(l, wants)
-	defer plan.drop()
-	tr := tar.NewReader(timely{ctx, src})
+	defer plan.discard()
+	tr := tar.NewReader(ctxReader{ctx, src})
 	for {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
@@ -151,17 +154,17 @@ func deliver(ctx context.Context, src io.Reader, l wire.Lookup, wants []Delivery
 			return nil, err
 		}
 	}
-	if err := copies.settle(ctx, src, tarTime(l)); err != nil {
+	if err := copies.publish(ctx, src, tarTime(l)); err != nil {
 		return nil, err
 	}
-	return plan.settle()
+	return plan.publish()
 }
 
 // tars are copies of a tar that is being read.
 type tars []*file
 
-// wholeTars begins the copies of the tar that are wanted: what is read is written
-// to each. What was begun is given also with an error.
+// wholeTars creates the copies of the tar that are wanted and returns a reader that writes
+// to each what it reads. It returns the copies also with an error.
 func wholeTars(src io.Reader, wants []Delivery) (tars, io.Reader, error) {
 	var copies tars
 	for _, w := range wants {
@@ -177,64 +180,63 @@ func wholeTars(src io.Reader, wants []Delivery) (tars, io.Reader, error) {
 	return copies, src, nil
 }
 
-// settle reads what follows the last entry, and gives the copies their time and
-// names.
-func (c tars) settle(ctx context.Context, src io.Reader, when time.Time) error {
+// publish reads what follows the last entry, and sets the time and the name of the copies.
+func (c tars) publish(ctx context.Context, src io.Reader, when time.Time) error {
 	if len(c) == 0 {
 		return nil
 	}
-	if _, err := io.Copy(io.Discard, timely{ctx, src}); err != nil {
+	if _, err := io.Copy(io.Discard, ctxReader{ctx, src}); err != nil {
 		return err
 	}
 	for i, f := range c {
 		c[i] = nil
-		if err := f.settle(0o644, when); err != nil {
+		if err := f.publish(0o644, when); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// drop removes those that have no name yet.
-func (c tars) drop() {
+// discard removes the copies that have no final name yet.
+func (c tars) discard() {
 	for _, f := range c {
 		if f != nil {
-			f.drop()
+			f.discard()
 		}
 	}
 }
 
-// timely reads until ctx ends.
-type timely struct {
+// ctxReader reads until ctx ends.
+type ctxReader struct {
 	ctx context.Context
 	io.Reader
 }
 
-func (t timely) Read(p []byte) (int, error) {
+func (t ctxReader) Read(p []byte) (int, error) {
 	if err := t.ctx.Err(); err != nil {
-		return 0, jjm.Errorf(jjm.Busy, "not all delivered in time: %w", err)
+		return 0, jjm.Errorf(jjm.Busy, "not everything was delivered in time: %w", err)
 	}
 	return t.Reader.Read(p)
 }
 
-// plan is what becomes of the entries of one tar.
-type plan struct {
-	id  string // of the grid job
-	one bool   // it has one local job
-	by  map[string][]*target
-	all []*target
+// extraction says which entries of a tar are copied where.
+type extraction struct {
+	id       string // id of the grid job
+	oneLocal bool   // the grid job has one local job
+	by       map[string][]*target
+	all      []*target
 }
 
 // target is one wanted file.
 type target struct {
 	Delivery
-	f      *file
-	newest time.Time
-	kept   bool // it is there already
+	f         *file
+	newest    time.Time
+	delivered bool // an earlier call delivered it
 }
 
-func newPlan(l wire.Lookup, wants []Delivery) *plan {
-	p := &plan{id: l.ID.String(), one: l.Counts.Total == 1, by: map[string][]*target{}}
+func newPlan(l wire.Lookup, wants []Delivery) *extraction {
+	p := &extraction{id: l.ID.String(), oneLocal: l.Counts.Total == 1, by: map[string][]*target{}}
 	for _, w := range wants {
 		if w.Name == WholeTar {
 			continue
@@ -247,8 +249,8 @@ func newPlan(l wire.Lookup, wants []Delivery) *plan {
 	return p
 }
 
-// take copies one entry to where it is wanted.
-func (p *plan) take(h *tar.Header, r io.Reader) error {
+// take copies one entry to all places where it is wanted.
+func (p *extraction) take(h *tar.Header, r io.Reader) error {
 	name, ok := p.nameOf(h.Name)
 	targets := p.by[name]
 	if !ok || h.Typeflag != tar.TypeReg || len(targets) == 0 {
@@ -256,7 +258,7 @@ func (p *plan) take(h *tar.Header, r io.Reader) error {
 	}
 	var out []io.Writer
 	for _, t := range targets {
-		if t.kept = p.one && there(t.To, h.Size, h.ModTime); t.kept {
+		if t.delivered = p.oneLocal && isDelivered(t.To, h.Size, h.ModTime); t.delivered {
 			continue
 		}
 		if t.f == nil {
@@ -278,9 +280,9 @@ func (p *plan) take(h *tar.Header, r io.Reader) error {
 	return err
 }
 
-// nameOf returns the own name of a collected file: STEM/STEM.GRID.N.NAME, where
-// the stem holds no dot.
-func (p *plan) nameOf(entry string) (string, bool) {
+// nameOf returns the name that the local job gave to a collected file. An entry is
+// STEM/STEM.GRID.N.NAME, and a stem contains no dot.
+func (p *extraction) nameOf(entry string) (string, bool) {
 	_, rest, ok := strings.Cut(path.Base(entry), "."+p.id+".")
 	if !ok {
 		return "", false
@@ -292,18 +294,19 @@ func (p *plan) nameOf(entry string) (string, bool) {
 	return name, true
 }
 
-// settle names the files, and makes empty ones of those that are absent.
-func (p *plan) settle() ([]Absent, error) {
+// publish gives the files their final names, and creates empty ones for those that are
+// absent.
+func (p *extraction) publish() ([]Absent, error) {
 	var absent []Absent
 	for _, t := range p.all {
 		var err error
 		switch {
 		case t.f != nil:
-			err = t.f.settle(0o644, t.newest)
+			err = t.f.publish(0o644, t.newest)
 			t.f = nil
-		case !t.kept:
-			absent = append(absent, Absent{t.Delivery, "the grid job left no such file"})
-			err = touch(t.To)
+		case !t.delivered:
+			absent = append(absent, Absent{t.Delivery, "the grid job did not create this file"})
+			err = createEmpty(t.To)
 		}
 		if err != nil {
 			return nil, err
@@ -312,24 +315,24 @@ func (p *plan) settle() ([]Absent, error) {
 	return absent, nil
 }
 
-// drop removes what was begun and not settled.
-func (p *plan) drop() {
+// discard removes the files that have no final name yet.
+func (p *extraction) discard() {
 	for _, t := range p.all {
 		if t.f != nil {
-			t.f.drop()
+			t.f.discard()
 		}
 	}
 }
 
-// Empty makes the files of deliveries empty where nothing is yet: gatekeepers
-// that stream standard output want it there from the start.
-func (d *Deliverer) Empty(wants []Delivery) error {
-	return carry{owner: d.Owner}.do(func() error {
+// CreateEmpty creates the files of deliveries empty, unless they exist. Gatekeepers that
+// stream standard output want the file from the start of the job.
+func (d *Deliverer) CreateEmpty(wants []Delivery) error {
+	return asOwner{owner: d.Owner}.do(func() error {
 		for _, w := range wants {
 			if !filepath.IsAbs(w.To) {
 				return jjm.Errorf(jjm.Invalid, "deliver to %.200q: want an absolute path", w.To)
 			}
-			if err := touch(w.To); err != nil {
+			if err := createEmpty(w.To); err != nil {
 				return err
 			}
 		}
@@ -337,11 +340,11 @@ func (d *Deliverer) Empty(wants []Delivery) error {
 	})
 }
 
-// Final reports whether a lookup tells of a grid job that is over for good.
+// Final reports whether the grid job of a lookup is over.
 func Final(l wire.Lookup) bool {
 	var s jjm.GridStatus
 	return l.Error == nil && s.UnmarshalText([]byte(l.Status)) == nil && s.Final()
 }
 
-// IsAway reports whether an error says that the daemon did not answer.
-func IsAway(err error) bool { return client.IsUnreachable(err) }
+// IsUnreachable reports whether err means that no daemon answered.
+func IsUnreachable(err error) bool { return client.IsUnreachable(err) }

@@ -39,7 +39,7 @@ func collected(t *testing.T, files ...string) []byte {
 	return b.Bytes()
 }
 
-// over is a grid job of n local jobs that has ended.
+// over is the lookup of a grid job with n local jobs that is over.
 func (s *site) over(t *testing.T, n int, files ...string) wire.Lookup {
 	t.Helper()
 	l := wire.Lookup{ID: 1, Status: "done", GRAM: jjm.GRAMDone, Counts: wire.Counts{Total: n}}
@@ -56,14 +56,14 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-func TestDeliver_EachFileOrAnEmptyOne(t *testing.T) {
+func TestDeliver_WritesEachFileOrAnEmptyOne(t *testing.T) {
 	s := open(t)
 	l := s.over(t, 2, "plain.1.0.stdout", "plain.1.0.a.b.root", "plain.1.1.stdout", "jjm.log", "record/record.xml")
 	dir := t.TempDir()
 	wants := []Delivery{{"stdout", dir + "/out"}, {"stderr", dir + "/err"}, {"sub/a.b.root", dir + "/x"},
 		{WholeTar, dir + "/all.tar"}, {WholeTar, dir + "/second.tar"}, {"none", dir + "/none"}}
 	mover := &Deliverer{Door: s.Door}
-	for range 2 { // again changes nothing
+	for range 2 { // a second call changes nothing
 		absent, err := mover.DeliverEach(t.Context(), l, wants)
 		if err != nil || len(absent) != 2 || absent[0].Name != "stderr" || absent[1].Name != "none" {
 			t.Fatalf("absent %v, %v", absent, err)
@@ -83,7 +83,7 @@ func TestDeliver_EachFileOrAnEmptyOne(t *testing.T) {
 	}
 }
 
-func TestDeliver_WhatIsThereIsNotWrittenAgain(t *testing.T) {
+func TestDeliver_DoesNotWriteADeliveredFileAgain(t *testing.T) {
 	s := open(t)
 	l := s.over(t, 1, "plain.1.0.stdout")
 	to := filepath.Join(t.TempDir(), "out")
@@ -100,7 +100,7 @@ func TestDeliver_WhatIsThereIsNotWrittenAgain(t *testing.T) {
 	}
 }
 
-func TestDeliver_ThroughNoLink(t *testing.T) {
+func TestDeliver_DoesNotFollowLinks(t *testing.T) {
 	s := open(t)
 	l := s.over(t, 1, "plain.1.0.stdout", "plain.1.0.stderr")
 	dir, secret := t.TempDir(), filepath.Join(t.TempDir(), "secret")
@@ -110,7 +110,7 @@ func TestDeliver_ThroughNoLink(t *testing.T) {
 	}
 	mover := &Deliverer{Door: s.Door}
 	wants := []Delivery{{"stdout", dir + "/out"}, {"stderr", dir + "/err"}}
-	if err := mover.Empty(wants); err != nil {
+	if err := mover.CreateEmpty(wants); err != nil {
 		t.Error(err)
 	}
 	if _, err := mover.DeliverEach(t.Context(), l, wants); err != nil {
@@ -127,8 +127,8 @@ func TestDeliver_ThroughNoLink(t *testing.T) {
 	}
 }
 
-// A process that is root writes with the rights of the owner alone.
-func TestDeliver_WithTheOwnersRights(t *testing.T) {
+// Root writes the copies with the rights of the owner only.
+func TestDeliver_WritesWithTheOwnersRights(t *testing.T) {
 	needs.Root(t, "to act for others")
 	s := open(t)
 	l := s.over(t, 1, "plain.1.0.stdout")
@@ -150,7 +150,7 @@ func TestDeliver_WithTheOwnersRights(t *testing.T) {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
-	if err := (carry{owner: &jjm.Owner{}}).do(func() error { return nil }); err == nil && os.Geteuid() != 0 {
+	if err := (asOwner{owner: &jjm.Owner{}}).do(func() error { return nil }); err == nil && os.Geteuid() != 0 {
 		t.Error("an owner without a number was acted for")
 	}
 	if os.Geteuid() != 0 {
@@ -158,7 +158,7 @@ func TestDeliver_WithTheOwnersRights(t *testing.T) {
 	}
 }
 
-func TestDeliver_FromTheTarWhileTheDaemonIsAway(t *testing.T) {
+func TestDeliver_ReadsTheTarIfNoDaemonAnswers(t *testing.T) {
 	s := open(t)
 	l := s.over(t, 1, "plain.1.0.stdout")
 	dir := t.TempDir()
@@ -178,9 +178,9 @@ func TestDeliver_FromTheTarWhileTheDaemonIsAway(t *testing.T) {
 	}
 }
 
-// The folders on the way to a tar are its owner's: what they lead to is opened
-// with the owner's rights, not with root's.
-func TestDeliver_FromNoTarThatTheOwnerCouldNotRead(t *testing.T) {
+// The owner can replace the folders on the path to the tar. So root opens it with the
+// rights of the owner.
+func TestDeliver_RefusesATarThatTheOwnerCannotRead(t *testing.T) {
 	needs.Root(t, "to act for others")
 	s := open(t)
 	l := s.over(t, 1, "plain.1.0.stdout")
@@ -203,7 +203,7 @@ func TestDeliver_FromNoTarThatTheOwnerCouldNotRead(t *testing.T) {
 	}
 }
 
-func TestPersist_GoesOnWhileTheOutcomeIsUnclear(t *testing.T) {
+func TestPersist_TriesAgainUntilTheSubmissionIsDecided(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		fails []error

@@ -1,18 +1,22 @@
-// Package gatekeeper is the door that gatekeepers use: submit, look up and kill
-// grid jobs, each answered within a second whatever the batch system, the disk
-// or the daemon does.
+// Package gatekeeper is what gatekeepers use to submit, look up and kill grid jobs. It
+// promises an answer within a second, whatever the batch system, the disk or the daemon
+// does.
 //
-// The daemon is asked first, within the deadline of the [Door]. If it does not
-// answer - it is being restarted, it is stopped, it hangs - a lookup is answered
-// from the record of the grid job, with the state that was last known and never
-// with a guess, and a submission or a kill is written to the daemon's spool,
-// which survives crashes and which the daemon takes in before it answers anybody
-// again. So no submission is lost or refused because the daemon is away, and
-// none is made twice: its name, the [jjm.Handle], follows from the account and
-// the request key, and the same key is the same grid job.
+// A [Door] asks the daemon first, within a deadline. If the daemon does not answer, because
+// it is stopped or hangs:
 //
-// The packages below this one speak the languages of the gatekeepers. They all
-// link little, because a gatekeeper starts them thousands of times.
+//	request       | what happens
+//	lookup        | answered from the grid job's record: the last known state, marked as stale, never a guess
+//	submit, kill  | written to the daemon's spool, which survives crashes. The daemon reads it before it answers
+//	              | any request
+//
+// So no submission is lost or refused because the daemon does not answer. None is carried
+// out twice either: the name of a grid job, the [jjm.Handle], follows from the account and
+// the request key, and the same key always means the same grid job.
+//
+// The packages below this one translate the job descriptions and protocols of the
+// gatekeepers. All of them import little, because a gatekeeper starts them thousands of
+// times. Whether a request is allowed, and what it means, is left to the daemon.
 package gatekeeper
 
 import (
@@ -29,27 +33,27 @@ import (
 	"jjm/wire/spool"
 )
 
-// Door is the way to one daemon. Its methods may be called from many
-// goroutines.
+// Door sends a gatekeeper's requests to one daemon, or to its spool and records if the
+// daemon does not answer. Goroutines may share it.
 type Door struct {
-	// Socket is the daemon's, Records the folder of the records, Spool the
-	// letter box. Absolute paths.
+	// Socket is the daemon's socket, Records the folder of the records, Spool the folder of
+	// the spool. All are absolute.
 	Socket, Records, Spool string
-	// Deadline is how long the daemon has to answer before the other way is
-	// taken, the records or the spool; default 600 ms, so that all is answered within a second.
+	// Deadline is how long the daemon has to answer before the door uses the spool or the
+	// records. Default: DefaultDeadline.
 	Deadline time.Duration
-	// UID is the account that asks: the caller's.
+	// UID is the account of the caller.
 	UID int
-	// Now is the clock.
+	// Now returns the current time.
 	Now func() time.Time
 }
 
-// DefaultDeadline is what the daemon has of the second in which every answer
-// comes; the rest is for the records and the spool.
+// DefaultDeadline is the share of the daemon in the second that an answer may take. The
+// rest is for the records and the spool.
 const DefaultDeadline = 600 * time.Millisecond
 
-// Open finds the door of the daemon at a place; $JJM_SPOOL names the spool if
-// it is not in the daemon's state folder, and $JJM_DEADLINE is the deadline ("5s").
+// Open returns the door to the daemon at p. $JJM_SPOOL names the spool if it is not in the
+// daemon's state folder, and $JJM_DEADLINE is the deadline ("5s").
 func Open(p client.Place) *Door {
 	box := filepath.Join(p.StateDir(), "spool")
 	if dir := p.Getenv("JJM_SPOOL"); dir != "" && p.State == "" {
@@ -59,8 +63,8 @@ func Open(p client.Place) *Door {
 		Deadline: deadlineOf(p.Getenv("JJM_DEADLINE")), UID: os.Geteuid(), Now: time.Now}
 }
 
-// deadlineOf reads a deadline. A gatekeeper gets its answer whatever its
-// environment says: what is no duration above 0 counts as not set.
+// deadlineOf parses a deadline. Text that is not a positive duration counts as not set: a
+// wrong environment must not keep a gatekeeper from its answer.
 func deadlineOf(text string) time.Duration {
 	if d, err := time.ParseDuration(text); err == nil && d > 0 {
 		return d
@@ -68,47 +72,47 @@ func deadlineOf(text string) time.Duration {
 	return DefaultDeadline
 }
 
-// Job is what a gatekeeper hands over.
+// Job is a grid job to submit.
 type Job struct {
-	// Name is the job file's name and Text its content: TOML, or JSON with a
-	// name that ends in ".json". Package gatekeeper/plain makes one of a plain
-	// job.
+	// Name is the name of the job file and Text its content: TOML, or JSON if the name ends
+	// in ".json". Package gatekeeper/plain makes both for a plain job.
 	Name, Text string
-	// BaseDir is the absolute folder that relative input paths start from.
+	// BaseDir is the absolute folder to which relative input paths refer.
 	BaseDir string
-	// Key is the request key, at most 256 bytes: the same key of the same
-	// account is the same grid job. It outranks the job file's own; a job
-	// without any gets a random one, and a repetition makes another grid job.
+	// Key is the request key, at most 256 bytes. Within one account, the same key means the
+	// same grid job. It overrides the key in the job file. If there is neither, Submit
+	// chooses a random key, and a repeated call makes another grid job.
 	Key string
-	// Anew allows the key anew if the grid job that holds it was cancelled.
+	// Anew allows the key to be used again if its grid job was cancelled.
 	Anew bool
-	// Origin is kept with the grid job and shown; nil if nothing is known.
+	// Origin is stored with the grid job and shown. nil if nothing is known.
 	Origin *jjm.Origin
-	// Credentials are for the jobs, if the job file asks for them
-	// ([ReadCredential]).
+	// Credentials are for the jobs, if the job file asks for them; see [ReadCredential].
 	Credentials []jjm.Credential
 }
 
-// Receipt answers a submission.
+// Receipt is the result of a submission.
 type Receipt struct {
-	// Handle is the grid job's name for the gatekeeper, whoever accepted it.
+	// Handle is the gatekeeper's name for the grid job. It is the same whether the daemon
+	// or the spool accepted it.
 	Handle jjm.Handle
-	// ID is its number, 0 if the daemon did not answer.
+	// ID is the number of the grid job, 0 if the daemon did not answer.
 	ID jjm.GridID
-	// Existed is true when the key named a grid job already there.
+	// Existed is set if the key named an existing grid job.
 	Existed bool
-	// Spooled is true when the daemon did not answer and the submission waits
-	// for it.
+	// Spooled is set if the daemon did not answer and the submission waits in the spool.
 	Spooled bool
 }
 
-// Submit hands over a grid job. When it returns nil the grid job is accepted for
-// good: stored by the daemon, or written to its spool.
+// Submit submits a grid job. If it returns nil, the grid job is stored by the daemon or
+// written to its spool, and will not be lost.
 //
-// The error is Invalid with jjm.Problems if the daemon found mistakes, Denied or
-// Conflict if it does not want the job, and Busy if nothing could be accepted
-// just now - a full disk: the same call may be repeated with the same key.
-// Mistakes in what was spooled are found later: then the grid job has failed,
+//	error             | cause
+//	Invalid           | the daemon found mistakes; they are in the error as jjm.Problems
+//	Denied, Conflict  | the daemon does not accept the job
+//	Busy              | nothing could be stored now, as when the disk is full. The call may be repeated with the same key
+//
+// Mistakes in a job that went to the spool are found later. The grid job has then failed,
 // and its lookup says why.
 func (d *Door) Submit(ctx context.Context, job Job) (Receipt, error) {
 	if job.Key == "" {
@@ -132,16 +136,16 @@ func (d *Door) Submit(ctx context.Context, job Job) (Receipt, error) {
 	switch {
 	case err == nil:
 		return Receipt{Handle: jjm.HandleOf(d.UID, job.Key), ID: a.Submit.ID, Existed: a.Submit.Existed}, nil
-	case !unclear(err):
+	case !undecided(err):
 		return Receipt{}, err
 	}
-	return d.leave(s, err)
+	return d.spoolSubmit(s, err)
 }
 
-// Lookup tells how grid jobs stand, one answer per reference, in order. A
-// reference is a handle or an id. What is not known just now is an answer with
-// an Error of kind Busy, which says nothing about the grid job; Gone comes from
-// the daemon alone. An answer that is not from the daemon has Stale set.
+// Lookup returns the status of grid jobs, one answer per reference, in order. A reference
+// is a handle or an id. If a status is not known now, its answer has an Error of kind Busy,
+// which says nothing about the grid job. Gone comes from the daemon only. Answers that do
+// not come from the daemon have Stale set.
 func (d *Door) Lookup(ctx context.Context, refs ...string) []wire.Lookup {
 	a, err := client.Call(ctx, d.daemon(), wire.VerbLookup(), wire.LookupRequest{Refs: refs})
 	if err == nil && len(a.Lookup) == len(refs) {
@@ -151,22 +155,23 @@ func (d *Door) Lookup(ctx context.Context, refs ...string) []wire.Lookup {
 		err = jjm.Errorf(jjm.Internal, "lookup: %d answers for %d references", len(a.Lookup), len(refs))
 	}
 	out := make([]wire.Lookup, len(refs))
-	if !unclear(err) {
+	if !undecided(err) {
 		for i := range out {
 			out[i] = failedLookup(refs[i], err)
 		}
 		return out
 	}
-	d.remember(refs, out, err)
+	d.lookupOffline(refs, out, err)
 	return out
 }
 
-// Kill asks for the end of grid jobs, one answer per reference, in order. An
-// answer without an Error is a promise: the wish is stored, by the daemon or in
-// its spool. Killing what is over is a success with NoChange. Gone comes from
-// the daemon alone; Busy says that the wish could not be stored.
+// Kill asks the daemon to end grid jobs and returns one answer per reference, in order. If
+// an answer has no Error, the request is stored, by the daemon or in its spool. To kill a
+// job that is over is a success with NoChange set. Gone comes from the daemon only. Busy
+// means that the request could not be stored.
 func (d *Door) Kill(ctx context.Context, refs ...string) []wire.Killed {
-	a, err := client.Call(ctx, d.daemon(), wire.VerbKill(), wire.KillRequest{Refs: refs})
+	req := wire.KillRequest{Refs: refs, KillHow: wire.KillHow{First: true}}
+	a, err := client.Call(ctx, d.daemon(), wire.VerbKill(), req)
 	if err == nil && len(a.Kill) == len(refs) {
 		return a.Kill
 	}
@@ -176,8 +181,8 @@ func (d *Door) Kill(ctx context.Context, refs ...string) []wire.Killed {
 	out := make([]wire.Killed, len(refs))
 	for i, ref := range refs {
 		out[i].Ref = ref
-		if unclear(err) {
-			over, lerr := d.leaveKill(ref, err)
+		if undecided(err) {
+			over, lerr := d.spoolKill(ref, err)
 			out[i].NoChange, out[i].Error = over, wire.ErrorOf(lerr)
 		} else {
 			out[i].Error = wire.ErrorOf(err)
@@ -186,11 +191,11 @@ func (d *Door) Kill(ctx context.Context, refs ...string) []wire.Killed {
 	return out
 }
 
-// Ping reports an error unless a submission would be accepted now: the daemon
-// answers, or its spool can be written to.
+// Ping returns nil if a submission would be accepted now: the daemon answers, or its spool
+// is writable.
 func (d *Door) Ping(ctx context.Context) error {
 	_, err := client.Call(ctx, d.daemon(), wire.VerbPing(), wire.PingRequest{})
-	if err == nil || !unclear(err) {
+	if err == nil || !undecided(err) {
 		return err
 	}
 	if aerr := spool.Writable(d.Spool); aerr != nil {
@@ -199,7 +204,7 @@ func (d *Door) Ping(ctx context.Context) error {
 	return nil
 }
 
-// daemon is the client of the daemon.
+// daemon returns a client of the daemon.
 func (d *Door) daemon() *client.Client {
 	deadline := d.Deadline
 	if deadline == 0 {
@@ -208,10 +213,9 @@ func (d *Door) daemon() *client.Client {
 	return &client.Client{Socket: d.Socket, Timeout: deadline}
 }
 
-// unclear reports whether an error leaves open what the daemon thinks: it did
-// not answer, it is too busy, its own trouble came in between. Then the other
-// way is taken.
-func unclear(err error) bool {
+// undecided reports whether err leaves open what the daemon decided: it did not answer, is
+// too busy, or had an internal error. Then the door uses the spool and the records.
+func undecided(err error) bool {
 	switch jjm.KindOf(err) {
 	case jjm.Invalid, jjm.Denied, jjm.Gone, jjm.Conflict:
 		return client.IsUnreachable(err)
@@ -219,8 +223,8 @@ func unclear(err error) bool {
 	return true
 }
 
-// checkSubmit finds what the daemon would refuse whatever the site is, since it
-// may be away.
+// checkSubmit returns the mistakes that a daemon would refuse at every site, since the
+// daemon may not be there to find them.
 func checkSubmit(req wire.SubmitRequest) error {
 	if _, err := wire.VerbSubmit().Line(req); err != nil {
 		return err
@@ -236,7 +240,7 @@ func randomKey() (string, error) {
 	return "once-" + hex.EncodeToString(word[:]), nil
 }
 
-// note is a wish as the spool keeps it.
+// note returns the entry for the spool.
 func note(verb string, h jjm.Handle, rest string, s *wire.Submit) spool.Note {
 	return spool.Note{Verb: verb, Handle: h, Rest: rest, Submit: s}
 }

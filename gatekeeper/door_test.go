@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// site is a door with a fake daemon behind it, which the test stops and starts.
+// site is a door to a fake daemon that the test can stop and start.
 type site struct {
 	*Door
 	fake   *gatetest.Fake
@@ -42,7 +42,7 @@ func open(t *testing.T) *site {
 	return s
 }
 
-// renew finds every credential newer.
+// renew treats every credential as newer.
 func (s *site) renew(ctx context.Context, c gate.Caller, id jjm.GridID, given []jjm.Credential) (
 	r wire.Renewal, err error) {
 	err = s.fake.Use(ctx, "renew", c, id, func(*gatetest.Job) {
@@ -53,7 +53,7 @@ func (s *site) renew(ctx context.Context, c gate.Caller, id jjm.GridID, given []
 	return r, err
 }
 
-// box is the caller's box in the spool.
+// box opens the caller's box in the spool.
 func (s *site) box(t *testing.T) *spool.Box {
 	t.Helper()
 	in, err := spool.Open(s.Spool)
@@ -71,7 +71,7 @@ func (s *site) box(t *testing.T) *spool.Box {
 
 func job(key string) Job { return Job{Name: "j.toml", Text: "x", BaseDir: "/", Key: key} }
 
-func TestDoor_SpeaksToTheDaemon(t *testing.T) {
+func TestDoor_AsksTheDaemonFirst(t *testing.T) {
 	s := open(t)
 	r, err := s.Submit(t.Context(), job("k"))
 	if err != nil || r != (Receipt{Handle: jjm.HandleOf(s.UID, "k"), ID: 1}) {
@@ -116,7 +116,7 @@ func TestDoor_SpeaksToTheDaemon(t *testing.T) {
 	}
 }
 
-func TestDoor_LeavesWordWhileTheDaemonIsAway(t *testing.T) {
+func TestDoor_UsesSpoolAndRecordsIfNoDaemonAnswers(t *testing.T) {
 	s := open(t)
 	s.server.Stop()
 	r, err := s.Submit(t.Context(), job("k"))
@@ -163,7 +163,7 @@ func TestDoor_LeavesWordWhileTheDaemonIsAway(t *testing.T) {
 	}
 }
 
-func TestDoor_RefusesWhatNoDaemonWouldTake(t *testing.T) {
+func TestDoor_RefusesWhatEveryDaemonWouldRefuse(t *testing.T) {
 	s := open(t)
 	s.server.Stop()
 	for _, j := range []Job{
@@ -188,8 +188,8 @@ func TestDoor_RefusesWhatNoDaemonWouldTake(t *testing.T) {
 	}
 }
 
-// An odd deadline in the environment keeps no gatekeeper from its answer.
-func TestOpen_TheDeadlineIsThatOfTheEnvironment(t *testing.T) {
+// A deadline that cannot be parsed must not keep a gatekeeper from its answer.
+func TestOpen_ReadsTheDeadlineFromTheEnvironment(t *testing.T) {
 	for text, want := range map[string]time.Duration{"": DefaultDeadline, "2s": 2 * time.Second, "soon": DefaultDeadline,
 		"-1s": DefaultDeadline, "5": DefaultDeadline} {
 		d := Open(client.Place{State: "/s", Getenv: func(name string) string {

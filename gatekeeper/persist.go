@@ -7,18 +7,18 @@ import (
 	"jjm"
 )
 
-// The pauses between two tries of Persist.
+// The pauses between two attempts of Persist: the first, and the longest.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
 
-// Persist submits a job until it is clear what became of it, or patience is
-// over: for gatekeepers that hold or fail a job at the first submission that is
-// refused. All tries have one request key, a random one if the job has none, so
-// that they make one grid job. submit is [Door.Submit].
+// Persist submits a job again and again until it is decided or patience is over. It serves
+// gatekeepers that hold or fail a job after the first refused submission. All attempts have
+// the same request key, a random one if the job has none, so that they make one grid job.
+// submit is [Door.Submit].
 //
-// The last error is returned; it is of kind Busy when time ran out.
+// It returns the last error, of kind Busy if patience ran out.
 func Persist(ctx context.Context, patience time.Duration, job Job,
 	submit func(context.Context, Job) (Receipt, error)) (Receipt, error) {
 	if job.Key == "" {
@@ -35,14 +35,14 @@ func Persist(ctx context.Context, patience time.Duration, job Job,
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		r, err := submit(ctx, job)
-		if err == nil || !unclear(err) {
+		if err == nil || !undecided(err) {
 			return r, err
 		}
 		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 			t.Stop()
-			return r, jjm.Errorf(jjm.Busy, "submit: given up after %v: %w", patience, err)
+			return r, jjm.Errorf(jjm.Busy, "submit: gave up after %s: %w", jjm.HowLong(patience), err)
 		case <-t.C:
 		}
 	}

@@ -2,10 +2,9 @@ package glf
 
 import "strings"
 
-// SplitArgs splits data into words at blanks. Double quotes keep blanks within
-// a word, and make an empty one; inside them \" is a quote and \\ a backslash.
-// Outside quotes a backslash is itself. A quote that is not closed reaches to
-// the end.
+// SplitArgs splits data into words at blanks. Double quotes keep blanks within a word,
+// and "" is an empty word; inside quotes \" is a quote and \\ a backslash. Outside quotes
+// a backslash stands for itself. A quote that is not closed ends with the data.
 func SplitArgs(data string) []string {
 	var words []string
 	var word strings.Builder
@@ -35,9 +34,8 @@ func SplitArgs(data string) []string {
 	return words
 }
 
-// JoinArgs joins words with blanks so that SplitArgs finds them again, quoting
-// those that need it. Newlines and NULs, which no line can carry, become
-// blanks.
+// JoinArgs joins words with blanks so that SplitArgs returns the same words, and quotes
+// those that need it. Newlines and NULs, which a line cannot hold, become blanks.
 func JoinArgs(args []string) string {
 	var b strings.Builder
 	for i, a := range args {

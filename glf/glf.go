@@ -1,6 +1,6 @@
-// Package glf reads and writes GBS log files (GLF): the text by which an
-// application on a worker talks back to its job manager (GBS Programmer
-// Manual, "Communication between Job and application").
+// Package glf reads and writes GBS log files (GLF): the text by which an application on a
+// worker reports to its job manager (GBS Programmer Manual, "Communication between Job
+// and application").
 //
 // A GLF holds one record per line,
 //
@@ -9,9 +9,9 @@
 // in UTC. The wrapper puts one INFO record before the application starts and
 // one after it ended; the application appends its own in between.
 //
-// The package is pure: it does no I/O and knows no clock. [Parse] accepts any
-// bytes at all and never fails: what it does not understand is counted. What
-// the records mean for the job is for package analyse to say.
+// The package is pure: it does no I/O and has no clock. [Parse] accepts any bytes and
+// never fails: lines that it does not understand are counted. What the records mean for
+// the job is decided in package analyse.
 package glf
 
 import (
@@ -20,17 +20,16 @@ import (
 	"time"
 )
 
-// MaxLine is the longest line, in bytes, its newline included: what is longer
-// is cut, on writing and on reading alike.
+// MaxLine is the longest line in bytes, newline included. Longer ones are cut, on writing
+// and on reading.
 const MaxLine = 8 << 10
 
-// MaxFile is how much of a GLF is worth reading, in bytes; of a longer one
-// readers keep the first line, where the wrapper's start record is, and the
-// tail. Parse itself has no limit.
+// MaxFile is how many bytes of a GLF readers keep: of a longer file the first line, which
+// is the wrapper's start record, and the tail. Parse itself has no limit.
 const MaxFile = 1 << 20
 
-// maxBad is how many unknown lines Log.BadLines keeps, and maxBadLine how much
-// of each: they are for people.
+// maxBad is how many unknown lines Log.BadLines keeps, maxBadLine how many bytes of each.
+// They are for people.
 const (
 	maxBad     = 1000
 	maxBadLine = 200
@@ -46,7 +45,7 @@ const (
 	ReturnFile = "RETURN_FILE"
 )
 
-// Known reports whether a keyword is one of the six; case counts.
+// Known reports whether a keyword is one of the six; upper and lower case differ.
 func Known(keyword string) bool {
 	return Terminal(keyword) || keyword == Info || keyword == ReturnFile
 }
@@ -70,37 +69,37 @@ type Record struct {
 	Data string
 }
 
-// Log is what a GLF says.
+// Log is the content of a GLF.
 type Log struct {
-	// Start and End tell whether the wrapper's two records are there: the
-	// first start and the last end, so that an application which writes the
-	// same words does not displace the wrapper's.
+	// Start and End say whether the wrapper's two records are there. The first start record and
+	// the last end record count, so that an application that writes the same words does not
+	// replace the wrapper's.
 	Start, End bool
-	// AppExit is the application's exit code as the end record tells it
-	// (128+n for signal n); meaningless unless End.
+	// AppExit is the application's exit code in the end record, 128+n for signal n;
+	// meaningless unless End.
 	AppExit int
-	// StartTime and EndTime are the times of those two records; First and Last
-	// of the first and last record of any keyword.
+	// StartTime and EndTime are the times of those two records, First and Last those of
+	// the first and the last record of any keyword.
 	StartTime, EndTime, First, Last time.Time
-	// Terminals are the records of SUCCEEDED, FAILED, RETRY and HOLD, in
-	// order, those without data included.
+	// Terminals are the records SUCCEEDED, FAILED, RETRY and HOLD, in order, including
+	// those without data.
 	Terminals []Record
-	// Returns are the absolute names of RETURN_FILE records; Ignored the
-	// others, which are not copied back.
+	// Returns are the absolute paths of RETURN_FILE records, Ignored the relative ones,
+	// which are not copied back.
 	Returns, Ignored []string
-	// Infos are the INFO records, the wrapper's own excepted.
+	// Infos are the INFO records other than the wrapper's.
 	Infos []Record
-	// BadLines are lines that are no records: at most 1000, each shortened.
-	// Bad counts them all.
+	// BadLines are lines that are no records, at most 1000 of them, each cut to 200
+	// bytes. Bad counts all of them.
 	BadLines []string
 	Bad      int
 	// Lines counts all lines that are not blank.
 	Lines int
 }
 
-// RunSeconds is how long the attempt ran: from start to end record, or, without
-// both, from the first to the last record of any kind. It is never negative,
-// whatever the clock of the worker did.
+// RunSeconds returns how many seconds the attempt ran: from the start to the end record,
+// or if one is missing from the first to the last record. It is never negative, even if
+// the worker's clock was set back.
 func (l Log) RunSeconds() int {
 	from, to := l.First, l.Last
 	if l.Start && l.End {
@@ -109,9 +108,9 @@ func (l Log) RunSeconds() int {
 	return max(0, int(to.Sub(from)/time.Second))
 }
 
-// FormatLine makes one line, its newline included. Newlines and NULs in data
-// become blanks, and the line is cut at MaxLine bytes. The keyword must be one
-// of the six; any other makes an INFO record whose data begins with it.
+// FormatLine returns one line with its newline. Newlines and NULs in data become blanks,
+// and the line is cut at MaxLine bytes. A keyword that is not one of the six makes an
+// INFO record whose data begins with it.
 func FormatLine(t time.Time, keyword, data string) string {
 	if !Known(keyword) {
 		keyword, data = Info, keyword+" "+data
@@ -128,18 +127,18 @@ const (
 	endWords   = "job wrapper end"
 )
 
-// StartData is the data of the wrapper's INFO record before the application
-// starts: the attempt's number, the host and the wrapper's process id.
+// StartData returns the data of the wrapper's INFO record before the application starts:
+// the attempt's number, the host and the wrapper's process id.
 func StartData(attempt int32, host string, pid int) string {
 	return startWords + " attempt=" + strconv.Itoa(int(attempt)) +
 		" host=" + host + " pid=" + strconv.Itoa(pid)
 }
 
-// EndData is the data of the wrapper's INFO record after the application
-// ended; exit is its exit code, 128+n for signal n.
+// EndData returns the data of the wrapper's INFO record after the application ended; exit
+// is its exit code, 128+n for signal n.
 func EndData(exit int) string { return endWords + " exit=" + strconv.Itoa(exit) }
 
-// cut shortens s to at most n bytes without splitting a UTF-8 sequence.
+// cut returns at most the first n bytes of s, without splitting a UTF-8 sequence.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -150,7 +149,7 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// clean replaces what would end a line or a C string by blanks.
+// clean replaces newlines, carriage returns and NULs by blanks.
 func clean(s string) string {
 	if !strings.ContainsAny(s, "\n\r\x00") {
 		return s

@@ -39,7 +39,7 @@ func TestParse_ReadsEveryFormOfALine(t *testing.T) {
 	}
 }
 
-func TestParse_CountsWhatItDoesNotKnow(t *testing.T) {
+func TestParse_CountsUnknownKeywords(t *testing.T) {
 	for _, line := range []string{
 		"hello", "2008-03-13T12:00:00Z", "2008-03-13T12:00:00Z succeeded a", "2008-03-13T12:00:00Z DONE a",
 		"2008-03-13T12:00:00ZSUCCEEDED a", "2008-03-13T25:00:00Z SUCCEEDED a", "2008-02-31T12:00:00Z SUCCEEDED a",
@@ -88,7 +88,7 @@ func TestParse_WrapperRecordsAreFirstStartAndLastEnd(t *testing.T) {
 	}
 }
 
-func TestParse_AnEndWithoutAnExitCodeIsNone(t *testing.T) {
+func TestParse_AnEndWithoutAnExitCodeDoesNotCount(t *testing.T) {
 	for _, data := range []string{"job wrapper end", "job wrapper end exit=", "job wrapper end exit=x",
 		"job wrapper ended exit=0"} {
 		if l := Parse([]byte(FormatLine(noon, Info, data))); l.End || len(l.Infos) != 1 {
@@ -160,7 +160,7 @@ func TestFormatLine_UnknownKeywordBecomesInfo(t *testing.T) {
 	}
 }
 
-func TestStartAndEndData_AreTheWrappersWords(t *testing.T) {
+func TestStartAndEndData_AreThoseOfTheWrapper(t *testing.T) {
 	if got, want := StartData(3, "wn1", 42), "job wrapper start attempt=3 host=wn1 pid=42"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

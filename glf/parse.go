@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// blanks separate the words of a line: one or several.
+// blanks are the characters that separate words.
 const blanks = " \t\r\v\f"
 
-// Parse reads a GLF. Lines end in LF or CRLF; blank ones are skipped, unknown
-// ones ignored and counted; a line longer than MaxLine counts as its first
-// MaxLine bytes. NULs count as blanks in data.
+// Parse reads a GLF. Lines end in LF or CRLF. Blank lines are skipped, unknown ones
+// counted, and of a line longer than MaxLine only the first MaxLine bytes count. NULs in
+// data become blanks.
 func Parse(text []byte) Log {
 	var l Log
 	for len(text) > 0 {
@@ -29,7 +29,7 @@ func Parse(text []byte) Log {
 	return l
 }
 
-// add takes in one line that is not blank.
+// add adds a line that is not blank to the log.
 func (l *Log) add(line string) {
 	l.Lines++
 	r, ok := parseLine(line)
@@ -56,7 +56,8 @@ func (l *Log) add(line string) {
 	}
 }
 
-// wrapper takes in an INFO record if it is one of the wrapper's two.
+// wrapper adds an INFO record to the log if it is one of the wrapper's two, and reports
+// whether it is.
 func (l *Log) wrapper(r Record) bool {
 	words := strings.Fields(r.Data)
 	if len(words) < 3 {
@@ -80,7 +81,8 @@ func (l *Log) wrapper(r Record) bool {
 	return false
 }
 
-// parseLine reads one line: a time, a keyword, and the rest.
+// parseLine parses a line: a time, a keyword, and the rest. It is false if the line is no
+// record.
 func parseLine(line string) (Record, bool) {
 	t, rest, ok := parseTime(strings.TrimLeft(line, blanks))
 	if !ok {
@@ -97,8 +99,8 @@ func parseLine(line string) (Record, bool) {
 	return Record{Time: t, Keyword: keyword, Data: strings.Trim(clean(data), blanks)}, true
 }
 
-// parseTime reads "2008-03-13T13:00:00Z", also with a blank for the T and
-// without the Z. A blank or the end must follow.
+// parseTime parses a time such as "2008-03-13T13:00:00Z" at the beginning of s, also with
+// a blank instead of the T and without the Z. A blank or the end must follow.
 func parseTime(s string) (t time.Time, rest string, ok bool) {
 	const form = "2006-01-02T15:04:05"
 	if len(s) < len(form) || s[10] != 'T' && s[10] != ' ' && s[10] != '\t' {

@@ -1,6 +1,7 @@
 package glf
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,7 +9,7 @@ import (
 	"jjm"
 )
 
-func TestProcessed_TheLastWordCounts(t *testing.T) {
+func TestProcessed_TheLastEntryCounts(t *testing.T) {
 	const at = "2026-01-01T00:00:00Z "
 	for _, c := range []struct {
 		text string
@@ -28,6 +29,18 @@ func TestProcessed_TheLastWordCounts(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c.want, Parse([]byte(c.text)).Processed()); diff != "" {
 			t.Errorf("%q:\n%s", c.text, diff)
+		}
+	}
+}
+
+func TestMiscounted_NamesTheForm(t *testing.T) {
+	for data, want := range map[string]string{
+		"processed=10 evts": `"processed=10 evts" does not count: want processed=N, or processed=N with one of events files sections rows`,
+		"processed 10":      `"processed 10" does not count: want `, "processed=": `"processed=" does not count: `,
+		"processed=10": "", "processed=10 rows": "", "read the geometry": "", "": "",
+	} {
+		if got := Miscounted(data); got != want && (want == "" || !strings.HasPrefix(got, want)) {
+			t.Errorf("%q: %q, want %q", data, got, want)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"jjm/stream"
 )
 
-// Assigned is what the wrapper of the next attempt of a local job is told. The local job is
-// none of a merge step.
+// Assigned returns the assignment for the wrapper of a local job's next attempt. It is for
+// the work step; the engine makes the assignments of merges.
 func Assigned(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (sandbox.Assignment, error) {
 	cmd, err := CommandOf(h, spec, l)
 	if err != nil {
@@ -22,14 +22,15 @@ func Assigned(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (sandbox.Assignment, e
 	keepsLog := slices.ContainsFunc(stream.Names(spec, l), func(o stream.Named) bool { return o.Log })
 	return sandbox.Assignment{
 		Grid: l.ID.Grid, Local: l.ID.N, Attempt: l.Attempt,
-		Argv: cmd.Argv, Env: cmd.Env, Outputs: cmd.Outputs, Log: keepsLog,
+		Argv: cmd.Argv, Env: cmd.Env, Outputs: cmd.Outputs, Required: cmd.Required, Analyse: cmd.Analyse, Log: keepsLog,
 		RetryArgs: l.RetryArgs, Part: part,
 	}, nil
 }
 
-// Shared is what the wrappers of all local jobs of a grid job are told by its job file.
-// Package and files, credentials and the site's limits are the caller's to add.
+// Shared returns the settings for the wrappers of all local jobs of a grid job. The caller
+// adds package, files, credentials and the site's limits.
 func Shared(grid jjm.GridID, spec *jjm.Spec) sandbox.Job {
-	return sandbox.Job{Grid: grid, Env: spec.Env, Outputs: spec.Outputs, Result: spec.Result,
-		Mode: cmp.Or(spec.Mode, "Production"), CPUTime: spec.Request.CPUTime}
+	return sandbox.Job{Grid: grid, Env: spec.Env, Outputs: spec.Outputs, Required: spec.OutputsRequired,
+		Result: spec.Result,
+		Mode:   cmp.Or(spec.Mode, "Production"), CPUTime: spec.Request.CPUTime}
 }

@@ -14,15 +14,15 @@ import (
 	"jjm/stream"
 )
 
-// Fits finds what a job file says of datasets, of cutting and of recovery that a
-// type has no use for, and what it lacks. It comes beside Check.
+// Fits returns the problems of a job file whose datasets, cutting or recovery do not fit
+// its type. It depends on the type's description alone; Check does the rest.
 func Fits(typ string, d Description, spec *jjm.Spec) jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 	}
 	if !d.Reads {
-		ps = fitsAlong(typ, d, spec)
+		ps = checkOwnWork(typ, d, spec)
 		switch {
 		case spec.Split == nil || slices.Contains(d.Splitters, spec.Split.By):
 		case len(d.Splitters) == 0:
@@ -37,7 +37,7 @@ func Fits(typ string, d Description, spec *jjm.Spec) jjm.Problems {
 		bad("datasets", "is missing: the type %s processes the files of a dataset: add a [[datasets]] table", typ)
 	}
 	if len(spec.Datasets) > 0 && spec.Master() == nil {
-		bad("datasets", "all are secondary, and the type %s processes files: one must not be, whose files they are", typ)
+		bad("datasets", "all datasets are secondary, but the type %s processes files: leave secondary out of one of them", typ)
 	}
 	if spec.Only != nil {
 		bad("only", "chooses events and rows by number, and the type %s processes files: name the files instead", typ)
@@ -45,8 +45,8 @@ func Fits(typ string, d Description, spec *jjm.Spec) jjm.Problems {
 	return ps
 }
 
-// fitsAlong finds what is wrong with the datasets of a type that makes its work itself.
-func fitsAlong(typ string, d Description, spec *jjm.Spec) (ps jjm.Problems) {
+// checkOwnWork returns the problems with the datasets of a type that makes its work itself.
+func checkOwnWork(typ string, d Description, spec *jjm.Spec) (ps jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 	}
@@ -58,7 +58,7 @@ func fitsAlong(typ string, d Description, spec *jjm.Spec) (ps jjm.Problems) {
 		one := &spec.Datasets[i]
 		if !one.Secondary {
 			bad(fmt.Sprintf("datasets[%d]", i),
-				"the type %s makes its events, and processes no files: say secondary = true, or choose a type such as reprocess",
+				"the type %s makes its events and processes no files: set secondary = true, or choose a type such as reprocess",
 				typ)
 		} else if err := checkAttributes(one); err != nil {
 			bad(fmt.Sprintf("datasets[%d].attributes", i), "%v", err)
@@ -67,10 +67,10 @@ func fitsAlong(typ string, d Description, spec *jjm.Spec) (ps jjm.Problems) {
 	return ps
 }
 
-// checkAlong finds what is wrong with the secondary datasets of a type that makes
-// events: its settings make something else, or there are too few files for all local
-// jobs, where all of them stand in the job file.
-func checkAlong(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
+// checkSecondary returns the problems with the secondary datasets of a type that makes
+// events: its settings make something else than events, or the job file lists all files and
+// they are too few for all local jobs.
+func checkSecondary(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	if !h.Describe().Along || len(spec.Datasets) == 0 {
 		return nil
 	}
@@ -80,7 +80,7 @@ func checkAlong(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	}
 	if cut.Splitter != split.ByEvents {
 		return jjm.Problems{{Field: "datasets",
-			Text: "secondary files come along with events, and these settings make none: say events, or leave the datasets out"}}
+			Text: "secondary files are read along with events, and these settings make none: set events, or leave the datasets out"}}
 	}
 	inline, all := Inline(spec)
 	if !all {
@@ -91,9 +91,9 @@ func checkAlong(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	return problems
 }
 
-// SplitOf returns the splitter that a job file chooses for its datasets, or the
-// type's own, with its settings. Settings of the type's own splitter are defaults
-// of the job's, if that is the same.
+// SplitOf returns the splitter that a job file chooses for its datasets, or else the type's
+// own, and its settings. If both are the same splitter, the type's settings are the
+// defaults of the job's.
 func SplitOf(spec *jjm.Spec, own string, settings func(*split.Params)) (string, split.Params, jjm.Problems) {
 	name := own
 	if spec.Split != nil && spec.Split.By != "" {
@@ -155,23 +155,23 @@ func checkSettings(s *jjm.Splitting) (problems jjm.Problems) {
 	return problems
 }
 
-// checkAttributes refuses attributes that would change nothing, and unknown ones.
+// checkAttributes refuses unknown attributes, and those that would change nothing.
 func checkAttributes(d *jjm.DatasetInput) error {
 	switch {
 	case d.Attributes == "":
 		return nil
 	case !d.Secondary:
 		return errors.New(
-			"they say how a secondary dataset goes along with the others: leave them out, or say secondary = true")
+			"attributes are for secondary datasets: leave them out, or set secondary = true")
 	case stream.IsSequence(d):
 		return fmt.Errorf("%s gives one number to each local job: it has no attributes", jjm.SequenceDataset)
 	}
 	return jedi.CheckAttributes(d.Attributes)
 }
 
-// CutFiles decides how the files of a job's datasets are cut. Where all of them
-// stand in the job file, too many local jobs are refused at once; otherwise Jobs
-// is 0: nobody knows yet, and the files are the caller's to add to the work.
+// CutFiles decides how the files of a job's datasets are cut. If the job file lists all
+// of them, too many local jobs are refused at once; otherwise Jobs is 0, because their
+// number is not known yet. The caller adds the files to the work.
 func (s Site) CutFiles(spec *jjm.Spec, own string, settings func(*split.Params)) (Cutting, jjm.Problems) {
 	name, params, problems := SplitOf(spec, own, settings)
 	if len(problems) > 0 {
@@ -187,7 +187,7 @@ func (s Site) CutFiles(spec *jjm.Spec, own string, settings func(*split.Params))
 	}
 	var all bool
 	if c.Work, all = Inline(spec); !all {
-		// The settings alone, on no files: what is wrong with them shows.
+		// Try the settings on no files, so that mistakes in them show.
 		if _, problems := s.Cut(Cutting{Splitter: name, Params: params, Work: split.Work{Closed: true}}, field,
 			"change its settings"); len(problems) > 0 {
 			return Cutting{}, problems
@@ -196,12 +196,12 @@ func (s Site) CutFiles(spec *jjm.Spec, own string, settings func(*split.Params))
 	}
 	counted, problems := s.Cut(c, field, "give each part more, or process fewer files")
 	c.Jobs = counted.Jobs
-	c.Work.Files, c.Work.Secondary = nil, nil // the caller's
+	c.Work.Files, c.Work.Secondary = nil, nil // the caller adds them
 	return c, problems
 }
 
-// CutWhole is CutFiles for a type that needs the bytes of its files: of a piece of one they
-// are not known.
+// CutWhole is CutFiles for a type that works on whole files: it refuses splitters that cut
+// a file into ranges of events.
 func (s Site) CutWhole(spec *jjm.Spec, own string, settings func(*split.Params)) (Cutting, jjm.Problems) {
 	if spec.Split != nil {
 		if unit, err := split.Unit(spec.Split.By); err == nil && (unit != jjm.UnitFile || spec.Split.By == split.JEDI) {
@@ -213,9 +213,8 @@ func (s Site) CutWhole(spec *jjm.Spec, own string, settings func(*split.Params))
 	return s.CutFiles(spec, own, settings)
 }
 
-// queueOf returns what is known of the queue that a job's parts will be for: they get
-// the wall time, disk and cores that the job file asks for, and so must fit into
-// them.
+// queueOf returns the limits that JEDI takes from a queue. Here they are the wall time,
+// disk and cores that the job file requests, because the local jobs get exactly these.
 func queueOf(spec *jjm.Spec) *jedi.Queue {
 	r := &spec.Request
 	q := &jedi.Queue{Cores: float64(r.Cores), MaxTime: r.Walltime.D().Seconds()}
@@ -225,13 +224,13 @@ func queueOf(spec *jjm.Spec) *jedi.Queue {
 	return q
 }
 
-// SequenceStream is the dataset of sequence numbers for a splitter.
+// SequenceStream returns the dataset of sequence numbers for a splitter.
 func SequenceStream() split.Stream {
 	return split.Stream{Dataset: jjm.Dataset{Name: jjm.SequenceDataset, Closed: true}}
 }
 
-// Inline returns the work of a job whose files all stand in the job file; false if
-// some do not, or if more may come.
+// Inline returns the work of a job whose files are all listed in the job file; all is false
+// if some are not, or if more may come.
 func Inline(spec *jjm.Spec) (w split.Work, all bool) {
 	all = true
 	for i := range spec.Datasets {

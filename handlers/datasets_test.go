@@ -30,10 +30,10 @@ func TestFits(t *testing.T) {
 		{"a reader without", true, jjm.Spec{}, "datasets: is missing", false},
 		{"a reader of chosen numbers", true, jjm.Spec{Datasets: data, Only: []jjm.Span{{Count: 1}}},
 			"only: chooses events and rows", false},
-		{"a reader of secondary ones alone", true, jjm.Spec{Datasets: minbias}, "datasets: all are secondary", false},
+		{"a reader of secondary ones alone", true, jjm.Spec{Datasets: minbias}, "all datasets are secondary", false},
 		{"a maker of events with files along", false, jjm.Spec{Datasets: minbias}, "", true},
 		{"a maker of events with files to process", false, jjm.Spec{Datasets: data},
-			"datasets[0]: the type x makes its events, and processes no files", true},
+			"datasets[0]: the type x makes its events and processes no files", true},
 		{"a maker of events with wrong attributes", false, jjm.Spec{Datasets: odd}, "datasets[0].attributes: ", true},
 		{"a maker of others with files along", false, jjm.Spec{Datasets: minbias}, "datasets: the type x reads no datasets",
 			false},
@@ -90,7 +90,7 @@ func TestSplitOf(t *testing.T) {
 	}
 }
 
-// JEDI's jobs fit into the wall time and the disk that the job file asks for.
+// JEDI's jobs fit into the wall time and the disk that the job file requests.
 func TestInline_JEDIJobsFitWhatIsAskedFor(t *testing.T) {
 	count := func(r jjm.Request) int64 {
 		d := jjm.DatasetInput{Name: "raw"}
@@ -117,7 +117,7 @@ func TestInline_JEDIJobsFitWhatIsAskedFor(t *testing.T) {
 	if n := count(jjm.Request{}); n != 1 {
 		t.Errorf("nothing is asked for: %d parts, want 1", n)
 	}
-	// A second for each MB: 100 s a file.
+	// One second for each MB: 100 s for each file.
 	if n := count(jjm.Request{Walltime: jjm.Duration(500 * time.Second)}); n != 4 {
 		t.Errorf("500 s are asked for: %d parts, want 4 of 5 files", n)
 	}

@@ -8,21 +8,22 @@ import (
 	"jjm/sandbox"
 )
 
-// End says what becomes of local jobs that end with one of some exit codes.
+// End says what becomes of local jobs that end with one of its exit codes.
 type End struct {
 	// ExitCodes are 0 to 255, 128+n for signal n.
 	ExitCodes []int64 `toml:"exit_codes" json:"exit_codes"`
 	// Action is complete, retry, hold or fail; Text says what the exit codes mean.
 	Action jjm.Action `toml:"action" json:"action"`
 	Text   string     `toml:"text" json:"text"`
-	// RetryArgs are those of the next attempt, with retry; nil leaves them as they are.
+	// RetryArgs are the arguments of the next attempt, with retry; nil keeps the current
+	// ones.
 	RetryArgs []string `toml:"retry_args" json:"retry_args,omitempty"`
 }
 
-// Ends are those of a job type; each exit code is in one at most.
+// Ends are the ends that a job type knows; each exit code is in at most one of them.
 type Ends []End
 
-// Check finds what is wrong with ends that stand below a field.
+// Check returns the problems of ends in the list with the name field.
 func (es Ends) Check(field string) (problems jjm.Problems) {
 	known := map[int64]int{}
 	for i, e := range es {
@@ -55,8 +56,12 @@ func (es Ends) Check(field string) (problems jjm.Problems) {
 	return problems
 }
 
-// Opinion returns what becomes of an attempt by its exit code, nil if nothing is said of it.
-func (es Ends) Opinion(result *jjm.Result) *jjm.Opinion {
+// Opinion returns what becomes of an attempt: what the type's command said on the worker,
+// if analysed, or else what its exit code means; nil if neither says anything.
+func (es Ends) Opinion(analysed bool, result *jjm.Result) *jjm.Opinion {
+	if analysed && result.Opinion != nil {
+		return result.Opinion
+	}
 	for i := range es {
 		if e := &es[i]; slices.Contains(e.ExitCodes, int64(result.Exit)) {
 			return &jjm.Opinion{Action: e.Action, Text: fmt.Sprintf("exit code %d: %s", result.Exit, e.Text),
@@ -66,7 +71,8 @@ func (es Ends) Opinion(result *jjm.Result) *jjm.Opinion {
 	return nil
 }
 
-// CheckPhase says what is wrong with the name of a phase, "" if nothing is or there is none.
+// CheckPhase says what is wrong with the name of a phase, "" if nothing. The empty name is
+// allowed.
 func CheckPhase(name string) string {
 	if name == "" || sandbox.ValidPhases([]jjm.AppPhase{{Progress: jjm.Progress{Phase: name}}}) {
 		return ""
@@ -74,9 +80,9 @@ func CheckPhase(name string) string {
 	return fmt.Sprintf("%.80q: want the name of a phase, one word of at most 64 letters", name)
 }
 
-// PhaseShown returns the phase of a name, once it began, and until then the last of which
-// an application spoke. Of the one that is named the total is the whole part, where the
-// application does not say it. There is at least one phase.
+// PhaseShown returns the phase with this name. Before it has started it returns the phase
+// that was reported last. If the application reports no total for the named phase, that is
+// the number of units of the part. There must be at least one phase.
 func PhaseShown(name string, part *jjm.Part, phases []jjm.AppPhase) jjm.Progress {
 	i := slices.IndexFunc(phases, func(p jjm.AppPhase) bool { return p.Phase == name })
 	if i < 0 {

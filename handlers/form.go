@@ -6,28 +6,28 @@ import (
 	"jjm"
 )
 
-// Form is a job type told by its parts. It is a [Handler]; S is what reading the settings
-// gives.
+// Form is a [Handler] made from functions. S is the type of its parsed settings.
 type Form[S any] struct {
-	// Name is the word in job files, About documents the type.
+	// Name is the type's name in job files, About documents it.
 	Name  string
 	About Description
-	// Read reads the settings and finds their mistakes.
+	// Read parses the settings and returns their problems.
 	Read func(*jjm.Spec) (S, jjm.Problems)
-	// Cut names the splitter, or says why the work cannot be cut. Where About.Reads, the
-	// job file says how files are cut, and the settings may have mistakes.
+	// Cut names the splitter, or says why the work cannot be cut. If About.Reads is set,
+	// the job file says how files are cut, and Cut may be called on settings with mistakes.
 	Cut func(S, *jjm.Spec, Site) (Cutting, jjm.Problems)
-	// Line is the command line of a part; it is called on settings without mistakes.
+	// Line returns the command line of a part; it is called only on settings without
+	// mistakes.
 	Line func(S, *jjm.LocalJob) Command
 }
 
-// Type is the word in job files.
+// Type returns the type's name in job files.
 func (f Form[S]) Type() string { return f.Name }
 
 // Describe documents the type.
 func (f Form[S]) Describe() Description { return f.About }
 
-// Check finds the mistakes in the settings and in how the work is to be cut.
+// Check returns the problems of the settings and of how the work is to be cut.
 func (f Form[S]) Check(spec *jjm.Spec, site Site) jjm.Problems {
 	s, problems := f.Read(spec)
 	if len(problems) > 0 && !f.About.Reads {
@@ -56,13 +56,13 @@ func (f Form[S]) Command(spec *jjm.Spec, job *jjm.LocalJob) (Command, error) {
 	return f.Line(s, job), nil
 }
 
-// Commanded are settings that hold the words of a command, and the command read.
+// Commanded holds settings that contain the words of a command, and that command parsed.
 type Commanded[P any] struct {
 	Params  P
 	Command CommandTemplate
 }
 
-// ReadCommand returns a Form's Read for settings whose words are a command for parts of a
+// ReadCommand returns the Read of a Form whose settings contain a command for parts of a
 // unit. Its placeholders are those of the unit, of the job file's streams, and own ones.
 func ReadCommand[P any](unit string, words func(P) []string,
 	own ...string) func(*jjm.Spec) (Commanded[P], jjm.Problems) {
@@ -74,8 +74,8 @@ func ReadCommand[P any](unit string, words func(P) []string,
 	}
 }
 
-// CheckSections finds ranges that begin in the middle of a section, all of which have size
-// events.
+// CheckSections returns a problem for each range that begins in the middle of a section.
+// Each section has size events.
 func CheckSections(only []jjm.Span, size int64) (problems jjm.Problems) {
 	for i, s := range only {
 		if (s.First-1)%size != 0 {
@@ -86,8 +86,8 @@ func CheckSections(only []jjm.Span, size int64) (problems jjm.Problems) {
 	return problems
 }
 
-// CheckName finds what is wrong with a setting that names a file: it must be neither an
-// option nor a pattern.
+// CheckName returns a problem if a setting does not name a file. The name must not look
+// like an option or a pattern.
 func CheckName(field, name string) jjm.Problems {
 	good := name != "" && len(name) <= 100
 	for i, r := range name {

@@ -1,85 +1,105 @@
 // Package handlers holds the contract between jjm and a job type.
 //
-// A handler instantiates a grid job of its type as local jobs: it checks the
-// description, names the splitter that cuts the work, prepares what the
-// sandbox must hold, and gives the command line of a part. It is stateless and
-// may be called from many goroutines.
+// A handler turns a grid job of its type into local jobs: it checks the description, names
+// the splitter that cuts the work, prepares the content of the sandbox, and returns the
+// command line of a part. It is stateless and may be called from many goroutines. It leaves
+// to the engine when things happen and what becomes of local jobs.
 //
 // A new job type is one folder below this one and one line in handlers/all;
 // handlers/handlertest holds the suite that it must pass.
 package handlers
 
 import (
+	"fmt"
 	"io"
 	"sort"
+	"strings"
 
 	"jjm"
+	"jjm/analyse/rule"
+	"jjm/internal/nearest"
 	"jjm/split"
 )
 
-// Handler is one job type.
+// Handler is one job type. Its methods may be called from many goroutines.
 type Handler interface {
-	// Type is the word that job files name it by.
+	// Type returns the name of the type in job files.
 	Type() string
 	// Describe documents the type, for people. It does not wait; see [Learner].
 	Describe() Description
-	// Check finds every mistake that can be found without making anything. It
-	// runs in the gatekeeper's second: no I/O but site.Open.
+	// Check returns every mistake that can be found without making anything. The gatekeeper
+	// waits for it, so it must be quick and do no I/O but site.Open.
 	Check(spec *jjm.Spec, site Site) jjm.Problems
-	// Split names the splitter, its parameters and the work, and says why. It
-	// is called only on a spec that Check accepted.
+	// Split names the splitter, its parameters and the work, and says why. It is called
+	// only on a spec that Check accepted.
 	Split(spec *jjm.Spec, site Site) (Cutting, error)
-	// Command returns the command line of a part. It is called on the daemon's
-	// side, at submission.
+	// Command returns the command line of a part. It is called by the daemon, at
+	// submission.
 	Command(spec *jjm.Spec, job *jjm.LocalJob) (Command, error)
 }
 
-// Preparer is what a handler implements if its sandbox holds more than the
-// inputs that the job file names.
+// Preparer is implemented by handlers whose sandbox needs more than the inputs that the job
+// file names.
 type Preparer interface {
-	// Prepare lists files that the type itself adds.
+	// Prepare returns the files that the type itself adds.
 	Prepare(spec *jjm.Spec, site Site) ([]jjm.Input, error)
 }
 
-// Analyser is what a handler implements that knows better than exit code and log what
-// became of an attempt.
+// Analyser is implemented by handlers that know better than exit code and log what became
+// of an attempt.
 type Analyser interface {
-	// Analyse returns what is to become of an attempt that is over, nil for what jjm
-	// makes of it. It is asked only about attempts that left a result, and may be asked
-	// more than once: no I/O, and the same answer each time. What it says counts where
-	// package analyse says so; retries and holds are counted against the limits.
+	// Analyse returns what is to become of an attempt that has ended, nil to leave that to
+	// jjm. It is called only for attempts that left a result, perhaps more than once: it
+	// must do no I/O and return the same answer each time. Package analyse says where the
+	// answer counts; retries and holds count against the limits.
 	Analyse(spec *jjm.Spec, job *jjm.LocalJob, result *jjm.Result) *jjm.Opinion
 }
 
-// Progress is what a handler implements that knows which phase of its application tells
-// how far a local job is.
+// Ruler is implemented by handlers that have rules of their own about how attempts end.
+type Ruler interface {
+	// Rules returns the rules of the type as they were when the job was accepted.
+	Rules(spec *jjm.Spec) []rule.Rule
+}
+
+// RulesOf returns rules with those of a job type, which outrank them. h may be nil.
+func RulesOf(h Handler, spec *jjm.Spec, rules rule.Set) rule.Set {
+	r, ok := h.(Ruler)
+	if !ok {
+		return rules
+	}
+	return rules.With("type "+h.Type(), r.Rules(spec))
+}
+
+// Progress is implemented by handlers that know which phase of their application shows how
+// far a local job is.
 type Progress interface {
-	// Progress returns what is shown of a running local job. The phases are those of
-	// which its application spoke, at least one, in the order in which it began them;
-	// of which it spoke last tells Ended. No I/O.
+	// Progress returns what is shown for a running local job. The phases are those that its
+	// application reported, at least one, in the order of their first report; the latest
+	// report has the largest Ended. It does no I/O.
 	Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase) jjm.Progress
 }
 
-// Site is what a handler may know of the site.
+// Site is what a handler may know about the site.
 type Site struct {
 	// RecommendedCPU and MaxCPU bound a local job, in CPU seconds; 0 = not set.
 	RecommendedCPU float64
 	MaxCPU         float64
-	// MaxLocalJobs caps the local jobs of one grid job.
+	// MaxLocalJobs bounds the number of local jobs of one grid job; 0 =
+	// DefaultMaxLocalJobs.
 	MaxLocalJobs int
-	// Open opens an input of the job by the path that the job file gives,
-	// relative to the job file's folder unless absolute.
+	// Open opens an input of the job by the path in the job file, which is relative to the
+	// job file's folder unless absolute; nil where files cannot be opened.
 	Open func(path string) (io.ReadCloser, error)
 	// Run runs a type's program on behalf of the job's owner; nil where none can be run.
 	Run func(Program) (Ran, error)
 }
 
-// Cutting is how the work of a step will be cut.
+// Cutting says how the work of a step will be cut.
 type Cutting struct {
 	Splitter string
 	Params   split.Params
 	Work     split.Work
-	// Jobs is the number of local jobs it will make.
+	// Jobs is the number of local jobs that it will make; 0 if that is not known yet.
 	Jobs int
 	// Why explains the decision, one sentence each.
 	Why []string
@@ -92,27 +112,32 @@ type Command struct {
 	Argv []string
 	// Env is added to the environment of the application.
 	Env map[string]string
-	// Outputs are file names to collect, besides the job file's.
-	Outputs []string
+	// Outputs are file names to collect, besides the job file's. Required are further ones,
+	// each of which a local job must leave.
+	Outputs, Required []string
+	// Analyse is a command that says what is to become of the attempt. It runs on the
+	// worker after the application has ended; empty if there is none. Its answer is in
+	// Result.Opinion, and counts if the type's Analyse returns it.
+	Analyse []string
 }
 
 // Description documents a job type.
 type Description struct {
 	// Summary is one line.
 	Summary string
-	// Result is how it reports unless the job file says otherwise.
+	// Result is how the type reports, "glf" or "exit", unless the job file says otherwise.
 	Result string
-	// Reads says that its work is the files of datasets, which the job file names;
-	// see Fits.
+	// Reads says that the type processes the files of datasets, which the job file must
+	// name; see Fits.
 	Reads bool
-	// Along says that files of secondary datasets may come along with the events that
-	// it makes; see Fits.
+	// Along says that the type makes events, and that its local jobs may also read files of
+	// secondary datasets (minimum bias, cards); see Fits.
 	Along bool
-	// Splitters are those that a job file may name for work that the type makes itself.
+	// Splitters are those that a job file may choose for work that the type makes itself.
 	Splitters []string
 	// Params are its settings.
 	Params []Param
-	// Example is a whole job file.
+	// Example is a complete job file.
 	Example string
 }
 
@@ -125,8 +150,8 @@ type Param struct {
 // Registry holds the job types by name.
 type Registry map[string]Handler
 
-// NewRegistry lists handlers; two of one name are a programming error that
-// the test of package all finds.
+// NewRegistry returns a registry of handlers. Two with the same name are a programming
+// error, which the test of package all finds.
 func NewRegistry(hs ...Handler) Registry {
 	r := make(Registry, len(hs))
 	for _, h := range hs {
@@ -145,10 +170,15 @@ func (r Registry) Types() []string {
 	return names
 }
 
-// Get finds a type; an unknown one is refused naming the known ones.
+// Get returns a type; the error for an unknown one names the one that was probably meant, and lists the known ones.
 func (r Registry) Get(name string) (Handler, error) {
 	if h := r[name]; h != nil {
 		return h, nil
 	}
-	return nil, jjm.Errorf(jjm.Invalid, "type: unknown job type %.40q: this site knows %v", name, r.Types())
+	meant := ""
+	if near := nearest.Of(name, r.Types()); near != "" {
+		meant = fmt.Sprintf("did you mean %q? ", near)
+	}
+	return nil, jjm.Errorf(jjm.Invalid, "type: unknown job type %.40q: %sthis site knows %s", name, meant,
+		strings.Join(r.Types(), ", "))
 }

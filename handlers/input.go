@@ -2,11 +2,15 @@ package handlers
 
 import "jjm"
 
-// inputValues adds what a part reads of files: files, and file, the first of
-// them; first_event, events and last_event as its mask has them, events -1 where
-// there is no end; first_number, the first event as its file numbers it; lumis as
-// jjm.PartInput.LumiText writes them; parents, the files to read along, where
-// include_parents asks for them; the seed, if one was drawn.
+// inputValues adds the values of a part that reads files:
+//
+//	files, file              its files, and the first of them
+//	first_event, events,
+//	last_event               its event range; events and last_event are -1 if there is no end
+//	first_number             the first event as its file numbers it
+//	lumis                    as jjm.PartInput.LumiText writes them
+//	parents                  files to read along, if include_parents asks for them
+//	seed                     if the splitter drew one
 func inputValues(v Values, in *jjm.PartInput) {
 	v["files"] = in.Files
 	v["file"] = in.Files[:min(1, len(in.Files))]

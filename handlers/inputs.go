@@ -1,14 +1,17 @@
 package handlers
 
 import (
+	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 
 	"jjm"
+	"jjm/internal/weburl"
 )
 
-// Inputs are what the sandbox of a grid job holds: the inputs of its job file, the list
-// of ranges that it names, and those that the type adds.
+// Inputs returns the files for the sandbox of a grid job: the inputs of its job file, the
+// list of ranges that it names, and those that the type adds.
 func Inputs(h Handler, spec *jjm.Spec, site Site) ([]jjm.Input, error) {
 	inputs := spec.Inputs
 	if from := spec.OnlyFrom; from != "" && !slices.ContainsFunc(inputs, func(in jjm.Input) bool {
@@ -16,13 +19,53 @@ func Inputs(h Handler, spec *jjm.Spec, site Site) ([]jjm.Input, error) {
 	}) {
 		inputs = append(inputs[:len(inputs):len(inputs)], jjm.Input{Path: from, Name: filepath.Base(from)})
 	}
+	added, err := Added(h, spec, site)
+	if err != nil {
+		return nil, err
+	}
+	return append(inputs[:len(inputs):len(inputs)], added...), nil
+}
+
+// Added returns the files that the type adds to the sandbox of a grid job, with their names there.
+func Added(h Handler, spec *jjm.Spec, site Site) ([]jjm.Input, error) {
 	p, ok := h.(Preparer)
 	if !ok {
-		return inputs, nil
+		return nil, nil
 	}
 	more, err := p.Prepare(spec, site)
 	if err != nil {
 		return nil, err
 	}
-	return append(inputs[:len(inputs):len(inputs)], more...), nil
+	added := slices.Clone(more) // the type may have returned its own list
+	for i := range added {
+		in := &added[i]
+		if ps := weburl.Check(in); len(ps) > 0 {
+			return nil, jjm.Errorf(jjm.Invalid, "an input of the job type: %w", ps.Err())
+		}
+		switch {
+		case in.Name != "":
+		case weburl.Is(in.Path):
+			in.Name = weburl.Name(in.Path)
+		default:
+			in.Name = filepath.Base(in.Path)
+		}
+	}
+	return added, nil
+}
+
+// Lost returns an error for each input that cannot be packed because open cannot open it. URLs are left out: they are
+// fetched when the grid job is prepared.
+func Lost(inputs []jjm.Input, open func(path string) (io.ReadCloser, error)) (errs []error) {
+	for _, in := range inputs {
+		if weburl.Is(in.Path) {
+			continue
+		}
+		f, err := open(in.Path)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("input %s cannot be packed: %w", in.Path, err))
+			continue
+		}
+		_ = f.Close()
+	}
+	return errs
 }

@@ -10,9 +10,9 @@ import (
 	"jjm/split"
 )
 
-// concatScript reads the names one a line, so that there may be any number of them, and
-// reports how many files there were only if no byte is missing. A file that is
-// named but not there, or not a plain file, is an error before anything is written.
+// concatScript reads the names from a file with one on each line, so that their number is
+// not limited. It checks that every file exists and is a plain file before it writes
+// anything, and reports the number of files only if no byte is missing.
 const concatScript = `set -eu
 out=$1 want=0 n=0
 while IFS= read -r f; do
@@ -29,10 +29,10 @@ got=$(($(wc -c < "$out")))
 "$GBS_LOG" INFO "processed=$n files"
 `
 
-// Concat is the command that puts the files of a part one after another.
+// Concat returns the command that concatenates the files of a part.
 func Concat(output string) []string { return []string{"/bin/sh", "-c", concatScript, "concat", output} }
 
-// MergeCutting says how the outputs of a grid job are merged.
+// MergeCutting returns how the outputs of a grid job are merged.
 func MergeCutting(spec *jjm.Spec) (Cutting, jjm.Problems) {
 	m := spec.Merge
 	c := Cutting{Splitter: split.ParentlessMergeBySize}
@@ -48,7 +48,7 @@ func MergeCutting(spec *jjm.Spec) (Cutting, jjm.Problems) {
 	if c.Splitter == split.ParentlessMergeBySize {
 		c.Params.MaxMergeFiles, c.Params.MaxWaitTime = int64(m.Files), int64(m.MaxWait.D().Seconds())
 	}
-	c.Params.MinMergeSize = m.Bytes / 2 // a file that does not fit ends a merge that is half full
+	c.Params.MinMergeSize = m.Bytes / 2 // a merge that is half full ends at a file that does not fit
 	if m.Split != nil {
 		for _, key := range slices.Sorted(maps.Keys(m.Split.Params)) {
 			if err := split.CheckSettings(c.Splitter, []string{key}); err != nil {
@@ -83,10 +83,10 @@ func (c *Cutting) mergeBy(spec *jjm.Spec) (problems jjm.Problems) {
 			split.ParentlessMergeBySize)
 	}
 	if m.Files != jjm.MergeFiles {
-		bad("merge.files", "%s does not heed it: what was made of one file is merged together, however much it is: leave it out", c.Splitter)
+		bad("merge.files", "%s ignores it, because it merges everything made from one file together: leave it out", c.Splitter)
 	}
 	if m.MaxWait != jjm.MergeWait {
-		bad("merge.max_wait", "%s does not heed it: it waits until all that was made of one file is there: leave it out",
+		bad("merge.max_wait", "%s ignores it, because it waits for everything made from one file: leave it out",
 			c.Splitter)
 	}
 	return problems
@@ -99,8 +99,8 @@ func mergeTemplate(m *jjm.Merge) (CommandTemplate, jjm.Problems) {
 	return ParseCommand("merge.command", m.Command, jjm.UnitFile, "{output}")
 }
 
-// MergeCommand returns the command line of a part of the merge step, whose input is
-// named by the paths of its files.
+// MergeCommand returns the command line of a part of the merge step. The part's input has
+// the paths of its files.
 func MergeCommand(m *jjm.Merge, job *jjm.LocalJob) (Command, error) {
 	out := Command{Outputs: []string{m.Output}}
 	if m.Concat {

@@ -10,24 +10,24 @@ import (
 	"jjm/split"
 )
 
-// Outlook gathers, part by part, what can be told of the merges to come.
+// Outlook estimates the number of merges from parts that have not run yet.
 type Outlook struct {
 	spec  *jjm.Spec
 	each  int64   // outputs of one local job, 0 = not known
-	jobs  int64   // that will be submitted
-	sizes []int64 // of the outputs as estimated, until one has no estimate
+	jobs  int64   // local jobs that will be submitted
+	sizes []int64 // estimated sizes of the outputs; nil once one has no estimate
 }
 
-// NewOutlook begins with the command of any part: it may name outputs besides those
-// of the job file.
+// NewOutlook starts an estimate. cmd is the command of any part; it may name outputs in
+// addition to those of the job file.
 func NewOutlook(spec *jjm.Spec, cmd Command) *Outlook {
 	return &Outlook{spec: spec, each: outputsOf(spec, cmd), sizes: []int64{}}
 }
 
-// outputsOf returns how many outputs are declared; 0 where a pattern, or what the
-// application says, decides.
+// outputsOf returns the number of declared outputs; 0 if a pattern, or the application,
+// decides it.
 func outputsOf(spec *jjm.Spec, cmd Command) int64 {
-	names := slices.Concat(spec.Outputs, cmd.Outputs)
+	names := slices.Concat(spec.Outputs, spec.OutputsRequired, cmd.Outputs, cmd.Required)
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if spec.Result == jjm.ResultGLF || slices.ContainsFunc(names, func(n string) bool {
@@ -38,7 +38,7 @@ func outputsOf(spec *jjm.Spec, cmd Command) int64 {
 	return int64(len(names))
 }
 
-// Add takes a part.
+// Add adds a part.
 func (o *Outlook) Add(p *jjm.Part) {
 	if p.Failure() != nil {
 		return
@@ -51,11 +51,11 @@ func (o *Outlook) Add(p *jjm.Part) {
 	o.sizes = append(o.sizes, int64(math.Ceil(p.Input.Estimate.DiskKB*1024)))
 }
 
-// AddJobs takes local jobs of which only the number is known.
+// AddJobs adds n local jobs about which nothing else is known.
 func (o *Outlook) AddJobs(n int64) { o.jobs, o.sizes = o.jobs+n, nil }
 
-// Merges returns the outlook; nil if nothing is merged. more says that more local jobs
-// may come.
+// Merges returns the estimate; nil if nothing is merged. more says that more local jobs may
+// come.
 func (o *Outlook) Merges(more bool) (*jjm.MergeOutlook, error) {
 	if o.spec.Merge == nil {
 		return nil, nil
@@ -92,7 +92,7 @@ func (o *Outlook) Merges(more bool) (*jjm.MergeOutlook, error) {
 	return out, nil
 }
 
-// pack counts the merges of outputs of known sizes.
+// pack counts the merges for outputs of known sizes.
 func pack(cut Cutting, sizes []int64) (int64, error) {
 	sp, err := split.Get(cut.Splitter)
 	if err != nil {
@@ -105,8 +105,8 @@ func pack(cut Cutting, sizes []int64) (int64, error) {
 	return sp.Count(work, cut.Params)
 }
 
-// Mergeable returns an output to the splitter, number n of those to be merged: it
-// wants a section and a place, and takes them in the order of sections.
+// Mergeable returns an output in the form that the merge splitters need: with a run, a
+// section and a location. They take files in the order of sections; n is the file's.
 func Mergeable(f jjm.File, n int64) jjm.File {
 	at := uint32(n) + 1
 	f.Lumis, f.Locations = []jjm.LumiRange{{Run: 1, First: at, Last: at}}, []string{"work-area"}

@@ -8,20 +8,20 @@ import (
 	"jjm/handlers"
 )
 
-// merging asks for merges of at most 4 files and 1000 bytes.
+// merging is a job file with merges of at most 4 files and 1000 bytes.
 func merging(outputs ...string) *jjm.Spec {
 	return &jjm.Spec{Result: jjm.ResultExit, Outputs: outputs,
 		Merge: &jjm.Merge{Concat: true, Output: "m", Files: 4, Bytes: 1000, Events: jjm.MergeEvents, MaxWait: jjm.MergeWait,
 			Attempts: 3}}
 }
 
-// sized is a part that is estimated to write so many bytes.
+// sized returns a part that is estimated to write so many bytes.
 func sized(bytes float64) *jjm.Part {
 	return &jjm.Part{Unit: jjm.UnitFile, Count: 1,
 		Input: &jjm.PartInput{Files: []string{"a"}, Estimate: jjm.Estimate{DiskKB: bytes / 1024}}}
 }
 
-func TestOutlook_SaysWhatIsKnownAndNoMore(t *testing.T) {
+func TestOutlook_EstimatesOnlyWhatIsKnown(t *testing.T) {
 	glf := merging("out")
 	glf.Result = jjm.ResultGLF
 	fails := sized(100)
@@ -51,7 +51,7 @@ func TestOutlook_SaysWhatIsKnownAndNoMore(t *testing.T) {
 		{"what the application says", glf, []*jjm.Part{sized(600)}, false, jjm.MergeOutlook{}, "known once the outputs are"},
 		{"nothing declared", merging(), []*jjm.Part{sized(600)}, false, jjm.MergeOutlook{}, "known once the outputs are"},
 	} {
-		o := handlers.NewOutlook(c.spec, handlers.Command{Outputs: c.spec.Outputs}) // twice named is once
+		o := handlers.NewOutlook(c.spec, handlers.Command{Outputs: c.spec.Outputs}) // an output named twice counts once
 		for _, p := range c.parts {
 			o.Add(p)
 		}

@@ -8,7 +8,7 @@ import (
 	"testing/iotest"
 )
 
-// siteWith is a site where every path holds the text.
+// siteWith returns a site on which every path contains the text.
 func siteWith(text string) Site {
 	return Site{Open: func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 }

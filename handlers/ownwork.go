@@ -18,8 +18,8 @@ type OwnWork struct {
 	streams []string
 }
 
-// OwnWorkOf reads how a job file cuts the work of a type that makes its own; ok is
-// false if it leaves that to the type.
+// OwnWorkOf returns how a job file cuts the work of a type that makes its own; ok is false
+// if the job file leaves that to the type.
 func OwnWorkOf(spec *jjm.Spec) (w OwnWork, ok bool, problems jjm.Problems) {
 	makers := []string{split.ArgSplitter, split.GenericSplitter, split.GaussSplitter}
 	if spec.Split == nil || !slices.Contains(makers, spec.Split.By) { // see Fits
@@ -36,7 +36,7 @@ func OwnWorkOf(spec *jjm.Spec) (w OwnWork, ok bool, problems jjm.Problems) {
 	return w, true, strict.DecodeMap(spec.Split.Params, "split.params", &w.params)
 }
 
-// Unit is that of its parts: events of GaussSplitter, else rows.
+// Unit returns the unit of its parts: events for GaussSplitter, else rows.
 func (w OwnWork) Unit() string {
 	if w.by == split.GaussSplitter {
 		return jjm.UnitEvent
@@ -44,7 +44,7 @@ func (w OwnWork) Unit() string {
 	return jjm.UnitRow
 }
 
-// Cut cuts it; only chooses rows or events of it.
+// Cut cuts the work; only selects rows or events of it.
 func (w OwnWork) Cut(only []jjm.Span, site Site) (Cutting, jjm.Problems) {
 	c := Cutting{Splitter: w.by, Params: w.params, Why: []string{"cut by " + w.by + ", as the job file says"}}
 	c.Work = w.work()
@@ -59,7 +59,8 @@ func (w OwnWork) Cut(only []jjm.Span, site Site) (Cutting, jjm.Problems) {
 	return c, problems
 }
 
-// work is what there is to do, for whoever proves that it was done.
+// work returns the rows or events that the cutting makes, which the cover ledger must
+// cover.
 func (w OwnWork) work() split.Work {
 	rows := max(len(w.params.Args), len(w.params.Values))
 	for _, values := range w.params.MultiAttrs {
@@ -71,9 +72,8 @@ func (w OwnWork) work() split.Work {
 	return split.Work{Rows: make([][]string, rows)}
 }
 
-// Command returns the command line of a part: its arguments stand in place of {args};
-// without that placeholder they take the place of the words after the first, or with
-// append = true come after them.
+// Command returns the command line of a part. Its arguments replace {args}; without that
+// placeholder they replace the words after the first, or, with append = true, follow them.
 func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (Command, error) {
 	fields, err := settingsOf(job)
 	if err != nil {
@@ -84,7 +84,7 @@ func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (C
 	if fields.Args != nil {
 		own, values["args"] = true, fields.Args
 	}
-	last := own && !slices.Contains(words, "{args}") // the arguments come at the end
+	last := own && !slices.Contains(words, "{args}") // the arguments go to the end
 	if last && !w.params.Append && len(words) > 1 {
 		words = words[:1]
 	}
@@ -92,7 +92,7 @@ func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (C
 	if len(problems) > 0 {
 		return Command{}, problems.Err()
 	}
-	if last {
+	if last { // even if the command has other placeholders
 		t.append = []string{"args"} // whatever other placeholders stand there
 	}
 	return Command{Argv: t.Expand(values), Env: fields.Env}, nil

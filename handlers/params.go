@@ -12,16 +12,16 @@ import (
 	"jjm/split"
 )
 
-// DefaultMaxLocalJobs is the cap on the local jobs of one grid job when the
-// site sets none.
+// DefaultMaxLocalJobs is the largest number of local jobs of one grid job if the site sets
+// none.
 const DefaultMaxLocalJobs = 100_000
 
-// specKeys are the keys of a job file that are easily written below [params]
-// by mistake: in TOML everything after a [table] line belongs to that table.
-const specKeys = " name key key_reuse mode cluster clusters result retry request env inputs outputs datasets split output_dataset only first_serial "
+// specKeys are keys of a job file that people easily write below [params] by mistake: in
+// TOML everything after a [table] line belongs to that table.
+const specKeys = " name key key_reuse mode cluster clusters result retry request env inputs outputs outputs_required datasets split output_dataset only first_serial "
 
-// DecodeParams reads params into the struct that into points to and finds
-// every mistake in them. A field's tags say what it is:
+// DecodeParams decodes params into the struct that into points to and returns every mistake
+// in them. The tags of a field describe it:
 //
 //	json      the key
 //	required  "true" if it has no default
@@ -81,7 +81,7 @@ func setDefaults(v reflect.Value) {
 	}
 }
 
-// checkField holds one value against its tags.
+// checkField checks one value against its tags.
 func checkField(field string, given bool, tag reflect.StructTag, v reflect.Value) jjm.Problems {
 	bad := func(format string, args ...any) jjm.Problems {
 		return jjm.Problems{{Field: field, Text: fmt.Sprintf(format, args...)}}
@@ -136,8 +136,8 @@ func span(low, high, unit string) string {
 	return s
 }
 
-// ParamsOf documents the parameters of a job type from the tags of the struct
-// that its handler decodes them into.
+// ParamsOf documents the parameters of a job type from the tags of the struct into which
+// its handler decodes them.
 func ParamsOf(params any) []Param {
 	t := reflect.TypeOf(params)
 	out := make([]Param, t.NumField())
@@ -151,7 +151,7 @@ func ParamsOf(params any) []Param {
 	return out
 }
 
-// typeWord names a type in the words of job files.
+// typeWord returns the name of a type in the documentation of job files.
 func typeWord(t reflect.Type, tag reflect.StructTag) string {
 	switch {
 	case tag.Get("enum") != "":
@@ -184,10 +184,10 @@ func plural(word string) string {
 	return word + "s"
 }
 
-// Cut completes a cutting: it counts the local jobs and refuses more than the
-// site allows, naming the number and what to change. Handlers call it in Check
-// and in Split alike, so that what is refused is refused before anything is
-// made. The problem is one of the given field.
+// Cut completes a cutting: it counts the local jobs and refuses more than the site allows,
+// with their number and what to change. Handlers call it in Check and in Split, so that a
+// job that is refused is refused before anything is made. field is the field of the
+// problem.
 func (s Site) Cut(c Cutting, field, remedy string) (Cutting, jjm.Problems) {
 	refuse := func(format string, args ...any) (Cutting, jjm.Problems) {
 		return Cutting{}, jjm.Problems{{Field: field, Text: fmt.Sprintf(format, args...)}}
@@ -198,7 +198,7 @@ func (s Site) Cut(c Cutting, field, remedy string) (Cutting, jjm.Problems) {
 	}
 	n, err := splitter.Count(c.Work, c.Params)
 	if err != nil && c.Work.Only != nil {
-		field, remedy = "only", "leave it out, or choose of the numbers that the job has"
+		field, remedy = "only", "leave it out, or choose among the numbers that the job has"
 	}
 	if err != nil {
 		return refuse("%v: %s", err, remedy)
@@ -210,7 +210,7 @@ func (s Site) Cut(c Cutting, field, remedy string) (Cutting, jjm.Problems) {
 	return c, nil
 }
 
-// MaxJobs is the cap on the local jobs of one grid job.
+// MaxJobs returns the largest number of local jobs of one grid job.
 func (s Site) MaxJobs() int {
 	if s.MaxLocalJobs > 0 {
 		return s.MaxLocalJobs
@@ -218,7 +218,7 @@ func (s Site) MaxJobs() int {
 	return DefaultMaxLocalJobs
 }
 
-// TooMany words the refusal of n local jobs; the remedy says what to change.
+// TooMany returns the error text for n local jobs; remedy says what to change.
 func (s Site) TooMany(n int64, remedy string) string {
 	return fmt.Sprintf("would make %d local jobs, and this site allows %d per grid job: %s", n, s.MaxJobs(), remedy)
 }

@@ -11,7 +11,7 @@ import (
 	"jjm/split"
 )
 
-// settings has a field of every kind that tags can say something about.
+// settings has a field of every kind that tags can describe.
 type settings struct {
 	Command []string     `json:"command" required:"true" help:"the words"`
 	Size    int64        `json:"size" default:"7" min:"1" max:"10" unit:"events" help:"a size"`
@@ -98,13 +98,12 @@ func TestParamsOf_WordsTheTags(t *testing.T) {
 	}
 }
 
-// TestSpecKeys holds the list of keys that are easily misplaced against the
-// job file's own.
+// The list of keys that are easily misplaced must equal the keys of the job file.
 func TestSpecKeys_AreThoseOfTheSpec(t *testing.T) {
 	one := 1
 	full := jjm.Spec{Type: "t", Name: "n", Key: "k", KeyReuse: true, Mode: "m", Clusters: []string{"c"}, Result: "r",
-		Retry: jjm.Limits{Early: &one}, Request: jjm.Request{Cores: 1}, Env: map[string]string{"a": "b"},
-		Inputs: []jjm.Input{{}}, Outputs: []string{"o"}, Params: map[string]any{"p": 1}}
+		Retry: jjm.Retries{Limits: jjm.Limits{Early: &one}}, Request: jjm.Request{Cores: 1}, Env: map[string]string{"a": "b"},
+		Inputs: []jjm.Input{{}}, Outputs: []string{"o"}, OutputsRequired: []string{"r"}, Params: map[string]any{"p": 1}}
 	text, err := json.Marshal(full)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +144,7 @@ func TestSiteCut_RefusesMoreJobsThanTheSiteAllows(t *testing.T) {
 func TestRegistry_UnknownTypeNamesTheKnown(t *testing.T) {
 	r := Registry{"b": nil, "a": nil}
 	_, err := r.Get("c")
-	if err == nil || jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), `"c": this site knows [a b]`) {
+	if err == nil || jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), `"c": this site knows a, b`) {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -8,17 +8,17 @@ import (
 	"jjm"
 )
 
-// Planner is what a handler implements that decides once how a job is done, when it is
-// accepted: what it says then is stored with the job file, below params, and all else of
-// the handler follows from that alone. So a program that answers otherwise tomorrow
-// changes nothing of a job that was accepted today.
+// Planner is implemented by handlers whose behaviour can change while jobs run, because it
+// comes from a program or a file. It decides how a job is done once, when the job is
+// accepted. The plan is stored with the job file, below params, and all other methods of
+// the handler must depend on the plan alone.
 type Planner interface {
-	// Plan returns what is stored, by keys that begin with [OwnKey]. It may take seconds;
-	// what it finds wrong is told like mistakes of Check.
+	// Plan returns what is stored; its keys begin with [OwnKey]. It may take seconds. Its
+	// problems are reported like those of Check.
 	Plan(spec *jjm.Spec, site Site) (map[string]any, jjm.Problems)
 }
 
-// OwnKey begins the keys below params that are a Planner's, and no person's.
+// OwnKey is the prefix of the keys below params that hold a plan. People may not use it.
 const OwnKey = "jjm_"
 
 // Program is a run of a type's program.
@@ -31,15 +31,16 @@ type Program struct {
 	MaxOutput int64
 }
 
-// Ran is what a program left. Exit is its exit code, 128+n after signal n; Truncated says
-// that it wrote too much.
+// Ran is the result of a program. Exit is its exit code, 128+n after signal n; Truncated
+// says that it wrote more than MaxOutput.
 type Ran struct {
 	Stdout, Stderr []byte
 	Exit           int
 	Truncated      bool
 }
 
-// Unplanned returns what a [Planner] planned of a job file, and the job file without it.
+// Unplanned returns the plan that a [Planner] stored in a job file, and the job file
+// without it.
 func Unplanned(spec *jjm.Spec) (plan map[string]any, bare *jjm.Spec) {
 	plan = map[string]any{}
 	out := *spec
@@ -54,8 +55,8 @@ func Unplanned(spec *jjm.Spec) (plan map[string]any, bare *jjm.Spec) {
 	return plan, &out
 }
 
-// Planned returns a job file with what its type plans, if that is a [Planner]. A recovery
-// keeps what the job that it recovers was given, for the same units must be made again.
+// Planned returns a job file with the plan of its type, if that is a [Planner]. A recovery
+// keeps the plan of the job that it recovers, because it has to make the same units again.
 func Planned(h Handler, spec *jjm.Spec, site Site) (*jjm.Spec, jjm.Problems) {
 	p, ok := h.(Planner)
 	if !ok {

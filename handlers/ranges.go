@@ -11,24 +11,25 @@ import (
 	"jjm/split"
 )
 
-// MaxRanges is the most ranges of a list that a job file names with only_from.
+// MaxRanges is the largest number of ranges in a list that a job file names with only_from.
 const MaxRanges = 5_000_000
 
 // maxRange is the longest line of such a list, in bytes: two numbers and an LFN.
 const maxRange = 8 << 10
 
-// Examine finds the mistakes that only the type can tell, what it has no use for,
-// and those in a list of ranges that the job file names.
+// Examine returns all mistakes of a job file that depend on its type: those of Check and
+// Fits, in the list of ranges that it names, and in its secondary datasets and serial
+// numbers.
 func Examine(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
-	some, _, err := chosen(spec, site)
+	some, _, err := withRanges(spec, site)
 	if err != nil {
 		return jjm.Problems{{Field: "only_from", Text: err.Error()}}
 	}
 	problems := append(h.Check(some, site), Fits(spec.Type, h.Describe(), some)...)
-	if len(problems) > 0 {
+	if problems = append(problems, checkRetry(h, some)...); len(problems) > 0 {
 		return problems
 	}
-	if problems := checkAlong(h, some, site); len(problems) > 0 {
+	if problems := checkSecondary(h, some, site); len(problems) > 0 {
 		return problems
 	}
 	return checkSerials(h, some, site)
@@ -36,7 +37,7 @@ func Examine(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 
 // SplitBy is h.Split for a job file that may name a list of ranges.
 func SplitBy(h Handler, spec *jjm.Spec, site Site) (Cutting, error) {
-	some, pieces, err := chosen(spec, site)
+	some, pieces, err := withRanges(spec, site)
 	if err != nil {
 		return Cutting{}, jjm.Errorf(jjm.Invalid, "only_from: %w", err)
 	}
@@ -47,15 +48,15 @@ func SplitBy(h Handler, spec *jjm.Spec, site Site) (Cutting, error) {
 	return cut, err
 }
 
-// chosen returns a job file with the ranges of its list as if they stood in it;
-// pieces of files are for the splitter.
-func chosen(spec *jjm.Spec, site Site) (*jjm.Spec, []split.Piece, error) {
+// withRanges reads the list of ranges that a job file names. Ranges of events and rows are
+// returned as Only of the job file, pieces of files separately, for the splitter.
+func withRanges(spec *jjm.Spec, site Site) (*jjm.Spec, []split.Piece, error) {
 	if spec.OnlyFrom == "" {
 		return spec, nil, nil
 	}
-	reads := spec.Master() != nil // not by the description: a program that is gone describes nothing
+	reads := spec.Master() != nil // the description is not used, because a missing program has none
 	if reads && (spec.Split == nil || spec.Split.By != split.Pieces) {
-		return nil, nil, jjm.Errorf(jjm.Invalid, "of files it names pieces: want by = %q in [split]", split.Pieces)
+		return nil, nil, jjm.Errorf(jjm.Invalid, "for files it lists pieces: want by = %q in [split]", split.Pieces)
 	}
 	pieces, err := site.ReadRanges(spec.OnlyFrom, reads)
 	if err != nil || reads {
@@ -69,9 +70,8 @@ func chosen(spec *jjm.Spec, site Site) (*jjm.Spec, []split.Piece, error) {
 	return &some, nil, nil
 }
 
-// ReadRanges reads a list of ranges through the site: FIRST COUNT in each line, and
-// with files FIRST COUNT LFN. Whether the ranges make sense is the splitter's to
-// say.
+// ReadRanges reads a list of ranges through the site: FIRST COUNT on each line, and with
+// files FIRST COUNT LFN. The splitter checks whether the ranges make sense.
 func (s Site) ReadRanges(path string, files bool) (list []split.Piece, err error) {
 	if s.Open == nil {
 		return nil, jjm.Errorf(jjm.Invalid, "%q cannot be read here", path)
@@ -95,10 +95,10 @@ func (s Site) ReadRanges(path string, files bool) (list []split.Piece, err error
 		case !ok:
 			return nil, jjm.Errorf(jjm.Invalid, "%s:%d: %.80q: want FIRST COUNT", path, n, lines.Bytes())
 		case len(list) == MaxRanges:
-			return nil, jjm.Errorf(jjm.Invalid, "%q has more than %d ranges: make several of it", path, MaxRanges)
+			return nil, jjm.Errorf(jjm.Invalid, "%q has more than %d ranges: make several lists of it", path, MaxRanges)
 		}
 		if last := len(list) - 1; last >= 0 && list[last].LFN == p.LFN {
-			p.LFN = list[last].LFN // one text for all
+			p.LFN = list[last].LFN // share one string: a list may have millions of ranges
 		}
 		list = append(list, p)
 	}
@@ -114,7 +114,7 @@ func (s Site) ReadRanges(path string, files bool) (list []split.Piece, err error
 	return list, nil
 }
 
-// parseRange reads a line.
+// parseRange parses a line.
 func parseRange(line []byte, files bool) (p split.Piece, ok bool) {
 	first, rest, ok1 := bytes.Cut(line, []byte(" "))
 	count, lfn, ok2 := bytes.Cut(rest, []byte(" "))

@@ -12,7 +12,7 @@ import (
 	"jjm/split"
 )
 
-// lists is a site whose inputs are these texts.
+// lists returns a site whose inputs are these texts.
 func lists(texts map[string]string) handlers.Site {
 	return handlers.Site{Open: func(path string) (io.ReadCloser, error) {
 		text, ok := texts[path]
@@ -49,9 +49,9 @@ func TestReadRanges(t *testing.T) {
 	}
 }
 
-// A list of ranges and the same ranges in the job file are cut alike; a mistake in it
-// names the list.
-func TestSplitBy_AListIsAsIfItStoodInTheJobFile(t *testing.T) {
+// A list of ranges and the same ranges in the job file are cut in the same way; a mistake
+// in the list names it.
+func TestSplitBy_AListEqualsRangesInTheJobFile(t *testing.T) {
 	h := plainType{}
 	site := lists(map[string]string{"list": "2 3\n8 1\n", "backwards": "8 1\n2 3\n"})
 	spec := &jjm.Spec{Type: h.Type(), OnlyFrom: "list"}
@@ -111,7 +111,7 @@ func (plainType) Command(*jjm.Spec, *jjm.LocalJob) (handlers.Command, error) {
 	return handlers.Command{}, nil
 }
 
-// readingType reads a dataset.
+// readingType is a type that reads a dataset.
 type readingType struct{ plainType }
 
 func (readingType) Type() string                                { return "reading" }

@@ -18,14 +18,13 @@ const (
 	MaxRow      = 64 << 10
 )
 
-// ReadRows reads a file of rows through the site: one row per line, words
-// separated by blanks; double quotes keep blanks in a word, and a backslash in
-// them takes the next character as it is. Empty lines and lines that start
-// with # are no rows. At most most+1 rows are read, enough to see that there
-// are too many.
+// ReadRows reads a file of rows through the site: one row on each line, with words
+// separated by blanks. Double quotes keep blanks in a word, and in quotes a backslash
+// escapes the next character. Empty lines and lines that start with # are ignored. It reads
+// at most most+1 rows, enough to see that there are too many.
 func (s Site) ReadRows(path string, most int) (rows [][]string, err error) {
 	if s.Open == nil {
-		return nil, jjm.Errorf(jjm.Invalid, "%q cannot be read here: give the rows in the job file", path)
+		return nil, jjm.Errorf(jjm.Invalid, "%q cannot be read here: write the rows in the job file", path)
 	}
 	f, err := s.Open(path)
 	if err != nil {
@@ -60,7 +59,7 @@ func (s Site) ReadRows(path string, most int) (rows [][]string, err error) {
 	return rows, nil
 }
 
-// splitRow returns the words of a line, or nil if it holds none.
+// splitRow returns the words of a line, nil if it has none.
 func splitRow(line []byte) ([]string, error) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] == '#' {

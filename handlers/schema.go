@@ -11,25 +11,25 @@ import (
 	"jjm"
 )
 
-// Setting is a setting of a job type that is told by data: what the tags of a struct are
-// to [DecodeParams].
+// Setting describes one setting of a job type as data. A type in Go describes its settings
+// with the tags of a struct instead; see [DecodeParams].
 type Setting struct {
 	// Name is its key below [params]: small letters, digits and _.
 	Name string `toml:"name" json:"name"`
 	// Type is one of text, whole number, number, true or false, list of words.
 	Type string `toml:"type" json:"type"`
-	// Unit is that of a number, for people.
+	// Unit is the unit of a number, for people.
 	Unit string `toml:"unit" json:"unit,omitempty"`
 	// Help says in one sentence what it is for.
 	Help string `toml:"help" json:"help"`
-	// Required says that it must be given. Default counts where it is not; without one
-	// that is the empty text, 0, false or no words.
+	// Required says that it must be given. Default is used if it is not given; without a
+	// default that is the empty text, 0, false or no words.
 	Required bool `toml:"required" json:"required,omitempty"`
 	Default  any  `toml:"default" json:"default,omitempty"`
 	// Min and Max bound a number, both ends included.
 	Min *float64 `toml:"min" json:"min,omitempty"`
 	Max *float64 `toml:"max" json:"max,omitempty"`
-	// Choices are the words that a text may be.
+	// Choices are the values that a text may have.
 	Choices []string `toml:"choices" json:"choices,omitempty"`
 }
 
@@ -44,7 +44,7 @@ const (
 	maxExactNumber = 1 << 53
 )
 
-// goType returns what a setting of a type is read into, nil for a type that is none.
+// goType returns the Go type of a setting's values, nil for an unknown type.
 func goType(typ string) reflect.Type {
 	switch typ {
 	case SettingText:
@@ -63,10 +63,11 @@ func goType(typ string) reflect.Type {
 
 var settingName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// Schema are the settings of a job type. It is used once Check finds nothing.
+// Schema is the list of a job type's settings. Its other methods, but Find and Insert, may be
+// called only if Check found no problem.
 type Schema []Setting
 
-// Check finds what is wrong with settings; field is that of the list.
+// Check returns the problems of the settings; field is the name of the list.
 func (s Schema) Check(field string) (problems jjm.Problems) {
 	if len(s) > maxSettings {
 		return jjm.Problems{{Field: field, Text: fmt.Sprintf("%d settings: want at most %d", len(s), maxSettings)}}
@@ -87,7 +88,7 @@ func (s Schema) Check(field string) (problems jjm.Problems) {
 	if len(problems) > 0 {
 		return problems
 	}
-	for i, given := range s.defaults() { // a default obeys what it is the default of
+	for i, given := range s.defaults() { // a default must be a value that its setting accepts
 		bare := s[i]
 		bare.Default, bare.Required = nil, false
 		if _, more := (Schema{bare}).Read(given); len(more) > 0 {
@@ -97,7 +98,7 @@ func (s Schema) Check(field string) (problems jjm.Problems) {
 	return problems
 }
 
-// defaults returns what would stand in a job file for each default, by its place.
+// defaults returns, by index, each default as it would be in a job file.
 func (s Schema) defaults() map[int]map[string]any {
 	all := map[int]map[string]any{}
 	for i := range s {
@@ -108,7 +109,7 @@ func (s Schema) defaults() map[int]map[string]any {
 	return all
 }
 
-// check finds what is wrong with one setting.
+// check returns the problems of one setting.
 func (s *Setting) check() (problems jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		problems = append(problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
@@ -125,10 +126,10 @@ func (s *Setting) check() (problems jjm.Problems) {
 		bad("help", "want one line that says what it is for")
 	}
 	if s.Required && s.Default != nil {
-		bad("default", "what is required has none: leave one of the two out")
+		bad("default", "a required setting has no default: leave one of the two out")
 	}
 	if s.Default != nil && s.Type == SettingWords {
-		bad("default", "a list of words has none: leave it out")
+		bad("default", "a list of words has no default: leave it out")
 	}
 	for _, bound := range []*float64{s.Min, s.Max} {
 		switch {
@@ -136,7 +137,7 @@ func (s *Setting) check() (problems jjm.Problems) {
 		case !numeric:
 			bad("min", "only numbers have bounds: leave min and max out")
 		case s.Type == SettingWhole && *bound != float64(int64(*bound)), *bound > maxExactNumber, *bound < -maxExactNumber:
-			bad("min", "%v: want a bound that a %s can be, of at most 2^53", *bound, s.Type)
+			bad("min", "%v: want a %s of at most 2^53", *bound, s.Type)
 		}
 	}
 	if len(s.Choices) > 0 && s.Type != SettingText {
@@ -162,7 +163,7 @@ func (s Schema) fresh() reflect.Value {
 	return reflect.New(reflect.StructOf(fields)).Elem()
 }
 
-// tag writes a setting as the tags of a field.
+// tag returns the tags of a setting's field.
 func (s *Setting) tag() reflect.StructTag {
 	text := "json:" + strconv.Quote(s.Name)
 	add := func(key, value string) {
@@ -187,7 +188,7 @@ func (s *Setting) tag() reflect.StructTag {
 	return reflect.StructTag(text)
 }
 
-// wordOf writes a value as a word.
+// wordOf returns a value as a word.
 func wordOf(v any) string {
 	if f, ok := v.(float64); ok {
 		return strconv.FormatFloat(f, 'f', -1, 64)
@@ -195,8 +196,8 @@ func wordOf(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Read reads the settings of a job file: each as words, one word for all but lists. It
-// finds every mistake in them.
+// Read reads the settings of a job file, each as a list of words with one word for all but
+// lists, and returns every mistake in them.
 func (s Schema) Read(params map[string]any) (map[string][]string, jjm.Problems) {
 	v := s.fresh()
 	problems := DecodeParams(params, v.Addr().Interface())
@@ -211,8 +212,8 @@ func (s Schema) Read(params map[string]any) (map[string][]string, jjm.Problems) 
 	return values, problems
 }
 
-// Values reads the settings of a job file as they are: texts, whole numbers (int64),
-// numbers, booleans and lists of words, with the defaults of those that are not given.
+// Values reads the settings of a job file with their types: texts, whole numbers (int64),
+// numbers, booleans and lists of words, and the defaults of those that are not given.
 func (s Schema) Values(params map[string]any) (map[string]any, jjm.Problems) {
 	v := s.fresh()
 	problems := DecodeParams(params, v.Addr().Interface())
@@ -232,9 +233,9 @@ func (s Schema) Find(name string) *Setting {
 	return &s[i]
 }
 
-// Insert puts the values of settings in place of their placeholders, "{mass}", in the
-// words of a command for [ParseCommand]: a list, which must be a word of its own, becomes
-// as many words as it has. What stands for the part has a meaning already, and stays.
+// Insert replaces the placeholders of settings, "{mass}", in the words of a command, which
+// [ParseCommand] reads afterwards. The placeholder of a list must be a word of its own, and
+// becomes as many words as the list has. Placeholders of the part, "{events}", stay.
 func (s Schema) Insert(words []string, unit string, values map[string][]string) []string {
 	parts, _ := placeholders(unit)
 	var out []string
@@ -257,7 +258,7 @@ func (s Schema) named(word string, parts []string) (string, bool) {
 	return name, ok && end && !slices.Contains(parts, word) && s.Find(name) != nil
 }
 
-// insert does so for a word whose placeholders stand for one word each.
+// insert replaces placeholders within a word, which stand for one word each.
 func (s Schema) insert(word string, parts []string, values map[string][]string) string {
 	var b strings.Builder
 	for {
@@ -282,10 +283,10 @@ func (s Schema) insert(word string, parts []string, values map[string][]string) 
 	}
 }
 
-// escape writes text so that its braces are no placeholders.
+// escape writes text so that its braces are not taken for placeholders.
 func escape(text string) string { return strings.ReplaceAll(text, "{", "{{") }
 
-// Example returns settings that a job file may have, one for each that is required.
+// Example returns settings for an example job file, one for each that is required.
 func (s Schema) Example() map[string]any {
 	out := map[string]any{}
 	for _, one := range s {
@@ -310,7 +311,7 @@ func (s Schema) Example() map[string]any {
 	return out
 }
 
-// near returns the number within the bounds that is nearest to another.
+// near returns the number within the bounds that is nearest to n.
 func (s *Setting) near(n float64) float64 {
 	if s.Max != nil {
 		n = min(n, *s.Max)

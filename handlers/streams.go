@@ -10,8 +10,8 @@ import (
 	"jjm/stream"
 )
 
-// Streams returns the placeholders that a job file adds to those of its type: its
-// streams, and the sequence number if it asks for one. They are for ParseCommand.
+// Streams returns the placeholders that a job file adds to those of its type: its streams,
+// and the sequence number if it asks for one. They are for ParseCommand.
 func Streams(spec *jjm.Spec) []string {
 	all := stream.Placeholders(spec)
 	if stream.HasSequence(spec) {
@@ -20,9 +20,8 @@ func Streams(spec *jjm.Spec) []string {
 	return all
 }
 
-// CommandOf returns the command of a local job with what its job file says of streams:
-// their placeholders stand for something, and the outputs that have names by templates
-// are collected.
+// CommandOf returns the command of a local job, with the values of its job file's streams,
+// and with the outputs that templates name.
 func CommandOf(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (Command, error) {
 	job := *l
 	job.Part.Streams = stream.Of(spec, l)
@@ -31,23 +30,27 @@ func CommandOf(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (Command, error) {
 		return cmd, err
 	}
 	for _, o := range stream.Names(spec, l) {
-		if name, ok := strings.CutPrefix(o.From, sandbox.WorkName+"/"); ok {
-			cmd.Outputs = append(cmd.Outputs[:len(cmd.Outputs):len(cmd.Outputs)], name)
+		name, ok := strings.CutPrefix(o.From, sandbox.WorkName+"/")
+		switch {
+		case ok && o.Required:
+			cmd.Required = append(slices.Clone(cmd.Required), name)
+		case ok:
+			cmd.Outputs = append(slices.Clone(cmd.Outputs), name)
 		}
 	}
 	return cmd, nil
 }
 
-// CommandForeseen is CommandOf for a part that is only looked at: its output names are
-// those that it would have as number place of its step, from 0 on.
+// CommandForeseen is CommandOf for a preview: its output names are those of the part if it
+// became local job number place of its step, counted from 0.
 func CommandForeseen(h Handler, spec *jjm.Spec, part *jjm.Part, place int) (Command, error) {
 	l := jjm.LocalJob{ID: jjm.LocalID{N: int32(place)}, Part: *part}
 	l.Part.Serials = stream.Foreseen(spec, jjm.StepWork, place)
 	return CommandOf(h, spec, &l)
 }
 
-// checkSerials refuses more local jobs than an output template has numbers, as far as
-// their number is known: 0 where it is not.
+// checkSerials refuses more local jobs than an output template has serial numbers, if the
+// number of local jobs is known.
 func checkSerials(h Handler, spec *jjm.Spec, site Site) (problems jjm.Problems) {
 	if !slices.ContainsFunc(spec.OutputTemplates, func(t jjm.OutputTemplate) bool { return t.MaxSerial > 0 }) {
 		return nil

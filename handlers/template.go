@@ -9,16 +9,21 @@ import (
 	"strings"
 
 	"jjm"
+	"jjm/internal/nearest"
 )
 
-// Values are what the placeholders of a command stand for.
+// Values maps placeholders to what replaces them.
 type Values map[string][]string
 
-// PartValues returns the values that the part of a local job has: serial, seed
-// and job of every part, and what stands for its streams; first_event, events and last_event of a range of
-// events; row and args of a row; of files, what inputValues says. The seed is
-// seedOffset plus the serial, so it belongs to the local job for good (decision
-// R17), unless the splitter drew one.
+// PartValues returns the values of a part's placeholders:
+//
+//	every part       serial, seed, job, and those of its streams
+//	range of events  first_event, events, last_event
+//	row              row, args
+//	files            see inputValues
+//
+// The seed is seedOffset plus the serial, so that all attempts of a local job have the
+// same (decision R17), unless the splitter drew one.
 func PartValues(job *jjm.LocalJob, seedOffset int64) Values {
 	p := &job.Part
 	v := Values{"serial": num(p.Serial), "seed": num(seedOffset + p.Serial), "job": {job.ID.String()}}
@@ -39,25 +44,24 @@ func PartValues(job *jjm.LocalJob, seedOffset int64) Values {
 
 func num(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
 
-// CommandTemplate is a command line with placeholders such as {first_event}.
-// A brace is written {{. {args}, the words of a row, and {files} and {parents},
-// the names of files, must be words of their own: they become as many words as
-// there are. So does a stream, {EVNT}, which may stand within a word too: its files
-// are joined by commas there.
+// CommandTemplate is a command line with placeholders such as {first_event}. A brace is
+// written {{. {args}, the words of a row, and {files} and {parents}, names of files, must
+// be words of their own and become several words. A stream, such as {EVNT}, does that too
+// if it is a word of its own; within a word its files are joined by commas.
 type CommandTemplate struct {
 	words  [][]piece
 	append []string
 }
 
-// piece is literal text, or a placeholder if name is set; all says that it becomes as
-// many words as there are.
+// piece is literal text followed by a placeholder, if name is set. all says that it becomes
+// several words.
 type piece struct {
 	text, name string
 	all        bool
 }
 
-// placeholders are those of parts of a unit, and what a command without any gets
-// appended.
+// placeholders returns those that parts of a unit have, and those whose values are appended
+// to a command without placeholders.
 func placeholders(unit string) (known, appended []string) {
 	known = []string{"{serial}", "{seed}", "{job}"}
 	switch unit {
@@ -71,12 +75,11 @@ func placeholders(unit string) (known, appended []string) {
 		[]string{"files"}
 }
 
-// ParseCommand reads the words of a command whose parts are of a unit, UnitFile
-// standing for all that read files; more names further placeholders of the type's
-// own, "{section}". An unknown placeholder is a problem naming the known ones; its
-// field is that of the list with the word's index. A command without placeholders
-// gets the part's own words appended: first_event and events, the words of its
-// row, or its files.
+// ParseCommand parses the words of a command for parts of a unit; UnitFile stands for all
+// units that read files. more are further placeholders of the type, such as "{section}". An
+// unknown placeholder is a problem that lists the known ones; its field is that of the list
+// with the word's index. A command without placeholders gets the part's own words appended:
+// first_event and events, the words of its row, or its files.
 func ParseCommand(field string, words []string, unit string, more ...string) (CommandTemplate, jjm.Problems) {
 	var t CommandTemplate
 	known, appended := placeholders(unit)
@@ -98,14 +101,15 @@ func ParseCommand(field string, words []string, unit string, more ...string) (Co
 	return t, problems
 }
 
-// many says that a placeholder becomes several words.
-func many(name string) bool { return name == "args" || name == "files" || name == "parents" }
+// isList reports whether a placeholder becomes several words.
+func isList(name string) bool { return name == "args" || name == "files" || name == "parents" }
 
-// isStream says that a placeholder is a stream of the job file: others have no capitals.
+// isStream reports whether a placeholder is a stream of the job file: other names have no
+// capitals.
 func isStream(name string) bool { return name != "" && name[0] >= 'A' && name[0] <= 'Z' }
 
-// meaning returns what JEDI's own placeholders are called here; others stay themselves.
-func meaning(name string, known []string) string {
+// placeholderOf returns jjm's name of JEDI's placeholders; other names stay.
+func placeholderOf(name string, known []string) string {
 	if slices.Contains(known, "{"+name+"}") {
 		return name
 	}
@@ -114,7 +118,7 @@ func meaning(name string, known []string) string {
 	return cmp.Or(words[name], name)
 }
 
-// parseWord cuts a word at its placeholders.
+// parseWord splits a word at its placeholders.
 func parseWord(whole string, known []string) ([]piece, error) {
 	var pieces []piece
 	literal := ""
@@ -130,31 +134,35 @@ func parseWord(whole string, known []string) ([]piece, error) {
 			continue
 		}
 		word, next, closed := strings.Cut(after, "}")
-		name := meaning(word, known)
+		name := placeholderOf(word, known)
 		if !closed || !slices.Contains(known, "{"+name+"}") {
-			return nil, fmt.Errorf("unknown placeholder %.40q: known are %s (a brace is written {{)",
-				"{"+word+map[bool]string{true: "}"}[closed], strings.Join(known, " "))
+			meant := nearest.Of("{"+word+"}", known)
+			if meant != "" {
+				meant = "did you mean " + meant + "? "
+			}
+			return nil, fmt.Errorf("unknown placeholder \"%.40s\": %sknown are %s (a brace is written {{)",
+				"{"+word+map[bool]string{true: "}"}[closed], meant, strings.Join(known, " "))
 		}
 		if word[0] >= 'A' && word[0] <= 'Z' {
 			literal = strings.TrimSuffix(literal, "$") // JEDI writes ${EVNT}
 		}
 		alone := literal == "" && next == "" && len(pieces) == 0
-		if many(name) && !alone {
-			return nil, fmt.Errorf("%.40q: {%s} must be a word of its own, because it becomes several words", whole, name)
+		if isList(name) && !alone {
+			return nil, fmt.Errorf("\"%.40s\": {%s} must be a word of its own, because it becomes several words", whole, name)
 		}
-		pieces = append(pieces, piece{text: literal, name: name, all: alone && (many(name) || isStream(name))})
+		pieces = append(pieces, piece{text: literal, name: name, all: alone && (isList(name) || isStream(name))})
 		literal, rest = "", next
 	}
 }
 
-// Literal returns the template without the words that a command without placeholders
-// gets: for a text of one word.
+// Literal returns the template of a text that is not a command: nothing is appended to it
+// if it has no placeholders.
 func (t CommandTemplate) Literal() CommandTemplate {
 	t.append = nil
 	return t
 }
 
-// Expand returns the command line for the values of a part.
+// Expand returns the command line with the values of a part.
 func (t CommandTemplate) Expand(values Values) []string {
 	var argv []string
 	for _, pieces := range t.words {

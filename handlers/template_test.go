@@ -55,8 +55,8 @@ func TestCommand_Expands(t *testing.T) {
 	}
 }
 
-// Streams become as many words as they have files, or are joined by commas within a word;
-// JEDI's own placeholders mean what jjm's do.
+// Streams become as many words as they have files, or are joined by commas within a word.
+// JEDI's own placeholders have jjm's meaning.
 func TestCommand_ExpandsStreams(t *testing.T) {
 	spec := &jjm.Spec{Datasets: []jjm.DatasetInput{{Name: "raw", Stream: "IN"},
 		{Name: "mb", Secondary: true, Stream: "MB"}, {Name: "none", Secondary: true, Stream: "NONE"},
@@ -87,7 +87,7 @@ func TestCommand_ExpandsStreams(t *testing.T) {
 			t.Errorf("%s: %v", word, problems)
 		}
 	}
-	made := eventJob() // what is made may have a sequence number, too
+	made := eventJob() // parts without files may have a sequence number too
 	made.Part.Input = &jjm.PartInput{More: &jjm.PartMore{Sequence: 8}}
 	tmpl, problems := ParseCommand("command", []string{"run", "${SEQNUMBER}"}, jjm.UnitEvent, Streams(spec)...)
 	if got := tmpl.Expand(PartValues(made, 0)); problems != nil || !slices.Equal(got, []string{"run", "8"}) {
@@ -102,12 +102,13 @@ func TestCommand_ExpandsStreams(t *testing.T) {
 func TestCommand_RefusesWhatItDoesNotKnow(t *testing.T) {
 	tests := map[string]struct{ word, unit, want string }{
 		"unknown": {"{evts}", jjm.UnitEvent,
-			`command[1]: unknown placeholder "{evts}": known are {serial} {seed} {job} {first_event} {events} {last_event} (a brace is written {{)`},
+			`command[1]: unknown placeholder "{evts}": did you mean {events}? known are {serial} {seed} {job} {first_event} {events} {last_event} (a brace is written {{)`},
 		"row of events":   {"{row}", jjm.UnitEvent, `command[1]: unknown placeholder "{row}": known are`},
 		"events of row":   {"{events}", jjm.UnitRow, `known are {serial} {seed} {job} {row} {args} (a brace`},
-		"never closed":    {"x{job", jjm.UnitRow, `unknown placeholder "{job": known`},
+		"never closed":    {"x{job", jjm.UnitRow, `unknown placeholder "{job": did you mean {job}? known`},
 		"empty":           {"{}", jjm.UnitRow, `unknown placeholder "{}": known`},
-		"blank":           {"{ job }", jjm.UnitRow, `unknown placeholder "{ job }": known`},
+		"as written":      {`awk '{s+=\$1}'`, jjm.UnitRow, `unknown placeholder "{s+=\$1}": known`},
+		"blank":           {"{ job }", jjm.UnitRow, `unknown placeholder "{ job }": did you mean {job}? known`},
 		"args in a word":  {"x{args}", jjm.UnitRow, `"x{args}": {args} must be a word of its own`},
 		"args and closer": {"{args}}", jjm.UnitRow, `must be a word of its own`},
 		"very long":       {"{" + strings.Repeat("x", 5000) + "}", jjm.UnitRow, `unknown placeholder "{xxxxxxxxxxxx`},
@@ -133,7 +134,7 @@ func FuzzParseCommand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, word string) {
 		for _, job := range []*jjm.LocalJob{eventJob(), rowJob()} {
 			tmpl, problems := ParseCommand("command", []string{"run", word}, job.Part.Unit)
-			argv := tmpl.Expand(PartValues(job, 0)) // total, even with problems
+			argv := tmpl.Expand(PartValues(job, 0)) // must not panic even with problems
 			if len(problems) == 0 && !strings.Contains(word, "{") && (len(argv) < 2 || argv[1] != word) {
 				t.Errorf("%q became %q", word, argv)
 			}
@@ -141,7 +142,7 @@ func FuzzParseCommand(f *testing.F) {
 	})
 }
 
-func TestCommand_ParentsAreSoManyWords(t *testing.T) {
+func TestCommand_ParentsBecomeSeveralWords(t *testing.T) {
 	c, problems := ParseCommand("command", []string{"reco", "{file}", "--also", "{parents}"}, jjm.UnitFile)
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -173,14 +174,14 @@ func TestReadRows_SplitsLinesIntoWords(t *testing.T) {
 	}
 }
 
-func TestReadRows_StopsAfterTheMostPlusOne(t *testing.T) {
+func TestReadRows_StopsAfterOneRowTooMany(t *testing.T) {
 	got, err := siteWith(strings.Repeat("x\n", 1000)).ReadRows("rows.txt", 10)
 	if err != nil || len(got) != 11 {
 		t.Errorf("%d rows, error %v", len(got), err)
 	}
 }
 
-func TestReadRows_RefusesWhatIsNoListOfRows(t *testing.T) {
+func TestReadRows_RefusesOtherFiles(t *testing.T) {
 	tests := map[string]struct {
 		site Site
 		want string

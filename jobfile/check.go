@@ -12,13 +12,14 @@ import (
 	"unicode/utf8"
 
 	"jjm"
+	"jjm/internal/weburl"
 	"jjm/stream"
 )
 
-// The limits of a job file, beside its size. Names of 64 characters are those
-// of the GBS storage directory; 255 bytes is NAME_MAX and 4096 PATH_MAX of
-// Linux (limits.h); 128 KiB is what one string of an environment may take
-// (MAX_ARG_STRLEN, execve(2)), and half of it leaves room for a name.
+// The limits of a job file, besides its size. Names of 64 characters are those of the GBS
+// storage directory; 255 bytes is NAME_MAX and 4096 PATH_MAX of Linux (limits.h); one
+// string of an environment may take 128 KiB (MAX_ARG_STRLEN, execve(2)), and half of it
+// leaves room for a name.
 const (
 	maxKey      = 256
 	maxClusters = 64
@@ -36,20 +37,19 @@ const (
 	maxScratchMB = 1 << 30 // 1 PiB
 
 	maxDirectives = 64
-	maxDirective  = 1024 // bytes of one
+	maxDirective  = 1024 // bytes of one directive
 
-	maxRetries      = 1000
-	maxEarlyMinutes = 7 * 24 * 60
+	maxExit = 255 // wait(2)
 )
 
-// checker gathers problems.
+// checker collects problems.
 type checker struct{ problems jjm.Problems }
 
 func (c *checker) problem(field, format string, args ...any) {
 	c.problems = append(c.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// check finds what is wrong with the values of a file and fills the defaults.
+// check returns the problems of the values in a file, and fills in the defaults.
 func check(f *file) jjm.Problems {
 	var c checker
 	if f.Cluster != nil && f.Clusters != nil {
@@ -69,24 +69,26 @@ func check(f *file) jjm.Problems {
 	}
 	c.unique("clusters[%d]", f.Clusters)
 	if len(f.Clusters) > 1 && slices.Contains(f.Clusters, jjm.AnyCluster) {
-		c.problem("clusters", `"any" means every cluster of the site: let it stand alone, or name the clusters`)
+		c.problem("clusters", `"any" means every cluster of the site: give it alone, or name the clusters`)
 	}
 	c.retry(f.Retry)
 	f.Spec.Request = c.request(f.Request)
 	c.env(f.Env)
 	defaults(f)
 	c.inputs(f.Inputs)
-	c.outputs(f.Outputs)
+	c.outputs("outputs", f.Outputs)
+	c.outputs("outputs_required", f.OutputsRequired)
 	c.credentials(f.Credentials)
 	c.datasets(&f.Spec)
 	c.splitting(f.Split)
 	c.merge(f.Merge)
 	c.recovery(&f.Spec)
+	c.after(&f.Spec)
 	c.problems = append(c.problems, stream.Check(&f.Spec)...)
 	return c.problems
 }
 
-// words checks the plain keys at the top.
+// words checks the plain keys at the top level.
 func (c *checker) words(f *file) {
 	if f.Type == "" {
 		c.problem("type", `is missing: name the job type, such as type = "script"`)
@@ -100,7 +102,7 @@ func (c *checker) words(f *file) {
 		c.problem("key", "%.40q: want at most %d printable ASCII characters without blanks", f.Key, maxKey)
 	}
 	if f.KeyReuse && f.Key == "" {
-		c.problem("key_reuse", "means nothing without key")
+		c.problem("key_reuse", "has no effect without key: give key too, or leave it out")
 	}
 	switch f.Mode {
 	case "", ModeProduction, ModeTest:
@@ -115,9 +117,9 @@ func (c *checker) words(f *file) {
 	}
 }
 
-// form is what a text may look like: which bytes, and how many of them at most.
-// The pattern leaves the counting to most, because a pattern that counts takes a
-// fraction of a millisecond to compile, at every start of every program.
+// form is a pattern and a maximum length. The length is not in the pattern, because a
+// pattern that counts takes a fraction of a millisecond to compile, at every start of every
+// program.
 type form struct {
 	pattern *regexp.Regexp
 	most    int
@@ -136,7 +138,7 @@ func (c *checker) word(field, s string) {
 	}
 }
 
-// unique reports every value that stands in a list a second time.
+// unique reports every value that is in a list a second time.
 func (c *checker) unique(field string, list []string) {
 	first := map[string]int{}
 	for i, s := range list {
@@ -157,24 +159,35 @@ func printable(s string) bool {
 	return true
 }
 
-func (c *checker) retry(l jjm.Limits) {
-	limit := func(key string, n *int, most int) {
-		if n != nil && (*n < 0 || *n > most) {
-			c.problem("retry."+key, "%d is out of range: want 0 to %d", *n, most)
-		}
+func (c *checker) retry(l jjm.Retries) {
+	for _, p := range l.Limits.Problems() {
+		c.problem("retry."+p.Field, "%s", p.Text)
 	}
-	limit("max_time_early_fails", l.EarlyMinutes, maxEarlyMinutes)
-	limit("max_retry_early", l.Early, maxRetries)
-	limit("max_retry_late_handled", l.LateHandled, maxRetries)
-	limit("max_retry_late_unhandled", l.LateUnhandled, maxRetries)
+	c.onExit(l.OnExit)
 }
 
-// queueForm allows what batch systems allow in queue and partition names,
-// "queue@server" of PBS and lists of Slurm included, but nothing that could
-// pass for an option.
+// onExit checks the exit codes after which a job is tried again.
+func (c *checker) onExit(codes []int) {
+	if codes != nil && len(codes) == 0 {
+		c.problem("retry.on_exit", "is empty: list the exit codes that are retried, or leave the key out")
+	}
+	first := map[int]int{}
+	for i, code := range codes {
+		field := fmt.Sprintf("retry.on_exit[%d]", i)
+		if code < 0 || code > maxExit {
+			c.problem(field, "%d is no exit code: want 0 to %d; 128 + n is the end by signal n", code, maxExit)
+		} else if j, twice := first[code]; twice {
+			c.problem(field, "%d is given twice: first as retry.on_exit[%d]", code, j)
+		}
+		first[code] = i
+	}
+}
+
+// queueForm allows what batch systems allow in names of queues and partitions, including
+// "queue@server" of PBS and lists of Slurm, but nothing that could be taken for an option.
 var queueForm = formOf(`^[A-Za-z0-9_][A-Za-z0-9._@,:-]*$`, 255)
 
-// request checks what local jobs need, and copies it into the Spec.
+// request checks the needs of local jobs, and returns them for the Spec.
 func (c *checker) request(r request) (out jjm.Request) {
 	if n := r.Cores; n != nil {
 		if out.Cores = *n; *n < 1 || *n > maxCores {
@@ -218,13 +231,12 @@ func (c *checker) request(r request) (out jjm.Request) {
 	return out
 }
 
-// accountForm allows what batch systems allow in the names of accounts,
-// projects and qualities of service, "group_cms.alice" of HTCondor and
-// "/site/group" of Grid Engine's share tree but for its first slash, and
-// nothing that could pass for an option.
+// accountForm allows what batch systems allow in names of accounts, projects and qualities
+// of service, including "group_cms.alice" of HTCondor and, without its first slash,
+// "/site/group" of Grid Engine's share tree, but nothing that could be taken for an option.
 var accountForm = formOf(`^[A-Za-z0-9_][A-Za-z0-9._@+:/-]*$`, 128)
 
-// accounting checks a word of the site's accounting, which need not be given.
+// accounting checks an optional name of the site's accounting.
 func (c *checker) accounting(key string, s *string) string {
 	if s == nil {
 		return ""
@@ -237,7 +249,7 @@ func (c *checker) accounting(key string, s *string) string {
 	return *s
 }
 
-// directives joins the batch system's own options, one a line.
+// directives joins the batch system's own options, one on each line.
 func (c *checker) directives(list []string) string {
 	var lines []string
 	for _, text := range list {
@@ -252,11 +264,11 @@ func (c *checker) directives(list []string) string {
 	for i, line := range lines {
 		switch {
 		case strings.TrimSpace(line) == "":
-			c.problem("request.directives", "line %d is empty: want one option of the batch system a line", i+1)
+			c.problem("request.directives", "line %d is empty: want one option of the batch system on each line", i+1)
 		case len(line) > maxDirective:
 			c.problem("request.directives", "line %d: %d bytes are too long: at most %d", i+1, len(line), maxDirective)
 		case !utf8.ValidString(line) || strings.ContainsFunc(line, unicode.IsControl):
-			c.problem("request.directives", "line %d: %.40q holds a control character", i+1, line)
+			c.problem("request.directives", "line %d: %.40q contains a control character", i+1, line)
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -278,7 +290,7 @@ func (c *checker) env(env map[string]string) {
 	for _, name := range names {
 		switch field := "env." + name; {
 		case !envForm.matches(name):
-			c.problem(fmt.Sprintf("env.%.40q", name), "is no name of a variable: want letters, digits and _, no digit in front")
+			c.problem(fmt.Sprintf("env.%.40q", name), "is not the name of a variable: want letters, digits and _, no digit in front")
 		case strings.HasPrefix(name, "GBS_") || strings.HasPrefix(name, "JJM_"):
 			c.problem(field, "jjm itself sets the variables GBS_... and JJM_...: choose another name")
 		case len(env[name]) > maxEnvValue:
@@ -294,19 +306,30 @@ func (c *checker) inputs(inputs []jjm.Input) {
 		c.problem("inputs", "%d files are too many: at most %d (pack them in an archive)", len(inputs), maxInputs)
 		return
 	}
-	first := map[string]int{}
+	first, urls := map[string]int{}, map[string]int{}
 	for i, in := range inputs {
 		field := fmt.Sprintf("inputs[%d]", i)
+		if j, again := urls[in.Path]; again && in.CredentialFile != inputs[j].CredentialFile {
+			c.problem(field+".credential_file", "inputs[%d] has the same URL, which is fetched once: give both the same", j)
+		} else if weburl.Is(in.Path) && !again {
+			urls[in.Path] = i
+		}
 		switch {
 		case in.Path == "":
 			c.problem(field+".path", "is missing: name the file")
 			continue
 		case len(in.Path) > maxPath:
 			c.problem(field+".path", "%d bytes are too long: at most %d", len(in.Path), maxPath)
-		case strings.Contains(in.Path, "://"):
-			c.problem(field+".path", "%.40q is a URL: only local files can be inputs", in.Path)
+		case len(in.CredentialFile) > maxPath:
+			c.problem(field+".credential_file", "%d bytes are too long: at most %d", len(in.CredentialFile), maxPath)
+		default:
+			for _, p := range weburl.Check(&in) {
+				c.problem(field+"."+p.Field, "%s", p.Text)
+			}
 		}
-		if !fileName(in.Name) {
+		if in.Name == "" {
+			c.problem(field+".name", "is missing: %s names no file", weburl.Shown(in.Path))
+		} else if !fileName(in.Name) {
 			c.problem(field+".name", "%.40q: want a file name of at most %d bytes, without / and neither . nor ..", in.Name,
 				maxName)
 		} else if j, ok := first[in.Name]; ok {
@@ -320,18 +343,18 @@ func (c *checker) inputs(inputs []jjm.Input) {
 	}
 }
 
-// fileName reports whether a name can stand alone in a directory.
+// fileName reports whether s is the name of a file in a directory.
 func fileName(s string) bool {
 	return s != "" && s != "." && s != ".." && len(s) <= maxName && !strings.ContainsAny(s, "/\n\r")
 }
 
-func (c *checker) outputs(patterns []string) {
+func (c *checker) outputs(key string, patterns []string) {
 	if len(patterns) > maxOutputs {
-		c.problem("outputs", "%d patterns are too many: at most %d", len(patterns), maxOutputs)
+		c.problem(key, "%d patterns are too many: at most %d", len(patterns), maxOutputs)
 		return
 	}
 	for i, p := range patterns {
-		field := fmt.Sprintf("outputs[%d]", i)
+		field := fmt.Sprintf("%s[%d]", key, i)
 		_, err := path.Match(p, "x")
 		switch {
 		case p == "":
@@ -340,19 +363,46 @@ func (c *checker) outputs(patterns []string) {
 			c.problem(field, "%d bytes are too long: at most %d", len(p), maxPath)
 		case path.IsAbs(p):
 			c.problem(field, "%.40q is absolute: outputs are relative to the job's directory", p)
-		case climbs(p):
+		case leadsOut(p):
 			c.problem(field, "%.40q leads out of the job's directory", p)
 		case err != nil:
 			c.problem(
 				field, "%.40q is no pattern: * and ? stand for characters, [a-z] for one of a range, \\ takes the next as it is", p)
+		case strings.HasSuffix(p, "/"):
+			c.problem(field, "%.40q is a folder: name the files in it, such as %.40q", p, p+"*")
+		case slices.Contains(strings.Split(p, "/"), "**"):
+			c.problem(field, "%.40q: ** matches within one name, as * does: name each level, such as */*.root", p)
+		case withStars(p) != p:
+			c.problem(field, "%.40q: outputs have no placeholders: want %.40q, or output_templates (? stands for a brace)", p,
+				withStars(p))
 		}
 	}
-	c.unique("outputs[%d]", patterns)
+	c.unique(key+"[%d]", patterns)
 }
 
-// climbs reports whether an element of a pattern is "..", however written:
-// a backslash or a range can hide a dot.
-func climbs(pattern string) bool {
+// withStars returns a pattern with a star for each word in braces, which looks like a placeholder of a command.
+func withStars(pattern string) string {
+	stars, some := "", false
+	for rest := pattern; ; {
+		before, after, found := strings.Cut(rest, "{")
+		word, next, closed := strings.Cut(after, "}")
+		switch {
+		case (!found || !closed) && !some:
+			return pattern
+		case !found || !closed:
+			return strings.ReplaceAll(stars+rest, "**", "*")
+		}
+		if strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_") != "" || word == "" {
+			stars, rest = stars+before+"{", after
+			continue
+		}
+		stars, rest, some = stars+strings.TrimSuffix(before, "$")+"*", next, true
+	}
+}
+
+// leadsOut reports whether an element of a pattern is "..". A backslash or a range can hide
+// a dot.
+func leadsOut(pattern string) bool {
 	for _, e := range strings.Split(pattern, "/") {
 		if ok, err := path.Match(e, ".."); err == nil && ok && !strings.ContainsAny(e, "*?") {
 			return true
@@ -361,7 +411,7 @@ func climbs(pattern string) bool {
 	return false
 }
 
-// credentials checks the kinds of credentials that the jobs want.
+// credentials checks the kinds of credentials that the jobs need.
 func (c *checker) credentials(kinds []string) {
 	for i, kind := range kinds {
 		if _, known := jjm.CredentialKinds()[kind]; !known {

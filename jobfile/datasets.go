@@ -10,8 +10,8 @@ import (
 	"jjm/catalogue"
 )
 
-// The limits of what a job file says of datasets. 10 000 inline files are what
-// the number of keys of a text allows; more stand in a list of their own.
+// The limits of what a job file says about datasets. 10 000 inline files fit into the
+// largest number of keys in a text; more files need a list of their own.
 const (
 	maxDatasets     = 100
 	maxInline       = 10_000
@@ -23,7 +23,7 @@ const (
 // attributesForm is the form of JEDI's attributes.
 var attributesForm = formOf(`^[a-z][a-z0-9_=.,]*$`, 255)
 
-// datasets checks the datasets that the job reads and the one that it fills.
+// datasets checks the datasets that the job reads, and the one that it fills.
 func (c *checker) datasets(s *jjm.Spec) {
 	if len(s.Datasets) > maxDatasets {
 		c.problem("datasets", "%d datasets are too many: at most %d", len(s.Datasets), maxDatasets)
@@ -42,7 +42,7 @@ func (c *checker) datasets(s *jjm.Spec) {
 		}
 		if !d.Secondary {
 			if masters++; masters == 2 {
-				c.problem(field, "a second dataset whose files are to be processed: one is, the others need secondary = true")
+				c.problem(field, "is a second dataset whose files are to be processed: want secondary = true in all but one")
 			}
 		}
 		c.dataset(field, d)
@@ -50,8 +50,8 @@ func (c *checker) datasets(s *jjm.Spec) {
 	c.outputDataset(s.OutputDataset, first)
 }
 
-// outputDataset checks the dataset that outputs go to; read is where those that
-// are read stand.
+// outputDataset checks the dataset for the outputs; read maps the names of the datasets
+// that are read to their indices.
 func (c *checker) outputDataset(name string, read map[string]int) {
 	if name == "" {
 		return
@@ -76,7 +76,7 @@ func (c *checker) dataset(field string, d *jjm.DatasetInput) {
 	}
 	if d.From != "" {
 		sources = append(sources, "from")
-		c.listed(field+".from", d.From)
+		c.listPath(field+".from", d.From)
 	}
 	if d.Watch != "" {
 		sources = append(sources, "watch")
@@ -89,7 +89,7 @@ func (c *checker) dataset(field string, d *jjm.DatasetInput) {
 		c.program(field+".program", d.Program)
 	}
 	if d.Incremental && d.Program == nil {
-		c.problem(field+".incremental", "says how a program lists its files: give program, or leave it out")
+		c.problem(field+".incremental", "is for files listed by a program: give program, or leave it out")
 	}
 	if d.Container != "" {
 		sources = append(sources, "container")
@@ -102,8 +102,8 @@ func (c *checker) dataset(field string, d *jjm.DatasetInput) {
 	}
 }
 
-// listed checks the name of a list.
-func (c *checker) listed(field, name string) {
+// listPath checks the path of a list.
+func (c *checker) listPath(field, name string) {
 	switch {
 	case len(name) > maxPath:
 		c.problem(field, "%d bytes are too long: at most %d", len(name), maxPath)
@@ -127,7 +127,7 @@ func (c *checker) program(field string, words []string) {
 	}
 }
 
-// inline checks files, and wildcards for some, that stand in the job file itself.
+// inline checks files, and wildcards for files, in the job file itself.
 func (c *checker) inline(field string, files []jjm.Listed) {
 	if len(files) > maxInline {
 		c.problem(field, "%d files are too many: at most %d in a job file (from = names a list of them)", len(files),
@@ -158,11 +158,11 @@ func (c *checker) wildcard(field string, entry *jjm.Listed) {
 		c.problem(field+".wildcard", "%v", err)
 	}
 	if !reflect.ValueOf(entry.File).IsZero() {
-		c.problem(field, "a wildcard stands alone: what is said of a file goes into an entry with its lfn")
+		c.problem(field, "a wildcard has no other keys: give the facts of a file in an entry with its lfn")
 	}
 }
 
-// splitting checks that a splitter is named; its settings are its own to check.
+// splitting checks that a splitter is named; the splitter checks its settings itself.
 func (c *checker) splitting(s *jjm.Splitting) {
 	if s == nil {
 		return
@@ -172,14 +172,14 @@ func (c *checker) splitting(s *jjm.Splitting) {
 	}
 }
 
-// recovery checks what a recovery says.
+// recovery checks the keys of a recovery.
 func (c *checker) recovery(s *jjm.Spec) {
 	if s.OnlyFrom != "" {
-		c.listed("only_from", s.OnlyFrom)
+		c.listPath("only_from", s.OnlyFrom)
 		if s.Only != nil {
 			c.problem("only_from", "give only one of only, only_from")
 		}
-		for i, in := range s.Inputs { // it is packed with them
+		for i, in := range s.Inputs { // the list is packed with the inputs
 			if in.Name == path.Base(s.OnlyFrom) && in.Path != s.OnlyFrom {
 				c.problem(fmt.Sprintf("inputs[%d].name", i),
 					"%.40q is also the name of the list of only_from: give one of them another name", in.Name)
@@ -187,7 +187,12 @@ func (c *checker) recovery(s *jjm.Spec) {
 		}
 	}
 	if s.Recovers < 0 || s.Recovers > maxNumber {
-		c.problem("recovers", "%d is no grid job: want its number, such as 17", int64(s.Recovers))
+		c.problem("recovers", "%d is not a grid job: want its number, such as 17", int64(s.Recovers))
+	}
+	if s.RecoversGeneration < 0 || s.RecoversGeneration > maxNumber {
+		c.problem("recovers_generation", "%d is no generation: want 1 or more", s.RecoversGeneration)
+	} else if s.RecoversGeneration > 0 && s.Recovers == 0 {
+		c.problem("recovers_generation", "it is one of the grid job that recovers names: give that as well")
 	}
 	if len(s.Only) > maxSpans {
 		c.problem("only", "%d ranges are too many: at most %d", len(s.Only), maxSpans)
@@ -202,7 +207,7 @@ func (c *checker) recovery(s *jjm.Spec) {
 				span.Count, int64(maxNumber))
 			return
 		case span.First < next:
-			c.problem(field, "begins with %d, and the one before ends with %d: want ranges in order, apart from one another",
+			c.problem(field, "begins with %d, and the one before ends with %d: want ranges in ascending order that do not overlap",
 				span.First, next-1)
 		}
 		next = span.Last() + 1
@@ -212,5 +217,5 @@ func (c *checker) recovery(s *jjm.Spec) {
 	}
 }
 
-// maxNumber is the largest number up to which JSON counts exactly, 2^53.
+// maxNumber is 2^53, up to which a JSON number is exact.
 const maxNumber = 1 << 53

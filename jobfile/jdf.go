@@ -14,42 +14,41 @@ import (
 	"jjm/internal/strict"
 )
 
-// JIM's job description files: lines "attribute = value" that describe a Monte-Carlo
-// of D0 (JIM, section on job description). The driver lies beside
-// the file and comes along in the sandbox, because nothing of the experiment is
-// installed at a site.
+// JIM's job description files have lines "attribute = value" that describe a Monte Carlo of
+// D0 (JIM, section on the job description). The driver lies beside the file and comes along
+// in the sandbox, because no software of the experiment is installed at a site.
 
-// D0MonteCarlo is the job_type of JIM that jjm knows.
+// D0MonteCarlo is the only job_type of JIM that jjm knows.
 const D0MonteCarlo = "dzero_monte_carlo"
 
-// JIMDriver is the program that a Monte-Carlo of D0 runs.
+// JIMDriver is the program that a Monte Carlo of D0 runs.
 const JIMDriver = "mc_runjob"
 
 // maxJDFValue is the longest value of an attribute, in bytes.
 const maxJDFValue = 1024
 
-// maxJDFNumber is the largest number: whole in a float64 as well.
+// maxJDFNumber is the largest number, 2^53, which is also exact in a float64.
 const maxJDFNumber = 1 << 53
 
 // jimWord is an attribute of JIM.
 type jimWord struct {
 	name     string
 	required bool
-	// keys are those of a job file that it sets, the first of them the one that
-	// mistakes are mostly told of.
+	// keys are the keys of a job file that it sets; most mistakes are reported for the
+	// first.
 	keys []string
-	// set takes its value, and says what is wrong with it, "" for nothing.
+	// set stores its value, and says what is wrong with it, "" for nothing.
 	set func(*jdf, string) string
 }
 
-// jdf is what a job description file says.
+// jdf is the content of a job description file.
 type jdf struct {
 	request, events, instances int64
 	env                        map[string]string
 	datasets                   []jjm.DatasetInput
 }
 
-// jimWords are all of them, in the order of the documentation.
+// jimWords returns all attributes in the order of the documentation.
 func jimWords() []jimWord {
 	whole := func(to func(*jdf) *int64) func(*jdf, string) string {
 		return func(j *jdf, s string) string {
@@ -100,8 +99,8 @@ func checkConsistency(j *jdf, s string) string {
 	return ""
 }
 
-// decodeJDF reads a job description file as the job file that it stands for. The
-// problems have their places.
+// decodeJDF reads a job description file into the job file that it stands for. The problems
+// have their places.
 func decodeJDF(name string, text []byte, f *file) (Doc, jjm.Problems) {
 	name = path.Base(strings.ToValidUTF8(name, "?"))
 	doc := Doc{Places: strict.Places{"": name}, written: map[string]string{}}
@@ -140,12 +139,12 @@ func decodeJDF(name string, text []byte, f *file) (Doc, jjm.Problems) {
 			Text: fmt.Sprintf("%d are more than the %d events of runjob_numevts: want at most one for each event", j.instances,
 				j.events)})
 	}
-	j.fill(f)
+	j.fillFile(f)
 	return doc, strict.Limited(problems)
 }
 
-// attribute reads a line "attribute = value" that stands at a place, and remembers the
-// line of the attribute. A problem without text is none.
+// attribute reads a line "attribute = value" at a place, and remembers the attribute's
+// line. A problem without text is none.
 func (d *Doc) attribute(j *jdf, line, at string, words map[string]jimWord, lines map[string]int,
 	n int) jjm.Problem {
 	name, value, ok := strings.Cut(line, "=")
@@ -175,7 +174,7 @@ func (d *Doc) attribute(j *jdf, line, at string, words map[string]jimWord, lines
 	return jjm.Problem{Field: name, Text: wrong}
 }
 
-// fieldOf is the name of an unknown attribute as far as people can read it.
+// fieldOf returns the name of an unknown attribute if people can read it, else "".
 func fieldOf(name string) string {
 	if len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || !unicode.IsPrint(r) }) {
 		return ""
@@ -183,7 +182,7 @@ func fieldOf(name string) string {
 	return name
 }
 
-// unknownWord says that an attribute is not known, and which was probably meant.
+// unknownWord says that an attribute is not known, and which one was probably meant.
 func unknownWord(name string, known []string) string {
 	text := fmt.Sprintf("unknown attribute %.60q", name)
 	if near := nearest.Of(name, known); near != "" {
@@ -192,7 +191,7 @@ func unknownWord(name string, known []string) string {
 	return text + ": known are " + strings.Join(known, ", ")
 }
 
-// jdfValue reads a value, which may stand in quotes; wrong says what is wrong with it.
+// jdfValue reads a value, with or without quotes; wrong says what is wrong with it.
 func jdfValue(s string) (value, wrong string) {
 	s = strings.TrimSpace(s)
 	if strings.HasPrefix(s, `"`) {
@@ -213,8 +212,8 @@ func jdfValue(s string) (value, wrong string) {
 	return s, ""
 }
 
-// fill makes the job file of what was said.
-func (j *jdf) fill(f *file) {
+// fillFile writes the content into a job file.
+func (j *jdf) fillFile(f *file) {
 	f.Type, f.Result, f.Env, f.Datasets = "montecarlo", jjm.ResultExit, j.env, j.datasets
 	f.Inputs = []jjm.Input{{Path: JIMDriver, Executable: true}}
 	f.Params = map[string]any{"events": j.events,
@@ -224,7 +223,7 @@ func (j *jdf) fill(f *file) {
 	}
 }
 
-// asWritten names problems that are located by the words that were written.
+// asWritten returns located problems with the attributes of JIM as their fields.
 func (d Doc) asWritten(problems jjm.Problems) jjm.Problems {
 	if d.written == nil {
 		return problems

@@ -11,8 +11,8 @@ import (
 	"jjm"
 )
 
-// A problem that a type or a site finds is told of the word that was written, in its line.
-func TestJDF_ProblemsFoundLaterNameTheWord(t *testing.T) {
+// A problem that a type or a site finds names the attribute of JIM and its line.
+func TestJDF_ProblemsFoundByTypesNameTheAttribute(t *testing.T) {
 	const text = "job_type = dzero_monte_carlo\nrunjob_requestid = 1\n\nrunjob_numevts = 5\nminbias_dataset = mb\n"
 	doc, problems := Parse("mc.jdf", []byte(text))
 	if problems != nil {
@@ -31,8 +31,8 @@ func TestJDF_ProblemsFoundLaterNameTheWord(t *testing.T) {
 	}
 }
 
-// The page lists every word, with the keys that it sets.
-func TestJDF_EveryWordIsListed(t *testing.T) {
+// The page must list every attribute with the keys that it sets.
+func TestJDF_EveryAttributeIsListed(t *testing.T) {
 	page, err := os.ReadFile("../docs/JOB-FILES.md")
 	if err != nil {
 		t.Fatal(err)

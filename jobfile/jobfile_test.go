@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected problems and specs under testdata")
 
-// files returns the recorded job files of a folder; beside each stands what is
+// files returns the recorded job files of a folder. Beside each lies a file with what is
 // expected of it, with the ending .want.
 func files(t testing.TB, folder string) []string {
 	t.Helper()
@@ -104,8 +104,7 @@ func TestParse_GoodFilesGiveTheRecordedSpecs(t *testing.T) {
 	}
 }
 
-// readsBack demands that a spec as it is stored is a good job file for the
-// same spec.
+// readsBack checks that a spec as it is stored is a valid job file for the same spec.
 func readsBack(t testing.TB, spec jjm.Spec) {
 	t.Helper()
 	text, err := json.Marshal(spec)
@@ -113,7 +112,7 @@ func readsBack(t testing.TB, spec jjm.Spec) {
 		t.Fatalf("the spec cannot be stored: %v", err)
 	}
 	if len(text) > 3<<20 {
-		return // JSON is longer than TOML; such a spec need not be a job file
+		return // JSON is longer than TOML, so such a spec need not be a job file
 	}
 	again, problems := Parse("stored.json", text)
 	if problems != nil {
@@ -136,7 +135,7 @@ func TestParse_FillsDefaults(t *testing.T) {
 	}
 }
 
-func TestParse_ListsOfManyThingsAreCapped(t *testing.T) {
+func TestParse_LongListsAreRefused(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"clusters":  {`clusters = [` + repeated(`"c%d",`, 65) + `]`, "65 clusters are too many"},
 		"inputs":    {repeated("[[inputs]]\npath = \"f%d\"\n", 10_001), "10001 files are too many"},
@@ -164,9 +163,9 @@ func repeated(format string, n int) string {
 	return b.String()
 }
 
-// maxGrowth is how many bytes reading one byte of a job file may take at most: the
-// worst text, 49 000 unknown keys, takes 500 for the word that was probably meant of
-// each.
+// maxGrowth is how many bytes may be allocated for one byte of a job file. The worst text,
+// 49 000 unknown keys, takes 500, because for each the key that was probably meant is
+// looked for.
 const maxGrowth = 1000
 
 func TestParse_HostileTextIsRefusedAndCostsInProportion(t *testing.T) {

@@ -7,15 +7,15 @@ import (
 	"jjm/stream"
 )
 
-// The limits of merging. A merge of more files than maxMergeFiles would not fit
-// on a command line; a wait of a year is meant to be for ever.
+// The limits of merging. The names of more than maxMergeFiles files would not fit on a
+// command line; a wait of more than a year is a mistake.
 const (
 	maxMergeFiles    = 10_000
 	maxMergeWait     = 365 * 24 * time.Hour
 	maxMergeAttempts = 100
 )
 
-// merge checks how outputs are merged, and fills the defaults.
+// merge checks how outputs are merged, and fills in the defaults.
 func (c *checker) merge(m *jjm.Merge) {
 	if m == nil {
 		return
@@ -26,7 +26,7 @@ func (c *checker) merge(m *jjm.Merge) {
 	case m.Command != nil:
 		c.program("merge.command", m.Command)
 	case !m.Concat:
-		c.problem("merge", `does not say how: give command = ["hadd", "{output}", "{files}"], or concat = true`)
+		c.problem("merge", `does not say how to merge: give command = ["hadd", "{output}", "{files}"], or concat = true`)
 	}
 	if m.Output == "" {
 		m.Output = jjm.MergeOutput
@@ -53,7 +53,8 @@ func (c *checker) merge(m *jjm.Merge) {
 		wait = int64(jjm.MergeWait)
 	}
 	if d := time.Duration(wait); d < time.Second || d > maxMergeWait {
-		c.problem("merge.max_wait", "%s is out of range: want 1s to %s", d, maxMergeWait)
+		c.problem("merge.max_wait", "%s is out of range: want 1s to %s", jjm.Duration(d),
+			jjm.Duration(maxMergeWait))
 	}
 	m.Files, m.Attempts, m.MaxWait = int(files), int(attempts), jjm.Duration(wait)
 }

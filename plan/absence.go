@@ -6,33 +6,31 @@ import (
 	"jjm"
 )
 
-// Absence is what is remembered of an attempt that should be in a listing and
-// is not. The zero value means that it is not missing.
+// Absence is what is remembered about an attempt that listings should show and do not.
+// The zero value means that it is not missing.
 type Absence struct {
-	// Since is when a healthy listing first lacked it, for people; From is what
-	// Watched.For was then.
+	// Since is when a successful listing first lacked it, for people; From is the value
+	// of Watched.For then.
 	Since jjm.Time      `json:"since,omitempty"`
 	From  time.Duration `json:"from,omitempty"`
-	// Listings is how many healthy listings have lacked it since; a failed one
-	// counts for nothing.
+	// Listings is how many successful listings have lacked it since.
 	Listings int `json:"listings,omitempty"`
 	// LastSeen is when a listing last showed it; 0 if none ever did.
 	LastSeen jjm.Time `json:"last_seen,omitempty"`
-	// Counted is when the last listing that counted was taken.
+	// Counted is when the last listing that counted was asked for.
 	Counted jjm.Time `json:"counted,omitempty"`
-	// Proven is set once a cancel of the attempt succeeded (gone already is a
+	// Proven is set once a cancel of the attempt succeeded (that it is gone already is a
 	// success) and a search by tag made after it said Absent.
 	Proven bool `json:"proven,omitempty"`
 }
 
-// Seen forgets the absence: a listing taken at the time given shows the
-// attempt.
+// Seen returns the absence after a listing, asked for at the given time, that shows the
+// attempt: it has ended.
 func (a Absence) Seen(at jjm.Time) Absence { return Absence{LastSeen: max(a.LastSeen, at)} }
 
-// Missed counts a healthy listing, taken at the time given, that lacks the
-// attempt; watched is Watched.For with this listing in it. A listing no newer
-// than the last one that told something about the attempt, or than its
-// submission, says nothing and is not counted.
+// Missed returns the absence after a successful listing, asked for at the given time,
+// that lacks the attempt. watched is Watched.For, this listing included. A listing that
+// is not newer than the submission, or than the last listing that counted, is ignored.
 func (a Absence) Missed(at, submitted jjm.Time, watched time.Duration) Absence {
 	if at <= submitted || at <= a.LastSeen || at <= a.Counted {
 		return a
@@ -45,15 +43,15 @@ func (a Absence) Missed(at, submitted jjm.Time, watched time.Duration) Absence {
 	return a
 }
 
-// AbsenceRules say how much absence is enough.
+// AbsenceRules say when an attempt counts as absent.
 type AbsenceRules struct {
-	// Listings and Age are both needed (decision R2: 3 and 10 minutes). Age
-	// counts only while the batch system is well.
+	// Listings and Age must both be reached (decision R2: 3 and 10 minutes). Age is
+	// measured by Watched.
 	Listings int
 	Age      time.Duration
 }
 
-// DefaultAbsenceRules are those of decision R2.
+// DefaultAbsenceRules returns the rules of decision R2.
 func DefaultAbsenceRules() AbsenceRules { return AbsenceRules{Listings: 3, Age: 10 * time.Minute} }
 
 // AbsenceVerdict is what to do about an attempt that is missing.
@@ -68,7 +66,7 @@ const (
 	// Prove: cancel it, then search for its tag; when the search says Absent,
 	// set Absence.Proven.
 	Prove
-	// Lost: the batch system surely does not have it.
+	// Lost: the batch system certainly does not have it.
 	Lost
 )
 
@@ -76,22 +74,20 @@ func (v AbsenceVerdict) String() string {
 	return [...]string{"wait", "ask-accounting", "prove", "lost"}[v]
 }
 
-// Missing judges an absence (decision R2). accounted says that accounting was
-// asked since the absence began and does not know the attempt either, or that
-// the cluster has no accounting; heartbeatFresh that the wrapper showed a sign
-// of life within the configured age.
+// Missing judges an absence (decision R2). accounted says that the cluster has no accounting,
+// or that it was asked since the absence began and does not know the attempt. heartbeatFresh
+// says that the wrapper's heartbeat is younger than configured. watched is the present
+// Watched.For.
 //
-//	fewer than rules.Listings healthy listings, or younger than rules.Age   AbsentWait
-//	accounting not asked                                                    AskAccounting
-//	the heartbeat is fresh                                                  AbsentWait
-//	not proven                                                              Prove
-//	otherwise                                                               Lost
+//	fewer than rules.Listings listings, or younger than rules.Age   AbsentWait
+//	accounting not asked                                            AskAccounting
+//	the heartbeat is fresh                                          AbsentWait
+//	not proven                                                      Prove
+//	otherwise                                                       Lost
 //
-// The heartbeat does not keep accounting from being asked: a wrapper that was
-// killed looks alive until its last sign is old, and accounting knows better.
-// watched is Watched.For now. While the batch system does not answer no listing
-// is counted and that clock stands still, so nothing is ever lost to an outage,
-// nor to a jump of the clock.
+// Accounting is asked even if the heartbeat is fresh, because the heartbeat of a wrapper that
+// was killed stays fresh for a while. While the batch system does not answer, no listing counts
+// and Watched stands still, so an outage or a jump of the clock never makes an attempt lost.
 func Missing(a Absence, watched time.Duration, accounted, heartbeatFresh bool, rules AbsenceRules) AbsenceVerdict {
 	switch {
 	case a.Since == 0, a.Listings < max(1, rules.Listings), watched-a.From < rules.Age:

@@ -134,7 +134,7 @@ func TestProperty_AbsenceAgesOnlyWhileTheBatchSystemIsWell(t *testing.T) {
 
 // With a clock that has nothing but the wall's time every jump counts for one
 // interval at most, so that it takes several to make up ten minutes.
-func TestProperty_AJumpOfTheClockIsNoTime(t *testing.T) {
+func TestProperty_AJumpOfTheClockDoesNotCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &sky{}
 		for range rapid.IntRange(1, 30).Draw(t, "listings") {

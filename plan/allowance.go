@@ -2,11 +2,11 @@ package plan
 
 import "fmt"
 
-// PerUser counts what an account has that is not over.
+// PerUser is the number of grid jobs and local jobs of an account that have not ended.
 type PerUser struct{ GridJobs, LocalJobs int }
 
-// Excess says why an account gets no further grid job: what it has reached of the
-// most that one may have. It is "" if it may go on; a bound of 0 is none.
+// Excess returns which bound keeps an account from having a further grid job, for people,
+// or "". A bound of 0 is no bound.
 func Excess(have, most PerUser) string {
 	over := func(setting, what string, n, limit int) string {
 		return fmt.Sprintf("the account has %d live %s, and engine.%s allows %d: wait until some end, kill some, "+
@@ -21,8 +21,8 @@ func Excess(have, most PerUser) string {
 	return ""
 }
 
-// ExcessOfWork says what lies in an account's work area beyond what may, "" if nothing.
-// A bound of 0 is none.
+// ExcessOfWork returns which bound an account's work area exceeds, for people, or "". A
+// bound of 0 is no bound.
 func ExcessOfWork(bytes, mostBytes, files, mostFiles int64) string {
 	over := func(setting, what string, n, limit int64) string {
 		return fmt.Sprintf(
@@ -38,19 +38,18 @@ func ExcessOfWork(bytes, mostBytes, files, mostFiles int64) string {
 	return ""
 }
 
-// Space is what a file system has: in all and free for ordinary accounts. Files
-// are inodes; a file system that does not count them has 0 in all.
+// Space is the size of a file system, and what is free for ordinary accounts. Files are
+// inodes, 0 in a file system that does not count them.
 type Space struct{ Bytes, FreeBytes, Files, FreeFiles uint64 }
 
-// Floor is how much of a file system is to stay free, at most a hundredth of it, so
-// that a small one can be used too; 0 is none.
+// Floor is how much of a file system must stay free, but at most a hundredth of it, so
+// that small ones can be used; 0 is no floor.
 type Floor struct{ Bytes, Files uint64 }
 
-// floorShare is the part of a file system that a floor takes at most.
+// floorShare bounds a floor: to one part in so many of the file system.
 const floorShare = 100
 
-// Low says what a file system has too little of to take on more work, "" if it
-// has enough.
+// Low returns what a file system has too little of for new work, for people, or "".
 func Low(s Space, f Floor) string {
 	if least := min(f.Bytes, s.Bytes/floorShare); s.FreeBytes < least {
 		return fmt.Sprintf("%d bytes are free, and engine.min_free_bytes keeps %d", s.FreeBytes, least)

@@ -33,7 +33,7 @@ func TestExcess_NamesTheSettingAndTheNumbers(t *testing.T) {
 	}
 }
 
-func TestLow_KeepsTheFloorOrAHundredth(t *testing.T) {
+func TestLow_IsTheFloorOrAHundredth(t *testing.T) {
 	floor := plan.Floor{Bytes: 64 << 20, Files: 1000}
 	for _, c := range []struct {
 		name  string

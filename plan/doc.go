@@ -1,29 +1,36 @@
-// Package plan holds all policy of jjm, as pure functions: facts in, decision
-// out. It does no I/O, keeps no state, and has no clock of its own; whoever
-// calls it gathers the facts and carries the decision out. So every rule can
-// be tested over its whole input space, and a decision can be explained by
-// showing the facts.
+// Package plan holds all policy of jjm, as pure functions: facts in, decision out. It does no
+// I/O, keeps no state, and has no clock of its own. The engine gathers the facts and carries
+// the decisions out; package analyse turns evidence into verdicts. So every rule can be tested
+// over its whole input space, and a decision can be explained by its facts.
 //
-// It has one file per scope:
+// It has one file for each subject:
 //
-//	live.go       what a batch report changes in a live attempt
-//	watched.go    for how long a batch system has been seen to be well
-//	absence.go    how long a missing attempt is only missing
-//	hold.go       what to do about a local job that is held
-//	ending.go     what to do about an attempt that may be over
-//	local.go      what becomes of a local job whose attempt is over
+//	live.go       how a batch report changes a live attempt
+//	watched.go    for how long a batch system has been observed
+//	absence.go    when a missing attempt counts as lost
+//	heard.go      whether a batch system answers listings
+//	hold.go       what to do about a held local job
+//	ending.go     what to do about an attempt that may have ended
+//	local.go      what becomes of a local job whose attempt has ended
+//	backoff.go    how long its next attempt waits
+//	giveback.go   whether the work of a failed local job is done again
 //	polling.go    how often a cluster is listed
 //	reconcile.go  what to do about a bulk that may or may not exist
 //	grid.go       the next step of one grid job
 //	site.go       fair shares of a cluster's room
-//	room.go       how much more a cluster may take
+//	room.go       how many more local jobs a cluster may have
 //	spread.go     which of several clusters gets how many local jobs
 //	sites.go      which clusters a job file names, and which can read its files
 //	place.go      the places of files of a grid job, and their clusters
+//	estimate.go   what a part requests from its batch system because of its estimate
+//	allowance.go  how much one account may have, and how much space must be free
+//	reserve.go    the disk space that the daemon keeps in reserve
 //	views.go      what gatekeepers and Ganga users are told
 //
-// Three rules hold throughout. Unknown never changes anything. An attempt is
-// given up only once its claim is settled, so that it cannot run behind jjm's
-// back. And each decision is level-triggered: asked again with the same facts
-// it says the same, so a crash between decision and action costs nothing.
+// Three rules hold throughout:
+//
+//   - Unknown never changes anything.
+//   - An attempt is given up only after its claim is settled, so that it cannot start later.
+//   - Each decision is level-triggered: asked again with the same facts it is the same, so a crash between decision and
+//     action is harmless.
 package plan

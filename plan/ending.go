@@ -6,8 +6,8 @@ import (
 	"jjm"
 )
 
-// Holder says who holds the claim of an attempt, seen from the batch job that
-// the attempt points to.
+// Holder says who holds the claim of an attempt, relative to the batch job that the
+// attempt points to.
 type Holder uint8
 
 // The holders.
@@ -16,17 +16,16 @@ const (
 	HeldByThis          // a wrapper in the batch job that the attempt points to
 	HeldByOther         // a wrapper in another batch job, which the batch system shows under the attempt's tag
 	HeldByDaemon        // jjm took it: no wrapper can start the attempt any more
-	// HeldUnseen is a claim that names another batch job, which the batch system
-	// does not show: a double that it hides for now, or the job's own invention.
+	// HeldUnseen is a claim that names another batch job, which the batch system does not
+	// show: a duplicate that it does not list at present, or a forgery of the job.
 	HeldUnseen
 	numHolders
 )
 
-// HolderOf classifies a claim (nil = unclaimed) against the batch id that the
-// attempt points to. A wrapper that could not tell its batch id is taken for
-// this one: there is nothing to point to. The claim is a file of the job's
-// account, so the id in it is that account's word: shown is true if the batch
-// system itself shows that job under the attempt's tag and index.
+// HolderOf classifies a claim (nil = unclaimed) against the batch id that the attempt points
+// to. A claim without a batch id counts as held by this batch job, because there is no other to
+// point to. The claim is a file that the job's account can forge; shown says that the batch
+// system itself shows the claim's batch job under the attempt's tag and index.
 func HolderOf(c *jjm.Claim, batchID string, shown bool) Holder {
 	switch {
 	case c == nil:
@@ -41,55 +40,62 @@ func HolderOf(c *jjm.Claim, batchID string, shown bool) Holder {
 	return HeldUnseen
 }
 
-// EndFacts is all that decides whether an attempt is over.
+// EndFacts is all that decides whether an attempt has ended.
 type EndFacts struct {
-	// HasResult is true once the wrapper's result of the current attempt was
-	// read; ResultAge is how long ago that was first so.
+	// HasResult is true once the wrapper's result of the current attempt was read, which
+	// was ResultAge ago.
 	HasResult bool
 	ResultAge time.Duration
-	// Batch is the batch system's last word about the batch job that the
-	// attempt points to, BatchUnknown if the last healthy listing lacks it and
-	// accounting does not know it; EndAge is how long ago an ended state was
-	// first seen.
+	// Batch is the last reported state of the batch job that the attempt points to,
+	// BatchUnknown if the last successful listing lacks it and accounting does not know
+	// it. EndAge is how long ago an ended state was first seen.
 	Batch  jjm.BatchState
 	EndAge time.Duration
-	// Claim is who holds the claim, as freshly read; Batch id of the holder if
-	// that is HeldByOther. ClaimAge is how long ago it was first read.
+	// Claim is who holds the claim, as just read, ClaimBatch the batch id of the holder
+	// if that is HeldByOther. ClaimAge is how long ago the claim was first read.
 	Claim      Holder
 	ClaimBatch string
 	ClaimAge   time.Duration
-	// HeartbeatFresh is true while the wrapper shows signs of life.
+	// HeartbeatFresh is true if the wrapper's heartbeat is younger than configured. It
+	// counts only if the attempt is missing.
 	HeartbeatFresh bool
-	// Beating is true while the wrapper shows signs of life although its batch
-	// job ended: a master that was restarted tells of what it remembers, and a
-	// node that it lost goes on.
+	// Beating is true if the wrapper's heartbeat still changes although its batch job was
+	// reported as ended: a restarted master reports what it remembers, while a node that
+	// it lost continues the job.
 	Beating bool
-	// Absence is the verdict of Missing; it counts only while Batch is
-	// BatchUnknown.
+	// Absence is the verdict of Missing. It counts only if Batch is BatchUnknown.
 	Absence AbsenceVerdict
-	// Kill is true when jjm means to end this attempt.
+	// Kill is true if jjm wants to end this attempt.
 	Kill bool
 }
 
-// EndRules are the two waits.
+// EndRules are how long to wait for evidence that is still to come.
 type EndRules struct {
 	// ResultSettle is how long after the end in the batch system a claimed
 	// attempt's result may still appear: a worker's files reach the daemon
 	// late over a network file system (nfs(5): attributes are cached up to
 	// 60 s, acdirmax).
 	ResultSettle time.Duration
-	// BatchSettle is how long a result waits for the batch system's last word,
-	// which may outrank it (OOM and TIMEOUT, decision R4). 0 judges at once.
+	// BatchSettle is how long a result waits for the batch system's final report, which
+	// may outrank it (OOM and TIMEOUT, decision R4). 0 judges at once.
 	BatchSettle time.Duration
-	// UnseenSettle replaces ResultSettle, if it is longer, where the claim is
-	// HeldUnseen: for so long the batch system may hide a double that runs. It
+	// UnseenSettle replaces ResultSettle, if it is longer, for a claim that is
+	// HeldUnseen: for so long the batch system may fail to list a duplicate that runs. It
 	// counts from the end or from when the claim was read, whichever is later.
 	UnseenSettle time.Duration
+	// Walltime is the longest that the batch system lets the attempt run, 0 if there is no limit.
+	Walltime time.Duration
 }
 
-// wait is how long a result of a claimed attempt may still take to appear after
-// the end in the batch system. One whose holder the batch system does not show
-// may have started after that end.
+// overruns reports whether an attempt has run longer than its batch job could: its claim was read
+// longer ago than that.
+func (f EndFacts) overruns(rules EndRules) bool {
+	return rules.Walltime > 0 && f.ClaimAge > rules.Walltime && f.Claim != HeldByDaemon && f.Claim != HeldByNobody
+}
+
+// wait returns how much longer the result of a claimed attempt may take to appear after
+// the end of its batch job. If the batch system does not show the claim's holder, that
+// may have started after this end.
 func (f EndFacts) wait(rules EndRules) time.Duration {
 	if f.Claim == HeldUnseen {
 		return max(rules.ResultSettle, rules.UnseenSettle) - min(f.EndAge, f.ClaimAge)
@@ -102,10 +108,10 @@ type EndDo uint8
 
 // The actions.
 const (
-	// EndWait: nothing; look again when something changes, or after After.
+	// EndWait: do nothing; ask again when something changes, or after After.
 	EndWait EndDo = iota
-	// WaitForResult: it is over, and its result may still come (or the result
-	// is there and the batch system's word may still come): look again after
+	// WaitForResult: the attempt has ended, and its result may still come; or the result
+	// is there, and the batch system's final report may still come. Ask again after
 	// After. The local job is completing.
 	WaitForResult
 	// TakeClaim: create the daemon's claim, atomically, read who holds it now,
@@ -125,43 +131,43 @@ type EndStep struct {
 	To string
 	// After is when to ask again at the latest, 0 if only a new fact helps.
 	After time.Duration
-	// Cancel asks for the batch job to be cancelled, beside Do: it must not or
-	// can not run the attempt any more. Cancelling again is harmless.
+	// Cancel asks for the batch job to be cancelled in addition to Do, because it must
+	// not or cannot run the attempt any more. Cancelling again is harmless.
 	Cancel bool
-	// Lost is true (Judge) when the attempt ends because the batch system
-	// surely does not have it: pass it on as LocalInput.Lost.
+	// Lost is true (with Judge) if the attempt ends because the batch system certainly
+	// does not have it; it becomes LocalInput.Lost.
 	Lost bool
 	// Why is for the journal and for people.
 	Why string
 }
 
-// Ending decides about an attempt whose batch job ended or vanished, whose
-// result appeared, or that jjm means to kill. First match:
+// Ending decides about an attempt whose batch job ended or vanished, whose result appeared, or
+// that jjm wants to kill. The first match counts:
 //
 //	claim of another batch job, no result     Repoint to it
 //	result, batch job not ended               WaitForResult up to BatchSettle, then Judge
 //	result                                    Judge
-//	batch job ended, nobody holds the claim   TakeClaim: it surely never started and never will
+//	batch job ended, nobody holds the claim   TakeClaim: it never started and never will
 //	batch job ended, the daemon holds it      Judge: never started
 //	batch job ended, its wrapper holds it     WaitForResult up to ResultSettle
 //	batch job ended, an unseen one holds it   WaitForResult up to UnseenSettle
-//	then, while the wrapper still beats       EndWait (kill: and cancel)
-//	then                                      Judge
+//	after that, while the wrapper beats       EndWait (kill, or over its walltime: and cancel)
+//	after that                                Judge
 //	alive, kill, nobody holds the claim       TakeClaim, and cancel
 //	alive, the daemon holds it                EndWait, and cancel: it can only exit
 //	alive                                     EndWait (kill: and cancel)
 //	unknown, kill, nobody holds the claim     TakeClaim, and cancel
 //	unknown, not Lost                         EndWait (kill, or the daemon holds it: and cancel)
-//	Lost, but the heartbeat is fresh          EndWait
+//	Lost, but the heartbeat is fresh          EndWait (over its walltime: and cancel)
 //	Lost, nobody holds the claim              TakeClaim
 //	Lost, an unseen one holds it              EndWait until the claim was read UnseenSettle ago
 //	Lost                                      Judge, as lost
 //
-// "Unknown" is never judged: only a result, an end in the batch system, or a
-// proven absence is. A claim is always settled first: an attempt nobody holds
-// could otherwise start after it was given up. Whether the holder in another
-// batch job still lives does not matter for pointing to it: only its own end
-// may end the attempt.
+// An unknown state is never judged; only a result, an end in the batch system, or a proven
+// absence is. The claim is always settled first, because an attempt without a claim could start
+// after it was given up. An attempt is pointed to another batch job whether that still runs or
+// not: only the end of the job that holds the claim may end the attempt. What the batch system does
+// not have any more does not end at its walltime by itself: then jjm orders the wrapper to end.
 func Ending(f EndFacts, rules EndRules) EndStep {
 	switch {
 	case f.HasResult:
@@ -194,7 +200,7 @@ func endWithoutResult(f EndFacts, rules EndRules) EndStep {
 		return EndStep{Do: WaitForResult, After: f.wait(rules),
 			Why: "ended in the batch system (" + f.Batch.String() + "); waiting for its result"}
 	case f.Beating:
-		return EndStep{Do: EndWait, Cancel: f.Kill,
+		return EndStep{Do: EndWait, Cancel: f.Kill || f.overruns(rules),
 			Why: "ended in the batch system (" + f.Batch.String() + "), but its wrapper shows signs of life"}
 	}
 	return EndStep{Do: Judge, Why: "ended in the batch system (" + f.Batch.String() + ") and left no result"}
@@ -220,7 +226,7 @@ func endUnknown(f EndFacts, rules EndRules) EndStep {
 		return EndStep{Do: EndWait, Cancel: f.Kill || f.Claim == HeldByDaemon,
 			Why: "not in the listing, and not proven absent"}
 	case f.HeartbeatFresh:
-		return EndStep{Do: EndWait, Why: "the batch system lost it, but its wrapper shows signs of life"}
+		return EndStep{Do: EndWait, Cancel: f.overruns(rules), Why: "the batch system lost it, but its wrapper shows signs of life"}
 	case f.Claim == HeldByNobody:
 		return EndStep{Do: TakeClaim, Why: "lost by the batch system without a claim"}
 	case f.Claim == HeldUnseen && f.ClaimAge < rules.UnseenSettle:

@@ -43,8 +43,14 @@ func show(f plan.EndFacts, s plan.EndStep) string { return fmt.Sprintf("%+v\n-> 
 // elsewhere reports whether the claim points to another batch job.
 func elsewhere(f plan.EndFacts) bool { return f.Claim == plan.HeldByOther && f.ClaimBatch != "" }
 
-func TestEnding_IsSafeOnItsWholeInputSpace(t *testing.T) {
+// overruns reports whether an attempt that the batch system does not have any more runs for longer than it may.
+func overruns(f plan.EndFacts, rules plan.EndRules) bool {
+	return !f.Batch.Alive() && f.ClaimAge > rules.Walltime && f.Claim != plan.HeldByDaemon && f.Claim != plan.HeldByNobody
+}
+
+func TestEnding_IsSafeForEveryInput(t *testing.T) {
 	rules := plan.DefaultEndRules()
+	rules.Walltime = time.Second // less than the longer age of a claim
 	n := 0
 	for f := range endings(rules) {
 		n++
@@ -70,7 +76,9 @@ func TestEnding_IsSafeOnItsWholeInputSpace(t *testing.T) {
 			"gave up a live job not to be":     s.Do == plan.TakeClaim && !f.Kill && !ended && !lost,
 			"took a claim after the result":    s.Do == plan.TakeClaim && f.HasResult,
 			"cancelled without a reason": s.Cancel &&
-				(ended && !f.Beating || f.HasResult || !f.Kill && f.Claim != plan.HeldByDaemon),
+				(ended && !f.Beating || f.HasResult || !f.Kill && f.Claim != plan.HeldByDaemon && !overruns(f, rules)),
+			"ran over its walltime for ever": !s.Cancel && s.Do == plan.EndWait && !f.HasResult && overruns(f, rules) &&
+				(ended || f.Absence == plan.Lost && f.HeartbeatFresh && !alive),
 			"a kill left a job alone":           f.Kill && alive && !f.HasResult && !s.Cancel && s.Do != plan.Repoint,
 			"waits for a result without an end": s.Do == plan.WaitForResult && (s.After <= 0 || !f.HasResult && !ended),
 			"does not say why":                  s.Why == "",
@@ -157,7 +165,7 @@ func nature(f plan.EndFacts, s plan.EndStep, rules plan.EndRules) []plan.EndFact
 	return []plan.EndFacts{with(func(g *plan.EndFacts) { g.HeartbeatFresh, g.ClaimAge = false, rules.UnseenSettle })}
 }
 
-func TestEnding_CasesToRead(t *testing.T) {
+func TestEnding_Cases(t *testing.T) {
 	rules := plan.EndRules{ResultSettle: time.Minute, UnseenSettle: time.Hour}
 	for name, c := range map[string]struct {
 		facts plan.EndFacts

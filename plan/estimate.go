@@ -8,24 +8,24 @@ import (
 )
 
 // The steps to which estimates are rounded up, so that local jobs that need about the same
-// share bulks: wall times of some hours to 10 minutes, longer ones to hours; disk space to
-// 256 MiB, then to GiB; memory to 64 MiB.
+// share bulks: wall times up to 4 hours to 10 minutes, longer ones to hours; disk space up to 4
+// GiB to 256 MiB, more to GiB; memory to 64 MiB.
 const (
 	shortWalltime = 4 * time.Hour
 	walltimeStep  = 10 * time.Minute
 	smallDiskMB   = 4 << 10
 	diskStepMB    = 256
 	memoryStepMB  = 64
-	// longestWalltime bounds what an estimate asks for: a year.
+	// longestWalltime bounds the wall time of an estimate.
 	longestWalltime = 365 * 24 * time.Hour
 )
 
-// Needs returns what a part asks its batch system for because of its estimate, nil for
-// nothing: time, memory and disk, rounded up, each where the job file asks for none. Only
-// what the user says of the time, the size and the memory of events (performance) counts,
-// not rules of thumb of a splitter.
+// Needs returns what a part requests from its batch system because of its estimate e, nil for nothing: wall
+// time, memory and disk, each rounded up and only if the job file does not set it. Estimates count only if
+// the job file has the time, size and memory of events (split.params.performance, or for JEDI's tasks the HS06
+// seconds), not if a splitter assumed them.
 func Needs(spec *jjm.Spec, e jjm.Estimate) *jjm.Request {
-	if spec.Split == nil || spec.Split.Params["performance"] == nil {
+	if spec.Split == nil || spec.Split.Params["performance"] == nil && !countsHS06(spec.Split) {
 		return nil
 	}
 	var r jjm.Request
@@ -48,7 +48,14 @@ func Needs(spec *jjm.Spec, e jjm.Estimate) *jjm.Request {
 	return &r
 }
 
-// roundWalltime returns a wall time of some seconds, rounded up.
+// countsHS06 reports whether the job file says how many HS06 seconds an event takes.
+func countsHS06(s *jjm.Splitting) bool {
+	task, _ := s.Params["task"].(map[string]any)
+	said, _ := task["hs06"].(bool)
+	return said
+}
+
+// roundWalltime returns a wall time of that many seconds, rounded up to its step.
 func roundWalltime(seconds float64) time.Duration {
 	if !(seconds > 0) {
 		return 0
@@ -63,7 +70,7 @@ func roundWalltime(seconds float64) time.Duration {
 	return time.Duration(math.Ceil(seconds/step.Seconds())) * step
 }
 
-// roundUp returns an amount rounded up to a step, 0 for none.
+// roundUp returns n rounded up to a multiple of step, 0 if n is not positive.
 func roundUp(n, step float64) int64 {
 	if !(n > 0) {
 		return 0

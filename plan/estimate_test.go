@@ -9,7 +9,7 @@ import (
 	"jjm"
 )
 
-func TestNeeds_WhatTheJobFileDoesNotAskFor(t *testing.T) {
+func TestNeeds_FillInWhatTheJobFileLeavesOpen(t *testing.T) {
 	spec := func(r jjm.Request, params map[string]any) *jjm.Spec {
 		return &jjm.Spec{Request: r, Split: &jjm.Splitting{Params: params}}
 	}
@@ -30,6 +30,9 @@ func TestNeeds_WhatTheJobFileDoesNotAskFor(t *testing.T) {
 		{spec(jjm.Request{Walltime: hour}, told), jjm.Estimate{Seconds: 1200, MemoryMB: 1}, &jjm.Request{MemoryMB: 64}},
 		{spec(jjm.Request{}, nil), jjm.Estimate{Seconds: 1200}, nil},
 		{&jjm.Spec{}, jjm.Estimate{Seconds: 1200}, nil},
+		{spec(jjm.Request{}, map[string]any{"task": map[string]any{"hs06": true}}), jjm.Estimate{Seconds: 1200},
+			&jjm.Request{Walltime: jjm.Duration(20 * time.Minute)}},
+		{spec(jjm.Request{}, map[string]any{"task": map[string]any{"rule": "NF=2"}}), jjm.Estimate{Seconds: 1200}, nil},
 		{spec(jjm.Request{}, told), jjm.Estimate{}, nil},
 		{spec(jjm.Request{}, told), jjm.Estimate{Seconds: 1e30}, &jjm.Request{Walltime: 8760 * hour}},
 	} {

@@ -2,7 +2,7 @@ package plan
 
 import "time"
 
-// Words, for what tests print.
+// String returns the words that tests print.
 func (h Holder) String() string {
 	return [...]string{"nobody", "this wrapper", "other wrapper", "daemon", "unseen wrapper"}[h]
 }
@@ -13,7 +13,7 @@ func (d EndDo) String() string {
 
 func (d BulkDo) String() string { return [...]string{"wait", "adopt", "submit", "refuse"}[d] }
 
-// DefaultEndRules suit a shared file system on a network.
+// DefaultEndRules returns rules for a shared file system on a network.
 func DefaultEndRules() EndRules {
 	return EndRules{ResultSettle: 90 * time.Second, BatchSettle: 20 * time.Second, UnseenSettle: 10 * time.Minute}
 }

@@ -2,8 +2,8 @@ package plan
 
 import "jjm"
 
-// GiveBackFacts is all that decides whether the work of a local job that is over,
-// and not completed, goes to another one.
+// GiveBackFacts is all that decides whether the work of a local job that ended without
+// completing goes to another one.
 type GiveBackFacts struct {
 	State jjm.State
 	Phase jjm.Phase
@@ -11,23 +11,24 @@ type GiveBackFacts struct {
 	Result string
 	// Kill is true once somebody asked to kill the grid job or the local job.
 	Kill bool
-	// Orphan: it did its work, which is of no use without what another local job
-	// failed to do for good.
+	// Orphan is true if it did its work, but the outputs are useless without those of
+	// another local job that failed for good.
 	Orphan bool
-	// Before is how many local jobs had this work before, and Attempts how many
-	// may have it in all.
+	// Before is how many local jobs had this work before, Attempts how many may have it
+	// in all.
 	Before, Attempts int
-	// Withdrawn is true if jjm ended it before any batch system had it, for it
-	// would have read what cannot be read any more.
+	// Withdrawn is true if jjm ended it before any batch system had it, because a file
+	// that it was to read was marked as unreadable.
 	Withdrawn bool
 }
 
-// GiveBack reports whether the files of a local job are processed once more, by a
-// new local job (decision R7, layer 4). They are not if a person wanted the end;
-// if the part could never run; if another local job has failed for good, without
-// which its work is of no use; if the application said FAILED in its GBS log
-// file, which means no retry; or if it was the last attempt that they may have. A
-// local job that was withdrawn is no attempt.
+// GiveBack reports whether the work of a local job is done again by a new local job (decision
+// R7, layer 4). It is not if
+//
+//   - a person or another failure ended it for good (Kill, Orphan, phase cancelled),
+//   - the part could never run (createfailed),
+//   - the application wrote FAILED in its GBS log file, which means no retry,
+//   - or the last of Attempts local jobs failed. A withdrawn local job does not count as one.
 func GiveBack(f GiveBackFacts) bool {
 	switch {
 	case f.Kill, f.Orphan, f.Phase == jjm.ByPerson, f.Phase == jjm.CreateFailed:

@@ -6,7 +6,7 @@ import (
 	"jjm"
 )
 
-func TestGiveBack_FilesAreProcessedAgainUnlessThatIsHopeless(t *testing.T) {
+func TestGiveBack_FilesAreProcessedAgainWithinTheLimit(t *testing.T) {
 	base := GiveBackFacts{State: jjm.Failed, Phase: jjm.ByLimit, Result: jjm.ResultGLF, Attempts: 3}
 	tests := []struct {
 		name string
@@ -39,10 +39,10 @@ func TestGiveBack_FilesAreProcessedAgainUnlessThatIsHopeless(t *testing.T) {
 	}
 }
 
-func TestFinal_WhatDoesNotProveIsNotDone(t *testing.T) {
+func TestFinal_AnUnprovenGridJobIsNotDone(t *testing.T) {
 	f := GridFacts{Made: 2, EverSubmitted: true, Unproven: "3 events missing"}
 	f.Counts[jjm.Completed] = 2
-	if status, why := Final(f); status != jjm.Finished || why != "2 of 2 local jobs completed; 3 events missing" {
+	if status, why := Final(f); status != jjm.Finished || why != "2 of 2 local jobs done; 3 events missing" {
 		t.Errorf("%s: %s", status, why)
 	}
 }

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"jjm"
 )
@@ -9,40 +11,54 @@ import (
 // GridFacts is all that decides the next step of a grid job.
 type GridFacts struct {
 	Status jjm.GridStatus
-	// Kill is true once somebody asked to kill it. KillAsked is true when every
-	// local job that is not over carries that intent already; false makes Grid
-	// answer KillLocals (again).
+	// Kill is true once somebody asked to kill it. KillAsked is true if all local jobs
+	// that have not ended are marked to be killed; while it is false, Grid returns
+	// KillLocals.
 	Kill      bool
 	KillAsked bool
-	// Prepared: work area and sandbox exist. Closed: no more local jobs will be
-	// made. Made and Expected count local jobs.
+	// KillReason is why it is killed, if not because somebody asked to.
+	KillReason string
+	// Prepared says that work area and sandbox exist, Closed that no more local jobs will
+	// be made. Made and Expected are numbers of local jobs.
 	Prepared, Closed bool
 	Made, Expected   int
 	// Counts are the local jobs by state.
 	Counts [jjm.NumStates]int
-	// EverSubmitted and EverRan: did any local job ever reach a batch system,
-	// did any ever run.
+	// EverSubmitted says that a local job ever reached a batch system, EverRan that one
+	// ever ran.
 	EverSubmitted, EverRan bool
 	// Merging counts the local jobs that only wait for their outputs to be merged.
 	Merging int
-	// TarReady: the output tar is complete. Of the Recorded outputs of completed
-	// local jobs, whose size and checksum their wrappers noted, Lost are gone or
-	// are not what they were.
+	// TarReady says that the output tar is complete. Recorded is the number of outputs of
+	// completed local jobs whose size and checksum the wrappers recorded; Lost of them
+	// are gone or have changed.
 	TarReady       bool
 	Recorded, Lost int
-	// Unproven says why it is not proven that all of the work was done exactly
-	// once, "" if it is.
+	// Unproven says why the proof that all work was done exactly once failed, "" if it
+	// did not.
 	Unproven string
-	// Undecided says, of work that is done as far as jjm can tell, what it cannot
-	// tell, as verify says it; "" if all is proven.
+	// Undecided says what of the work is assumed to be done without a proof, in the words
+	// of verify; "" if all is proven.
 	Undecided string
-	// Waits says why no cluster takes any of its local jobs now, "" if one does.
+	// Proof is what it rests on that all of it was done exactly once.
+	Proof jjm.Proof
+	// Waits says why no cluster accepts any of its local jobs now, "" if one does.
 	Waits string
 	// Paused says who paused it and why, "" if nobody did.
 	Paused string
-	// Idle says why no more local jobs can be made just now, although the cutting
-	// is not over: their input is still to come. "" if they can.
+	// AfterUnknown says that it begins after others, and that it is not known how they are. After says for which of
+	// them it waits, "" if all have ended as they should.
+	AfterUnknown bool
+	After        string
+	// Fetching names the input that is being fetched before the grid job can be prepared, "" for none.
+	Fetching string
+	// Idle says why no more local jobs can be made now although more are to come: their
+	// input is not there yet. "" if they can.
 	Idle string
+	// Causes are why local jobs failed, the most frequent first.
+	Causes []jjm.Cause
+	// PassedOver says, of a grid job without local jobs, which files were passed over and why, "" if none.
+	PassedOver string
 	// Failure says why preparing or generating failed for good, "" if it did
 	// not.
 	Failure string
@@ -54,20 +70,20 @@ type GridDo uint8
 // The steps.
 const (
 	Nothing    GridDo = iota // wait for local jobs, the cluster or a person
+	Await                    // look how the grid jobs are that it begins after
 	Prepare                  // make work area and sandbox
 	Generate                 // make (more) local jobs
-	KillLocals               // ask every local job that is not over to stop
+	KillLocals               // mark every local job that has not ended to be killed
 	Collect                  // make the tar; then ask again with TarReady
 	Finish                   // commit the final status together with the tar
 )
 
 func (d GridDo) String() string {
-	return [...]string{"nothing", "prepare", "generate", "kill-locals", "collect", "finish"}[d]
+	return [...]string{"nothing", "await", "prepare", "generate", "kill-locals", "collect", "finish"}[d]
 }
 
-// GridAction is the next step, with the status that the grid job has now
-// (before the step is done; for Finish: the final one, to be committed with
-// it).
+// GridAction is the next step, with the status that the grid job has before the step is
+// done; for Finish, the final status to commit.
 type GridAction struct {
 	Do     GridDo
 	Status jjm.GridStatus
@@ -75,27 +91,27 @@ type GridAction struct {
 	Reason string
 }
 
-// Grid decides the next step of a grid job (decisions R9-R13, R18). First
-// match:
+// Grid decides the next step of a grid job (decisions R9-R13, R18). The first match counts:
 //
 //	final                                      Nothing
-//	a local job is not over, kill              aborting    KillLocals, or Nothing once all were asked
-//	all local jobs over, kill                  aborting    Collect; Finish as aborted, even if some completed
-//	failure, a local job is not over           as below    KillLocals if none was ever submitted;
-//	                                                       else Nothing: what reached the batch system goes on
-//	failure                                    prepared    Collect, Finish as broken, or by its local jobs if any went
-//	somebody paused it, something left to do   paused      Nothing
+//	a local job has not ended, kill            aborting    KillLocals, or Nothing once all are marked
+//	all local jobs ended, kill                 aborting    Collect; Finish as aborted, even if some completed
+//	failure, a local job has not ended         as below    KillLocals if none was ever submitted;
+//	                                                       else Nothing: what reached a batch system goes on
+//	failure                                    prepared    Collect, Finish as broken, or by its local jobs if any ran
+//	paused by somebody, something left to do   paused      Nothing
+//	not prepared, begins after others          as before   Await, then Nothing while it waits for them, as pending
+//	not prepared, an input is being fetched    pending     Nothing
 //	not prepared                               registered  Prepare
 //	not closed, idle                           pending or running                   Nothing
 //	not closed                                 defined, ready, pending or running   Generate
-//	a local job is not over                    ready, pending or running            Nothing
-//	all over                                   prepared    Collect; Finish as done, finished, failed or aborted
+//	a local job has not ended                  ready, pending or running            Nothing
+//	all ended                                  prepared    Collect; Finish as done, finished, failed or aborted
 //
-// A held local job (GBS HOLD) is not over, so its grid job runs on until a
-// person kills it (R9). Before anything was submitted the status
-// is pending while no cluster takes its local jobs; afterwards running, whatever
-// the clusters do. The status is prepared from the moment the last local job
-// is over until the tar is complete, also when nothing ever ran (R10, R18).
+// A held local job (GBS HOLD) has not ended, so its grid job is running until a person releases or kills it (R9).
+// Before anything was submitted the status is pending while no cluster accepts its local jobs; afterwards it is
+// running, whatever the clusters do. It is prepared from the end of the last local job until the tar is complete,
+// also if nothing ever ran (R10, R18).
 func Grid(f GridFacts) GridAction {
 	switch {
 	case f.Status.Final():
@@ -108,6 +124,12 @@ func Grid(f GridFacts) GridAction {
 		return gridCollect(f, jjm.Prepared)
 	case f.Paused != "":
 		return GridAction{Status: jjm.Paused, Reason: f.Paused}
+	case !f.Prepared && f.AfterUnknown:
+		return gridAwait(f)
+	case !f.Prepared && f.After != "":
+		return GridAction{Status: jjm.Pending, Reason: f.After}
+	case !f.Prepared && f.Fetching != "":
+		return GridAction{Status: jjm.Pending, Reason: f.Fetching}
 	case !f.Prepared:
 		return GridAction{Do: Prepare, Status: jjm.Registered}
 	case !f.Closed && f.Idle != "" && f.Made == 0:
@@ -118,9 +140,17 @@ func Grid(f GridFacts) GridAction {
 	return gridLive(f, Nothing)
 }
 
-// allOver reports whether every local job made so far is over. Where the counts
-// and Made disagree the larger one is believed.
+// allOver reports whether all local jobs made so far have ended. If Counts and Made
+// disagree, the larger number counts.
 func allOver(f GridFacts) bool { return over(f.Counts) == max(f.Made, total(f.Counts)) }
+
+// gridAwait keeps the status, unless that says something that is over.
+func gridAwait(f GridFacts) GridAction {
+	if f.Status == jjm.Registered {
+		return GridAction{Do: Await, Status: jjm.Registered}
+	}
+	return GridAction{Do: Await, Status: jjm.Pending, Reason: "looks how the grid jobs are that it begins after"}
+}
 
 func gridKilled(f GridFacts) GridAction {
 	switch {
@@ -137,8 +167,8 @@ func gridFailing(f GridFacts) GridAction {
 		return gridCollect(f, jjm.Prepared)
 	}
 	a := gridLive(f, KillLocals)
-	waits := total(f.Counts) - over(f.Counts) // for a merge that nobody makes any more
-	if f.EverSubmitted && (f.Merging == 0 || f.Merging < waits) || f.KillAsked {
+	live := total(f.Counts) - over(f.Counts) // those that wait for a merge wait in vain now
+	if f.EverSubmitted && (f.Merging == 0 || f.Merging < live) || f.KillAsked {
 		a.Do = Nothing
 	}
 	a.Reason = f.Failure
@@ -165,53 +195,73 @@ func gridLive(f GridFacts, do GridDo) GridAction {
 	return GridAction{Do: do, Status: jjm.Ready}
 }
 
-// Final is the status that a grid job ends with, and the reason if that is not
-// done, or if not all of it is proven. It is meaningful once all its local jobs are over:
+// Final returns the status with which a grid job ends, and the reason if that is not done or
+// not all is proven. It is meaningful once all local jobs have ended:
 //
-//	killed on request, or every local job killed by itself   aborted
+//	killed on request                                        aborted
 //	failure, nothing ever submitted                          broken
 //	no local jobs                                            broken
-//	all completed (and no failure), nothing of it lost,
-//	and it is proven that all of the work was done           done
+//	all completed, no failure, no output lost, and the
+//	proof that all work was done did not fail                done
 //	some completed                                           finished
+//	every local job killed by itself, no failure             aborted
 //	none completed                                           failed
 func Final(f GridFacts) (jjm.GridStatus, string) {
 	n, completed := total(f.Counts), f.Counts[jjm.Completed]
 	switch {
 	case f.Kill:
-		return jjm.Aborted, also("killed on request", Summary(f.Counts))
+		return jjm.Aborted, also(cmp.Or(f.KillReason, "killed on request"), ended(f))
 	case f.Failure != "" && !f.EverSubmitted:
 		return jjm.Broken, f.Failure
 	case n == 0:
-		return jjm.Broken, "the grid job made no local jobs"
+		return jjm.Broken, also("the grid job made no local jobs", f.PassedOver)
 	case completed == n && f.Failure == "" && f.Lost == 0 && f.Unproven == "":
 		return jjm.Done, f.Undecided
 	case completed > 0:
-		return jjm.Finished, also(f.Failure, also(Summary(f.Counts), also(lost(f), f.Unproven)))
+		return jjm.Finished, also(f.Failure, also(ended(f), also(lost(f), f.Unproven)))
 	case f.Counts[jjm.Killed] == n && f.Failure == "":
-		return jjm.Aborted, also("every local job was killed", Summary(f.Counts))
+		return jjm.Aborted, also("every local job was killed", ended(f))
 	}
-	return jjm.GridFailed, also(f.Failure, Summary(f.Counts))
+	return jjm.GridFailed, also(f.Failure, ended(f))
 }
 
-// lost says how many outputs are not what they were (decision R34).
+// lost returns how many outputs were lost before they were collected, for people
+// (decision R34).
 func lost(f GridFacts) string {
 	if f.Lost == 0 {
 		return ""
 	}
 	return fmt.Sprintf(
-		"%d of %d recorded outputs were changed or removed before they were collected: the tar's manifest names them",
-		f.Lost, f.Recorded)
+		"%d of %s changed or removed before they were collected: the tar's manifest names them",
+		f.Lost, jjm.Count(f.Recorded, "recorded output"))
 }
 
-// Summary counts the local jobs for people: "7 of 10 local jobs completed, 2
-// failed, 1 killed". It is "no local jobs" when there are none.
+// ended is the summary of what is over, with the cause that most of the failed have:
+// "18 of 20 local jobs done, 2 failed: exit code 3".
+func ended(f GridFacts) string {
+	s := Summary(f.Counts)
+	if len(f.Causes) == 0 || f.Causes[0].Text == "" || f.Causes[0].Again {
+		return s
+	}
+	cause := f.Causes[0].Text
+	if n := f.Counts[jjm.Failed] - f.Causes[0].Jobs; n > 0 {
+		cause += fmt.Sprintf(", and %d for other reasons", n)
+	}
+	if f.Counts[jjm.Killed] == 0 {
+		return s + ": " + cause
+	}
+	failed := fmt.Sprintf("%d failed", f.Counts[jjm.Failed])
+	return strings.Replace(s, failed, failed+" ("+cause+")", 1)
+}
+
+// Summary returns the counts of local jobs for people: "7 of 10 local jobs done, 2
+// failed, 1 killed", or "no local jobs".
 func Summary(counts [jjm.NumStates]int) string {
 	n := total(counts)
 	if n == 0 {
 		return "no local jobs"
 	}
-	s := fmt.Sprintf("%d of %d local jobs completed", counts[jjm.Completed], n)
+	s := fmt.Sprintf("%d of %s done", counts[jjm.Completed], jjm.Count(n, "local job"))
 	for _, st := range [...]jjm.State{jjm.Failed, jjm.Killed, jjm.Held, jjm.Running, jjm.Completing,
 		jjm.Submitted, jjm.Submitting, jjm.New} {
 		if counts[st] > 0 {
@@ -221,7 +271,7 @@ func Summary(counts [jjm.NumStates]int) string {
 	return s
 }
 
-// also joins two clauses, either of which may be empty.
+// also joins two clauses with a semicolon; either may be empty.
 func also(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
@@ -229,7 +279,7 @@ func also(a, b string) string {
 	return a + "; " + b
 }
 
-// total counts all local jobs, over those that are over.
+// total returns the number of local jobs, over that of those that have ended.
 func total(counts [jjm.NumStates]int) int {
 	n := 0
 	for _, c := range counts {

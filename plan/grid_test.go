@@ -63,7 +63,7 @@ func grids() iter.Seq[plan.GridFacts] {
 	}
 }
 
-func TestGrid_IsSafeOnItsWholeInputSpace(t *testing.T) {
+func TestGrid_IsSafeForEveryInput(t *testing.T) {
 	for f := range grids() {
 		a := plan.Grid(f)
 		n, over, completed := max(f.Made, sum(f.Counts)), ended(f.Counts), f.Counts[jjm.Completed]
@@ -111,7 +111,7 @@ func expect(t *testing.T, f *plan.GridFacts, a *plan.GridAction, ok bool, what s
 	}
 }
 
-func TestGrid_ALifeWithoutTrouble(t *testing.T) {
+func TestGrid_WithoutFailures(t *testing.T) {
 	count := func(s jjm.State, n int) (c [jjm.NumStates]int) { c[s] = n; return c }
 	f := plan.GridFacts{Status: jjm.Registered, Expected: 4}
 	for i, step := range []struct {
@@ -141,7 +141,7 @@ func TestGrid_ALifeWithoutTrouble(t *testing.T) {
 	}
 }
 
-func TestGrid_FinalWordsHaveFigures(t *testing.T) {
+func TestGrid_FinalTextsHaveNumbers(t *testing.T) {
 	counts := func(completed, failed, killed int) (c [jjm.NumStates]int) {
 		c[jjm.Completed], c[jjm.Failed], c[jjm.Killed] = completed, failed, killed
 		return c
@@ -153,25 +153,27 @@ func TestGrid_FinalWordsHaveFigures(t *testing.T) {
 	}{
 		"done": {plan.GridFacts{EverSubmitted: true, Counts: counts(3, 0, 0)}, jjm.Done, ""},
 		"done, but lost": {plan.GridFacts{EverSubmitted: true, Counts: counts(3, 0, 0), Recorded: 7, Lost: 2}, jjm.Finished,
-			"3 of 3 local jobs completed; 2 of 7 recorded outputs were changed or removed before they were collected: the tar's manifest names them"},
+			"3 of 3 local jobs done; 2 of 7 recorded outputs changed or removed before they were collected: the tar's manifest names them"},
 		"finished": {plan.GridFacts{EverSubmitted: true, Counts: counts(3, 1, 1)}, jjm.Finished,
-			"3 of 5 local jobs completed, 1 failed, 1 killed"},
+			"3 of 5 local jobs done, 1 failed, 1 killed"},
 		"failed": {plan.GridFacts{EverSubmitted: true, Counts: counts(0, 4, 1)}, jjm.GridFailed,
-			"0 of 5 local jobs completed, 4 failed, 1 killed"},
+			"0 of 5 local jobs done, 4 failed, 1 killed"},
 		"aborted": {plan.GridFacts{Kill: true, EverSubmitted: true, Counts: counts(3, 0, 2)}, jjm.Aborted,
-			"killed on request; 3 of 5 local jobs completed, 2 killed"},
+			"killed on request; 3 of 5 local jobs done, 2 killed"},
 		"killed too late": {plan.GridFacts{Kill: true, EverSubmitted: true, Counts: counts(3, 0, 0)}, jjm.Aborted,
-			"killed on request; 3 of 3 local jobs completed"},
+			"killed on request; 3 of 3 local jobs done"},
+		"killed by a ban": {plan.GridFacts{Kill: true, KillReason: "its owner is banned: mines coins"}, jjm.Aborted,
+			"its owner is banned: mines coins; no local jobs"},
 		"killed unborn": {plan.GridFacts{Kill: true}, jjm.Aborted, "killed on request; no local jobs"},
 		"killed singly": {plan.GridFacts{EverSubmitted: true, Counts: counts(0, 0, 2)}, jjm.Aborted,
-			"every local job was killed; 0 of 2 local jobs completed, 2 killed"},
+			"every local job was killed; 0 of 2 local jobs done, 2 killed"},
 		"broken":         {plan.GridFacts{Failure: "input a.tar: no such file"}, jjm.Broken, "input a.tar: no such file"},
 		"broken halfway": {plan.GridFacts{Failure: "disk full", Counts: counts(0, 0, 2)}, jjm.Broken, "disk full"},
 		"no parts":       {plan.GridFacts{}, jjm.Broken, "the grid job made no local jobs"},
-		"refused":        {plan.GridFacts{Counts: counts(0, 2, 0)}, jjm.GridFailed, "0 of 2 local jobs completed, 2 failed"},
+		"refused":        {plan.GridFacts{Counts: counts(0, 2, 0)}, jjm.GridFailed, "0 of 2 local jobs done, 2 failed"},
 		"cut short, all well": {plan.GridFacts{Failure: "disk full", EverSubmitted: true, Counts: counts(2, 0, 0)},
 			jjm.Finished,
-			"disk full; 2 of 2 local jobs completed"},
+			"disk full; 2 of 2 local jobs done"},
 	} {
 		if status, reason := plan.Final(c.f); status != c.status || reason != c.reason {
 			t.Errorf("%s: %s %q, want %s %q", name, status, reason, c.status, c.reason)
@@ -181,7 +183,7 @@ func TestGrid_FinalWordsHaveFigures(t *testing.T) {
 
 // Whatever its local jobs do, a grid job comes to an end, and the gatekeeper
 // never sees it go backwards.
-func TestGrid_EveryLifeEnds(t *testing.T) {
+func TestGrid_EveryGridJobEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := plan.GridFacts{Expected: rapid.IntRange(0, 6).Draw(t, "expected")}
 		last := jjm.GRAMUnsubmitted
@@ -275,7 +277,7 @@ func TestSummary(t *testing.T) {
 			t.Errorf("%q lacks %q", got, want)
 		}
 	}
-	if !strings.HasPrefix(got, "6 of 45 local jobs completed, 7 failed") {
+	if !strings.HasPrefix(got, "6 of 45 local jobs done, 7 failed") {
 		t.Error(got)
 	}
 }

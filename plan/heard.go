@@ -1,29 +1,29 @@
 package plan
 
-// Heard is what the accounts under which a cluster is asked got for an answer when
-// each asked last.
+// Heard is how a cluster answered the last listing of each account.
 type Heard struct {
-	// Answered got a listing, Silent got none.
+	// Answered is the number of accounts that got a listing, Silent of those that did
+	// not.
 	Answered, Silent int
-	// Own: there is one account and it is the daemon's own, with which nobody else
+	// Own says that there is one account, and it is the daemon's own, with which no user
 	// can interfere.
 	Own bool
-	// Pinged: the batch system answers the daemon's own question.
+	// Pinged says that the batch system answers the daemon's own ping.
 	Pinged bool
 }
 
-// OneWord reports whether all depends on the word of a single account, so that the
-// daemon should ask for itself.
+// OneWord reports whether the only evidence is the failed listing of a single account, so
+// that the daemon should ping the batch system itself.
 func (h Heard) OneWord() bool { return !h.Own && h.Silent == 1 && h.Answered == 0 }
 
-// Unhealthy reports whether a batch system counts as giving no listings. An account can
-// hold up its own commands, so one account's trouble is its own while others get
-// answers; where it is the only one, the daemon's own question decides.
+// Unhealthy reports whether a batch system counts as not answering listings. An account can
+// delay its own commands, so the trouble of one account is its own while others get answers; if
+// it is the only one, the daemon's own ping decides.
 //
-//	silent  answered  ill
+//	silent  answered  unhealthy
 //	0       any       no
-//	1       0         unless the daemon's own question is answered
-//	1       1 or more no
+//	1       0         unless the daemon's own ping is answered
+//	1       1 or more no; with Own, yes unless more answered
 //	2+      fewer     yes
 //	2+      as many   no
 func (h Heard) Unhealthy() bool {

@@ -2,7 +2,7 @@ package plan
 
 import "testing"
 
-func TestHeard_IllnessNeedsMoreThanOneAccountsWord(t *testing.T) {
+func TestHeard_OneAccountAloneDoesNotProveAnOutage(t *testing.T) {
 	for name, c := range map[string]struct {
 		heard Heard
 		ill   bool

@@ -10,38 +10,38 @@ import (
 	"jjm"
 )
 
-// HoldRule says what becomes of local jobs that their batch system holds
-// (decision R5). It matches when everything set in it does.
+// HoldRule says what to do about local jobs that their batch system holds (decision R5).
+// It matches a hold if every field that is set does.
 type HoldRule struct {
 	// Kind is the kind of cluster, such as "condor".
 	Kind string `toml:"kind"`
-	// Code is the batch system's code of the hold, in which * and ? stand for
-	// what they do in file names (path.Match): "13/*", "JobHeld*".
+	// Code is the batch system's code of the hold, or a pattern as in file names
+	// (path.Match): "13/*", "JobHeld*".
 	Code string `toml:"code"`
-	// Text is found in the batch system's text of the hold (regexp/syntax).
+	// Text is a regular expression that the batch system's text of the hold must match
+	// somewhere (regexp/syntax).
 	Text *regexp.Regexp `toml:"text"`
-	// By is who holds: "batch system" if it is empty, "operator", or "any". What
-	// a person holds is left to the person unless a rule says so.
+	// By is who holds: "batch system" (also if it is empty), "operator", or "any". Holds
+	// by a person are left to that person unless a rule has By set.
 	By string `toml:"by"`
 	// Do is "wait", "release", "retry" or "fail".
 	Do string `toml:"do"`
-	// Times is how often to release within an attempt, or to retry a local job, 1
-	// if it is 0; afterwards the rule is passed over, and the next one decides.
+	// Times is how often to release within an attempt, or to retry a local job; 0 means
+	// 1. After that the rule no longer applies, and the next one decides.
 	Times int `toml:"times"`
-	// After is how long a hold lasts before the action, and from one release that
-	// did not help to the next.
+	// After is how long a hold lasts before the action, and the time between a release
+	// that did not help and the next one.
 	After jjm.Duration `toml:"after"`
 }
 
-// The words of HoldRule.By that are not those of jjm.Holding.By, and of
-// HoldRule.Do that are no action.
+// The word of HoldRule.By that jjm.Holding.By does not have, and that of HoldRule.Do that
+// is not a jjm.HoldAction.
 const (
 	heldByAny = "any"
 	holdWait  = "wait"
 )
 
-// Check finds what is wrong with a rule. The fields of the problems are bare
-// keys.
+// Check returns what is wrong with a rule. Problem.Field is the key alone.
 func (r HoldRule) Check() jjm.Problems {
 	var ps jjm.Problems
 	problem := func(field, text string, args ...any) {
@@ -67,7 +67,7 @@ func (r HoldRule) Check() jjm.Problems {
 	return ps
 }
 
-// matches reports whether the rule is about a hold.
+// matches reports whether the rule matches a hold on a cluster of this kind.
 func (r HoldRule) matches(kind string, h jjm.Holding) bool {
 	by := r.By
 	if by == "" {
@@ -95,11 +95,11 @@ func (r HoldRule) usedUp(h jjm.Holding) bool {
 	return false
 }
 
-// holdPause is the least time between two actions about one hold: a listing may
-// still show what was just released.
+// holdPause is the least time between two actions about one hold, because a listing may
+// still show a hold that was just released.
 const holdPause = time.Minute
 
-// due reports whether it is time for the action.
+// due reports whether the hold has lasted long enough for the action.
 func (r HoldRule) due(h jjm.Holding) bool {
 	if h.Tried == 0 {
 		return h.Age >= r.After
@@ -107,7 +107,7 @@ func (r HoldRule) due(h jjm.Holding) bool {
 	return h.Age-h.Acted >= max(r.After, jjm.Duration(holdPause))
 }
 
-// String names the rule for people: what it matches.
+// String returns what the rule matches, for people.
 func (r HoldRule) String() string {
 	var all []string
 	add := func(what, is string) {
@@ -127,13 +127,13 @@ func (r HoldRule) String() string {
 	return "the rule for " + strings.Join(all, ", ")
 }
 
-// HoldFacts is all that decides about a hold at hand.
+// HoldFacts is all that decides about a current hold.
 type HoldFacts struct {
-	// Kind is the cluster's.
+	// Kind is the kind of the cluster.
 	Kind string
 	Hold jjm.Holding
-	// Rules are the cluster's, then the site's; none for a hold that the batch
-	// system does not know of.
+	// Rules are those of the cluster followed by those of the site; none for a hold by
+	// the application, which no batch system knows.
 	Rules []HoldRule
 	// MaxAge is the longest that a hold may last.
 	MaxAge time.Duration
@@ -145,9 +145,9 @@ type HoldStep struct {
 	Why    string
 }
 
-// Hold decides about a local job that is held (decision R5). First match:
+// Hold decides about a held local job (decision R5). The first match counts:
 //
-//	something is decided already         that
+//	an action is decided and not done    that action
 //	as old as MaxAge                     fail
 //	the first rule that matches and      what it says; wait until it is due
 //	is not used up
@@ -158,8 +158,8 @@ func Hold(f HoldFacts) HoldStep {
 	case h.Action != "":
 		return HoldStep{h.Action, h.Why}
 	case f.MaxAge > 0 && h.Age.D() >= f.MaxAge:
-		return HoldStep{jjm.HoldFail, fmt.Sprintf("held by the %s for %v, the longest that a hold may last here: %s", h.By,
-			f.MaxAge, HoldText(h))}
+		return HoldStep{jjm.HoldFail, fmt.Sprintf("held by the %s for %s, the longest that a hold may last here: %s", h.By,
+			jjm.HowLong(f.MaxAge), HoldText(h))}
 	}
 	for _, r := range f.Rules {
 		switch {
@@ -174,7 +174,7 @@ func Hold(f HoldFacts) HoldStep {
 	return HoldStep{}
 }
 
-// count says which of how many times this is.
+// count returns which of how many times this is: " (1 of 3)"; "" for rules without times.
 func (r HoldRule) count(h jjm.Holding) string {
 	switch jjm.HoldAction(r.Do) {
 	case jjm.HoldRelease:
@@ -185,8 +185,7 @@ func (r HoldRule) count(h jjm.Holding) string {
 	return ""
 }
 
-// HoldText is why a job is held, in the words of who holds it: "13/2: no such
-// file".
+// HoldText returns why a job is held, in the words of its holder: "13/2: no such file".
 func HoldText(h jjm.Holding) string {
 	switch {
 	case h.Code == "" && h.Text == "":
@@ -199,11 +198,13 @@ func HoldText(h jjm.Holding) string {
 	return h.Code + ": " + h.Text
 }
 
-// HeldBy tells a hold by a person from one by the batch system itself, by its
-// code: HTCondor's HoldReasonCode 1, Slurm's reasons JobHeldUser and
-// JobHeldAdmin, the user and operator holds of PBS (Hold_Types u and o), the
-// letter h of qstat of Grid Engine unless the job is in error. Of other kinds of
-// cluster nothing is known, and the batch system it is.
+// HeldBy returns who holds a job by the code of the hold: HeldOperator for a person's hold,
+// else HeldBatchSystem, which is also the answer for other kinds of clusters.
+//
+//	condor   HoldReasonCode 1
+//	slurm    reasons JobHeldUser and JobHeldAdmin
+//	pbs      Hold_Types u and o
+//	sge      the letter h of qstat, unless the job is in error
 func HeldBy(kind, code string) string {
 	person := false
 	switch kind {
@@ -223,9 +224,9 @@ func HeldBy(kind, code string) string {
 	return jjm.HeldBatchSystem
 }
 
-// HoldSeen takes note of a listing that shows an attempt held: a new hold, or the
-// one at hand, which is older now by what the listing added to Watched.For. old
-// may be nil. A decision to give the attempt up stands.
+// HoldSeen returns the holding after a listing that shows an attempt held: a new hold, or
+// the current one, whose age grows by added, the growth of Watched.For. old may be nil. A
+// decision to give the attempt up is kept.
 func HoldSeen(old *jjm.Holding, r jjm.Report, by string, at jjm.Time, added time.Duration) jjm.Holding {
 	var h jjm.Holding
 	if old != nil {
@@ -241,8 +242,8 @@ func HoldSeen(old *jjm.Holding, r jjm.Report, by string, at jjm.Time, added time
 	return h
 }
 
-// HoldOver is what remains once a listing shows the attempt free again: a release
-// has come to its end.
+// HoldOver returns the holding after a listing that no longer shows the hold. A decided
+// release is done; a decision to give the attempt up is kept.
 func HoldOver(h jjm.Holding) jjm.Holding {
 	h.Since, h.Age, h.Acted, h.Tried, h.Trouble = 0, 0, 0, 0, ""
 	if !h.Action.GivesUp() {
@@ -251,8 +252,8 @@ func HoldOver(h jjm.Holding) jjm.Holding {
 	return h
 }
 
-// HoldNext is what the next attempt starts with, nil for nothing: how many before
-// it were given up for a hold.
+// HoldNext returns the holding with which the next attempt starts: only the number of
+// attempts given up because of holds, nil if that is 0.
 func HoldNext(h *jjm.Holding) *jjm.Holding {
 	if h == nil || h.Retries == 0 {
 		return nil
@@ -260,9 +261,9 @@ func HoldNext(h *jjm.Holding) *jjm.Holding {
 	return &jjm.Holding{Retries: h.Retries}
 }
 
-// HoldAfter is what a local job has once an attempt is over and it is in the state
-// and phase given, with the verdict's text: a hold of its own, or what the next
-// attempt starts with.
+// HoldAfter returns the holding of a local job after the end of an attempt, in the given
+// state and phase with the verdict's text: a hold by the application or an operator if
+// the state is held, else HoldNext.
 func HoldAfter(h *jjm.Holding, state jjm.State, phase jjm.Phase, text string, now jjm.Time) *jjm.Holding {
 	next := HoldNext(h)
 	if state != jjm.Held {
@@ -278,9 +279,9 @@ func HoldAfter(h *jjm.Holding, state jjm.State, phase jjm.Phase, text string, no
 	return &held
 }
 
-// Decided stores what was decided about a hold: the counters grow with the
-// decision, not with the action, so that a crash between them cannot make more of
-// either than there may be.
+// Decided returns the holding with a decision. The counters grow with the decision, not
+// with the action, so that a crash between them cannot lead to more actions than allowed.
+// A person's release does not count.
 func Decided(h jjm.Holding, s HoldStep, actor string) jjm.Holding {
 	if s.Action == "" || h.Action != "" {
 		return h
@@ -295,8 +296,8 @@ func Decided(h jjm.Holding, s HoldStep, actor string) jjm.Holding {
 	return h
 }
 
-// Released notes the end of a release: trouble is "" or why the batch system did
-// not do it and never will.
+// Released returns the holding after a release. trouble is why the batch system refused
+// it for good, "" if it did not.
 func Released(h jjm.Holding, trouble string) jjm.Holding {
 	h.Action, h.Why, h.Actor, h.Trouble = "", "", "", trouble
 	h.Acted = h.Age
@@ -304,12 +305,12 @@ func Released(h jjm.Holding, trouble string) jjm.Holding {
 	return h
 }
 
-// ageSteps is how much of a hold's age a crash may lose: what is stored with
-// every listing would cost a write per held job each time.
+// ageSteps is how much of a hold's age a crash may lose. To store the age with every
+// listing would cost a write for each held job each time.
 const ageSteps = jjm.Duration(5 * time.Minute)
 
-// HoldNews reports whether a holding must be stored, and does not differ from
-// the old one, which may be nil, by some age alone.
+// HoldNews reports whether a holding must be stored: it differs from the old one, which
+// may be nil, by more than a little age.
 func HoldNews(old *jjm.Holding, h jjm.Holding) bool {
 	if old == nil {
 		return true

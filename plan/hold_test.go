@@ -20,7 +20,7 @@ const (
 
 func minutes(n int) jjm.Duration { return jjm.Duration(time.Duration(n) * time.Minute) }
 
-func TestHold_CasesToRead(t *testing.T) {
+func TestHold_Cases(t *testing.T) {
 	site := []plan.HoldRule{
 		{Kind: "condor", Code: "13/*", Do: "release", Times: 3, After: minutes(5)},
 		{Kind: "condor", Code: "13/*", Do: "retry"},
@@ -64,7 +64,7 @@ func TestHold_CasesToRead(t *testing.T) {
 		"a rule that waits": {hold("pbs", "s", "over its Quota", 100), "", ""},
 		"no rule":           {hold("sge", "Eqw", "cannot chdir", 23*60), "", ""},
 		"no rule, too old": {hold("sge", "Eqw", "cannot chdir", 24*60), jjm.HoldFail,
-			"held by the batch system for 24h0m0s, the longest that a hold may last here: Eqw: cannot chdir"},
+			"held by the batch system for 24 h, the longest that a hold may last here: Eqw: cannot chdir"},
 		"a rule that waits, too old":    {hold("pbs", "s", "over its Quota", 24*60), jjm.HoldFail, ""},
 		"an operator's, a rule for all": {hold("condor", "1/0", "no quota, says the boss", 60), "", ""},
 		"an operator's, a rule for those": {hold("slurm", "JobHeldAdmin", "JobHeldAdmin", 0), jjm.HoldRelease,
@@ -77,7 +77,7 @@ func TestHold_CasesToRead(t *testing.T) {
 		}), jjm.HoldRetry, "so it is"},
 		"the application's": {hold("condor", "", "look at me", 60, app), "", ""},
 		"the application's, too old": {hold("condor", "", "look at me", 24*60, app), jjm.HoldFail,
-			"held by the application for 24h0m0s, the longest that a hold may last here: look at me"},
+			"held by the application for 24 h, the longest that a hold may last here: look at me"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := plan.Hold(c.facts)
@@ -88,7 +88,7 @@ func TestHold_CasesToRead(t *testing.T) {
 	}
 }
 
-func TestHeldBy_TellsPeopleFromBatchSystems(t *testing.T) {
+func TestHeldBy_DistinguishesPeopleFromBatchSystems(t *testing.T) {
 	for _, c := range []struct{ kind, code, want string }{
 		{"condor", "1/0", jjm.HeldOperator}, {"condor", "13/2", heldBatch}, {"condor", "15/1", heldBatch},
 		{"condor", "", heldBatch},
@@ -125,7 +125,7 @@ func TestHoldRule_Check(t *testing.T) {
 	}
 }
 
-func TestHoldSeen_AgesAndForgetsWithTheHold(t *testing.T) {
+func TestHoldSeen_AgesUntilTheHoldEnds(t *testing.T) {
 	r := jjm.Report{State: jjm.BatchHold, Hold: "13/2", Reason: "no such file", Source: "condor_q"}
 	h := plan.HoldSeen(nil, r, heldBatch, 100, time.Hour)
 	if want := (jjm.Holding{By: heldBatch, Code: "13/2", Text: "no such file", Source: "condor_q",
@@ -168,7 +168,7 @@ func TestHoldSeen_AgesAndForgetsWithTheHold(t *testing.T) {
 	}
 }
 
-func TestHoldNews_StoresAgeNowAndThen(t *testing.T) {
+func TestHoldNews_StoresTheAgeSometimes(t *testing.T) {
 	old := jjm.Holding{Since: 1, Age: minutes(6)}
 	for _, c := range []struct {
 		h    jjm.Holding
@@ -189,7 +189,7 @@ func TestHoldNews_StoresAgeNowAndThen(t *testing.T) {
 
 // Whatever a batch system holds, however often releases fail and the daemon
 // dies, a rule is obeyed as often as it says and no hold lasts for ever.
-func TestProperty_HoldsEndAndCountersHold(t *testing.T) {
+func TestProperty_HoldsEndWithinTheirLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		times := rapid.IntRange(1, 4).Draw(t, "times")
 		retries := rapid.IntRange(0, 3).Draw(t, "retries")
@@ -274,9 +274,15 @@ func TestLocal_AnAttemptGivenUpForItsHold(t *testing.T) {
 		"retry, started, glf": {plan.LocalInput{GiveUp: retry, Result: jjm.ResultGLF,
 			Evidence: jjm.Evidence{Batch: cancelled, Claim: wrapper}}, jjm.Submitting, jjm.RetryWait, "held"},
 		"retry, started": {plan.LocalInput{GiveUp: retry, Evidence: jjm.Evidence{Batch: cancelled, Claim: wrapper}},
-			jjm.Failed, jjm.BySystem, "held; it had been started, and its job file asks for no retries"},
-		"retry, started, asks": {plan.LocalInput{GiveUp: retry, Retry: jjm.DefaultLimits(),
+			jjm.Failed, jjm.BySystem, "held; it had been started, and its job file asks for no retries after a hold"},
+		"retry, started, asks": {plan.LocalInput{GiveUp: retry, Retry: jjm.Retries{Limits: jjm.DefaultLimits()},
 			Evidence: jjm.Evidence{Batch: cancelled, Claim: wrapper}}, jjm.Submitting, jjm.RetryWait, "held"},
+		"retry, started, asks after other ends": {plan.LocalInput{GiveUp: retry, Retry: jjm.Retries{OnExit: []int{75}},
+			Evidence: jjm.Evidence{Batch: cancelled, Claim: wrapper}},
+			jjm.Failed, jjm.BySystem, "held; it had been started, and its job file asks for no retries after a hold"},
+		"retry, never started, asks after other ends": {plan.LocalInput{GiveUp: retry,
+			Retry:    jjm.Retries{OnExit: []int{75}},
+			Evidence: jjm.Evidence{Batch: cancelled, Claim: daemon}}, jjm.Submitting, jjm.RetryWait, "held"},
 		"retry, lost": {plan.LocalInput{GiveUp: retry, Lost: true, Evidence: jjm.Evidence{Claim: daemon}},
 			jjm.Submitting, jjm.RetryWait, "held"},
 		"retry, but it completed": {plan.LocalInput{GiveUp: retry,

@@ -6,49 +6,34 @@ import (
 	"jjm"
 )
 
-// LiveInput is a local job with a current attempt, and a batch report about
-// that attempt.
+// LiveInput is a local job and a batch report about its current attempt.
 type LiveInput struct {
 	State jjm.State
 	Phase jjm.Phase
-	// Restarts is how often the batch system had restarted the attempt when it
-	// was last seen.
+	// Restarts is the number of restarts by the batch system that the last report had.
 	Restarts int
-	// OwnHold is true while jjm itself holds the attempt: the bulk is two-phase
-	// and not yet released.
+	// OwnHold is true while jjm itself holds the attempt, because its bulk is submitted
+	// in two phases and not released yet.
 	OwnHold bool
 	Report  jjm.Report
 }
 
-// LiveChange is where the report puts the local job.
+// LiveChange is the state of the local job after the report.
 type LiveChange struct {
 	State    jjm.State
 	Phase    jjm.Phase
 	Restarts int
-	// Changed is false when State and Phase are as before and no restart was
-	// seen: nothing to store or to journal.
+	// Changed is false if State and Phase are as before and the report has no new
+	// restart: there is nothing to store.
 	Changed bool
 	// Cause is for the journal.
 	Cause string
 }
 
-// Live moves a live attempt along by what its batch system says of it
-// (decision R8).
-//
-//	report            local job becomes
-//	QUEUED            submitted/queued
-//	HELD              submitted/batch-held; submitted/queued if jjm holds it
-//	STARTING          submitted/starting
-//	RUNNING           running
-//	SUSPENDED         running
-//	UNKNOWN, ended    as it was: Missing and Ending decide about those
-//
-// It is monotone: a running job does not go back to queued or starting, for
-// listings are out of order and schedulers flicker, unless the batch system
-// counts a new restart. A hold by the batch system is always shown, because
-// somebody has to act on it. Local jobs that are not in the batch system
-// (new, over, held, or waiting for their next attempt) stay as they are, and
-// so does one whose result is already being collected.
+// A running job does not go back to queued or starting, because listings come out of order and
+// schedulers flicker, unless the batch system counts a new restart. A hold by the batch system
+// is always shown, because somebody has to act on it. Local jobs that no batch system has (new,
+// ended, held, waiting for their next attempt) stay as they are, and so do completing ones.
 func Live(in LiveInput) LiveChange {
 	out := LiveChange{State: in.State, Phase: in.Phase, Restarts: max(in.Restarts, in.Report.Restarts)}
 	if !listens(in) {
@@ -68,7 +53,7 @@ func Live(in LiveInput) LiveChange {
 	return out
 }
 
-// listens reports whether a batch report can say anything about the local job.
+// listens reports whether the report can change the local job.
 func listens(in LiveInput) bool {
 	switch {
 	case !in.Report.State.Alive(), in.Phase == jjm.RetryWait:
@@ -77,7 +62,7 @@ func listens(in LiveInput) bool {
 	return in.State == jjm.Submitting || in.State == jjm.Submitted || in.State == jjm.Running
 }
 
-// place maps the word of a live batch job to state and phase.
+// place returns the state and phase of a local job whose batch job is in state s.
 func place(s jjm.BatchState, ownHold bool) (jjm.State, jjm.Phase) {
 	switch s {
 	case jjm.BatchRunning, jjm.BatchSuspended:

@@ -9,7 +9,7 @@ import (
 
 var phases = []jjm.Phase{"", jjm.Doubtful, jjm.RetryWait, jjm.Spooled, jjm.Queued, jjm.BatchHeld, jjm.Starting}
 
-func TestLive_WholeInputSpace(t *testing.T) {
+func TestLive_IsSafeForEveryInput(t *testing.T) {
 	for s := jjm.New; int(s) < jjm.NumStates; s++ {
 		for _, p := range phases {
 			for b := jjm.BatchUnknown; b <= jjm.BatchCancelled; b++ {

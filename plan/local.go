@@ -7,39 +7,43 @@ import (
 
 	"jjm"
 	"jjm/analyse"
+	"jjm/analyse/rule"
 )
 
-// LocalInput is a local job whose current attempt is over.
+// LocalInput is all that decides about a local job whose current attempt has ended.
 type LocalInput struct {
-	// Job as it stands, its Attempt being the one that is over.
+	// Job is the local job; its Attempt is the one that has ended.
 	Job jjm.LocalJob
-	// Evidence of that attempt. A result of another attempt is disregarded.
+	// Evidence is that of the attempt. A result of another attempt is ignored.
 	Evidence jjm.Evidence
 	// Result is how the job reports: jjm.ResultGLF or jjm.ResultExit.
 	Result string
-	// Retry are the limits that the job file sets, Site the site's for what it
-	// does not set; GBS's defaults fill the rest.
-	Retry, Site jjm.Limits
-	// Kill is true when the grid job or the local job is to be killed.
+	// Retry is what the job file says about retries, Site are the limits of the site for
+	// what it does not set. The defaults of GBS complete them.
+	Retry jjm.Retries
+	Site  jjm.Limits
+	// Kill is true if the grid job or the local job is to be killed.
 	Kill bool
-	// GiveUp is set when the attempt was to end because of its hold (decision R5).
-	// Kill outranks it.
+	// GiveUp is set if jjm ended the attempt because of its hold (decision R5). Kill
+	// outranks it.
 	GiveUp *jjm.Holding
-	// Opinion is the job type's of the attempt; nil if it has none.
+	// Opinion is what the job type decides about the attempt, nil if it has no opinion.
 	Opinion *jjm.Opinion
-	// Lost is EndStep.Lost: the batch system surely does not have the attempt.
+	// Rules judge the attempt, of a job of the Type and with the settings Params. Without rules
+	// those count that jjm ships.
+	Rules  rule.Set
+	Type   string
+	Params map[string]any
+	// Lost is EndStep.Lost: the batch system certainly does not have the attempt.
 	Lost bool
 	Now  jjm.Time
 	// Backoff is the unit of the wait before a retry; 0 disables it.
 	Backoff time.Duration
 }
 
-// DefaultBackoff is the unit of the wait before a retry (GBS Programmer Manual).
-const DefaultBackoff = time.Minute
-
 // LocalDecision is what becomes of the local job.
 type LocalDecision struct {
-	// Over is false when the evidence shows no end: nothing changes.
+	// Over is false if the evidence shows no end; nothing changes then.
 	Over    bool
 	Verdict jjm.Verdict
 	State   jjm.State
@@ -48,16 +52,14 @@ type LocalDecision struct {
 	Attempt int32
 	// NotBefore is when the next attempt may be submitted; 0 for at once.
 	NotBefore jjm.Time
-	// Started, Ended, Host and Exit are of the attempt that is over. Times and host
-	// are the batch system's, and only where it says nothing the wrapper's, whose
-	// result is a file of the job's account; the exit code is the wrapper's, then
-	// the batch system's, and -1 if it is not known.
+	// Started, Ended, Host and Exit are those of the attempt that ended; see witness. Exit is
+	// -1 if it is not known.
 	Started, Ended jjm.Time
 	Host           string
 	Exit           int
 }
 
-// Local decides what becomes of a local job whose attempt is over:
+// Local decides what becomes of a local job whose attempt has ended:
 //
 //	verdict    local job
 //	complete   completed
@@ -66,12 +68,10 @@ type LocalDecision struct {
 //	fail       failed/limit, application or lost
 //	cancel     killed/cancelled
 //
-// The wait is min(2^k, 60) units after an unhandled end, k being the counter
-// of its class, that end included (GBS Programmer Manual); a retry that the
-// application asked for does not wait. With Kill set the verdict is never
-// retry or hold. An attempt that was given up for its hold ends as was decided
-// then, unless it has a result that stands; but an exit job that was started is
-// not started again unless its job file asks for it (R1).
+// [Backoff] says how long the next attempt waits. With Kill the verdict is never retry or hold.
+// An attempt that was given up because of its hold ends as was decided then, unless it has a
+// result that stands; but an exit job that was started is not started again unless its job file
+// asks for retries, and not only after some exit codes (R1).
 func Local(in LocalInput) LocalDecision {
 	ev := in.Evidence
 	if ev.Result != nil && ev.Result.AttemptID() != in.Job.AttemptID() {
@@ -81,7 +81,8 @@ func Local(in LocalInput) LocalDecision {
 		Evidence: ev, Result: in.Result,
 		Counters: in.Job.Counters, RetryArgs: in.Job.RetryArgs,
 		Limits: in.Retry.Or(in.Site), KillIntent: in.Kill || in.GiveUp.GivenUp(),
-		Retry: in.Retry != (jjm.Limits{}), Lost: in.Lost, Opinion: in.Opinion,
+		Retry: in.Retry.Asked(), OnExit: in.Retry.OnExit, Lost: in.Lost, Opinion: in.Opinion,
+		Rules: in.Rules, Type: in.Type, Cluster: in.Job.Cluster, Params: in.Params,
 	})
 	if v.Action == jjm.Cancel && !in.Kill {
 		v = givenUp(in, ev, v)
@@ -94,7 +95,9 @@ func Local(in LocalInput) LocalDecision {
 	case jjm.Retry:
 		d.State, d.Phase = jjm.Submitting, jjm.RetryWait
 		d.Attempt++
-		d.NotBefore = notBefore(in, v)
+		if wait := Backoff(backoffFacts(in, ev, v)); wait > 0 {
+			d.NotBefore = in.Now.Add(wait)
+		}
 	case jjm.Hold:
 		d.State = jjm.Held
 	case jjm.Fail:
@@ -107,7 +110,8 @@ func Local(in LocalInput) LocalDecision {
 	return d
 }
 
-// givenUp makes of the end that jjm meant what it was meant for.
+// givenUp turns the verdict of an attempt that was given up because of its hold into what
+// was decided then: retry or fail.
 func givenUp(in LocalInput, ev jjm.Evidence, v jjm.Verdict) jjm.Verdict {
 	started := ev.Result != nil || ev.Claim != nil && ev.Claim.Holder != jjm.HolderDaemon
 	v.Text, v.Phase = in.GiveUp.Why, ""
@@ -115,29 +119,29 @@ func givenUp(in LocalInput, ev jjm.Evidence, v jjm.Verdict) jjm.Verdict {
 	switch {
 	case in.GiveUp.Action == jjm.HoldFail:
 		v.Action, v.Phase = jjm.Fail, jjm.BySystem
-	case started && in.Result != jjm.ResultGLF && in.Retry == (jjm.Limits{}):
+	case started && in.Result != jjm.ResultGLF && (!in.Retry.Asked() || len(in.Retry.OnExit) > 0):
 		v.Action, v.Phase = jjm.Fail, jjm.BySystem
-		v.Text += "; it had been started, and its job file asks for no retries"
+		v.Text += "; it had been started, and its job file asks for no retries after a hold"
 	}
 	return v
 }
 
-// neverRan reports whether a job that ended has no exit code of its own: it was
-// taken away before it started.
+// neverRan reports whether an ended batch job has no exit code, because it was removed
+// before it started.
 func neverRan(b jjm.Report) bool {
 	return b.Started == 0 && (b.State == jjm.BatchCancelled || b.State == jjm.BatchAborted)
 }
 
-// witness fills in times, host and exit code:
+// witness sets times, host and exit code from the first source that has them:
 //
 //	           1st                          2nd                 3rd
-//	started    batch system's last word     its listings        result
-//	ended      batch system's last word     result, clamped     now
-//	host       batch system's last word     its listings        result
+//	started    batch system's last report   earlier listings    result
+//	ended      batch system's last report   result, bounded     now
+//	host       batch system's last report   earlier listings    result
 //	exit code  result                       batch system's      -1
 //
-// The clocks of the worker and of the batch system differ, and a result may say
-// anything: an end that it tells lies between the start and now.
+// The clocks of worker and batch system differ, and a result is a file that the job's account
+// can forge: an end that it reports is moved to between the start and now.
 func (d *LocalDecision) witness(in LocalInput, ev jjm.Evidence) {
 	b, r := ev.Batch, ev.Result
 	if r == nil {
@@ -161,26 +165,8 @@ func (d *LocalDecision) witness(in LocalInput, ev jjm.Evidence) {
 	}
 }
 
-// notBefore applies the back-off.
-func notBefore(in LocalInput, v jjm.Verdict) jjm.Time {
-	k := 0
-	switch v.Class {
-	case analyse.Early:
-		k = v.Counters.Early
-	case analyse.LateUnhandled:
-		k = v.Counters.LateUnhandled
-	}
-	if v.Level == analyse.LevelIntent && in.GiveUp != nil {
-		k = in.GiveUp.Retries
-	}
-	if v.Handled || in.Backoff <= 0 || k <= 0 {
-		return 0
-	}
-	return in.Now.Add(time.Duration(min(1<<min(k, 6), 60)) * in.Backoff)
-}
-
-// Apply notes in a local job what is decided of its attempt: all but the state and
-// the phase, which the journal tells of.
+// Apply sets in a local job what was decided, except state and phase, which the caller
+// sets together with a journal entry.
 func (d LocalDecision) Apply(l *jjm.LocalJob) {
 	l.Attempt, l.NotBefore = d.Attempt, d.NotBefore
 	l.Counters, l.RetryArgs = d.Verdict.Counters, slices.Clone(d.Verdict.RetryArgs)

@@ -147,7 +147,7 @@ func TestLocal_ApplyNotesTheEndAndLeavesTheState(t *testing.T) {
 	}
 }
 
-func TestLocal_BatchSystemIsTheWitnessWithoutAResult(t *testing.T) {
+func TestLocal_WithoutAResultTheBatchSystemDecides(t *testing.T) {
 	in := localInput()
 	in.Evidence = jjm.Evidence{Batch: jjm.Report{State: jjm.BatchEndedFailed, Signal: 9, Host: "wn7", Started: 2000,
 		Ended: 3000}}

@@ -6,19 +6,18 @@ import (
 	"jjm"
 )
 
-// The bounds of the places of a grid job: so that nobody makes each look at what
-// is ready slow by files in ever new places, and so that people can read where
-// files are.
+// The bounds of the places of a grid job. With too many places each search for ready local jobs
+// would be slow; with too many storages people could not read where files are.
 const (
 	MaxPlaces   = 64
 	maxStorages = 16
 )
 
-// PlaceOf numbers a place among those that a grid job has so far, from 1, and gives
-// them with it; 0 is for local jobs that may go to all clusters of the grid job.
-// Places with the same clusters and the same request are one, which remembers the storages of all of
-// them, the first maxStorages at least. Once there are [MaxPlaces], a further one is
-// narrowed to the first of its clusters. The list that it is given stays as it is.
+// PlaceOf returns the number of a place among those that a grid job has so far, from 1, and the list
+// of these with it. 0 means that local jobs may go to all clusters of the grid job. Places with the
+// same clusters and the same request are one, which remembers the storages of all of them, until it
+// has maxStorages. Once there are [MaxPlaces], a further one is narrowed to the first of its
+// clusters. The given list is not changed.
 func PlaceOf(have []jjm.Place, clusters []string, p *jjm.Place) ([]jjm.Place, int32) {
 	if p == nil {
 		return have, 0
@@ -52,7 +51,7 @@ func indexOf(have []jjm.Place, clusters []string, r *jjm.Request) int {
 	})
 }
 
-// lacking returns those of the storages that are to be remembered as well.
+// lacking returns the storages that have is to remember in addition.
 func lacking(have, storages []string) []string {
 	if len(have) >= maxStorages {
 		return nil
@@ -60,8 +59,8 @@ func lacking(have, storages []string) []string {
 	return slices.DeleteFunc(slices.Clone(storages), func(s string) bool { return slices.Contains(have, s) })
 }
 
-// Among returns of the clusters of a grid job those that its local jobs of a place
-// may go to, best first; none where the place is not known.
+// Among returns the clusters of a grid job that local jobs of a place may go to, best
+// first; none for an unknown place.
 func Among(clusters []string, places []jjm.Place, place int32) []string {
 	if place == 0 {
 		return clusters

@@ -12,7 +12,7 @@ import (
 	"jjm/plan"
 )
 
-func TestPlaceOf_CasesToRead(t *testing.T) {
+func TestPlaceOf_Cases(t *testing.T) {
 	clusters := []string{"big", "sim", "far"} // best first
 	at := func(storage string, on ...string) *jjm.Place {
 		return &jjm.Place{Storages: []string{storage}, Clusters: on, Known: true}
@@ -46,7 +46,7 @@ func TestPlaceOf_CasesToRead(t *testing.T) {
 
 // Whatever places there are, each local job may go to clusters of its own only, to
 // one at least; numbers that were given keep their meaning; and there are not many.
-func TestPlaceOf_KeepsItsPromises(t *testing.T) {
+func TestPlaceOf_Properties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var clusters []string
 		for i := range rapid.IntRange(1, 10).Draw(t, "clusters") {
@@ -84,7 +84,7 @@ func TestPlaceOf_KeepsItsPromises(t *testing.T) {
 	})
 }
 
-func TestAmong_AnUnknownPlaceIsNowhere(t *testing.T) {
+func TestAmong_AnUnknownPlaceHasNoClusters(t *testing.T) {
 	if got := plan.Among([]string{"a"}, nil, 1); got != nil {
 		t.Error(got)
 	}

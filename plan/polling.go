@@ -2,25 +2,23 @@ package plan
 
 import "time"
 
-// listingShare is how much of the time listings may take: with a listing of 2 s
-// the next one begins 20 s after it. What a listing costs its batch system grows
-// with what that has to do, so that a fixed interval hurts most when it is
-// busy.
+// listingShare bounds the time that listings take, to one part in so many: after a listing of 2
+// s the next one starts 20 s later. A listing costs the batch system more the more jobs it has,
+// so a fixed interval would hurt most when it is busy.
 const listingShare = 10
 
 // Polling says how often a cluster is listed.
 type Polling struct {
-	// Poll is the least time between two listings that nothing asked for; Max
-	// is what it may grow to while listings are slow.
+	// Poll is the least time between two periodic listings; Max is how far it may grow
+	// while listings are slow.
 	Poll, Max time.Duration
-	// Hints is true where the batch system tells of changes by itself: then its
-	// hints are worth more than Poll.
+	// Hints is true if the batch system itself signals changes.
 	Hints bool
 }
 
-// Took is what a listing is taken to cost, by the last one and the one before: the
-// lesser, because one alone that was held up (a command that began while the batch
-// system stood still) says nothing of the next. -1 before says that there was none.
+// Took returns how long a listing is assumed to take: the lesser of the last two, because
+// a single slow one (a command that started while the batch system was stopped) says
+// nothing about the next. before is -1 if there was only one.
 func Took(before, last time.Duration) time.Duration {
 	if before < 0 {
 		return last
@@ -28,31 +26,30 @@ func Took(before, last time.Duration) time.Duration {
 	return min(before, last)
 }
 
-// Every is the time between two listings that nothing asked for, after one that
-// took so long: Poll, or as long as keeps listings to a tenth of the time, but
-// never more than Max.
+// Every returns the time between two periodic listings if one takes so long: Poll, or
+// more so that listings take at most a tenth of the time, but not more than Max.
 func (p Polling) Every(took time.Duration) time.Duration {
 	return max(p.Poll, min(listingShare*took, p.Max))
 }
 
-// resultShare is by how much results that wait for the batch system's last word
-// bring the next listing forward: jobs may end all the time, and then this is how
-// often it is asked.
+// resultShare is how much more often than every Poll a cluster is listed while enough
+// results wait for the batch system's final report. Jobs may end all the time, so this
+// must not be too often.
 const resultShare = 4
 
-// worthwhile says that one listed job in so many must have a result for a listing
-// to come sooner: one costs what all jobs there cost, and where jobs of hours end
-// all the time the last word can wait until the next cycle.
+// worthwhile is the share of listed jobs, one in so many, whose results must wait for a
+// listing to come sooner. A listing costs as much as all jobs in it, and where long jobs
+// end one by one the final report can wait for the next periodic listing.
 const worthwhile = 50
 
-// Worth reports whether a listing is brought forward for the results that wait
-// for it, of so many jobs in the batch system: for the last ones of a burst, and
-// for short jobs, but not for the few that end while many run.
+// Worth reports whether waiting results are enough for a listing to come sooner, with
+// inBatch jobs in the batch system. They are for the last jobs of a burst and for short
+// jobs, but not if a few end while many run.
 func Worth(waiting, inBatch int) bool { return waiting > 0 && waiting*worthwhile >= inBatch }
 
-// AfterResult is the time until the next listing while enough results wait for one
-// (see Worth): a quarter of Poll, but no more than a tenth of the time is spent on listings, and
-// never later than Every. Hints tell of an end by themselves.
+// AfterResult returns the time until the next listing while enough results wait for one (see
+// Worth): a quarter of Poll, or more so that listings take at most a tenth of the time, but not
+// more than Every. With Hints it is Every, because a hint tells of each end.
 func (p Polling) AfterResult(took time.Duration) time.Duration {
 	if p.Hints {
 		return p.Every(took)
@@ -60,10 +57,13 @@ func (p Polling) AfterResult(took time.Duration) time.Duration {
 	return min(max(p.Poll/resultShare, listingShare*took, p.Soon(took)), p.Every(took))
 }
 
-// Soon is the time between a listing that took so long and one that something
-// asks for: a hint, a bulk just submitted, a cancel. Hints may come ten times a second, and up to forty times an
-// interval; without hints a command is run, and a tenth of the interval is kept.
-// A slow listing takes at most a third of the time, and never later than Every.
+// Soon returns the time between a listing and the next one if something asks for it: a hint, a bulk just
+// submitted, a cancel. It is between 0.1 s and 1 s, by Poll:
+//
+//	with Hints      Poll/40, because hints are cheap
+//	without Hints   Poll/10, because each listing runs a command
+//
+// A slow listing may take at most a third of the time. Soon is never more than Every.
 func (p Polling) Soon(took time.Duration) time.Duration {
 	part := p.Poll / 10
 	if p.Hints {

@@ -33,7 +33,7 @@ func TestPolling_TheIntervalGrowsWithTheTimeOfAListing(t *testing.T) {
 	}
 }
 
-func TestPolling_ItsBoundsHold(t *testing.T) {
+func TestPolling_StaysWithinItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := func(name string, most int) time.Duration {
 			return time.Duration(rapid.IntRange(0, most).Draw(t, name)) * time.Millisecond
@@ -71,7 +71,7 @@ func TestPolling_AListingIsWorthTheResultsThatWait(t *testing.T) {
 	}
 }
 
-func TestPolling_OneSlowListingSaysNothing(t *testing.T) {
+func TestPolling_OneSlowListingChangesNothing(t *testing.T) {
 	for _, c := range []struct{ before, last, want time.Duration }{
 		{-1, time.Second, time.Second}, {0, time.Second, 0}, {time.Second, 9 * time.Second, time.Second},
 		{9 * time.Second, 8 * time.Second, 8 * time.Second},

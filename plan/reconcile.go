@@ -3,42 +3,41 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"jjm"
 	"jjm/adapters"
 )
 
-// BulkFacts is all that decides about a bulk whose submission was not plainly
-// acknowledged: an ambiguous error, a crash between intent and receipt, or a
-// command that certainly failed.
+// BulkFacts is all that decides about a bulk whose submission was not acknowledged: the
+// error was ambiguous, the daemon crashed between intent and receipt, or the command
+// certainly failed.
 type BulkFacts struct {
 	Now jjm.Time
-	// Tried is when the command was last started, or when the bulk was made if
-	// that is not known; Tries how often it was started.
+	// Tried is when the submission command last started, or when the bulk was made if
+	// that is not known. Tries is how often it started.
 	Tried jjm.Time
 	Tries int
-	// Found is what the batch system answers for the bulk's tag, asked after
-	// the command ended; the zero value if it was not asked. FindErr is true
-	// if it was asked and could not say.
+	// Found is what the batch system answered for the bulk's tag after the command ended,
+	// zero if it was not asked. FindErr is true if it was asked and could not answer.
 	Found   adapters.Found
 	FindErr bool
-	// WrapperClaims counts the members that wrappers have claimed; Holders
-	// counts them by the id of the bulk they belong to, where that is known.
+	// WrapperClaims is the number of members that wrappers have claimed, Holders that
+	// number by the batch id of the bulk, where it is known.
 	WrapperClaims int
 	Holders       map[string]int
-	// Settle is the adapter's: how long after the command an empty answer
+	// Settle is the adapter's capability: from how long after the command an empty answer
 	// proves absence.
 	Settle time.Duration
-	// Refused: it must not be submitted again, because the command's error said
-	// that it never works (Invalid, Denied), or because nobody wants it any
-	// more. It does not say that earlier tries came to nothing.
+	// Refused says that it must not be submitted again, because the command's error was
+	// permanent (Invalid, Denied) or because all members are to be killed. It does not
+	// say that earlier tries failed.
 	Refused bool
-	// Back: the batch system gave no answers after Tried, and gives some again.
-	// What went wrong by then says nothing about now: there is no back-off.
+	// Back says that an outage of the batch system ended after Tried. What failed before
+	// says nothing about now, so there is no back-off.
 	Back bool
-	// Busy: the command's error said that it certainly did nothing, and every
-	// try before it is known to have done nothing too.
+	// Busy says that the last command certainly did nothing, and all before it too.
 	Busy bool
 }
 
@@ -49,13 +48,13 @@ type BulkDo uint8
 const (
 	// BulkWait: look again after After.
 	BulkWait BulkDo = iota
-	// BulkAdopt: the batch system has it under ID. An empty ID means that it
-	// had it and no longer shows it: take it as accepted, and let the members
-	// be judged by their results, claims and absence.
+	// BulkAdopt: the batch system has it as ID. With an empty ID it had it, but no longer
+	// shows it: treat it as accepted, and judge the members by their results, claims and
+	// absence.
 	BulkAdopt
-	// BulkSubmit: the batch system surely does not have it: run the command.
+	// BulkSubmit: the batch system certainly does not have it; run the command.
 	BulkSubmit
-	// BulkRefuse: the batch system surely does not have it and never will.
+	// BulkRefuse: the batch system certainly does not have it and never will.
 	BulkRefuse
 )
 
@@ -64,25 +63,24 @@ type BulkAction struct {
 	Do BulkDo
 	// ID is the batch system's id of the bulk to keep (BulkAdopt).
 	ID string
-	// Cancel lists the ids of doubled submissions, to be cancelled and
-	// reported loudly. Members whose claim a wrapper of such a bulk holds are
-	// to be re-pointed to it first (see Ending) and not cancelled.
+	// Cancel are the ids of duplicates of the bulk, to be cancelled and logged as errors.
+	// A member whose claim a wrapper of such a duplicate holds must not be cancelled;
+	// Ending points the attempt to it.
 	Cancel []string
 	After  time.Duration
 	Why    string
 }
 
-// Waits of Reconcile, chosen to be short for people and long for a batch
-// system in trouble: a first look after 2 s, doubling up to 5 minutes.
+// The waits of Reconcile: short enough for people, long enough for a batch system in
+// trouble. They double from the first to the last.
 const (
 	firstLook = 2 * time.Second
 	lastLook  = 5 * time.Minute
 )
 
-// Reconcile settles a doubtful bulk; an ambiguous error and a crash are the
-// same to it. First match:
+// Reconcile settles a doubtful bulk, whether an ambiguous error or a crash made it so. The first match counts:
 //
-//	found                                 BulkAdopt; of several, the one with most claims, and cancel the others
+//	found                                 BulkAdopt; of several the one with most claims, and cancel the others
 //	wrappers claimed members              BulkAdopt: it exists or existed, whatever the search says
 //	busy, refused                         BulkRefuse
 //	busy                                  BulkSubmit, after a back-off
@@ -91,10 +89,9 @@ const (
 //	absent, refused                       BulkRefuse
 //	absent                                BulkSubmit, after a back-off
 //
-// It neither submits nor refuses while something of the tag may exist: a bulk
-// given up as refused could run. Back-off and Settle end, so each bulk is
-// settled once the batch system answers; after an outage there is no back-off. A clock set back makes it wait
-// longer, never shorter.
+// It neither submits nor refuses while anything under the tag may exist, because a bulk that was given up could
+// still run. Back-off and Settle end, so each bulk is settled once the batch system answers. If the clock is
+// set back, it waits longer, never shorter.
 func Reconcile(f BulkFacts) BulkAction {
 	switch {
 	case f.Found.Presence == adapters.Present && len(f.Found.IDs) > 0:
@@ -113,8 +110,8 @@ func Reconcile(f BulkFacts) BulkAction {
 	return goOn(f, f.Settle, "the batch system surely does not have it")
 }
 
-// adopt keeps one of the bulks found: the one whose wrappers hold most claims,
-// since cancelling it would cost most; of equal ones the first.
+// adopt keeps one of the bulks found: the one whose wrappers hold most claims, because to
+// cancel it would lose most work; of equal ones the first.
 func adopt(f BulkFacts) BulkAction {
 	ids := slices.Compact(slices.Sorted(slices.Values(f.Found.IDs)))
 	keep := ids[0]
@@ -130,13 +127,14 @@ func adopt(f BulkFacts) BulkAction {
 		}
 	}
 	if n := len(a.Cancel); n > 0 {
-		a.Why = fmt.Sprintf("submitted %d times over: keeping %s, cancelling %v", n+1, keep, a.Cancel)
+		a.Why = fmt.Sprintf("submitted %d times over: keeping %s, cancelling %s", n+1, keep,
+			strings.Join(a.Cancel, ", "))
 	}
 	return a
 }
 
-// adoptByClaims adopts a bulk that the search does not show but whose wrappers
-// ran: it ended and was forgotten, or the search is behind.
+// adoptByClaims adopts a bulk that the search does not show although its wrappers ran: it
+// ended and was forgotten, or the search is late.
 func adoptByClaims(f BulkFacts) BulkAction {
 	keep := ""
 	for id, n := range f.Holders {
@@ -166,7 +164,7 @@ func goOn(f BulkFacts, settle time.Duration, why string) BulkAction {
 	return BulkAction{Do: do, Why: why}
 }
 
-// pause doubles from firstLook to lastLook with the number of tries. Those from
+// pause returns the back-off: firstLook, doubled with each try up to lastLook. Tries from
 // before an outage do not count.
 func (f BulkFacts) pause() time.Duration {
 	d := firstLook

@@ -12,7 +12,7 @@ import (
 	"jjm/plan"
 )
 
-func TestReconcile_CasesToRead(t *testing.T) {
+func TestReconcile_Cases(t *testing.T) {
 	found := func(p adapters.Presence, ids ...string) adapters.Found { return adapters.Found{Presence: p, IDs: ids} }
 	const settle = time.Minute
 	now := jjm.Time(10_000_000)

@@ -1,47 +1,47 @@
 package plan
 
-// Disk is the state's file system, as far as it decides about what is kept in reserve
-// there.
+// Disk is what decides about the disk space that the daemon keeps in reserve in the file system
+// of its state.
 type Disk struct {
 	Space Space
-	// Floor is how much new work needs to be free.
+	// Floor is how much must be free for new work.
 	Floor Floor
-	// Reserve is how much the daemon keeps allocated, in bytes, and Held whether it
-	// does so now.
+	// Reserve is how many bytes the daemon keeps allocated, Held whether it does so now.
 	Reserve uint64
 	Held    bool
-	// Shut is true while the letter box is, Calm once nothing had to be done for
-	// long enough to open it again.
+	// Shut is true while the spool is closed to accounts, Calm once it has been quiet for
+	// long enough to open it.
 	Shut, Calm bool
 }
 
-// Relief is what to do about the disk, in this order.
+// Relief is what to do, in the order of the fields.
 type Relief struct {
-	// Shut the letter box, and take away what is heaviest there.
+	// Shut says to close the spool, and to remove the largest entries in it.
 	Shut bool
-	// GiveUp the reserve, if that did not help.
+	// GiveUp says to free the reserve if that did not help.
 	GiveUp bool
-	// TakeBack the reserve.
+	// TakeBack says to allocate the reserve again.
 	TakeBack bool
-	// Open the letter box.
+	// Open says to open the spool again.
 	Open bool
 }
 
-// reserveShare is the part of a file system that a reserve takes at most.
+// reserveShare bounds the reserve, to one part in so many of the file system.
 const reserveShare = 16
 
-// ReserveOf bounds what is kept in reserve of a file system.
+// ReserveOf returns how many bytes to keep in reserve in a file system, at most want.
 func ReserveOf(s Space, want uint64) uint64 { return min(want, s.Bytes/reserveShare) }
 
-// Relieve decides about the state's file system, on which accounts can write into the
-// letter box:
+// Relieve decides about the file system of the daemon's state, which accounts can fill through
+// the spool:
 //
-//	less is free than twice the floor       Shut, and GiveUp the reserve if it is held
-//	else, the reserve not held, and room    TakeBack
-//	else, shut, calm, reserve held          Open
+//	less is free than twice the floor             Shut, and GiveUp the reserve if it is held
+//	else, reserve not held, and there is room     TakeBack
+//	else, shut, calm, and the reserve is held     Open
 //
-// Twice the floor, so that it is done before new work is refused. There is room if
-// after taking it back four times the floor are free: no back and forth.
+// Twice the floor, so that this happens before new work is refused. There is room if four times
+// the floor stay free after the reserve is allocated, so that it is not freed and allocated in
+// turns.
 func Relieve(d Disk) Relief {
 	least := func(floor, all uint64) uint64 { return min(floor, all/floorShare) }
 	bytes, files := least(d.Floor.Bytes, d.Space.Bytes), least(d.Floor.Files, d.Space.Files)

@@ -1,36 +1,67 @@
 package plan
 
-// Load is how many local jobs are in a batch system: waiting there, or about to
-// be, and running.
+import "slices"
+
+// Load is how many local jobs a batch system has: waiting in it (or about to be
+// submitted), and running.
 type Load struct{ Pending, Running int }
 
-// Plus adds two loads.
+// Plus returns the sum of two loads.
 func (l Load) Plus(m Load) Load { return Load{l.Pending + m.Pending, l.Running + m.Running} }
 
 // Bounds limit a load; 0 is no limit.
 type Bounds struct {
-	// Pending bounds those that wait.
+	// Pending bounds the waiting ones.
 	Pending int
-	// Running bounds those that run. What waits may start at any moment, so it
-	// bounds both together.
+	// Running bounds the running ones. Since a waiting one may start at any moment, it
+	// bounds the sum of both.
 	Running int
-	// Queued bounds both together, as a batch system bounds what one account
-	// may have.
+	// Queued bounds the sum of both: the limit of many batch systems for one account.
 	Queued int
 }
 
-// Room is how many more local jobs a load may take within the bounds; never
-// below 0. To submit no more than that never oversteps them, whatever the batch
-// system starts when.
+// Bound is one of Bounds.
+type Bound uint8
+
+// The bounds, in the order of their fields.
+const (
+	BoundPending Bound = iota
+	BoundRunning
+	BoundQueued
+)
+
+// Limit is a bound that is set, and how many local jobs count against it.
+type Limit struct {
+	Bound      Bound
+	Have, Most int
+}
+
+// limits returns the bounds that are set, for a load.
+func limits(l Load, b Bounds) []Limit {
+	all := []Limit{
+		{BoundPending, l.Pending, b.Pending},
+		{BoundRunning, l.Pending + l.Running, b.Running},
+		{BoundQueued, l.Pending + l.Running, b.Queued},
+	}
+	return slices.DeleteFunc(all, func(l Limit) bool { return l.Most <= 0 })
+}
+
+// Room returns how many more local jobs may be submitted within the bounds; never below 0. They
+// are kept whatever waiting local jobs the batch system starts.
 func Room(l Load, b Bounds) int {
 	room := int(^uint(0) >> 1)
-	bound := func(limit, have int) {
-		if limit > 0 {
-			room = min(room, max(limit-have, 0))
-		}
+	for _, limit := range limits(l, b) {
+		room = min(room, max(limit.Most-limit.Have, 0))
 	}
-	bound(b.Pending, l.Pending)
-	bound(b.Running, l.Pending+l.Running)
-	bound(b.Queued, l.Pending+l.Running)
 	return room
+}
+
+// Full returns the limit that leaves no room, false if Room is not 0. Of several it is the first.
+func Full(l Load, b Bounds) (Limit, bool) {
+	all := limits(l, b)
+	i := slices.IndexFunc(all, func(limit Limit) bool { return limit.Have >= limit.Most })
+	if i < 0 {
+		return Limit{}, false
+	}
+	return all[i], true
 }

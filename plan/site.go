@@ -8,40 +8,36 @@ import (
 	"jjm"
 )
 
-// Demand is what one grid job wants of a cluster for its local jobs of one place.
+// Demand is how many local jobs of one place a grid job wants to submit to a cluster.
 type Demand struct {
 	Grid jjm.GridID
-	// Place is that of the local jobs, see [jjm.LocalJob]; 0 where all of the grid
-	// job's clusters can read their files.
+	// Place is the place of the local jobs (jjm.LocalJob.Place).
 	Place int32
-	// Ready is the number of them that could be submitted now, InBatch the number
-	// the batch system has already. Others is how many it has of the grid job's
-	// other places.
+	// Ready is how many could be submitted now, InBatch how many the batch system has
+	// already. Others is how many it has of the grid job's other places.
 	Ready, InBatch, Others int
 }
 
-// Budget is how many local jobs of a place a grid job may submit now; at least 1.
+// Budget is how many local jobs of a place a grid job may submit now, at least 1.
 type Budget struct {
 	Grid  jjm.GridID
 	Place int32
 	Jobs  int
 }
 
-// Site shares the room of one cluster - how many more local jobs it should
-// hold - among the grid jobs that want some of it. It levels what each has in
-// the batch system (max-min fairness): a grid job of ten beside one of a
-// hundred thousand does not wait for it. What falls to a grid job its places
-// share in the same way: files in many places give it no more than others.
+// Site divides the room of one cluster - how many more local jobs it may have - among the grid
+// jobs that want some of it. It levels what each has in the batch system (max-min fairness), so
+// that a grid job of ten local jobs does not wait for one of a hundred thousand. The places of
+// a grid job share its part in the same way: files in many places do not give it more.
 // Promises:
 //
 //   - the budgets sum to min(room, everything ready): no room is left unused;
 //   - none exceeds its demand;
-//   - with at least as much room as there are grid jobs, each gets 1 or more,
-//     and so do the places of one, of what falls to it.
+//   - with at least as much room as grid jobs, each gets 1 or more, and so do the places of one within its part.
 //
-// With less room than that those with the fewest jobs in the batch system
-// are first, of equal ones the oldest grid job and its first place. Budgets come
-// in the order of the demands; those that get nothing are left out.
+// With less room, those with the fewest jobs in the batch system come first, of equal ones the
+// oldest grid job and its first place. Budgets come in the order of the demands; those that get
+// nothing are left out.
 func Site(demands []Demand, room int) []Budget {
 	grids, members := byGrid(demands)
 	give := make([]int, len(demands))
@@ -63,8 +59,8 @@ func Site(demands []Demand, room int) []Budget {
 	return out
 }
 
-// byGrid joins the demands of each grid job that has something ready; members are
-// their positions.
+// byGrid sums the demands of each grid job that has something ready. members are the
+// positions of the summands.
 func byGrid(demands []Demand) (grids []Demand, members [][]int) {
 	at := make(map[jjm.GridID]int, len(demands))
 	for i, d := range demands {
@@ -84,7 +80,7 @@ func byGrid(demands []Demand) (grids []Demand, members [][]int) {
 	return grids, members
 }
 
-// fair says how much each demand gets of the room.
+// fair returns how much each demand gets of the room.
 func fair(demands []Demand, room int) []int {
 	if room <= 0 || len(demands) == 0 {
 		return nil
@@ -101,9 +97,9 @@ func fair(demands []Demand, room int) []int {
 	return level(want, order, room)
 }
 
-// level gives each demand one job as far as the room goes, then fills up to
-// the highest level that the room affords, then hands out the remainder, fewer
-// than there are demands, in order.
+// level returns how much each demand gets: first one job each as far as the room allows,
+// then up to the highest level of jobs in the batch system that the room allows for all,
+// then the remainder, fewer than there are demands, in order.
 func level(want []Demand, order []int, room int) []int {
 	give := make([]int, len(want))
 	for _, i := range order[:min(room, len(order))] {

@@ -11,7 +11,7 @@ import (
 	"jjm/plan"
 )
 
-func TestSite_CasesToRead(t *testing.T) {
+func TestSite_Cases(t *testing.T) {
 	for name, c := range map[string]struct {
 		demands []plan.Demand
 		room    int

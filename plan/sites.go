@@ -12,19 +12,19 @@ import (
 // Reader is a cluster that a grid job may use.
 type Reader struct {
 	Name string
-	// Storages are those that its workers can read files from; nil = all.
+	// Storages are those that its workers can read; nil = all.
 	Storages []string
 }
 
-// reads reports whether files at a storage can be read there. Where a file is that
-// tells no location, "", only those know that can read all.
+// reads reports whether the cluster can read files at a storage. A file without a
+// location, "", can certainly be read only by a cluster that can read all storages.
 func (r Reader) reads(storage string) bool {
 	return r.Storages == nil || slices.Contains(r.Storages, storage)
 }
 
-// Sites says for split.Work which of the clusters of a grid job can read from each
-// storage that its files name. It is nil where that makes no difference: all of
-// them can read all, and no site list chooses among them.
+// Sites returns, for split.Work, which of a grid job's clusters can read each storage
+// that its files name. It is nil if that makes no difference: all can read all storages,
+// and no site list chooses among them.
 func Sites(readers []Reader, p *split.Params, files []jjm.File) map[string][]string {
 	all := !slices.ContainsFunc(readers, func(r Reader) bool { return r.Storages != nil })
 	if all && len(p.SiteWhitelist)+len(p.SiteBlacklist) == 0 && !p.TrustSitelists {
@@ -51,8 +51,8 @@ func Sites(readers []Reader, p *split.Params, files []jjm.File) map[string][]str
 	return sites
 }
 
-// Heeded returns the settings of a splitter for a grid job with these clusters: where
-// the site lists alone say where a part may run, they can only name those.
+// Heeded returns the settings of a splitter for a grid job with these clusters. If the
+// site lists alone decide where a part may run, other clusters are removed from them.
 func Heeded(p split.Params, readers []Reader) split.Params {
 	if p.TrustSitelists {
 		p.SiteWhitelist = slices.DeleteFunc(slices.Clone(p.SiteWhitelist), func(name string) bool {
@@ -62,8 +62,8 @@ func Heeded(p split.Params, readers []Reader) split.Params {
 	return p
 }
 
-// Candidates returns the clusters that a job file names, best first, those that the
-// site has; the first one of the site if it names none.
+// Candidates returns the clusters that a job file names and the site has, best first; the
+// first one of the site if the job file names none. An unknown one is a problem.
 func Candidates(named, site []string) (clusters []string, problems jjm.Problems) {
 	switch {
 	case len(named) == 0:
@@ -77,14 +77,14 @@ func Candidates(named, site []string) (clusters []string, problems jjm.Problems)
 			continue
 		}
 		problems = append(problems, jjm.Problem{Field: "clusters",
-			Text: fmt.Sprintf("unknown cluster %.40q: this site has %v", name, site)})
+			Text: fmt.Sprintf("unknown cluster %.40q: this site has %s", name, strings.Join(site, ", "))})
 	}
 	return clusters, problems
 }
 
-// CheckSiteLists finds site lists that name what is no cluster of the site, or that
-// leave none of those which the grid job may use: each of its local jobs would be
-// createfailed. The fields are those of the settings, below prefix.
+// CheckSiteLists returns problems for site lists that name unknown clusters, or that
+// leave none of the clusters that the grid job may use, so that each of its local jobs
+// would be createfailed. prefix is the key of the settings, such as "split.params".
 func CheckSiteLists(prefix string, p *split.Params, site, clusters []string) (ps jjm.Problems) {
 	for _, list := range []struct {
 		key   string
@@ -93,7 +93,7 @@ func CheckSiteLists(prefix string, p *split.Params, site, clusters []string) (ps
 		for i, name := range list.names {
 			if !slices.Contains(site, name) {
 				ps = append(ps, jjm.Problem{Field: fmt.Sprintf("%s.%s[%d]", prefix, list.key, i),
-					Text: fmt.Sprintf("unknown cluster %.40q: this site has %v", name, site)})
+					Text: fmt.Sprintf("unknown cluster %.40q: this site has %s", name, strings.Join(site, ", "))})
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"jjm/split"
 )
 
-func TestSites_WhoReadsWhat(t *testing.T) {
+func TestSites_ReadersOfEachStorage(t *testing.T) {
 	files := []jjm.File{{LFN: "1", Locations: []string{"a"}}, {LFN: "2", Locations: []string{"a", "b"}}, {LFN: "3"},
 		{LFN: "4", Locations: []string{"c"}}}
 	all := plan.Reader{Name: "all"}
@@ -34,7 +34,7 @@ func TestSites_WhoReadsWhat(t *testing.T) {
 	}
 }
 
-func TestHeeded_TrustedListsNameClustersOfTheGridJobOnly(t *testing.T) {
+func TestHeeded_TrustedListsAreLimitedToTheGridJobsClusters(t *testing.T) {
 	readers := []plan.Reader{{Name: "a"}, {Name: "b"}}
 	list := []string{"b", "c"}
 	trusted := plan.Heeded(split.Params{TrustSitelists: true, SiteWhitelist: list}, readers)
@@ -44,7 +44,7 @@ func TestHeeded_TrustedListsNameClustersOfTheGridJobOnly(t *testing.T) {
 	}
 }
 
-func TestCheckSiteLists_RefusesWhatCannotBe(t *testing.T) {
+func TestCheckSiteLists_RefusesInvalidLists(t *testing.T) {
 	for name, c := range map[string]struct {
 		params split.Params
 		field  string
@@ -54,9 +54,9 @@ func TestCheckSiteLists_RefusesWhatCannotBe(t *testing.T) {
 		"some are left": {split.Params{SiteWhitelist: []string{"b", "c"}, SiteBlacklist: []string{"c"}}, "", ""},
 		"trusted":       {split.Params{TrustSitelists: true, SiteWhitelist: []string{"b"}}, "", ""},
 		"no cluster": {split.Params{SiteWhitelist: []string{"b", "x"}}, "p.siteWhitelist[1]",
-			`unknown cluster "x": this site has [a b c]`},
+			`unknown cluster "x": this site has a, b, c`},
 		"no cluster, black": {split.Params{SiteBlacklist: []string{"x"}}, "p.siteBlacklist[0]",
-			`unknown cluster "x": this site has [a b c]`},
+			`unknown cluster "x": this site has a, b, c`},
 		"not the grid job's": {split.Params{SiteWhitelist: []string{"c"}}, "p.siteWhitelist",
 			"leaves none of the clusters that the grid job may use, a, b: name one of them, or others with the key clusters of the job file"},
 		"all are black": {split.Params{SiteBlacklist: []string{"a", "b"}}, "p.siteBlacklist",

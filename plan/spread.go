@@ -8,19 +8,18 @@ import (
 	"jjm"
 )
 
-// Rank orders clusters by how much reason there is to send work there.
+// Rank orders clusters by how suitable they are for new work.
 type Rank uint8
 
 // The ranks, best first.
 const (
-	// Fit clusters answer and take new work.
+	// Fit clusters answer and accept new work.
 	Fit Rank = iota
-	// Drained ones only go on with what was accepted for them.
+	// Drained ones accept no new grid jobs; accepted ones go on.
 	Drained
-	// Troubled ones do not answer as they should.
+	// Troubled ones do not answer, or answered Busy lately.
 	Troubled
-	// Barred ones take nothing now: somebody paused them, or they refused these
-	// local jobs.
+	// Barred ones accept nothing now: they are paused, or refused these local jobs.
 	Barred
 )
 
@@ -30,15 +29,15 @@ type Candidate struct {
 	Rank Rank
 	// Slots is how many jobs can run there at once; 0 if that is not known.
 	Slots int
-	// Load is how many local jobs of this site it has, of all grid jobs; Mine
-	// how many of the grid jobs in question.
+	// Load is how many local jobs it has, of all grid jobs; Mine how many of the grid
+	// jobs that are being spread.
 	Load, Mine int
-	// Room is how many more it may take.
+	// Room is how many more it may have.
 	Room int
 }
 
-// Best is the rank of the clusters that local jobs go to: the best one there is.
-// Worse ones get nothing, not even while the better ones are full.
+// Best returns the best rank among clusters. Only clusters of that rank get local jobs,
+// even while they are full.
 func Best(all []Candidate) Rank {
 	best := Barred
 	for _, c := range all {
@@ -47,25 +46,24 @@ func Best(all []Candidate) Rank {
 	return best
 }
 
-// waves is how many times its slots a cluster gets at most of work that could go
-// elsewhere as well. What is not sent yet can still go where there is room
-// first, so clusters of different speed finish together; four waves keep one
-// busy through some minutes without the daemon.
+// waves bounds the local jobs that a cluster holds of work that could also go elsewhere, as a
+// multiple of its slots. What is not submitted yet can still go where there is room first, so
+// that clusters of different speed finish together; four waves keep a cluster busy for some
+// minutes without the daemon.
 const waves = 4
 
-// Spread divides ready local jobs among clusters: the answer says for each
-// candidate how many it gets now. Promises:
+// Spread divides ready local jobs among clusters and returns how many each candidate gets now.
+// Promises:
 //
-//   - only clusters of the best rank present get any, barred ones never;
-//   - none gets more than its room, all together not more than are ready;
-//   - each is filled to the same number of jobs per slot as far as the jobs and
-//     its room go, so that a small cluster and a large one finish about together;
-//   - one candidate alone gets all that it has room for;
-//   - of several each holds at most four times its slots of them, and while more
-//     is ready than all may hold, one that is nearly full waits until a whole wave
-//     of its slots fits.
+//   - only clusters of the best rank get any, barred ones never;
+//   - none gets more than its room, and all together not more than are ready;
+//   - all are filled to the same number of jobs per slot as far as jobs and room allow, so that small
+//     and large ones finish at about the same time;
+//   - a single candidate gets all that it has room for;
+//   - of several, each holds at most four times its slots; and while more is ready than all may hold,
+//     one that is nearly full gets nothing until a whole wave of its slots fits.
 //
-// Where the slots are not known, those of the others on average are assumed.
+// A cluster whose number of slots is not known counts with the average of the others.
 func Spread(ready int, all []Candidate) []int {
 	give := make([]int, len(all))
 	if len(all) == 1 && all[0].Rank != Barred {
@@ -91,7 +89,7 @@ func Spread(ready int, all []Candidate) []int {
 	if left == 0 {
 		return give
 	}
-	for _, i := range at { // more is ready than all can hold: whole waves only
+	for _, i := range at { // more is ready than all may hold: whole waves only
 		if give[i] < slots[i] && give[i] < all[i].Room {
 			give[i] = 0
 		}
@@ -99,7 +97,8 @@ func Spread(ready int, all []Candidate) []int {
 	return give
 }
 
-// assume returns the slots of each cluster, at least 1.
+// assume returns the slots of each cluster, at least 1; for unknown ones the average of
+// the others.
 func assume(all []Candidate) []int {
 	known, sum := 0, 0
 	for _, c := range all {
@@ -116,15 +115,15 @@ func assume(all []Candidate) []int {
 		case known > 0:
 			slots[i] = max(sum/known, 1)
 		default:
-			slots[i] = 1000 // of nobody: only their equality counts
+			slots[i] = 1000 // none is known: only that they are equal matters
 		}
 	}
 	return slots
 }
 
-// fill raises the level - jobs per slot, as a fraction with one denominator for
-// all - as far as the ready jobs go, and hands out the rest, less than one for
-// each, where the level is lowest. It gives what did not fit.
+// fill raises the level (jobs per slot, as a fraction with one denominator for all) as far as
+// the ready jobs allow, and gives the remaining few, one each, to the clusters with the lowest
+// level. It returns how many did not fit.
 func fill(give, at []int, ready int, all []Candidate, slots, most []int) (left int) {
 	const fine = 1024 // steps of a level per wave
 	want := func(i, level int) int {
@@ -164,7 +163,8 @@ func fill(give, at []int, ready int, all []Candidate, slots, most []int) (left i
 	return left
 }
 
-// lowest is the cluster with the fewest jobs per slot that may get one more.
+// lowest returns the cluster with the fewest jobs per slot of those that may get one
+// more; false if none may.
 func lowest(give, at []int, all []Candidate, slots, most []int) (int, bool) {
 	open := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return give[i] >= most[i] })
 	if len(open) == 0 {
@@ -175,28 +175,26 @@ func lowest(give, at []int, all []Candidate, slots, most []int) (int, bool) {
 	}), true
 }
 
-// Want is what one grid job wants for its local jobs of one place, and the
-// clusters that these may go to.
+// Want is a demand of a grid job, with the clusters that its local jobs may go to.
 type Want struct {
 	Demand
-	// Owner is whose it is; grid jobs of one owner have the same Rooms.
+	// Owner identifies the owner; wants of one owner have the same Rooms.
 	Owner string
-	// Among are the positions of the clusters in the list of the site's; for each,
-	// At is how many of these local jobs are there, and Rooms how many more their
-	// owner may have there.
+	// Among are the positions of the clusters among those of the site. For each, At is
+	// how many of these local jobs it has, and Rooms how many more its owner may have on
+	// it.
 	Among, At, Rooms []int
 }
 
-// Share says what the cluster at position here should take now of what the grid
-// jobs want: demands upon it, for Site, in the order of the wants. What one owner
-// wants with the same choice of clusters is spread together, and what falls to
-// this cluster is shared as by Site. No owner gets more than its room here, and
-// nothing comes to a cluster that it may not go to.
+// Share returns how much of what grid jobs want the cluster at position here should get now, as
+// demands for Site, in the order of the wants. Wants of one owner with the same choice of
+// clusters are spread together (Spread), and the part of this cluster is divided among them by
+// Site. No owner gets more than its room here.
 func Share(here int, site []Candidate, wants []Want) []Demand {
 	classes, owners := map[string][]int{}, map[string][]int{}
 	for i, w := range wants {
 		if slices.Contains(w.Among, here) {
-			key := fmt.Sprint(w.Among, w.Owner)
+			key := fmt.Sprintf("%d %s", w.Among, w.Owner)
 			classes[key] = append(classes[key], i)
 			owners[w.Owner] = append(owners[w.Owner], i)
 		}
@@ -220,7 +218,8 @@ func Share(here int, site []Candidate, wants []Want) []Demand {
 	return out
 }
 
-// shareClass spreads the grid jobs of one owner and choice of clusters.
+// shareClass sets ready to the part of this cluster of the wants of one owner with the
+// same choice of clusters.
 func shareClass(here int, site []Candidate, wants []Want, members, ready []int) {
 	first := wants[members[0]]
 	all := make([]Candidate, len(first.Among))

@@ -13,7 +13,7 @@ import (
 
 const ample = 1 << 30
 
-func TestSpread_CasesToRead(t *testing.T) {
+func TestSpread_Cases(t *testing.T) {
 	fit := func(slots, load int) plan.Candidate {
 		return plan.Candidate{Slots: slots, Load: load, Mine: load, Room: ample}
 	}
@@ -78,7 +78,7 @@ func drawCandidates(t *rapid.T) []plan.Candidate {
 	}), 1, 5).Draw(t, "clusters")
 }
 
-func TestSpread_KeepsItsPromises(t *testing.T) {
+func TestSpread_Properties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all, ready := drawCandidates(t), rapid.IntRange(0, 20_000).Draw(t, "ready")
 		give := plan.Spread(ready, all)
@@ -118,7 +118,7 @@ func TestSpread_KeepsItsPromises(t *testing.T) {
 
 // Played to the end, with jobs of one length on each cluster, everything is
 // spread, whatever the order in which the clusters ask.
-func TestSpread_DrivesEverythingToItsEnd(t *testing.T) {
+func TestSpread_EverythingEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) plan.Candidate {
 			return plan.Candidate{Slots: rapid.IntRange(1, 30).Draw(t, "slots"), Room: ample}
@@ -158,7 +158,7 @@ func TestSpread_DrivesEverythingToItsEnd(t *testing.T) {
 	})
 }
 
-func TestRoom_IsNeverOverstepped(t *testing.T) {
+func TestRoom_IsNeverExceeded(t *testing.T) {
 	for name, c := range map[string]struct {
 		load plan.Load
 		b    plan.Bounds
@@ -181,6 +181,10 @@ func TestRoom_IsNeverOverstepped(t *testing.T) {
 		l, b := plan.Load{Pending: n("pending"), Running: n("running")},
 			plan.Bounds{Pending: n("p"), Running: n("r"), Queued: n("q")}
 		room := plan.Room(l, b)
+		limit, full := plan.Full(l, b)
+		if full != (room == 0) || full && (limit.Most == 0 || limit.Have < limit.Most) {
+			t.Fatalf("load %+v, bounds %+v, room %d, but %+v %v", l, b, room, limit, full)
+		}
 		if room == 0 {
 			return
 		}
@@ -235,7 +239,7 @@ func TestShare_AnOwnersRoomIsKept(t *testing.T) {
 	}
 }
 
-func TestShare_KeepsItsPromises(t *testing.T) {
+func TestShare_Properties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		site := drawCandidates(t)
 		rooms := map[string][]int{}
@@ -277,7 +281,7 @@ func TestShare_KeepsItsPromises(t *testing.T) {
 // Played until no cluster takes anything more: nothing goes to a cluster out of its
 // place, nobody oversteps a room, and nothing waits while a cluster that it may go to
 // has room; of several such clusters each holds at most three waves more than it runs.
-func TestShare_NothingLeavesItsPlaceAndNothingWaitsForNothing(t *testing.T) {
+func TestShare_StaysInPlaceAndWaitsOnlyForRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var site []plan.Candidate
 		for range rapid.IntRange(1, 4).Draw(t, "clusters") {

@@ -2,8 +2,8 @@ package plan
 
 import "jjm"
 
-// Master returns the Ganga status of a grid job, derived on read (decision R23)
-// from the states of its local jobs. First match (Ganga, design of job splitting):
+// Master returns the Ganga status of a grid job, computed on read (decision R23) from the
+// states of its local jobs. The first match counts (Ganga, design of job splitting):
 //
 //	1  any submitted or submitting   submitted
 //	2  any running or completing     running
@@ -12,10 +12,9 @@ import "jjm"
 //	5  any killed                    killed
 //	   only new ones, or none        new
 //
-// runningFirst swaps rules 1 and 2 (Ganga's Savannah request 29843). New local
-// jobs count for nothing beside others. While more is to come (decision R12,
-// see MoreToCome) rules 3-5 do not apply: running, or submitted if none ever
-// ran.
+// runningFirst swaps rules 1 and 2 (Ganga's Savannah request 29843). New local jobs do not
+// count beside others. While more are to come (decision R12, see MoreToCome) rules 3-5 do not
+// apply: the status is running, or submitted if none ever ran.
 func Master(counts [jjm.NumStates]int, moreToCome, runningFirst bool) string {
 	submitted := counts[jjm.Submitted]+counts[jjm.Submitting] > 0
 	running := counts[jjm.Running]+counts[jjm.Completing] > 0
@@ -38,9 +37,9 @@ func Master(counts [jjm.NumStates]int, moreToCome, runningFirst bool) string {
 	return "killed"
 }
 
-// MoreToCome reports whether local jobs have yet to be made or submitted
-// (decision R12): then what has ended so far says nothing about the whole. It
-// is false once the grid job is being killed, or is over.
+// MoreToCome reports whether local jobs have yet to be made or submitted (decision R12), so
+// that those that have ended say nothing about the whole. It is false once the grid job is
+// being killed or has ended.
 func MoreToCome(status jjm.GridStatus, kill, closed bool, counts [jjm.NumStates]int) bool {
 	return !kill && !status.Final() && status != jjm.Prepared && (!closed || counts[jjm.New] > 0)
 }
@@ -51,26 +50,26 @@ type GRAMFacts struct {
 	Counts [jjm.NumStates]int
 	// EverSubmitted and EverRan are as in GridFacts.
 	EverSubmitted, EverRan bool
-	// Closed: no more local jobs will be made.
+	// Closed says that no more local jobs will be made.
 	Closed bool
-	// Reason is the grid job's.
+	// Reason is GridJob.Reason.
 	Reason string
 }
 
-// GRAM returns the state that a gatekeeper is told, its error code (0 unless
-// FAILED) and a message for people (requirement J11, decisions R9-R12):
+// GRAM returns the state that a gatekeeper is told, its error code (0 unless FAILED) and a
+// message for people (requirement J11, decisions R9-R12):
 //
 //	done, finished, aborted                               8 DONE: the tar is complete
-//	failed, broken                                        4 FAILED, code 17: so is it here
+//	failed, broken                                        4 FAILED, code 17
 //	paused                                                16 SUSPENDED
 //	prepared                                              2 ACTIVE: outputs are being collected
-//	closed, and every local job that is not over is held  16 SUSPENDED
-//	one ever ran, or all are over                         2 ACTIVE
+//	closed, and all local jobs that have not ended held   16 SUSPENDED
+//	one ever ran, or all have ended                       2 ACTIVE
 //	one was ever submitted                                1 PENDING
 //	none was                                              32 UNSUBMITTED
 //
-// It never says DONE or FAILED of a grid job that is not final, and the order
-// 32, 1, 2 never turns back.
+// It never returns DONE or FAILED for a grid job that is not final, and never goes back in the
+// order 32, 1, 2.
 func GRAM(f GRAMFacts) (state jjm.GRAM, code int, message string) {
 	n := total(f.Counts)
 	live := n - over(f.Counts)
@@ -96,8 +95,8 @@ func GRAM(f GRAMFacts) (state jjm.GRAM, code int, message string) {
 	return jjm.GRAMUnsubmitted, 0, message
 }
 
-// finalMessage says why first; a reason that has the figures already is
-// enough.
+// finalMessage returns the reason of a final status, which includes the counts, or
+// without one the counts.
 func finalMessage(f GRAMFacts) string {
 	if f.Reason != "" {
 		return f.Reason
@@ -108,8 +107,8 @@ func finalMessage(f GRAMFacts) string {
 // ExitFacts is all that decides the exit code of a grid job.
 type ExitFacts struct {
 	Status jjm.GridStatus
-	// Locals is the number of local jobs; Exit that of the only one, -1 if it
-	// has none.
+	// Locals is the number of local jobs; Exit the exit code of the only one, -1 if there
+	// is none.
 	Locals int
 	Exit   int
 	// NotDone is the code of a grid job of several local jobs that is not done
@@ -117,10 +116,9 @@ type ExitFacts struct {
 	NotDone int
 }
 
-// ExitCode returns the exit code of a grid job (decision R11), -1 while it is
-// not final: that of its local job if it has only one; of several, 0 if done,
-// else NotDone. It is 0 only if the grid job is done: an application may say
-// FAILED and exit 0.
+// ExitCode returns the exit code of a grid job (decision R11), -1 while it is not final. It is
+// 0 only if the grid job is done, because an application may say FAILED and exit 0. If it is
+// not done, it is the exit code of the only local job unless that is 0, else NotDone.
 func ExitCode(f ExitFacts) int {
 	notDone := f.NotDone
 	if notDone == 0 {

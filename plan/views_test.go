@@ -113,7 +113,7 @@ func TestMaster_EverySetOfStates(t *testing.T) {
 	}
 }
 
-func TestMoreToCome_UntilAllIsSubmittedOrNothingWillBe(t *testing.T) {
+func TestMoreToCome_UntilNothingIsLeftToSubmit(t *testing.T) {
 	var none, some [jjm.NumStates]int
 	some[jjm.New], some[jjm.Completed] = 1, 3
 	for _, c := range []struct {

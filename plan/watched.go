@@ -2,29 +2,29 @@ package plan
 
 import "time"
 
-// Watched is the clock by which absences and holds age: for how long a batch
-// system has been seen to be well. It stands still during an outage, while the
-// daemon is down, and when somebody sets the clock: nothing was seen then.
+// Watched is the clock by which the age of absences and holds is measured: for how long a batch
+// system has been observed. It stands still during an outage, while the daemon is down, and
+// over jumps of the system clock, because nothing was observed then.
 type Watched struct {
-	// For is the sum so far; only differences mean anything.
+	// For is the time so far; only differences have a meaning.
 	For time.Duration
-	// well is set while the last listing was a good one.
-	well bool
+	// listed says that the last listing succeeded.
+	listed bool
 }
 
-// Listed counts a healthy listing, asked for so long after the one before. Time
-// counts between two healthy listings with no failed one between them, and at
-// most so much as listings may be apart: more is a jump of the clock.
+// Listed returns the clock after a successful listing, asked for since after the one before.
+// Time counts between two successful listings without a failed one between them, at most the
+// time most that listings may be apart: more is a jump of the clock.
 func (w Watched) Listed(since, most time.Duration) Watched {
-	if w.well {
+	if w.listed {
 		w.For += min(max(since, 0), most)
 	}
-	w.well = true
+	w.listed = true
 	return w
 }
 
-// Failed notes a listing that gave no answer.
+// Failed returns the clock after a failed listing.
 func (w Watched) Failed() Watched {
-	w.well = false
+	w.listed = false
 	return w
 }

@@ -13,17 +13,19 @@ import (
 	"jjm"
 )
 
-// Account is what a process becomes: never root.
+// Account holds the numeric ids that a process takes on. UID 0 is refused everywhere.
 type Account struct {
 	UID, GID int
 	// Groups are the supplementary groups; GID need not be among them.
 	Groups []uint32
 }
 
-// maxGroups is how many supplementary groups the kernel takes (credentials(7)).
+// maxGroups is the largest number of supplementary groups of a process (NGROUPS_MAX of
+// credentials(7)).
 const maxGroups = 65536
 
-// String is the account as one word, "1000:100:100,27": ParseAccount reads it.
+// String returns the account as one word for a command line, such as "1000:100:100,27"
+// (UID:GID:GROUPS). ParseAccount reads it.
 func (a Account) String() string {
 	groups := make([]string, len(a.Groups))
 	for i, g := range a.Groups {
@@ -32,7 +34,7 @@ func (a Account) String() string {
 	return fmt.Sprintf("%d:%d:%s", a.UID, a.GID, strings.Join(groups, ","))
 }
 
-// ParseAccount reads an account's String. The error is of kind Invalid; root is one.
+// ParseAccount reads what Account.String wrote. The error is of kind Invalid; UID 0 is one.
 func ParseAccount(word string) (Account, error) {
 	bad := func() (Account, error) {
 		return Account{}, jjm.Errorf(jjm.Invalid, "account %.60q: want UID:GID:GROUP,GROUP, and not root's", word)
@@ -60,10 +62,10 @@ func ParseAccount(word string) (Account, error) {
 	return a, nil
 }
 
-// Become makes the whole process an account's, for good; only root can. From
-// before its first moment as the account the process is closed to the account
-// (PR_SET_DUMPABLE of prctl(2)): nobody but root traces it or takes its
-// descriptors. After an error the process must end: it may be half of each.
+// Become makes the whole process the account, irrevocably; only root can. The process is
+// undumpable (PR_SET_DUMPABLE of prctl(2)) before it becomes the account, so that nobody but
+// root can trace it or take its descriptors. After an error the process must end, for it may
+// have changed only some of its ids.
 func (a Account) Become() error {
 	if a.UID == 0 {
 		return jjm.Errorf(jjm.Denied, "become root: want an ordinary account")
@@ -72,9 +74,8 @@ func (a Account) Become() error {
 	for i, g := range a.Groups {
 		groups[i] = int(g)
 	}
-	// The calls of package syscall change every thread (since Go 1.16). The change
-	// of the user makes a process as dumpable as fs.suid_dumpable of proc(5) says:
-	// hence the second prctl.
+	// The calls of package syscall change every thread (since Go 1.16). setresuid(2) resets the
+	// dumpable flag to fs.suid_dumpable of proc(5), hence the second prctl.
 	steps := []func() error{
 		func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) },
 		func() error { return syscall.Setgroups(groups) },
@@ -90,7 +91,8 @@ func (a Account) Become() error {
 	return a.check()
 }
 
-// check makes sure that this process is the account, and that no way leads back.
+// check reports an error unless all ids of this process are the account's and it cannot become
+// root again.
 func (a Account) check() error {
 	ruid, euid, suid := unix.Getresuid()
 	rgid, egid, sgid := unix.Getresgid()
@@ -104,7 +106,7 @@ func (a Account) check() error {
 		gids = gids && (g == a.GID || slices.Contains(a.Groups, uint32(g)))
 	}
 	if !uids || !gids || syscall.Setuid(0) == nil {
-		return fmt.Errorf("become uid %d: the way back to root is open: %w", a.UID, syscall.EPERM)
+		return fmt.Errorf("become uid %d: the process could become root again: %w", a.UID, syscall.EPERM)
 	}
 	return nil
 }

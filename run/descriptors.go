@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KeepDescriptors marks every open descriptor of this process above standard error so
-// that no program that it starts inherits it. Go does so for those that it opens itself;
-// others come from whoever started the process: a lock, a pipe, the terminal of a shell.
+// KeepDescriptors marks every open descriptor above 2 of this process close-on-exec, so that no
+// program that it starts inherits one. Go marks those that it opens itself; the others (a lock,
+// a pipe, a shell's terminal) come from whoever started the process.
 func KeepDescriptors() error {
 	err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil {

@@ -12,36 +12,38 @@ import (
 	"jjm"
 )
 
-// Detached is a command that outlives its starter.
+// Detached describes a command that keeps running when its starter ends.
 type Detached struct {
-	// Argv is the command and its arguments; Argv[0] is a path, it is not
-	// looked up.
+	// Argv is the command and its arguments. Argv[0] is a path: PATH is not searched.
 	Argv []string
-	// Path is the program, if Argv[0] is only what people see.
+	// Path is the program to execute if Argv[0] is only the name that ps(1) shows.
 	Path string
 	// Dir is the working directory, "" for jjm's own.
 	Dir string
 	// Env is the whole environment; nothing is inherited.
 	Env []string
-	// Stdin, Stdout and Stderr are the child's; nil means /dev/null.
+	// Stdin, Stdout and Stderr become descriptors 0, 1 and 2; nil means /dev/null.
 	Stdin, Stdout, Stderr *os.File
-	// Extra are open in the child as descriptors 3, 4, ...
+	// Extra become descriptors 3, 4, and so on.
 	Extra []*os.File
-	// As runs the command as an account (root only): Dir is entered, Argv[0] and
-	// Log are looked up with the account's rights. nil for none.
+	// As is the account to run the command as (only root can): Dir, Argv[0] and Log are then
+	// resolved with the account's rights. nil means the account of this process.
 	As *Account
-	// Log is a file that the account appends to, in the place of Stdout and Stderr;
-	// "" for none. It concerns nobody without As.
+	// Log is a file that receives standard output and standard error instead of Stdout and
+	// Stderr, opened as the account; "" means none. Without As it is ignored.
 	Log string
 }
 
-// Detach starts d in a session of its own and returns once the kernel has
-// accepted the program. The process goes on when jjm ends or dies, and gets no
-// signal of jjm's terminal. The caller owns the files and may close them at
-// once. What starts as an account is under way by then, and no more: see Begun.
+// Detach starts d in a new session and returns once the kernel has executed the program. The
+// process keeps running when jjm ends and receives no signal of jjm's terminal. The caller owns
+// the files and may close them at once. With As, only the program that becomes the account has
+// been executed by then; AwaitStart waits for the command.
 //
-// It goes to fork(2) directly and starts no goroutine, because a daemon that
-// starts thousands of short jobs pays for every system call.
+// The error is of kind Invalid if the command cannot be executed, Busy if the machine lacks
+// something at the moment.
+//
+// Detach calls fork(2) directly and starts no goroutine, because a daemon that starts thousands
+// of short jobs pays for every system call.
 func Detach(d Detached) (*Process, error) {
 	if len(d.Argv) == 0 || d.Argv[0] == "" {
 		return nil, jjm.Errorf(jjm.Invalid, "detach: empty command")
@@ -82,8 +84,8 @@ func Detach(d Detached) (*Process, error) {
 	return p, nil
 }
 
-// expect makes the pipe of a start as an account, and gives the end that the
-// start writes to.
+// expect makes the pipe through which the second step of a start reports errors, and returns
+// the end that the step writes to.
 func (p *Process) expect(d Detached) (theirs *os.File, err error) {
 	ours, theirs, err := os.Pipe()
 	if err != nil {
@@ -93,7 +95,7 @@ func (p *Process) expect(d Detached) (theirs *os.File, err error) {
 	return theirs, nil
 }
 
-// startKind tells trouble of the machine, which passes, from trouble of the
+// startKind returns Busy for an error of the machine, which passes, and Invalid for one of the
 // command.
 func startKind(err error) jjm.Kind {
 	for _, e := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EIO,
@@ -105,8 +107,8 @@ func startKind(err error) jjm.Kind {
 	return jjm.Invalid
 }
 
-// descriptors lists the child's files in order, with /dev/null where none is
-// given.
+// descriptors returns the child's descriptors in order, /dev/null in place of a nil file. The
+// caller calls done after the fork.
 func descriptors(d Detached) (fds []uintptr, done func(), err error) {
 	var null *os.File
 	done = func() {
@@ -131,30 +133,30 @@ func descriptors(d Detached) (fds []uintptr, done func(), err error) {
 	return fds, done, nil
 }
 
-// Process is a detached process: one that Detach started, or one that Adopt
-// found again.
+// Process is a process that Detach started or that Adopt found.
 type Process struct {
-	// PID is its process id, and the id of its session and process group.
+	// PID is its process id. For one that Detach started it is also the id of its session and
+	// process group.
 	PID int
 
-	begin *beginning // nil for one that is its command from the start
+	begin *beginning // nil unless it was started as another account
 	child bool
-	fd    *os.File // of pidfd_open(2); nil on kernels without it (before 5.3)
+	fd    *os.File // a pidfd; nil on kernels before 5.3, which have none
 	done  chan struct{}
 }
 
-// ErrNotChild is what Wait gives at the end of a process that is not a child
-// of this process: it has ended, and how is not known.
+// ErrNotChild is returned by Wait for a process that has ended and was not a child of this
+// process, so that its exit status is unknown.
 var ErrNotChild = errors.New("the process has ended, and was not a child of this one")
 
-// pollInterval is how often at most a process is looked at where the kernel
-// cannot tell its end; a young process is looked at more often.
+// pollInterval is the longest time between two looks at a process on a kernel without
+// pidfd_open(2); a young process is looked at more often.
 const pollInterval = 250 * time.Millisecond
 
-// Adopt takes up a process that an earlier run of jjm started. The caller makes
-// sure that pid is the process it means, after Adopt has returned: from then on
-// a recycled pid cannot deceive Wait and Signal (except on kernels before 5.3).
-// The error wraps syscall.ESRCH when there is no such process.
+// Adopt returns a Process for one that an earlier run of jjm started. After Adopt returned, the
+// caller verifies that the process with that pid is the one it means: from then on Wait and
+// Signal concern that process even if its number is reused (except on kernels before 5.3). The
+// error wraps syscall.ESRCH if no process has that pid.
 func Adopt(pid int) (*Process, error) {
 	if pid <= 1 {
 		return nil, jjm.Errorf(jjm.Invalid, "adopt process %d: not a process of a job", pid)
@@ -174,8 +176,8 @@ func Adopt(pid int) (*Process, error) {
 	return &Process{PID: pid, fd: pollable(fd), done: make(chan struct{})}, nil
 }
 
-// pollable hands a pidfd to the runtime's poller, so that waiting for thousands
-// of processes costs no thread.
+// pollable registers a pidfd with the runtime's poller, so that waiting for a process occupies
+// no thread.
 func pollable(fd int) *os.File {
 	if fd < 0 {
 		return nil
@@ -187,9 +189,9 @@ func pollable(fd int) *os.File {
 	return os.NewFile(uintptr(fd), "pidfd")
 }
 
-// Wait waits for the end and gives the status and what the process and its
-// waited-for children used. It may be called once. It returns ErrNotChild when
-// the process has ended and is not our child, os.ErrClosed after Close.
+// Wait waits until the process has ended and returns its status and the resources that it and
+// its waited-for children used. It may be called once. The error is ErrNotChild for a process
+// that ended and was not a child of this one, os.ErrClosed after Close.
 func (p *Process) Wait() (syscall.WaitStatus, *syscall.Rusage, error) {
 	if p.fd == nil {
 		return p.waitBlocking()
@@ -215,16 +217,16 @@ func (p *Process) Wait() (syscall.WaitStatus, *syscall.Rusage, error) {
 	return ws, &ru, nil
 }
 
-// look sees without waiting whether the process has ended, and collects it if
-// it is a child. A process that was adopted may be our child all the same, when
-// an adapter is closed and opened anew within one daemon.
+// look reports without waiting whether the process has ended, and reaps it if it is a child. An
+// adopted process is a child of this process if an adapter was closed and opened again within
+// one daemon.
 func (p *Process) look(fd int, ws *syscall.WaitStatus, ru *syscall.Rusage) (ended bool, err error) {
 	if !p.child {
 		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		if n, err := unix.Poll(poll, 0); err != nil || n == 0 {
 			return false, nil
 		}
-		// WNOWAIT leaves it uncollected, so that its pid stays its own.
+		// WNOWAIT leaves the process a zombie, so that nobody else gets its pid before reap.
 		err := unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 		if err != nil {
 			return true, ErrNotChild
@@ -233,7 +235,7 @@ func (p *Process) look(fd int, ws *syscall.WaitStatus, ru *syscall.Rusage) (ende
 	return reap(p.PID, syscall.WNOHANG, ws, ru)
 }
 
-// reap calls wait4(2), again after an interrupting signal.
+// reap calls wait4(2), and repeats the call after EINTR.
 func reap(pid, options int, ws *syscall.WaitStatus, ru *syscall.Rusage) (ended bool, err error) {
 	for {
 		got, err := syscall.Wait4(pid, ws, options, ru)
@@ -249,8 +251,7 @@ func reap(pid, options int, ws *syscall.WaitStatus, ru *syscall.Rusage) (ended b
 	}
 }
 
-// waitBlocking is Wait for kernels without pidfd: it looks at the process again
-// and again.
+// waitBlocking implements Wait by polling, on kernels without pidfd_open(2).
 func (p *Process) waitBlocking() (syscall.WaitStatus, *syscall.Rusage, error) {
 	var ws syscall.WaitStatus
 	var ru syscall.Rusage
@@ -273,9 +274,9 @@ func (p *Process) waitBlocking() (syscall.WaitStatus, *syscall.Rusage, error) {
 	}
 }
 
-// Signal sends sig to the process group that the process leads; to the process
-// alone if it leads none. The error is os.ErrProcessDone once it has ended and
-// was collected: its number may be another's by then.
+// Signal sends sig to the process group that the process leads, or to the process alone if it
+// leads none. The error is os.ErrProcessDone if it has ended and was reaped: another process
+// may have its number by then.
 func (p *Process) Signal(sig syscall.Signal) error {
 	if p.fd != nil && errors.Is(p.probe(), unix.ESRCH) {
 		return os.ErrProcessDone
@@ -293,7 +294,7 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// probe asks through the pidfd whether the process is still there.
+// probe returns ESRCH if the process has been reaped.
 func (p *Process) probe() error {
 	raw, err := p.fd.SyscallConn()
 	if err != nil {
@@ -304,8 +305,8 @@ func (p *Process) probe() error {
 	return errors.Join(err, sent)
 }
 
-// Close returns the process up without touching it: a Begun or Wait under way
-// returns os.ErrClosed. It may be called once, also after Wait.
+// Close releases the Process and leaves the process itself alone. An AwaitStart or Wait in
+// progress returns os.ErrClosed. It may be called once, also after Wait.
 func (p *Process) Close() error {
 	close(p.done)
 	if p.begin != nil {

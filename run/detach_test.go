@@ -41,8 +41,7 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// withAndWithoutPidfd runs test on what this kernel offers, and on what a
-// kernel before 5.3 would.
+// withAndWithoutPidfd runs test with pidfds, and without as on a kernel before 5.3.
 func withAndWithoutPidfd(t *testing.T, test func(t *testing.T, old func(p *Process))) {
 	t.Run("pidfd", func(t *testing.T) { test(t, func(*Process) {}) })
 	t.Run("old kernel", func(t *testing.T) {
@@ -55,7 +54,7 @@ func withAndWithoutPidfd(t *testing.T, test func(t *testing.T, old func(p *Proce
 	})
 }
 
-func TestDetach_TellsTheEnd(t *testing.T) {
+func TestDetach_ReportsTheEnd(t *testing.T) {
 	tests := []struct {
 		script       string
 		exit, signal int
@@ -86,13 +85,13 @@ func TestDetach_TellsTheEnd(t *testing.T) {
 	})
 }
 
-func TestDetach_GivesASessionOfItsOwnAndExactFiles(t *testing.T) {
+func TestDetach_StartsASessionWithExactlyItsFiles(t *testing.T) {
 	extra, err := os.Open("/dev/zero")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer extra.Close()
-	// No pipeline: the shell itself has one's ends open for a moment.
+	// No pipeline: the shell would have its ends open for a moment.
 	p, out := detach(t, `echo $$ $(ps -o sid= -o pgid= -p $$); ls -l /proc/$$/fd; env`, extra)
 	defer p.Close()
 	if _, _, err := p.Wait(); err != nil {
@@ -146,7 +145,7 @@ func TestDetach_SaysWhyItCouldNotStart(t *testing.T) {
 	}
 }
 
-func TestDetach_TroubleOfTheMachineIsBusy(t *testing.T) {
+func TestDetach_ErrorsOfTheMachineAreBusy(t *testing.T) {
 	for _, e := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE} {
 		if k := startKind(fmt.Errorf("fork: %w", e)); k != jjm.Busy {
 			t.Errorf("%v: kind %q", e, k)
@@ -199,7 +198,7 @@ func TestClose_EndsAWaitAndLeavesTheProcessAlone(t *testing.T) {
 	})
 }
 
-func TestAdopt_NoticesTheEndOfAStranger(t *testing.T) {
+func TestAdopt_NoticesTheEndOfAnotherParentsChild(t *testing.T) {
 	withAndWithoutPidfd(t, func(t *testing.T, old func(*Process)) {
 		// The shell ends at once; its own detached child goes on as init's.
 		p, out := detach(t, `setsid sh -c 'echo $$; sleep 0.3' & exit`)
@@ -224,7 +223,7 @@ func TestAdopt_NoticesTheEndOfAStranger(t *testing.T) {
 	})
 }
 
-func TestAdopt_RefusesWhatIsNoJob(t *testing.T) {
+func TestAdopt_RefusesPidsOfNoJob(t *testing.T) {
 	for _, pid := range []int{-1, 0, 1} {
 		if _, err := Adopt(pid); jjm.KindOf(err) != jjm.Invalid {
 			t.Errorf("pid %d: %v", pid, err)

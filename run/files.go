@@ -11,21 +11,21 @@ import (
 	"jjm"
 )
 
-// Files is a command whose streams are files of the caller's, who reads and
-// bounds what it writes.
+// Files describes a command whose standard streams are files of the caller. The caller reads
+// what the command writes and bounds it.
 type Files struct {
 	Argv  []string
 	Dir   string
 	Env   []string
 	Std   [3]*os.File
-	Limit time.Duration // of the run; 0 means DefaultDeadline
-	// MaxMemory caps the private memory, in bytes, as that of a Cmd does.
+	Limit time.Duration // how long the command may run; 0 means DefaultDeadline
+	// MaxMemory caps the private memory in bytes, as Cmd.MaxMemory does.
 	MaxMemory int64
 }
 
-// RunFiles runs a command to its end as Run does, but for its streams. started
-// is called once the kernel accepted it. It dies with this process, whatever
-// ends it. Its errors are Run's; with Ambiguous out holds what is known.
+// RunFiles runs a command to its end as Run does, but returns no output. It calls started once
+// the kernel has executed the command. The command is killed when this process ends for
+// whatever reason. The errors are those of Run; with kind Ambiguous, out holds what is known.
 func RunFiles(ctx context.Context, f Files, started func()) (out Output, err error) {
 	if len(f.Argv) == 0 || f.Argv[0] == "" {
 		return Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")
@@ -35,8 +35,8 @@ func RunFiles(ctx context.Context, f Files, started func()) (out Output, err err
 	cmd := exec.CommandContext(ctx, f.Argv[0], f.Argv[1:]...)
 	cmd.Dir, cmd.Env = f.Dir, append([]string{}, f.Env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = f.Std[0], f.Std[1], f.Std[2]
-	// The signal comes at the end of the thread that started it (prctl(2)): so
-	// that thread stays.
+	// PR_SET_PDEATHSIG signals the child when the thread that started it ends (prctl(2)), so
+	// that thread must not end before the command.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -57,9 +57,9 @@ func RunFiles(ctx context.Context, f Files, started func()) (out Output, err err
 	if bound != nil {
 		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped: %w", f.Argv[0], bound)
 	}
-	if stop.began.Load() {
-		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w", f.Argv[0], out.Wall.Round(time.Millisecond),
-			ctx.Err())
+	if stop.fired.Load() {
+		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %s: %w", f.Argv[0], jjm.HowLong(out.Wall),
+			jjm.Plainly(ctx.Err()))
 	}
 	return out, nil
 }

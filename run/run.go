@@ -1,19 +1,19 @@
-// Package run starts every child process of jjm: nothing else of the project
-// imports os/exec or forks.
+// Package run starts every child process of jjm: no other package imports os/exec or forks.
 //
-// [Run] is for commands that answer: it has a deadline, caps what it keeps of
-// the output, and ends the whole process group when time is up. [Detach] is for
-// jobs that outlive their starter: a session of their own, and files instead
-// of pipes, so that neither the end nor the death of the daemon touches them.
-// What is detached as another account becomes it in a program of its own, after
-// its exec: no account ever owns a process that shares anything with the daemon,
-// or that the daemon waits for before it goes on.
+//	function   for                     must end                          output
+//	Run        a command that answers  by its deadline                   kept, up to a cap
+//	RunFiles   the same, in a helper   by its deadline, or with its      files of the caller
+//	                                   starter
+//	Detach     a job, a helper         no, it outlives its starter       files, never a pipe
 //
-// A [Runner], given with [Through], takes the commands of [Run] over, to run them
-// as another account: package run/asuser has one.
+// A command that Detach starts as another account becomes it in a program of its own, after
+// execve(2). So no account ever owns a process that shares memory or descriptors with the
+// daemon, or one that the daemon waits for before it proceeds.
 //
-// What a command's exit status or output means is left to the caller: a
-// non-zero exit is not an error here.
+// A [Runner], put into a context by [WithRunner], executes the commands of [Run] in the place
+// of this process. Package run/asuser has one that runs them as another account.
+//
+// The package does not judge exit statuses or output: a non-zero exit is not an error.
 package run
 
 import (
@@ -33,73 +33,70 @@ import (
 	"jjm"
 )
 
-// The defaults of a Cmd. The deadline is that of the slowest gatekeeper's
-// patience; the output cap holds the listing of 100 000 jobs at 160 bytes a
-// line.
+// The defaults of a Cmd. 16 MiB hold the listing of 100 000 jobs at 160 bytes a line.
 const (
 	DefaultDeadline  = 30 * time.Second
 	DefaultMaxOutput = 16 << 20
 )
 
-// openPipes is how long a command's pipes may stay open after its end. On a
-// machine that is busy, another child between fork and exec holds a copy of
-// them for seconds (more than five, at a load of 50).
-const openPipes = 15 * time.Second
+// OpenPipes is how long after a command's end its pipes may stay open. A command's own child
+// may hold them, and so does any other child of the daemon between fork and exec: for more than
+// five seconds at a load of 50.
+const OpenPipes = 15 * time.Second
 
-// grace is the time between TERM and KILL.
+// grace is the time between SIGTERM and SIGKILL.
 const grace = 2 * time.Second
 
-// Cmd is a command that answers.
+// Cmd describes a command for Run.
 type Cmd struct {
-	// Argv is the command and its arguments; Argv[0] is looked up on jjm's own
-	// PATH unless it has a slash.
+	// Argv is the command and its arguments. Argv[0] is looked up on jjm's own PATH unless it
+	// contains a slash.
 	Argv []string
 	// Dir is the working directory, "" for jjm's own.
 	Dir string
 	// Env is the whole environment, "NAME=value" each; nothing is inherited.
 	Env []string
-	// Home is the HOME that the command has whoever a Runner runs it as; "" for that of
-	// Env, or the Runner's account.
+	// Home is the command's HOME whichever account a Runner runs it as; "" means the HOME of
+	// Env, or of the Runner's account.
 	Home string
-	// Stdin is what the command reads.
+	// Stdin is the command's standard input.
 	Stdin []byte
-	// Deadline bounds the run; 0 means DefaultDeadline.
+	// Deadline is how long the command may run; 0 means DefaultDeadline.
 	Deadline time.Duration
-	// MaxOutput caps, in bytes, what is kept of each stream; 0 means
-	// DefaultMaxOutput. The command may write more: it is read and dropped, unless
-	// EndAtMax is set: then reading stops, and the command is ended.
+	// MaxOutput caps, in bytes, what is kept of each output stream; 0 means DefaultMaxOutput.
+	// What a command writes beyond it is read and dropped, or, with EndAtMax, ends the command.
 	MaxOutput int64
 	EndAtMax  bool
-	// MaxMemory caps, in bytes, the private memory of the command and, for each by
-	// itself, of what it starts (RLIMIT_DATA of setrlimit(2), set when it has begun);
-	// 0 means no cap of jjm's. Beyond it the command gets no more memory, and ends as
-	// it does then.
+	// MaxMemory caps, in bytes, the private memory of the command and of each process that it
+	// starts (RLIMIT_DATA of setrlimit(2), set just after the start); 0 means no cap. An
+	// allocation beyond it fails.
 	MaxMemory int64
 }
 
-// Output is what a command left.
+// Output is the result of a command.
 type Output struct {
 	Stdout, Stderr []byte
-	// Exit is the exit code, 128+n after signal n; Signal is n, else 0.
+	// Exit is the exit code, or 128+n if signal n ended the command. Signal is n, or 0.
 	Exit, Signal int
-	// Truncated is set when a stream was longer than MaxOutput. Exit and Signal then
-	// say nothing of a command that was ended for it (EndAtMax).
+	// Truncated reports that a stream was longer than MaxOutput. With EndAtMax, Exit and Signal
+	// then only say how jjm ended the command.
 	Truncated bool
-	// Wall is how long it ran.
+	// Wall is the time from start to end.
 	Wall time.Duration
 }
 
-// Run runs c to its end. When ctx ends or the deadline passes, the process
-// group gets TERM, and KILL two seconds later; a child that left the group and
-// keeps a pipe open delays Run by five seconds at most. Under a context of
-// [Through] the Runner runs it.
+// Run runs c to its end. When ctx ends or the deadline passes, the process group gets SIGTERM,
+// and SIGKILL two seconds later. A child that left the group and keeps a pipe open delays Run
+// by 15 s at most. Under a context of [WithRunner] the Runner runs the command.
 //
-// The error is nil whatever the exit status. It is of kind Invalid for an empty
-// command, Busy when the command could not be started and so surely did
-// nothing, Ambiguous (wrapping context.DeadlineExceeded or context.Canceled)
-// when it was stopped, and Ambiguous when its pipes never closed; in the last
-// two cases the Output holds what there is. A command that was ended at
-// MaxOutput is no error: its Output is Truncated.
+// The error does not depend on the exit status:
+//
+//	kind       when                                          Output
+//	none       the command ended, or was ended at MaxOutput  complete, or Truncated
+//	Invalid    the command is empty                          none
+//	Busy       it was not started, so it did nothing         none
+//	Ambiguous  it was stopped (wraps the error of ctx)       what there is
+//	Ambiguous  its pipes stayed open after its end           what there is
 func Run(ctx context.Context, c Cmd) (Output, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")
@@ -134,11 +131,11 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 		Wall:      time.Since(start),
 	}
 	out.Exit, out.Signal = statusOf(cmd)
-	e.stopped, e.whole, e.cause = stop.began.Load(), stdout.eof && stderr.eof, ctx.Err()
+	e.stopped, e.whole, e.cause = stop.fired.Load(), stdout.eof && stderr.eof, ctx.Err()
 	return out, e.err(c.Argv[0], out)
 }
 
-// limitOf is how long a command may run that has a deadline, or 0 for none of its own.
+// limitOf returns deadline, or DefaultDeadline if it is 0.
 func limitOf(deadline time.Duration) time.Duration {
 	if deadline > 0 {
 		return deadline
@@ -146,7 +143,7 @@ func limitOf(deadline time.Duration) time.Duration {
 	return DefaultDeadline
 }
 
-// statusOf returns the exit code and the signal of a command that was waited for.
+// statusOf returns the exit code and the signal of a command that has been waited for.
 func statusOf(cmd *exec.Cmd) (exit, signal int) {
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
 		return Status(ws)
@@ -154,17 +151,18 @@ func statusOf(cmd *exec.Cmd) (exit, signal int) {
 	return 0, 0
 }
 
-// ending is how a command came to its end.
+// ending records how a command ended.
 type ending struct {
-	full    atomic.Bool // it was ended for what it wrote
-	bound   error       // it was ended because its memory could not be bounded
-	stopped bool        // it was ended, for whatever reason
-	cause   error       // of its context
-	whole   bool        // both its streams came to their end
-	waited  error       // what os/exec says
+	full    atomic.Bool // jjm ended it at MaxOutput
+	bound   error       // why its memory could not be capped: jjm ended it
+	stopped bool        // jjm ended it, for whatever reason
+	cause   error       // the error of its context
+	whole   bool        // both output streams were read to their end
+	waited  error       // the error of exec.Cmd.Wait
 }
 
-// prepare sets up a command whose streams are kept in stdout and stderr; cancel ends it.
+// prepare sets up a command whose output is kept in stdout and stderr. cancel ends the command;
+// it is called at MaxOutput if c wants that.
 func (e *ending) prepare(cmd *exec.Cmd, c Cmd, stdout, stderr *capped, cancel func()) {
 	stdout.left, stderr.left = maxOutput(c), maxOutput(c)
 	if c.EndAtMax {
@@ -178,8 +176,8 @@ func (e *ending) prepare(cmd *exec.Cmd, c Cmd, stdout, stderr *capped, cancel fu
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// err returns the error that an ending is, as Run gives it; nil for a command that ended
-// by itself, or at its cap.
+// err returns the error of Run for an ending; nil for a command that ended by itself, or at
+// MaxOutput.
 func (e *ending) err(name string, out Output) error {
 	switch exit := (*exec.ExitError)(nil); {
 	case e.bound != nil:
@@ -187,13 +185,13 @@ func (e *ending) err(name string, out Output) error {
 	case e.full.Load():
 		return nil
 	case e.stopped:
-		return jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w%s",
-			name, out.Wall.Round(time.Millisecond), e.cause, hint(out.Stderr))
+		return jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %s: %w%s",
+			name, jjm.HowLong(out.Wall), jjm.Plainly(e.cause), hint(out.Stderr))
 	case !e.whole:
-		// os/exec tells this only of a command that exited with 0.
+		// os/exec reports open pipes only for a command that exited with 0.
 		return jjm.Errorf(jjm.Ambiguous,
-			"run %s: ended with exit %d, but something it started kept its output open for %v more: %w",
-			name, out.Exit, openPipes, exec.ErrWaitDelay)
+			"run %s: ended with exit %d, but something it started kept its output open for %s more: %w",
+			name, out.Exit, jjm.HowLong(OpenPipes), exec.ErrWaitDelay)
 	case e.waited != nil && !errors.As(e.waited, &exit):
 		return jjm.Errorf(jjm.Ambiguous, "run %s: %w", name, e.waited)
 	}
@@ -207,8 +205,8 @@ func maxOutput(c Cmd) int64 {
 	return DefaultMaxOutput
 }
 
-// Status splits a wait status as a shell would: the exit code, 128+n after
-// signal n, and the signal or 0.
+// Status splits a wait status as a shell does. exit is the exit code, or 128+n after signal n;
+// signal is n, or 0.
 func Status(ws syscall.WaitStatus) (exit, signal int) {
 	if ws.Signaled() {
 		return 128 + int(ws.Signal()), int(ws.Signal())
@@ -216,21 +214,21 @@ func Status(ws syscall.WaitStatus) (exit, signal int) {
 	return ws.ExitStatus(), 0
 }
 
-// stopper ends a command's process group.
+// stopper stops a command's process group.
 type stopper struct {
-	began atomic.Bool
+	fired atomic.Bool
 	group int // negative, as kill(2) wants it
 	kill  *time.Timer
 }
 
-// stopGroup makes cmd stop by its group. The KILL comes a little before the
-// moment at which os/exec gives up on the pipes, so that a group that ignores
-// TERM is dead by then.
+// stopGroup makes the context of cmd stop the whole process group. The SIGKILL comes before
+// os/exec gives up on the pipes (OpenPipes), so that a group that ignores SIGTERM is dead by
+// then.
 func stopGroup(cmd *exec.Cmd) *stopper {
 	s := &stopper{}
-	cmd.WaitDelay = openPipes
+	cmd.WaitDelay = OpenPipes
 	cmd.Cancel = func() error {
-		s.began.Store(true)
+		s.fired.Store(true)
 		s.group = -cmd.Process.Pid
 		s.kill = time.AfterFunc(grace, func() { _ = syscall.Kill(s.group, syscall.SIGKILL) })
 		return syscall.Kill(s.group, syscall.SIGTERM)
@@ -238,16 +236,15 @@ func stopGroup(cmd *exec.Cmd) *stopper {
 	return s
 }
 
-// end kills at once what is left of a stopped group: the command itself has
-// been waited for, and the group's number cannot be used anew while a member
-// lives.
+// end kills what is left of a stopped group without waiting for the timer. The command has been
+// waited for; the group's number is not reused while a member lives.
 func (s *stopper) end() {
-	if s.began.Load() && s.kill.Stop() {
+	if s.fired.Load() && s.kill.Stop() {
 		_ = syscall.Kill(s.group, syscall.SIGKILL)
 	}
 }
 
-// hint adds the first line of what the command complained of.
+// hint returns the first line of standard error in parentheses, for an error text.
 func hint(stderr []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(stderr[:min(len(stderr), 400)])), "\n")
 	if line == "" {
@@ -256,10 +253,9 @@ func hint(stderr []byte) string {
 	return " (" + line + ")"
 }
 
-// boundMemory sets the cap of a process that has just started: it gets no more than
-// max bytes of private memory from now on, whatever it took in its first moment. One
-// that has ended already, or that became another account's by its own file's mode
-// (setuid), is left alone.
+// boundMemory caps the private memory of a process that has just started; what it allocated
+// before stays. It does nothing to a process that has already ended (ESRCH) or that became
+// another account by its file's setuid bit (EPERM).
 func boundMemory(pid int, max int64) error {
 	if max <= 0 {
 		return nil
@@ -268,12 +264,12 @@ func boundMemory(pid int, max int64) error {
 	if err == nil || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EPERM) {
 		return nil
 	}
-	return fmt.Errorf("bound its memory to %d bytes (prlimit(2), RLIMIT_DATA): %w", max, err)
+	return fmt.Errorf("cap its memory at %d bytes (prlimit(2), RLIMIT_DATA): %w", max, err)
 }
 
-// capped keeps the first bytes read from a stream and drops the rest; with full set
-// it calls that instead, once, and reads no more. It is an io.ReaderFrom, which
-// os/exec prefers, to see whether the stream came to its end.
+// capped keeps the first left bytes of a stream and drops the rest. With full set it calls full
+// at the cap, once, and stops reading. It is an io.ReaderFrom, which os/exec prefers to an
+// io.Writer, because only ReadFrom sees whether the stream ended.
 type capped struct {
 	buf  bytes.Buffer
 	left int64
@@ -290,7 +286,7 @@ func (w *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ReadFrom reads r to its end, or to the cap.
+// ReadFrom reads r to its end, or to the cap if full is set.
 func (w *capped) ReadFrom(r io.Reader) (n int64, err error) {
 	chunk := make([]byte, 32<<10)
 	for {
@@ -299,7 +295,7 @@ func (w *capped) ReadFrom(r io.Reader) (n int64, err error) {
 		_, _ = w.Write(chunk[:got])
 		if w.cut && w.full != nil {
 			w.full()
-			return n, nil // os/exec closes the pipe: who writes on gets SIGPIPE
+			return n, nil // os/exec closes the pipe: a further write raises SIGPIPE
 		}
 		if errors.Is(err, io.EOF) {
 			w.eof = true

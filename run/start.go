@@ -14,39 +14,43 @@ import (
 	"jjm"
 )
 
-// A command of another account starts in two steps. The first is this very
-// program, executed as root: what is between
-// fork(2) and execve(2), where parent and child wait for one another, holds a copy
-// of every descriptor and belongs to nobody but root. The second is that program
-// becoming the account and executing the command. An account can stop or kill its
-// process from then on, and holds up nothing but it.
+// A command of another account starts in two steps:
 //
-// The second step tells its trouble through a pipe, a line each, which ends with
-// the execution of the command:
+//	step  process                              owner        may hold up
+//	1     this program, executed by Detach     root         nobody
+//	2     the same, Start: becomes the account the account  itself
+//	3     execve(2) of the command             the account  itself
 //
-//	log ERRNO        the log cannot be written; the command starts without
-//	STEP ERRNO       the start fails at STEP: become, folder, program
+// Between fork(2) and execve(2) the parent waits for its child, and the child holds a copy of
+// every descriptor. That happens before step 1, as root. The account can stop or kill the
+// process from step 2 on, which then concerns nobody else.
 //
-// The environment goes with a mark before each variable, so that nothing of it
-// means anything to the first program.
+// Start reports its errors through a pipe, a line each. The pipe is closed by the execution of
+// the command:
+//
+//	log ERRNO        the log cannot be opened; the command starts without it
+//	STEP ERRNO       the start failed at STEP: become, folder, program
+//
+// The environment is passed with a mark before each variable, so that none has a meaning for
+// step 1 (GODEBUG, LD_PRELOAD).
 
 const (
 	startWord = "start-as"
 	envMark   = "+"
 )
 
-// The steps of a start, and what they are about in messages.
+// The steps of a start, as error texts name them.
 var steps = map[string]string{
 	"become": "become the account", "folder": "enter the folder", "program": "execute the program",
 }
 
-// maxTrouble bounds what a start tells of its trouble, in bytes.
+// maxTrouble caps what AwaitStart reads from the pipe, in bytes.
 const maxTrouble = 256
 
-// notRegular tells of a log that is not a plain file.
+// notRegular is the error number reported for a log that is not a regular file.
 const notRegular = syscall.EINVAL
 
-// startAs is the first step's command line, environment and descriptors.
+// startAs returns the path, command line and attributes of step 1.
 func startAs(d Detached, path string, files []uintptr, trouble *os.File) (string, []string, *syscall.ProcAttr) {
 	argv := append([]string{"jjm-start", startWord, d.As.String(), strconv.Itoa(len(files)), d.Log, d.Dir, path},
 		d.Argv...)
@@ -54,22 +58,23 @@ func startAs(d Detached, path string, files []uintptr, trouble *os.File) (string
 	for i, v := range d.Env {
 		env[i] = envMark + v
 	}
-	return "/proc/self/exe", argv, // whatever an upgrade put in its place
+	return "/proc/self/exe", argv, // this binary, even if an upgrade replaced its file
 		&syscall.ProcAttr{Dir: "/", Env: env, Files: append(files, trouble.Fd())}
 }
 
-// IsStarter reports whether this process was started to become an account and
-// then a command: main then calls Start before anything else.
+// IsStarter reports whether this process is a start of Detach. If so, main calls Start before
+// anything else.
 func IsStarter(args []string) bool { return len(args) > 7 && args[1] == startWord }
 
-// Start is the second step. It returns, with an exit code, only if it fails.
+// Start becomes the account and executes the command. It returns, with an exit code, only if
+// that fails.
 func Start(args []string) int {
 	fd, err := strconv.Atoi(args[3])
 	if err != nil || fd < 3 {
-		return 126 // somebody called it by hand
+		return 126 // called by hand, not by Detach
 	}
 	unix.CloseOnExec(fd)
-	tell := func(step string, err error) int {
+	report := func(step string, err error) int {
 		errno := syscall.EIO
 		errors.As(err, &errno)
 		_, _ = unix.Write(fd, fmt.Appendf(nil, "%s %d\n", step, int(errno)))
@@ -83,14 +88,14 @@ func Start(args []string) int {
 		err = who.Become()
 	}
 	if err != nil {
-		return tell("become", err)
+		return report("become", err)
 	}
 	if err := logTo(args[4]); err != nil {
-		_ = tell("log", err)
+		_ = report("log", err)
 	}
 	if dir := args[5]; dir != "" {
 		if err := unix.Chdir(dir); err != nil {
-			return tell("folder", err)
+			return report("folder", err)
 		}
 	}
 	var env []string
@@ -99,11 +104,12 @@ func Start(args []string) int {
 			env = append(env, v)
 		}
 	}
-	return tell("program", syscall.Exec(args[6], args[7:], env))
+	return report("program", syscall.Exec(args[6], args[7:], env))
 }
 
-// logTo makes a file what is written to, with the rights that the process has by
-// now: the path is the account's, and may lead anywhere.
+// logTo makes the file at path standard output and standard error. It opens path as the
+// account, which may have put a link or a FIFO there: O_NONBLOCK and the check for a regular
+// file keep that harmless.
 func logTo(path string) error {
 	if path == "" {
 		return nil
@@ -121,20 +127,19 @@ func logTo(path string) error {
 	return errors.Join(unix.Dup2(fd, 1), unix.Dup2(fd, 2))
 }
 
-// beginning is the end of a start's pipe that this process reads.
+// beginning is the reading end of a start's pipe.
 type beginning struct {
 	pipe *os.File
-	name string // of the command, and its log
+	name string // Argv[0] of the command
 	log  string
 }
 
-// Begun waits until a process that was started as an account is its command. It
-// lasts as long as the account makes it last: whoever calls it holds nothing that
-// others wait for. trouble is why its log cannot be written, nil if it can. The
-// error says why the command was not started, of kind Busy or Invalid as that of
-// Detach: the process ends by itself then. It is os.ErrClosed after Close. For
-// other processes all is known when they are there.
-func (p *Process) Begun() (trouble, err error) {
+// AwaitStart waits until a process that was started as an account has executed its command. It
+// lasts as long as the account wants, so the caller must hold no lock. trouble says why the log
+// cannot be opened, nil if it can. err says why the command was not started, of kind Busy or
+// Invalid as for Detach (the process then ends by itself), or is os.ErrClosed after Close. For
+// a process without Detached.As it returns at once.
+func (p *Process) AwaitStart() (trouble, err error) {
 	if p.begin == nil {
 		return nil, nil
 	}
@@ -156,7 +161,7 @@ func (p *Process) Begun() (trouble, err error) {
 			err := fmt.Errorf("%s: %w", steps[step], errno)
 			kind := startKind(err)
 			if step == "become" {
-				kind = jjm.Busy // nothing that the command could help
+				kind = jjm.Busy // not the command's fault
 			}
 			return trouble, jjm.Errorf(kind, "detach %s: %w", p.begin.name, err)
 		}
@@ -164,10 +169,10 @@ func (p *Process) Begun() (trouble, err error) {
 	return trouble, nil
 }
 
-// parseTrouble reads one line of a start's trouble.
+// parseTrouble parses one line that Start wrote.
 func parseTrouble(line string) (step string, errno syscall.Errno, ok bool) {
 	step, number, whole := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-	n, err := strconv.ParseUint(number, 10, 12) // errno(3): below 4096
+	n, err := strconv.ParseUint(number, 10, 12) // Linux: error numbers are below 4096
 	known := step == "log" || steps[step] != ""
 	return step, syscall.Errno(n), whole && err == nil && n > 0 && known
 }

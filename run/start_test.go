@@ -20,10 +20,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// nobody has one more group than its own.
+// nobody is an account with a supplementary group.
 var nobody = &Account{UID: 65534, GID: 65534, Groups: []uint32{4}}
 
-// asNobody is a command of nobody's and what it prints to, in a folder that
+// asNobody returns a command that runs as nobody, and the file of its output in a folder that
 // everybody can write.
 func asNobody(t *testing.T, script string) (Detached, string) {
 	t.Helper()
@@ -37,7 +37,7 @@ func asNobody(t *testing.T, script string) (Detached, string) {
 		Env: []string{"PATH=/usr/bin:/bin", "ODD=+x=y", "GODEBUG=inittrace=1"}}, log
 }
 
-func TestDetachAs_IsTheAccountAndNothingOfRoots(t *testing.T) {
+func TestDetachAs_IsTheAccountAndInheritsNothing(t *testing.T) {
 	d, log := asNobody(t, `grep -E '^(Uid|Gid|Groups|CapEff|CapPrm)' /proc/$$/status; pwd
 		ls -l /proc/$$/fd; env; echo $0-$1`)
 	d.Argv = append(d.Argv, "zero", "one")
@@ -46,7 +46,7 @@ func TestDetachAs_IsTheAccountAndNothingOfRoots(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if trouble, err := p.Begun(); trouble != nil || err != nil {
+	if trouble, err := p.AwaitStart(); trouble != nil || err != nil {
 		t.Fatal(trouble, err)
 	}
 	ws, _, err := p.Wait()
@@ -67,7 +67,7 @@ func TestDetachAs_IsTheAccountAndNothingOfRoots(t *testing.T) {
 	}
 }
 
-func TestDetachAs_TellsWhyItDidNotStart(t *testing.T) {
+func TestDetachAs_ReportsWhyItDidNotStart(t *testing.T) {
 	closed := t.TempDir()
 	for name, c := range map[string]struct {
 		change func(d *Detached)
@@ -89,7 +89,7 @@ func TestDetachAs_TellsWhyItDidNotStart(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			_, err = p.Begun()
+			_, err = p.AwaitStart()
 			if !errors.Is(err, c.want) || jjm.KindOf(err) != c.kind || !strings.Contains(err.Error(), d.Argv[0]) {
 				t.Errorf("%v, of kind %q: want %v, of kind %q", err, jjm.KindOf(err), c.want, c.kind)
 			}
@@ -100,7 +100,7 @@ func TestDetachAs_TellsWhyItDidNotStart(t *testing.T) {
 	}
 }
 
-func TestDetachAs_ALogThatCannotBeIsTold(t *testing.T) {
+func TestDetachAs_ReportsALogThatItCannotOpen(t *testing.T) {
 	for name, prepare := range map[string]func(path string) error{
 		"a FIFO":   func(path string) error { return syscall.Mkfifo(path, 0o666) },
 		"a device": func(path string) error { return os.Symlink("/dev/zero", path) },
@@ -116,7 +116,7 @@ func TestDetachAs_ALogThatCannotBeIsTold(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			trouble, err := p.Begun()
+			trouble, err := p.AwaitStart()
 			if trouble == nil || !strings.Contains(trouble.Error(), log) || err != nil {
 				t.Errorf("trouble %v, error %v", trouble, err)
 			}
@@ -127,16 +127,16 @@ func TestDetachAs_ALogThatCannotBeIsTold(t *testing.T) {
 	}
 }
 
-// An account that reaches its bound on processes is told from a bad command.
-func TestStart_ABoundOfTheAccountIsBusy(t *testing.T) {
+// An account at its limit of processes gets Busy, which a bad command does not.
+func TestStart_AtTheAccountsLimitOfProcessesIsBusy(t *testing.T) {
 	p := &Process{begin: pipeWith(t, "program 11\n"), done: make(chan struct{})}
-	if _, err := p.Begun(); jjm.KindOf(err) != jjm.Busy || !errors.Is(err, syscall.EAGAIN) {
+	if _, err := p.AwaitStart(); jjm.KindOf(err) != jjm.Busy || !errors.Is(err, syscall.EAGAIN) {
 		t.Errorf("%v", err)
 	}
 }
 
-// What the account keeps from going on is given up, and not waited for.
-func TestBegun_EndsWithClose(t *testing.T) {
+// Close ends an AwaitStart even if the account stops the process before its command.
+func TestAwaitStart_EndsWithClose(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestBegun_EndsWithClose(t *testing.T) {
 	defer w.Close()
 	p := &Process{begin: &beginning{pipe: r}, done: make(chan struct{})}
 	got := make(chan error, 1)
-	go func() { _, err := p.Begun(); got <- err }()
+	go func() { _, err := p.AwaitStart(); got <- err }()
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}

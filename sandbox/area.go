@@ -9,15 +9,16 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"jjm"
 )
 
-// FS is what sandbox needs of a rooted file system. *os.Root is one. Names are
-// slash-separated and relative to the root; one that leads out of it is
-// refused.
+// FS is a rooted file system; *os.Root is one. Names are slash-separated and relative to
+// the root; a name that leads out of it is refused.
 type FS interface {
 	OpenFile(name string, flag int, perm os.FileMode) (*os.File, error)
 	Mkdir(name string, perm os.FileMode) error
@@ -27,6 +28,7 @@ type FS interface {
 	Rename(oldname, newname string) error
 	Remove(name string) error
 	RemoveAll(name string) error
+	Chmod(name string, perm os.FileMode) error
 	Stat(name string) (os.FileInfo, error)
 	Lstat(name string) (os.FileInfo, error)
 	Close() error
@@ -63,19 +65,19 @@ func OpenArea(root string) (*Area, error) {
 	return NewArea(root, r), nil
 }
 
-// NewArea makes an area of an FS; root is the absolute path that its own
-// processes and workers know it by.
+// NewArea makes an area of an FS. root is the absolute path by which the owner's
+// processes and the workers reach it.
 func NewArea(root string, fs FS) *Area { return &Area{root: root, fs: fs} }
 
-// Root is the absolute path of the area.
+// Root returns the absolute path of the area.
 func (a *Area) Root() string { return a.root }
 
 // Close releases the directory handle.
 func (a *Area) Close() error { return a.fs.Close() }
 
-// RemoveBulk removes everything about a bulk. Where this process does it by itself
-// it ends with ctx, for there may be any number of files: what is left then is
-// removed by another call.
+// RemoveBulk removes the folder of a bulk. There may be any number of files in it, so it stops
+// when ctx ends, with an error of kind Busy, and another call removes the rest; where a helper
+// process removes the files, ctx is not looked at.
 func (a *Area) RemoveBulk(ctx context.Context, tag jjm.Tag) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -86,13 +88,14 @@ func (a *Area) RemoveBulk(ctx context.Context, tag jjm.Tag) error {
 			return jjm.Errorf(jjm.Busy, "sandbox: remove bulk %s: %w", tag, err)
 		}
 	}
-	return wrap(a.fs.RemoveAll(BulkDir(tag)), "remove bulk %s", tag)
+	return a.wrap(a.fs.RemoveAll(BulkDir(tag)), "remove bulk %s", tag)
 }
 
-// mostDeep is how deep below a bulk folders are emptied name by name.
+// mostDeep is how many levels of folders empty descends.
 const mostDeep = 16
 
-// empty removes what it can of a folder's content.
+// empty removes what it can of a folder's content, until ctx ends. RemoveAll does the
+// rest.
 func (a *Area) empty(ctx context.Context, dir string, deep int) {
 	if deep == 0 {
 		return
@@ -118,36 +121,62 @@ func (a *Area) empty(ctx context.Context, dir string, deep int) {
 	}
 }
 
-// RemoveTars removes the tars of a grid job, also what is half written of one.
-func (a *Area) RemoveTars(grid jjm.GridID) error {
-	return wrap(a.fs.RemoveAll(TarDir(grid)), "remove tars of grid job %s", grid)
+// RemoveTars removes the tars of a grid job but those to keep, and partly written ones.
+func (a *Area) RemoveTars(grid jjm.GridID, keep ...string) error {
+	if len(keep) == 0 {
+		return a.wrap(a.fs.RemoveAll(TarDir(grid)), "remove tars of grid job %s", grid)
+	}
+	d, err := a.openDir(TarDir(grid))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return a.wrap(err, "remove tars of grid job %s", grid)
+	}
+	defer d.Close()
+	for {
+		names, err := d.Readdirnames(1024)
+		for _, name := range names {
+			if slices.Contains(keep, name) {
+				continue
+			}
+			if err := a.fs.RemoveAll(TarDir(grid) + "/" + name); err != nil {
+				return a.wrap(err, "remove tars of grid job %s", grid)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return a.wrap(err, "remove tars of grid job %s", grid)
+		}
+	}
 }
 
-// RemoveGrid removes everything about a grid job, its output tar included.
-func (a *Area) RemoveGrid(grid jjm.GridID) error {
-	return wrap(a.fs.RemoveAll(gridDir(grid)), "remove grid job %s", grid)
+// HasGrid reports whether the folder of a grid job is there, or cannot be looked at.
+func (a *Area) HasGrid(grid jjm.GridID) bool {
+	_, err := a.fs.Stat(GridDir(grid))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// AttemptDir is the folder of an attempt below the area:
-// "jobs/17/3xxx/3117/attempt.0". The middle element keeps folders at a thousand
-// entries.
+// AttemptDir returns the folder of an attempt below the area:
+// "jobs/17/3xxx/3117/attempt.0". The element 3xxx bounds folders to a thousand entries.
 func AttemptDir(id jjm.AttemptID) string {
 	b := make([]byte, 0, 48)
-	b = append(append(b, gridDir(id.Grid)...), '/')
+	b = append(append(b, GridDir(id.Grid)...), '/')
 	b = append(strconv.AppendInt(b, int64(id.N/1000), 10), "xxx/"...)
 	b = append(strconv.AppendInt(b, int64(id.N), 10), "/attempt."...)
 	return string(strconv.AppendInt(b, int64(id.Attempt), 10))
 }
 
-// TarDir is the folder of a grid job's tars below the area:
-// "jobs/17/output".
-func TarDir(grid jjm.GridID) string { return gridDir(grid) + "/output" }
+// TarDir returns the folder of a grid job's tars below the area: "jobs/17/output".
+func TarDir(grid jjm.GridID) string { return GridDir(grid) + "/output" }
 
-// BulkDir is the folder of a bulk below the area: "bulks/<tag>".
+// BulkDir returns the folder of a bulk below the area: "bulks/<tag>".
 func BulkDir(tag jjm.Tag) string { return "bulks/" + string(tag) }
 
-// OutputPath is the path, below the area, of a file that an attempt reports as
-// its output. A name that would leave the attempt's folder is refused.
+// OutputPath returns the path, below the area, of a file that an attempt reports as its
+// output. A name that would lead out of the attempt's folder is Invalid.
 func OutputPath(id jjm.AttemptID, name string) (string, error) {
 	if !fs.ValidPath(name) || name == "." {
 		return "", jjm.Errorf(jjm.Invalid, "sandbox: output %.100q of %s: want a relative path without . or ..", name,
@@ -156,9 +185,11 @@ func OutputPath(id jjm.AttemptID, name string) (string, error) {
 	return AttemptDir(id) + "/" + name, nil
 }
 
-func gridDir(grid jjm.GridID) string { return "jobs/" + grid.String() }
+// GridDir returns the folder of a grid job below the area: "jobs/17".
+func GridDir(grid jjm.GridID) string { return "jobs/" + grid.String() }
 
-// checkTag keeps anything but a tag from becoming part of a path.
+// checkTag returns an error for what is not a tag, so that nothing else becomes part of a
+// path.
 func checkTag(tag jjm.Tag) error {
 	if !tag.Valid() {
 		return jjm.Errorf(jjm.Invalid, "sandbox: tag %.40q: want a letter and at most 14 of a-z, 0-9", string(tag))
@@ -170,17 +201,27 @@ func checkTag(tag jjm.Tag) error {
 func (a *Area) makeBulk(tag jjm.Tag) error {
 	for _, dir := range []string{"claims", "done", string(progress), string(fragments)} {
 		if err := a.fs.MkdirAll(BulkDir(tag)+"/"+dir, dirMode); err != nil {
-			return wrap(err, "make folders of bulk %s", tag)
+			return a.wrap(err, "make folders of bulk %s", tag)
 		}
 	}
 	return nil
 }
 
+// posFile returns the path of a file of a position in the folder kind of a bulk.
 func posFile(tag jjm.Tag, kind string, pos int32, suffix string) string {
 	return BulkDir(tag) + "/" + kind + "/" + strconv.Itoa(int(pos)) + suffix
 }
 
-// wrap says what was attempted, and classifies the cause; nil stays nil.
+// wrap is the function wrap for what was attempted in this area. Paths below the directory handle become absolute,
+// since nobody who reads the error knows the handle.
+func (a *Area) wrap(err error, format string, args ...any) error {
+	if at, ok := err.(*fs.PathError); ok && !filepath.IsAbs(at.Path) && strings.Contains(at.Path, "/") {
+		err = &fs.PathError{Op: at.Op, Path: filepath.Join(a.root, at.Path), Err: at.Err}
+	}
+	return wrap(err, format, args...)
+}
+
+// wrap adds to an error what was attempted, and classifies it; nil stays nil.
 func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -188,9 +229,8 @@ func wrap(err error, format string, args ...any) error {
 	return jjm.Errorf(kindOf(err), "sandbox: %s: %w", fmt.Sprintf(format, args...), err)
 }
 
-// kindOf classifies an error of the file system. A full disk, an exceeded
-// quota or file size, and trouble of a network file system can pass; they
-// left nothing behind.
+// kindOf classifies an error of the file system. It is Busy if a retry can help: a full
+// disk, an exceeded quota or file size, an error of a network file system.
 func kindOf(err error) jjm.Kind {
 	if k := jjm.KindOf(err); k != jjm.Unclassified {
 		return k
@@ -210,8 +250,8 @@ func kindOf(err error) jjm.Kind {
 	return jjm.Unclassified
 }
 
-// openRegular opens a file that a job may have made: without waiting for the
-// other end of a FIFO, and only if it is a regular file.
+// openRegular opens a file that a job may have made. It does not block on a FIFO, and
+// returns an error unless it is a regular file.
 func (a *Area) openRegular(name string) (*os.File, os.FileInfo, error) {
 	f, err := a.fs.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -229,12 +269,9 @@ func (a *Area) openRegular(name string) (*os.File, os.FileInfo, error) {
 	return f, info, nil
 }
 
-// notRegular says what a file is instead.
+// notRegular returns an error that says what a file is instead of a regular one.
 func notRegular(info os.FileInfo) error {
-	if info.IsDir() {
-		return errors.New("is a directory, not a regular file")
-	}
-	return fmt.Errorf("is not a regular file but %s", info.Mode().Type())
+	return fmt.Errorf("is a %s, not a regular file", jjm.FileKind(info.Mode()))
 }
 
 // readBounded reads a regular file of at most limit bytes.
@@ -247,7 +284,8 @@ func (a *Area) readBounded(name string, limit int64) ([]byte, error) {
 	return readLimited(f, info.Size(), limit)
 }
 
-// readLimited reads f to its end; size is a first guess of its length.
+// readLimited reads f to its end, at most limit bytes. size is its length when it was
+// opened; it may grow.
 func readLimited(f *os.File, size, limit int64) ([]byte, error) {
 	if size > limit {
 		return nil, tooBig(f.Name(), limit)

@@ -90,7 +90,7 @@ func TestOpenArea_MakesTheRootForItsOwnerOnly(t *testing.T) {
 	again.Close()
 }
 
-func TestOpenArea_RefusesWhatIsNoAbsoluteFolder(t *testing.T) {
+func TestOpenArea_WantsAnAbsoluteFolder(t *testing.T) {
 	_, err := OpenArea("work/alice")
 	mustNot(t, "relative", err, jjm.Invalid)
 	file := filepath.Join(t.TempDir(), "file")
@@ -143,7 +143,7 @@ func everyMethod(a *Area, tag jjm.Tag) map[string]error {
 	return errs
 }
 
-func TestTags_ThatAreNoneAreRefusedEverywhere(t *testing.T) {
+func TestTags_InvalidOnesAreRefusedEverywhere(t *testing.T) {
 	a := newBulk(t, 1)
 	for _, bad := range []jjm.Tag{"", "..", "../../x", "j/../x", "J1", "j\x00", jjm.Tag(strings.Repeat("j", 16))} {
 		for what, err := range everyMethod(a, bad) {
@@ -181,7 +181,7 @@ func TestArea_LinksThatLeadOutAreRefused(t *testing.T) {
 			mustNot(t, "ReadJob", err, jjm.Unclassified)
 			_, err = a.OpenJobFile(first, Stdout)
 			mustNot(t, "OpenJobFile", err, jjm.Unclassified)
-			if err := a.RemoveGrid(17); err == nil && !exists(secret) {
+			if err := a.RemoveGrid(context.Background(), 17); err == nil && !exists(secret) {
 				t.Error("RemoveGrid removed a file outside")
 			}
 			entries, err := os.ReadDir(outside)
@@ -192,7 +192,7 @@ func TestArea_LinksThatLeadOutAreRefused(t *testing.T) {
 	}
 }
 
-func TestRemoveGrid_RemovesLinksNotWhatTheyMean(t *testing.T) {
+func TestRemoveGrid_RemovesLinksNotTheirTargets(t *testing.T) {
 	a := newArea(t)
 	keep := filepath.Join(t.TempDir(), "keep")
 	if err := os.WriteFile(keep, nil, 0o600); err != nil {
@@ -202,10 +202,11 @@ func TestRemoveGrid_RemovesLinksNotWhatTheyMean(t *testing.T) {
 	if err := os.Symlink(filepath.Dir(keep), filepath.Join(a.Root(), AttemptDir(first), "link")); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.RemoveGrid(17); err != nil || exists(filepath.Join(a.Root(), "jobs/17")) || !exists(keep) {
+	err := a.RemoveGrid(context.Background(), 17)
+	if err != nil || exists(filepath.Join(a.Root(), "jobs/17")) || !exists(keep) {
 		t.Errorf("%v", err)
 	}
-	if err := errors.Join(a.RemoveGrid(17), a.RemoveBulk(context.Background(), tag)); err != nil {
+	if err := errors.Join(a.RemoveGrid(context.Background(), 17), a.RemoveBulk(context.Background(), tag)); err != nil {
 		t.Errorf("removing what is not there: %v", err)
 	}
 }
@@ -238,7 +239,7 @@ func TestOpenRegular_RefusesDevicesAndDoesNotWaitForFIFOs(t *testing.T) {
 	f.Close()
 }
 
-func TestKindOf_ClassifiesWhatFileSystemsSay(t *testing.T) {
+func TestKindOf_ClassifiesErrorsOfFileSystems(t *testing.T) {
 	tests := map[error]jjm.Kind{
 		syscall.ENOSPC: jjm.Busy, syscall.EDQUOT: jjm.Busy, syscall.EFBIG: jjm.Busy, syscall.ESTALE: jjm.Busy,
 		syscall.EIO:    jjm.Busy,

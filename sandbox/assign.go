@@ -18,29 +18,41 @@ type Assignment struct {
 	Grid    jjm.GridID `json:"grid"`
 	Local   int32      `json:"local"`
 	Attempt int32      `json:"attempt"`
-	// Argv, Env, Outputs are the handler's command for the part.
-	Argv    []string          `json:"argv"`
-	Env     map[string]string `json:"env,omitempty"`
-	Outputs []string          `json:"outputs,omitempty"`
+	// Argv, Env, Outputs and Required are the handler's command for the part.
+	Argv     []string          `json:"argv"`
+	Env      map[string]string `json:"env,omitempty"`
+	Outputs  []string          `json:"outputs,omitempty"`
+	Required []string          `json:"outputs_required,omitempty"`
+	// Analyse is the command, run in the job's directory after the application ended,
+	// that decides what becomes of the attempt; empty if there is none.
+	Analyse []string `json:"analyse,omitempty"`
 	// RetryArgs become GBS_RETRY_ARG_1 and so on, from the second attempt.
 	RetryArgs []string `json:"retry_args,omitempty"`
 	Part      jjm.Part `json:"part"`
-	// Merge says that it merges what others made: it reports by its exit code, and
-	// only its own Outputs are collected.
+	// Merge says that it merges outputs of others: it reports by its exit code, and only
+	// its own Outputs are collected.
 	Merge bool `json:"merge,omitempty"`
 	// Log asks for a log of the attempt among the outputs.
 	Log bool `json:"log,omitempty"`
+	// Given are the files of the part that local jobs here made, and In is the absolute
+	// folder in which command and part name them.
+	Given []Given `json:"given,omitempty"`
+	In    string  `json:"in,omitempty"`
 }
 
-// AttemptID names the attempt that the assignment is about.
+// AttemptID returns the id of the attempt that the assignment is about.
 func (s *Assignment) AttemptID() jjm.AttemptID {
 	return jjm.AttemptID{LocalID: jjm.LocalID{Grid: s.Grid, N: s.Local}, Attempt: s.Attempt}
 }
 
-// The assign file: a JSON header line; then one offset line per position,
-// offsetDigits and a newline; then one JSON line per position. An offset counts
-// from the first JSON line and tells where the position's line ends, so that a
-// wrapper reads three small pieces of a file of thousands of positions.
+// The assign file has three parts:
+//
+//	1 JSON line     the header
+//	n offset lines  offsetDigits and a newline each
+//	n JSON lines    the assignments, by position
+//
+// The offset of a position is where its JSON line ends, counted from the first JSON line. So a
+// wrapper reads three small pieces of a file with thousands of positions.
 const (
 	offsetDigits = 12
 	offsetLine   = offsetDigits + 1
@@ -50,10 +62,10 @@ const (
 // MaxAssignment is the longest assignment of one local job, in bytes of its line.
 const MaxAssignment = 4 << 20
 
-// Rough is about how many bytes an assignment has, before JSON adds its escapes.
+// Rough returns about how many bytes an assignment has as JSON, without escapes.
 func (s *Assignment) Rough() int {
 	rough := 0
-	for _, w := range slices.Concat(s.Argv, s.RetryArgs) {
+	for _, w := range slices.Concat(s.Argv, s.Analyse, s.RetryArgs) {
 		rough += len(w) + 4
 	}
 	for name, value := range s.Env {
@@ -65,7 +77,7 @@ func (s *Assignment) Rough() int {
 		}
 		rough += 64 * (len(in.Events) + len(in.Lumis))
 		if in.More != nil {
-			rough += 4096 * (len(in.More.Parents) + len(in.More.Secondary)) // as long as they may be
+			rough += 4096 * (len(in.More.Parents) + len(in.More.Secondary)) // the longest LFNs
 		}
 	}
 	for _, files := range s.Part.Streams {
@@ -76,11 +88,14 @@ func (s *Assignment) Rough() int {
 	for _, w := range s.Part.Args {
 		rough += len(w) + 4
 	}
+	for _, g := range s.Given {
+		rough += len(g.Link) + len(g.Path) + 48
+	}
 	return rough
 }
 
-// TooLong reports whether an assignment cannot be written, because it is longer than
-// MaxAssignment.
+// TooLong reports whether an assignment cannot be written because its line would be
+// longer than MaxAssignment.
 func (s *Assignment) TooLong() bool {
 	if s.Rough() < MaxAssignment/8 { // JSON makes at most six bytes of one
 		return false
@@ -97,8 +112,8 @@ type assignHeader struct {
 
 func assignFile(tag jjm.Tag) string { return BulkDir(tag) + "/assign" }
 
-// WriteAssignment makes the folders of a bulk and writes its assign file;
-// position i is as[i].
+// WriteAssignment makes the folders of a bulk and writes its assign file. as[i] is the
+// assignment of position i.
 func (a *Area) WriteAssignment(tag jjm.Tag, as []Assignment) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -118,12 +133,12 @@ func (a *Area) WriteAssignment(tag jjm.Tag, as []Assignment) error {
 		return err
 	}))
 	if err != nil {
-		return wrap(err, "write %s", assignFile(tag))
+		return a.wrap(err, "write %s", assignFile(tag))
 	}
-	return wrap(a.syncDir("bulks"), "sync bulks")
+	return a.wrap(a.syncDir("bulks"), "sync bulks")
 }
 
-// encodeAssignments returns header and offset lines, and the JSON lines.
+// encodeAssignments returns the header and offset lines as head, the JSON lines as body.
 func encodeAssignments(tag jjm.Tag, as []Assignment) (head, body []byte, err error) {
 	head, err = json.Marshal(assignHeader{Version: 1, Tag: tag, N: len(as)})
 	if err != nil {
@@ -148,15 +163,14 @@ func encodeAssignments(tag jjm.Tag, as []Assignment) (head, body []byte, err err
 	return head, buf.Bytes(), nil
 }
 
-// ReadAssignment reads the assignment of one position without reading those of
-// the others.
+// ReadAssignment returns the assignment of one position without reading the others.
 func (a *Area) ReadAssignment(tag jjm.Tag, pos int32) (Assignment, error) {
 	if err := checkTag(tag); err != nil {
 		return Assignment{}, err
 	}
 	line, err := a.assignmentLine(tag, pos)
 	if err != nil {
-		return Assignment{}, wrap(err, "read %s, position %d", assignFile(tag), pos)
+		return Assignment{}, a.wrap(err, "read %s, position %d", assignFile(tag), pos)
 	}
 	var s Assignment
 	if err := json.Unmarshal(line, &s); err != nil {
@@ -165,7 +179,7 @@ func (a *Area) ReadAssignment(tag jjm.Tag, pos int32) (Assignment, error) {
 	return s, nil
 }
 
-// assignmentLine finds the JSON line of a position.
+// assignmentLine returns the JSON line of a position.
 func (a *Area) assignmentLine(tag jjm.Tag, pos int32) ([]byte, error) {
 	f, _, err := a.openRegular(assignFile(tag))
 	if err != nil {
@@ -208,12 +222,13 @@ func readHeader(f io.ReaderAt) (h assignHeader, size int64, err error) {
 		return h, 0, jjm.Errorf(jjm.Invalid, "header: %w", err)
 	}
 	if h.Version != 1 || h.N < 0 {
-		return h, 0, jjm.Errorf(jjm.Invalid, "version %d of assign files is not known here", h.Version)
+		return h, 0, jjm.Errorf(jjm.Invalid, "version %d of assign files is unknown", h.Version)
 	}
 	return h, int64(len(line)) + 1, nil
 }
 
-// readSpan reads where the line of a position begins and ends.
+// readSpan returns where the JSON line of a position begins and ends, counted from the
+// first JSON line.
 func readSpan(f io.ReaderAt, header, pos int64) (from, to int64, err error) {
 	first := max(pos-1, 0)
 	buf := make([]byte, (pos-first+1)*offsetLine)
@@ -231,7 +246,7 @@ func readSpan(f io.ReaderAt, header, pos int64) (from, to int64, err error) {
 	return from, to, nil
 }
 
-// short makes the end of a file where there should be more a mistake in it.
+// short turns io.EOF, where there should be more, into an error about the file.
 func short(err error) error {
 	if errors.Is(err, io.EOF) {
 		return jjm.Errorf(jjm.Invalid, "the file is cut short")

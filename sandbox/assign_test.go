@@ -13,7 +13,7 @@ import (
 	"jjm"
 )
 
-func TestAssignment_EveryPositionReadsItsOwn(t *testing.T) {
+func TestAssignment_EveryPositionHasItsOwn(t *testing.T) {
 	a := newArea(t)
 	var as []Assignment
 	for i := range 1000 {

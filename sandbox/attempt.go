@@ -11,17 +11,17 @@ import (
 	"jjm"
 )
 
-// maxGLF bounds what is read of a GBS log file (GBS Programmer Manual).
+// maxGLF is how many bytes are read of a GBS log file; see glf.MaxFile.
 const maxGLF = 1 << 20
 
-// The files that OpenJobFile opens, by the words people use.
+// The files that OpenJobFile opens, by the words that people use.
 const (
 	Stdout = "stdout"
 	Stderr = "stderr"
 	GLF    = "glf"
 )
 
-// jobFiles maps those words to names in the attempt's folder.
+// jobFile returns the name in the attempt's folder for such a word.
 func jobFile(what string) (string, bool) {
 	switch what {
 	case Stdout, Stderr:
@@ -43,8 +43,8 @@ const (
 	ReturnedName  = "returned"
 )
 
-// OpenJobFile opens stdout, stderr or glf of an attempt; kind jjm.Gone if it is
-// not there (yet). The caller closes it.
+// OpenJobFile opens stdout, stderr or glf of an attempt. The error is of kind jjm.Gone if
+// it does not exist (yet). The caller closes it.
 func (a *Area) OpenJobFile(id jjm.AttemptID, what string) (*os.File, error) {
 	base, ok := jobFile(what)
 	if !ok {
@@ -52,12 +52,12 @@ func (a *Area) OpenJobFile(id jjm.AttemptID, what string) (*os.File, error) {
 	}
 	name := AttemptDir(id) + "/" + base
 	f, _, err := a.openRegular(name)
-	return f, wrap(err, "open %s", name)
+	return f, a.wrap(err, "open %s", name)
 }
 
-// ReadGLF returns the GBS log file of an attempt; ok is false if there is none.
-// Of a file longer than 1 MiB it keeps the first line, where the wrapper's
-// start record is, and the tail.
+// ReadGLF returns the GBS log file of an attempt; ok is false if there is none. Of a file
+// longer than 1 MiB it returns the first line, which is the wrapper's start record, and
+// the tail.
 func (a *Area) ReadGLF(id jjm.AttemptID) (text string, ok bool, err error) {
 	f, err := a.OpenJobFile(id, GLF)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,12 +68,11 @@ func (a *Area) ReadGLF(id jjm.AttemptID) (text string, ok bool, err error) {
 	}
 	defer f.Close()
 	text, err = HeadTail(f, maxGLF)
-	return text, err == nil, wrap(err, "read %s/%s", AttemptDir(id), GLFName)
+	return text, err == nil, a.wrap(err, "read %s/%s", AttemptDir(id), GLFName)
 }
 
-// HeadTail reads a text of which at most limit bytes are wanted: all of it, or
-// its first line (cut at a quarter of the limit) and as many whole lines of its
-// end as fit.
+// HeadTail returns at most limit bytes of a text: all of it, or its first line (cut at a
+// quarter of the limit) and as many whole lines of its end as fit.
 func HeadTail(f *os.File, limit int64) (string, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -107,7 +106,8 @@ func HeadTail(f *os.File, limit int64) (string, error) {
 	return string(head) + string(tail), nil
 }
 
-// readAt reads what there is: the file may shrink while it is read.
+// readAt reads up to len(b) bytes. Fewer are no error, because the file may shrink while
+// it is read.
 func readAt(f *os.File, b []byte, off int64) (int, error) {
 	n, err := f.ReadAt(b, off)
 	if errors.Is(err, io.EOF) {
@@ -116,9 +116,9 @@ func readAt(f *os.File, b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// HeartbeatAge is how long ago the wrapper of an attempt last touched its
-// heartbeat file; ok is false if it never did. A clock of the file system that
-// is ahead of now gives 0.
+// HeartbeatAge returns how long ago the wrapper of an attempt last touched its heartbeat
+// file; ok is false if it never did. If the clock of the file system is ahead of now, the
+// age is 0.
 func (a *Area) HeartbeatAge(id jjm.AttemptID, now time.Time) (age time.Duration, ok bool, err error) {
 	at, ok, err := a.Heartbeat(id)
 	if !ok || err != nil {
@@ -127,7 +127,7 @@ func (a *Area) HeartbeatAge(id jjm.AttemptID, now time.Time) (age time.Duration,
 	return max(0, now.Sub(at)), true, nil
 }
 
-// Heartbeat is when the wrapper of an attempt last touched its heartbeat file, by
+// Heartbeat returns when the wrapper of an attempt last touched its heartbeat file, by
 // the clock of the file system; ok is false if it never did.
 func (a *Area) Heartbeat(id jjm.AttemptID) (at time.Time, ok bool, err error) {
 	name := AttemptDir(id) + "/" + HeartbeatName
@@ -136,7 +136,7 @@ func (a *Area) Heartbeat(id jjm.AttemptID) (at time.Time, ok bool, err error) {
 		return time.Time{}, false, nil
 	}
 	if err != nil {
-		return time.Time{}, false, wrap(err, "look at %s", name)
+		return time.Time{}, false, a.wrap(err, "look at %s", name)
 	}
 	return info.ModTime(), true, nil
 }

@@ -11,7 +11,7 @@ import (
 	"jjm"
 )
 
-func TestReadGLF_TellsNoneFromEmpty(t *testing.T) {
+func TestReadGLF_DistinguishesNoneFromEmpty(t *testing.T) {
 	a := newArea(t)
 	if text, ok, err := a.ReadGLF(first); text != "" || ok || err != nil {
 		t.Errorf("none: %q %t %v", text, ok, err)

@@ -15,33 +15,35 @@ import (
 	"jjm"
 )
 
-// BoxName is the name of a box in the folder where a carried job starts.
+// BoxName is the file name of a box, in the bulk's folder and on the worker in the folder
+// where the job starts.
 const BoxName = "box.tar"
 
-// Box is what the jobs of a bulk need besides the wrapper where they do not see
-// the work area.
+// Box is what the batch system carries to workers that do not see the work area, in
+// addition to the wrapper.
 type Box struct {
-	// File is the absolute path of the box: a tar with the assign file of the
-	// bulk and the job.json of its grid jobs, laid out as in the area.
+	// File is the absolute path of the box: a tar with the assign file of the bulk, the
+	// job.json of its grid jobs and their credentials, with the same paths as in the
+	// area.
 	File string
-	// Packages are the absolute folders of the packages.
+	// Packages are the absolute paths of the sandbox packages.
 	Packages []string
-	// Proxies are the proxy certificates of the grid jobs that ask for one. They
-	// are in the box, too.
+	// Proxies are the proxy certificates of the grid jobs that ask for one. They are in
+	// the box too.
 	Proxies map[jjm.GridID]Proxy
 }
 
 func boxFile(tag jjm.Tag) string { return BulkDir(tag) + "/" + BoxName }
 
-// backDir is where the parcels of a bulk arrive.
+// backDir returns the folder in which the parcels of a bulk arrive.
 func backDir(tag jjm.Tag) string { return BulkDir(tag) + "/back" }
 
-// BackDir is the absolute folder in which the batch system puts the parcels of
-// a bulk, named by their positions.
+// BackDir returns the absolute path of the folder in which the batch system puts the
+// parcels of a bulk, named by position.
 func (a *Area) BackDir(tag jjm.Tag) string { return filepath.Join(a.root, backDir(tag)) }
 
-// WriteBox writes the box of a bulk whose assignment is written, for jobs of
-// the grid jobs given, and makes the folder for the parcels. It may be repeated.
+// WriteBox writes the box of a bulk whose assign file is written, and makes the folder
+// for its parcels. grids are the grid jobs of its members. It may be repeated.
 func (a *Area) WriteBox(tag jjm.Tag, grids []jjm.GridID) (Box, error) {
 	if err := checkTag(tag); err != nil {
 		return Box{}, err
@@ -53,7 +55,7 @@ func (a *Area) WriteBox(tag jjm.Tag, grids []jjm.GridID) (Box, error) {
 		if err != nil {
 			return Box{}, err
 		}
-		files = append(files, gridDir(grid)+"/job.json")
+		files = append(files, GridDir(grid)+"/job.json")
 		files = slices.AppendSeq(files, maps.Values(job.Credentials))
 		if proxy, ok, err := a.proxyOf(job); err != nil {
 			return Box{}, err
@@ -65,7 +67,7 @@ func (a *Area) WriteBox(tag jjm.Tag, grids []jjm.GridID) (Box, error) {
 		}
 	}
 	if err := a.fs.MkdirAll(backDir(tag), dirMode); err != nil {
-		return Box{}, wrap(err, "make folder for the parcels of bulk %s", tag)
+		return Box{}, a.wrap(err, "make folder for the parcels of bulk %s", tag)
 	}
 	err := a.replace(boxFile(tag), fileMode, syncNamed, func(f *os.File) error {
 		w := tar.NewWriter(f)
@@ -76,10 +78,10 @@ func (a *Area) WriteBox(tag jjm.Tag, grids []jjm.GridID) (Box, error) {
 		}
 		return w.Close()
 	})
-	return box, wrap(err, "write the box of bulk %s", tag)
+	return box, a.wrap(err, "write the box of bulk %s", tag)
 }
 
-// addFile adds one regular file of the area to a tar, under its own name.
+// addFile adds one regular file of the area to a tar, under the same path.
 func (a *Area) addFile(w *tar.Writer, name string) error {
 	f, info, err := a.openRegular(name)
 	if err != nil {
@@ -102,8 +104,8 @@ func (a *Area) addFile(w *tar.Writer, name string) error {
 	return err
 }
 
-// Unbox unpacks a box on the worker, into an area of the worker's own, and makes
-// the folders that a wrapper writes to.
+// Unbox unpacks a box on the worker into an area there, and makes the folders that a
+// wrapper writes to.
 func (a *Area) Unbox(tag jjm.Tag, box io.Reader) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -118,11 +120,11 @@ func (a *Area) Unbox(tag jjm.Tag, box io.Reader) error {
 		}
 		return a.putFile(h, r, quick)
 	})
-	return wrap(err, "unpack the box of bulk %s", tag)
+	return a.wrap(err, "unpack the box of bulk %s", tag)
 }
 
-// eachFile calls do for each entry of a tar, all of which must be regular files
-// with plain relative names.
+// eachFile calls do for each entry of a tar. All entries must be regular files with
+// relative names without . or ..; anything else is Invalid.
 func eachFile(r io.Reader, do func(*tar.Header, io.Reader) error) error {
 	for t := tar.NewReader(r); ; {
 		h, err := t.Next()
@@ -142,8 +144,8 @@ func eachFile(r io.Reader, do func(*tar.Header, io.Reader) error) error {
 	}
 }
 
-// isSparse reports whether an entry holds less than it unpacks to: some kilobytes may
-// stand for terabytes of zeros (GNU tar's manual, section "Storing Sparse Files").
+// isSparse reports whether an entry is a sparse file, in which some kilobytes may stand
+// for terabytes of zeros (GNU tar's manual, section "Storing Sparse Files").
 func isSparse(h *tar.Header) bool {
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
@@ -153,7 +155,7 @@ func isSparse(h *tar.Header) bool {
 	return false
 }
 
-// putFile writes one file of a tar, whole or not at all.
+// putFile writes one file of a tar, complete or not at all.
 func (a *Area) putFile(h *tar.Header, r io.Reader, d durability) error {
 	if err := a.fs.MkdirAll(path.Dir(h.Name), dirMode); err != nil {
 		return err

@@ -9,19 +9,20 @@ import (
 	"jjm"
 )
 
+// maxClaim bounds a claim in bytes, because it may be a file that the job wrote.
 const maxClaim = 64 << 10
 
-// Claim takes an attempt: of all who claim a position, on whatever machine,
-// exactly one wins, for good. The holder is returned to winner and losers
-// alike. A claimant whose nonce the holder carries has won, so that a claim
-// may be repeated after a lost answer. An error means that nothing is known.
+// Claim claims an attempt. Of all who claim a position, on any machine, exactly one wins,
+// permanently; the holder is returned to winner and losers. A claimant whose nonce the holder
+// has is the winner, so that a claim can be repeated after a lost answer. After an error it is
+// unknown who holds the claim.
 //
-// Nothing is synced: a power failure may leave a claim empty, but everything
-// that could hold it is dead then too. A claim that cannot be decoded counts as
-// held, by a wrapper that is not known.
+// Nothing is synced: after a power failure a claim may be empty, but then all processes that
+// could hold it are dead too. A claim that cannot be decoded counts as held by an unknown
+// wrapper.
 //
-// The claim is a file written aside and given its name by link(2), which is
-// atomic on NFS too, where O_EXCL once was not (open(2), NOTES, O_EXCL).
+// The claim is written to a temporary file, which then gets its name by link(2): link is atomic
+// on NFS too, where O_EXCL was not always (open(2), NOTES, O_EXCL).
 func (a *Area) Claim(tag jjm.Tag, pos int32, c jjm.Claim) (holder jjm.Claim, won bool, err error) {
 	if err := checkTag(tag); err != nil {
 		return holder, false, err
@@ -32,7 +33,7 @@ func (a *Area) Claim(tag jjm.Tag, pos int32, c jjm.Claim) (holder jjm.Claim, won
 	}
 	content, err := json.Marshal(c)
 	if err != nil {
-		return holder, false, wrap(err, "encode claim")
+		return holder, false, a.wrap(err, "encode claim")
 	}
 	name := posFile(tag, "claims", pos, "")
 	tmp := tmpName(BulkDir(tag) + "/claims")
@@ -41,41 +42,39 @@ func (a *Area) Claim(tag jjm.Tag, pos int32, c jjm.Claim) (holder jjm.Claim, won
 		return err
 	})
 	if err != nil {
-		return holder, false, wrap(err, "write claim %s", name)
+		return holder, false, a.wrap(err, "write claim %s", name)
 	}
 	linkErr := a.fs.Link(tmp, name)
 	a.discard(tmp)
 	if linkErr == nil {
 		return c, true, nil
 	}
-	// The file may be there, ours included: the reply of a network file system
-	// can be lost.
+	// The claim may exist, perhaps as ours: a network file system can lose the reply to link.
 	got, err := a.ReadClaim(tag, pos)
 	switch {
 	case err != nil:
 		return holder, false, err
 	case got == nil:
-		return holder, false, wrap(linkErr, "link claim %s", name)
+		return holder, false, a.wrap(linkErr, "link claim %s", name)
 	}
 	return *got, got.Nonce == c.Nonce, nil
 }
 
-// RestoreClaims makes the claims folder of a bulk again after somebody removed
-// it: without the folder nobody could give up on what has not started. It
-// refuses while the folder of the grid job is missing too, for then the file
-// system may only be away.
+// RestoreClaims makes the claims folder of a bulk again after somebody removed it. Without it
+// the daemon could not give up on attempts that have not started. If the folder of the grid job
+// is missing too, it returns an error, because then the file system may only be unmounted.
 func (a *Area) RestoreClaims(tag jjm.Tag, grid jjm.GridID) error {
 	if err := checkTag(tag); err != nil {
 		return err
 	}
-	if _, err := a.fs.Stat(gridDir(grid)); err != nil {
-		return wrap(err, "restore claims of bulk %s: look at the folder of grid job %s", tag, grid)
+	if _, err := a.fs.Stat(GridDir(grid)); err != nil {
+		return a.wrap(err, "restore claims of bulk %s: look at the folder of grid job %s", tag, grid)
 	}
-	return wrap(a.fs.MkdirAll(BulkDir(tag)+"/claims", dirMode), "restore claims of bulk %s", tag)
+	return a.wrap(a.fs.MkdirAll(BulkDir(tag)+"/claims", dirMode), "restore claims of bulk %s", tag)
 }
 
-// ReadClaim returns the claim of a position, or nil if nobody has it. Of one that
-// cannot be decoded only Holder is set, to jjm.HolderWrapper.
+// ReadClaim returns the claim of a position, nil if nobody has claimed it. If it cannot
+// be decoded, only Holder is set, to jjm.HolderWrapper.
 func (a *Area) ReadClaim(tag jjm.Tag, pos int32) (*jjm.Claim, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err
@@ -86,7 +85,7 @@ func (a *Area) ReadClaim(tag jjm.Tag, pos int32) (*jjm.Claim, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, wrap(err, "read claim %s", name)
+		return nil, a.wrap(err, "read claim %s", name)
 	}
 	c := new(jjm.Claim)
 	if err := json.Unmarshal(b, c); err != nil {

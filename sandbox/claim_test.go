@@ -15,7 +15,7 @@ import (
 	"jjm"
 )
 
-func TestClaim_OfManyOneWinsAndAllLearnWho(t *testing.T) {
+func TestClaim_OneWinsAndAllKnowTheWinner(t *testing.T) {
 	const n = 50
 	a := newBulk(t, 1)
 	var all sync.WaitGroup
@@ -100,7 +100,7 @@ func TestClaim_RecognisesItselfAfterALostAnswer(t *testing.T) {
 	}
 }
 
-func TestClaim_OneThatCannotBeDecodedIsHeld(t *testing.T) {
+func TestClaim_ACorruptOneCountsAsHeld(t *testing.T) {
 	a := newBulk(t, 3)
 	for pos, content := range []string{"", "{", "\x00\x00"} {
 		put(t, a, posFile(tag, "claims", int32(pos), ""), content)

@@ -13,20 +13,20 @@ import (
 	"jjm"
 )
 
-// maxCredential bounds what is read of a stored credential.
+// maxCredential bounds a stored credential in bytes.
 const maxCredential = 1 << 20
 
-// CredentialPath is the path, below the area, of a credential of the grid job
-// with a handle.
+// CredentialPath returns the path, below the area, of a credential of the grid job with
+// the handle.
 func CredentialPath(h jjm.Handle, kind string) string {
 	return credentialDir(h) + "/" + kind
 }
 
 func credentialDir(h jjm.Handle) string { return "credentials/" + string(h) }
 
-// PutCredential stores a credential, mode 0600, whole or not at all, in the place
-// of an older one: jobs that run find the new one under the same path. One that
-// ends before the one that is there is not newer, and changes nothing.
+// PutCredential stores a credential (mode 0600), complete or not at all, and replaces an older
+// one, so that running jobs find the new one under the same path. If it is the same, or expires
+// before the present one, nothing is stored.
 func (a *Area) PutCredential(h jjm.Handle, c jjm.Credential) (stored bool, err error) {
 	if _, ok := jjm.ParseHandle(string(h)); !ok {
 		return false, jjm.Errorf(jjm.Invalid, "sandbox: credential of %.40q: want a handle", h)
@@ -40,36 +40,36 @@ func (a *Area) PutCredential(h jjm.Handle, c jjm.Credential) (stored bool, err e
 		return false, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, wrap(err, "read %s", name)
+		return false, a.wrap(err, "read %s", name)
 	}
 	if err := a.fs.MkdirAll(credentialDir(h), dirMode); err != nil {
-		return false, wrap(err, "make the folder of %s", name)
+		return false, a.wrap(err, "make the folder of %s", name)
 	}
 	err = a.replace(name, fileMode, syncNamed, func(f *os.File) error {
 		_, err := f.WriteString(string(c.Secret))
 		return err
 	})
-	return err == nil, wrap(err, "write %s", name)
+	return err == nil, a.wrap(err, "write %s", name)
 }
 
-// RemoveCredentials removes the credentials of a grid job. There being none is a
-// success.
+// RemoveCredentials removes the credentials of a grid job. It is a success if there are
+// none.
 func (a *Area) RemoveCredentials(h jjm.Handle) error {
 	if _, ok := jjm.ParseHandle(string(h)); !ok {
 		return jjm.Errorf(jjm.Invalid, "sandbox: credentials of %.40q: want a handle", h)
 	}
-	return wrap(a.fs.RemoveAll(credentialDir(h)), "remove the credentials of %s", h)
+	return a.wrap(a.fs.RemoveAll(credentialDir(h)), "remove the credentials of %s", h)
 }
 
-// Proxy is a proxy certificate of the area.
+// Proxy is a proxy certificate in the area.
 type Proxy struct {
 	// File is its absolute path.
 	File string
-	// End is when it ends; zero if it is nothing that has an end.
+	// End is when it expires; zero if it cannot be parsed.
 	End time.Time
 }
 
-// proxyOf returns the proxy that the jobs of a grid job find, if they do.
+// proxyOf returns the proxy of a grid job's jobs; ok is false if they have none.
 func (a *Area) proxyOf(j Job) (p Proxy, ok bool, err error) {
 	name := j.Credentials[jjm.CredentialKinds()[jjm.ProxyKind]]
 	if name == "" {
@@ -77,15 +77,14 @@ func (a *Area) proxyOf(j Job) (p Proxy, ok bool, err error) {
 	}
 	text, err := a.readBounded(name, maxCredential)
 	if err != nil {
-		return Proxy{}, false, wrap(err, "read %s", name)
+		return Proxy{}, false, a.wrap(err, "read %s", name)
 	}
 	end, _ := Expiry(jjm.ProxyKind, string(text))
 	return Proxy{File: filepath.Join(a.root, name), End: end}, true, nil
 }
 
-// newer reports whether a credential is to take the place of another: the same
-// is not, nor is one that ends earlier. Of one whose end is not known nothing is
-// known: the later comer is taken.
+// newer reports whether the credential fresh is to replace old. It is not if it is the
+// same or expires earlier. If the expiry of either is not known, fresh replaces old.
 func newer(kind, fresh, old string) bool {
 	if fresh == old {
 		return false
@@ -95,9 +94,9 @@ func newer(kind, fresh, old string) bool {
 	return !known || !before || !a.Before(b)
 }
 
-// Expiry tells when a credential ends: a proxy with the first of its
-// certificates to end, a JSON Web Token by its exp (RFC 7519, section 4.1.4).
-// Nothing is verified: that is for those who are shown it.
+// Expiry returns when a credential expires: a proxy when the first of its certificates
+// does, a JSON Web Token at its exp (RFC 7519, section 4.1.4). known is false if it
+// cannot be parsed. Nothing is verified; whoever accepts the credential does that.
 func Expiry(kind, secret string) (end time.Time, known bool) {
 	if kind == jjm.TokenKind {
 		return tokenEnd(secret)
@@ -118,7 +117,8 @@ func tokenEnd(token string) (time.Time, bool) {
 	return time.Unix(int64(t.Exp), 0), true
 }
 
-// claims are what a token says (RFC 7519, section 4.1, and the WLCG's profile).
+// claims are the claims of a token that jjm reads (RFC 7519, section 4.1, and the WLCG's
+// profile).
 type claims struct {
 	Exp     float64  `json:"exp"`
 	Subject string   `json:"sub"`

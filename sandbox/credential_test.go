@@ -43,7 +43,7 @@ func token(claims string) string {
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
 }
 
-func TestCredential_OnlyANewerOneTakesThePlace(t *testing.T) {
+func TestCredential_OnlyANewerOneReplacesIt(t *testing.T) {
 	at := func(h int) time.Time { return time.Date(2030, 1, 1, h, 0, 0, 0, time.UTC) }
 	exp := func(h int) string { return token(fmt.Sprintf(`{"exp":%d}`, at(h).Unix())) }
 	short, middle, long := proxy(t, at(3), at(20)), proxy(t, at(20), at(5)), proxy(t, at(12), at(9))

@@ -2,23 +2,23 @@ package sandbox
 
 import "jjm"
 
-// OrderEnd orders the wrapper of a position to end: it looks at each heartbeat,
-// and then ends its application as a signal TERM would. It is for batch jobs
-// that a batch system was told to cancel and still runs, or has forgotten. An
-// order that is there already stays.
+// OrderEnd orders the wrapper of a position to end. The wrapper looks for the order at each
+// heartbeat, and then ends its application as after a signal TERM. It is for batch jobs that
+// still run although the batch system was told to cancel them, or has forgotten them. An
+// existing order stays.
 func (a *Area) OrderEnd(tag jjm.Tag, pos int32) error {
 	if err := checkTag(tag); err != nil {
 		return err
 	}
 	name := posFile(tag, endOrders, pos, "")
 	if err := a.fs.MkdirAll(BulkDir(tag)+"/"+endOrders, dirMode); err != nil {
-		return wrap(err, "order the end of position %d of bulk %s", pos, tag)
+		return a.wrap(err, "order the end of position %d of bulk %s", pos, tag)
 	}
-	return wrap(a.replaceBytes(name, quick, nil), "write order %s", name)
+	return a.wrap(a.replaceBytes(name, quick, nil), "write order %s", name)
 }
 
-// EndOrdered reports whether the wrapper of a position was ordered to end. What
-// cannot be looked at counts as no order: the next heartbeat looks again.
+// EndOrdered reports whether the wrapper of a position was ordered to end. An error
+// counts as no order; the next heartbeat looks again.
 func (a *Area) EndOrdered(tag jjm.Tag, pos int32) bool {
 	_, err := a.fs.Lstat(posFile(tag, endOrders, pos, ""))
 	return err == nil

@@ -7,8 +7,8 @@ import (
 	"jjm"
 )
 
-// PutFragment publishes what the attempt at a position adds to its record, in place of
-// what it added before. Nothing is synced.
+// PutFragment stores what the attempt at a position adds to its record, and replaces what
+// it added before. Nothing is synced.
 func (a *Area) PutFragment(tag jjm.Tag, pos int32, xml []byte) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -20,19 +20,18 @@ func (a *Area) PutFragment(tag jjm.Tag, pos int32, xml []byte) error {
 	return a.put(fragments, tag, pos, xml)
 }
 
-// ReadFragment returns what the attempt at a position adds to its record, nil if that is
-// nothing.
+// ReadFragment returns what the attempt at a position adds to its record, nil if nothing.
 func (a *Area) ReadFragment(tag jjm.Tag, pos int32) ([]byte, error) {
 	return a.one(fragments, tag, pos)
 }
 
-// FragmentsChanged is when a fragment was last put in a bulk, by the clock of the file
-// system; zero in one that has no folder for them.
+// FragmentsChanged returns when a fragment was last put in a bulk, by the clock of the
+// file system; zero if the bulk has no folder for fragments.
 func (a *Area) FragmentsChanged(tag jjm.Tag) (time.Time, error) { return a.changed(fragments, tag) }
 
-// Fragments hands the fragments of the positions whose file was written at or after since,
-// by the clock of the file system, to take, one after the other. It returns the position
-// at which to go on, or All. What is no regular file, or too long, is passed over.
+// Fragments calls take for each fragment of the bulk that was written at or after since, by the
+// clock of the file system. It returns the position at which to continue, or All. Files that
+// are not regular, empty or too long are skipped.
 func (a *Area) Fragments(ctx context.Context, tag jjm.Tag, look Look, since time.Time,
 	take func(pos int32, xml []byte)) (next int32, err error) {
 	return a.latest(ctx, fragments, tag, look, since, take)

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/needs"
 )
 
-// smallArea is an area on a file system of half a megabyte.
+// smallArea returns an area on a file system of half a megabyte.
 func smallArea(t *testing.T) *Area {
 	t.Helper()
 	dir := needs.Tmpfs(t, t.TempDir(), "size=512k")
@@ -21,9 +21,8 @@ func smallArea(t *testing.T) *Area {
 	return a
 }
 
-// limitFileSize lets no file of this process grow beyond 256 KiB until the test
-// ends (setrlimit(2), RLIMIT_FSIZE): writing stops in the middle of a file, as
-// on a full disk.
+// limitFileSize limits the files that this process writes to 256 KiB until the test ends (setrlimit(2), RLIMIT_FSIZE):
+// a write fails in the middle of a file, as on a full disk.
 func limitFileSize(t *testing.T, _ *Area) {
 	t.Helper()
 	signal.Ignore(syscall.SIGXFSZ)

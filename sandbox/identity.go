@@ -10,11 +10,12 @@ import (
 	"jjm"
 )
 
-// Whose tells what a credential says of its bearer: of a proxy the subject of the
-// certificate that it stands for, and the virtual organisation with the role, as
-// VOMS put them into it; of a JSON Web Token its issuer, subject and first group
-// (WLCG token profile, wlcg.groups). What it does not say is "". Nothing is
-// verified: that was for the gatekeeper.
+// Whose returns what a credential says about its bearer, "" for what it does not say. Nothing
+// is verified; the gatekeeper did that.
+//
+//	proxy            the subject of the certificate that it stands for; the virtual organisation with the role,
+//	                 as VOMS put them into it
+//	JSON Web Token   subject, issuer, and the first group (WLCG token profile, wlcg.groups)
 func Whose(c jjm.Credential) (subject, issuer, vo string) {
 	if c.Kind == jjm.TokenKind {
 		t, _ := claimsOf(string(c.Secret))
@@ -34,7 +35,8 @@ func Whose(c jjm.Credential) (subject, issuer, vo string) {
 	return "", "", vo
 }
 
-// certificates are those of a proxy's file, in its order: the proxy comes first.
+// certificates returns the certificates in a proxy's file, in order: the proxy comes
+// first. What cannot be parsed is skipped.
 func certificates(text string) []*x509.Certificate {
 	var all []*x509.Certificate
 	for rest := []byte(text); ; {
@@ -51,8 +53,8 @@ func certificates(text string) []*x509.Certificate {
 	}
 }
 
-// Object identifiers: ProxyCertInfo (RFC 3820, section 3.8) and that of its draft;
-// the attribute certificates in a VOMS proxy and their names (GFD.182).
+// Object identifiers: ProxyCertInfo (RFC 3820, section 3.8) and the one of its draft; the
+// attribute certificates in a VOMS proxy, and the names in these (GFD.182).
 var (
 	proxyInfo      = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14}
 	draftProxyInfo = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 3536, 1, 222}
@@ -60,8 +62,8 @@ var (
 	vomsNames      = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 8005, 100, 100, 4}
 )
 
-// isProxy reports whether a certificate is a proxy; those older than the
-// extension are told by their names.
+// isProxy reports whether a certificate is a proxy. Proxies made before the extension
+// existed are recognised by their names.
 func isProxy(cert *x509.Certificate) bool {
 	for _, e := range cert.Extensions {
 		if e.Id.Equal(proxyInfo) || e.Id.Equal(draftProxyInfo) {
@@ -72,7 +74,7 @@ func isProxy(cert *x509.Certificate) bool {
 	return strings.HasSuffix(name, "/CN=proxy") || strings.HasSuffix(name, "/CN=limited proxy")
 }
 
-// slashName writes a distinguished name as Globus does: /O=Grid/CN=somebody.
+// slashName returns a distinguished name as Globus writes it: /O=Grid/CN=somebody.
 func slashName(raw []byte) string {
 	var names pkix.RDNSequence
 	if _, err := asn1.Unmarshal(raw, &names); err != nil {
@@ -95,8 +97,8 @@ func slashName(raw []byte) string {
 	return b.String()
 }
 
-// vomsName returns the first name in the attribute certificates of a proxy, without
-// what VOMS writes for nothing: "/dzero/Role=production".
+// vomsName returns the first name in the attribute certificates of a proxy, without the
+// empty parts that VOMS adds (Role=NULL, Capability=NULL): "/dzero/Role=production".
 func vomsName(cert *x509.Certificate) string {
 	for _, e := range cert.Extensions {
 		if !e.Id.Equal(vomsList) {
@@ -108,12 +110,12 @@ func vomsName(cert *x509.Certificate) string {
 	return ""
 }
 
-// maxDepth bounds how deep an attribute certificate is nested: the names are at
-// the eighth level.
+// maxDepth bounds the nesting of an attribute certificate that is followed; the names are
+// at the eighth level.
 const maxDepth = 16
 
-// firstName searches for the attribute of names, and in it for the first text:
-// the few levels in between hold nothing else of these types.
+// firstName searches der for the attribute vomsNames, and in it (inside is true) for the
+// first octet string. There are no others at the levels between.
 func firstName(der []byte, inside bool, depth int) string {
 	for found := inside; len(der) > 0 && depth < maxDepth; {
 		var v asn1.RawValue

@@ -91,7 +91,7 @@ func chain(t testing.TB, lists ...[]byte) string {
 	return text
 }
 
-func TestWhose_IsReadFromTheCredential(t *testing.T) {
+func TestWhose_ReadsTheCredential(t *testing.T) {
 	const ann = "/DC=org/O=Grid/CN=Ann User"
 	production := attributeList(t, "/dzero/Role=production/Capability=NULL", "/dzero/Role=NULL/Capability=NULL")
 	for name, c := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"jjm"
 )
 
-// live is a kind of files that running attempts write again and again, one for each
-// position, in the bulk's folder of this name. Nothing of them is synced.
+// live is a kind of file that running attempts rewrite, one for each position, in the
+// bulk's folder of this name. They are not synced.
 type live string
 
 const (
@@ -19,7 +19,7 @@ const (
 	fragments live = "fragments" // what attempts add to their records
 )
 
-// max is the longest file, in bytes.
+// max returns the length of the longest file in bytes.
 func (k live) max() int64 {
 	if k == fragments {
 		return jjm.MaxFragment
@@ -30,7 +30,7 @@ func (k live) max() int64 {
 // put writes the file of a position.
 func (a *Area) put(k live, tag jjm.Tag, pos int32, b []byte) error {
 	name := posFile(tag, string(k), pos, "")
-	return wrap(a.replaceBytes(name, quick, b), "write %s", name)
+	return a.wrap(a.replaceBytes(name, quick, b), "write %s", name)
 }
 
 // one returns the file of a position, nil if there is none.
@@ -43,11 +43,11 @@ func (a *Area) one(k live, tag jjm.Tag, pos int32) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return b, wrap(err, "read %s", name)
+	return b, a.wrap(err, "read %s", name)
 }
 
-// changed is when a file of a bulk was last written, by the clock of the file system; zero
-// in a bulk that has no folder for them.
+// changed returns when a file of a bulk was last written, by the clock of the file system;
+// zero if the bulk has no folder for them.
 func (a *Area) changed(k live, tag jjm.Tag) (time.Time, error) {
 	if err := checkTag(tag); err != nil {
 		return time.Time{}, err
@@ -57,14 +57,14 @@ func (a *Area) changed(k live, tag jjm.Tag) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	if err != nil {
-		return time.Time{}, wrap(err, "look at %s of bulk %s", k, tag)
+		return time.Time{}, a.wrap(err, "look at %s of bulk %s", k, tag)
 	}
 	return info.ModTime(), nil
 }
 
-// latest hands the files that were written at or after since, by the clock of the file
-// system, to take, one after the other. It returns the position at which to go on, or All.
-// What is no regular file, is empty or too long, is passed over.
+// latest calls take for each file that was written at or after since, by the clock of the file
+// system, in the order of look. It returns the position at which to continue, or All. Files
+// that are not regular, empty or too long are skipped.
 func (a *Area) latest(ctx context.Context, k live, tag jjm.Tag, look Look, since time.Time,
 	take func(pos int32, b []byte)) (next int32, err error) {
 	if err := checkTag(tag); err != nil {
@@ -73,12 +73,12 @@ func (a *Area) latest(ctx context.Context, k live, tag jjm.Tag, look Look, since
 	where := BulkDir(tag) + "/" + string(k)
 	dir, err := a.openDir(where)
 	if err != nil {
-		return look.From, wrap(err, "list %s of bulk %s", k, tag)
+		return look.From, a.wrap(err, "list %s of bulk %s", k, tag)
 	}
 	defer dir.Close()
 	there, _, err := look.positions(dir, "")
 	if err != nil {
-		return look.From, wrap(err, "list %s of bulk %s", k, tag)
+		return look.From, a.wrap(err, "list %s of bulk %s", k, tag)
 	}
 	for _, pos := range there {
 		if ctx.Err() != nil {
@@ -86,7 +86,7 @@ func (a *Area) latest(ctx context.Context, k live, tag jjm.Tag, look Look, since
 		}
 		f, info, err := a.openIn(dir, where, strconv.Itoa(int(pos)))
 		if err != nil {
-			continue // replaced or removed meanwhile, or not a file
+			continue // replaced or removed meanwhile, or not a regular file
 		}
 		if !info.ModTime().Before(since) {
 			if b, err := readLimited(f, info.Size(), k.max()); err == nil && len(b) > 0 {

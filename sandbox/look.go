@@ -8,23 +8,23 @@ import (
 	"jjm"
 )
 
-// maxBulks is how many names of the folder of bulks are read at most.
+// maxBulks is how many names in the folder of bulks are read.
 const maxBulks = 50_000
 
-// Bulks lists the bulks that have a folder in the area, the first ones if there
-// are very many.
+// Bulks returns the tags of the bulks that have a folder in the area, of more than
+// maxBulks some.
 func (a *Area) Bulks() ([]jjm.Tag, error) {
 	dir, err := a.openDir("bulks")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, wrap(err, "list bulks")
+		return nil, a.wrap(err, "list bulks")
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(maxBulks)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, wrap(err, "list bulks")
+		return nil, a.wrap(err, "list bulks")
 	}
 	tags := make([]jjm.Tag, 0, len(names))
 	for _, name := range names {
@@ -35,14 +35,14 @@ func (a *Area) Bulks() ([]jjm.Tag, error) {
 	return tags, nil
 }
 
-// OpenPacked opens a file of a package by the name that jobs know it by.
+// OpenPacked opens a file of a package by its name in the job's directory.
 func (a *Area) OpenPacked(pkg, name string) (io.ReadCloser, error) {
 	if !fs.ValidPath(pkg) || !fs.ValidPath(name) {
 		return nil, jjm.Errorf(jjm.Invalid, "sandbox: file %.100q of package %.80q: bad name", name, pkg)
 	}
 	f, _, err := a.openRegular("packages/" + pkg + "/" + name)
 	if err != nil {
-		return nil, wrap(err, "open %s of package %.12s", name, pkg)
+		return nil, a.wrap(err, "open %s of package %.12s", name, pkg)
 	}
 	return f, nil
 }

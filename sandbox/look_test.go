@@ -29,7 +29,7 @@ func TestBulks_ListsThoseWithAFolder(t *testing.T) {
 	}
 }
 
-func TestProgressChanged_MovesWithProgress(t *testing.T) {
+func TestProgressChanged_ChangesWithProgress(t *testing.T) {
 	a := newBulk(t, 1)
 	old := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(filepath.Join(a.Root(), BulkDir(tag), "progress"), old, old); err != nil {

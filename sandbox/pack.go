@@ -17,14 +17,14 @@ import (
 
 	"jjm"
 	"jjm/internal/tree"
+	"jjm/internal/weburl"
 )
 
-// Pack copies the inputs of a grid job into a package named by its content, and
-// gives that name and the names of its files in the order of the inputs. The
-// same inputs give the same package, which is stored once. open opens an input
-// by its path, a folder as a [tree.Source]. Inputs whose name is bad or used twice, or whose content does
-// not have the SHA-256 that the job file gives, are refused; then, as after any
-// error, no package is left. Without inputs there is no package: pkg is "".
+// Pack copies the inputs of a grid job into a package named by its content, and returns that name and the
+// names of its files in the order of the inputs. The same inputs give the same package, which is stored
+// once. open opens an input by its path, a folder as a [tree.Source]. Inputs whose name is bad or used
+// twice, or whose SHA-256 is not that of the job file, are Invalid. After an error no package is left.
+// Without inputs there is no package, and pkg is "".
 func (a *Area) Pack(ctx context.Context, inputs []jjm.Input, open func(path string) (io.ReadCloser, error)) (pkg string,
 	files []string, err error) {
 	files, err = inputNames(inputs)
@@ -32,11 +32,11 @@ func (a *Area) Pack(ctx context.Context, inputs []jjm.Input, open func(path stri
 		return "", nil, err
 	}
 	if err := a.fs.MkdirAll("packages", dirMode); err != nil {
-		return "", nil, wrap(err, "make packages")
+		return "", nil, a.wrap(err, "make packages")
 	}
 	tmp := tmpName("packages")
 	if err := a.fs.Mkdir(tmp, dirMode); err != nil {
-		return "", nil, wrap(err, "make package")
+		return "", nil, a.wrap(err, "make package")
 	}
 	defer func() {
 		if err != nil {
@@ -47,18 +47,18 @@ func (a *Area) Pack(ctx context.Context, inputs []jjm.Input, open func(path stri
 	for i, in := range inputs {
 		sum, err := a.packOne(ctx, tmp+"/"+files[i], in, open)
 		if err != nil {
-			return "", nil, wrap(err, "pack input %q", in.Path)
+			return "", nil, a.wrap(err, "pack input %q", weburl.Shown(in.Path))
 		}
 		index[i] = fmt.Sprintf("%q %t %s\n", files[i], in.Executable, sum)
 	}
 	slices.Sort(index)
 	sum := sha256.Sum256([]byte(strings.Join(index, "")))
 	pkg = hex.EncodeToString(sum[:])
-	return pkg, files, wrap(a.keep(tmp, "packages/"+pkg), "keep package %s", pkg)
+	return pkg, files, a.wrap(a.keep(tmp, "packages/"+pkg), "keep package %s", pkg)
 }
 
-// keep returns a finished folder its name, unless that exists: names are made of
-// the content, so what exists is the same.
+// keep gives a finished folder its name. If that exists it has the same content, because
+// the name is made from the content, and tmp is removed.
 func (a *Area) keep(tmp, name string) error {
 	if err := a.syncDir(tmp); err != nil {
 		return err
@@ -74,7 +74,8 @@ func (a *Area) keep(tmp, name string) error {
 	return a.syncDir(path.Dir(name))
 }
 
-// packOne copies one input and gives its SHA-256 in hex.
+// packOne copies one input and returns its SHA-256 in hex, for a folder a text that
+// stands for its content.
 func (a *Area) packOne(ctx context.Context, name string, in jjm.Input,
 	open func(string) (io.ReadCloser, error)) (string, error) {
 	src, err := open(in.Path)
@@ -102,7 +103,7 @@ func modeOf(executable bool) os.FileMode {
 	return fileMode
 }
 
-// copyIn copies a stream to a new file and gives its SHA-256 in hex.
+// copyIn copies a stream to a new file and returns its SHA-256 in hex.
 func (a *Area) copyIn(ctx context.Context, name string, perm os.FileMode, src io.Reader) (string, error) {
 	h := sha256.New()
 	err := a.create(name, perm, syncFile, func(f *os.File) error {
@@ -112,7 +113,7 @@ func (a *Area) copyIn(ctx context.Context, name string, perm os.FileMode, src io
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// ctxReader ends with its context.
+// ctxReader is a reader that fails when its context ends.
 type ctxReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -125,8 +126,8 @@ func (c ctxReader) Read(b []byte) (int, error) {
 	return c.r.Read(b)
 }
 
-// inputNames returns the names of the inputs in the job's directory, after
-// checking all of them.
+// inputNames returns the names of the inputs in the job's directory, or all problems with
+// them.
 func inputNames(inputs []jjm.Input) ([]string, error) {
 	names := make([]string, len(inputs))
 	first := make(map[string]int, len(inputs))
@@ -149,8 +150,8 @@ func inputNames(inputs []jjm.Input) ([]string, error) {
 	return names, problems.Err()
 }
 
-// badName says what is wrong with the name of an input, or "". 255 bytes is
-// NAME_MAX of Linux file systems.
+// badName returns what is wrong with the name of an input, or "". 255 bytes is NAME_MAX
+// of Linux file systems.
 func badName(name string) string {
 	switch {
 	case name == "" || name == "." || name == ".." || strings.Contains(name, "/"):
@@ -158,7 +159,7 @@ func badName(name string) string {
 	case len(name) > 255:
 		return fmt.Sprintf("%.40q...: want at most 255 bytes", name)
 	case isTmp(name):
-		return fmt.Sprintf("%.100q: names that begin with %s are taken", name, tmpPrefix)
+		return fmt.Sprintf("%.100q: names that begin with %s are reserved", name, tmpPrefix)
 	case strings.IndexFunc(name, unicode.IsControl) >= 0:
 		return fmt.Sprintf("%.100q: want no control characters", name)
 	}

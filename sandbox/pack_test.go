@@ -99,7 +99,7 @@ func TestPack_AnErrorLeavesNothing(t *testing.T) {
 		{"NUL", t.Context(), []jjm.Input{{Path: "hello", Name: "a\x00"}}, jjm.Invalid, "control"},
 		{"newline", t.Context(), []jjm.Input{{Path: "hello", Name: "a\n"}}, jjm.Invalid, "control"},
 		{"long", t.Context(), []jjm.Input{{Path: "hello", Name: strings.Repeat("x", 256)}}, jjm.Invalid, "255"},
-		{"taken", t.Context(), []jjm.Input{{Path: "hello", Name: tmpPrefix + "x"}}, jjm.Invalid, "taken"},
+		{"reserved", t.Context(), []jjm.Input{{Path: "hello", Name: tmpPrefix + "x"}}, jjm.Invalid, "reserved"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestPack_ManyAtOnceAgree(t *testing.T) {
 	}
 }
 
-func TestInstallWrapper_IsIdempotentAndKeepsOldOnes(t *testing.T) {
+func TestInstallWrapper_IsIdempotentAndKeepsOldVersions(t *testing.T) {
 	a := newArea(t)
 	binary := filepath.Join(t.TempDir(), "w")
 	var dirs []string
@@ -185,7 +185,7 @@ func TestInstallWrapper_IsIdempotentAndKeepsOldOnes(t *testing.T) {
 	}
 }
 
-func TestInstallWrapper_RefusesAFolderThatIsNotWhole(t *testing.T) {
+func TestInstallWrapper_RefusesAnIncompleteFolder(t *testing.T) {
 	a := newArea(t)
 	binary := filepath.Join(t.TempDir(), "w")
 	if err := os.WriteFile(binary, []byte("one"), 0o755); err != nil {
@@ -275,7 +275,7 @@ func TestFull_ErrorsNameTheFileAndLeaveNothing(t *testing.T) {
 	}
 }
 
-func TestFull_PackageNamesAreNotTakenByHalfAPackage(t *testing.T) {
+func TestFull_APartialPackageDoesNotGetTheName(t *testing.T) {
 	a := newArea(t)
 	limitFileSize(t, a)
 	in := []jjm.Input{{Path: "x"}}

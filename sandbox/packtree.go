@@ -18,9 +18,10 @@ import (
 	"jjm/internal/tree"
 )
 
-// packTree unpacks a folder that is an input below name, with the modes that it has, and
-// gives a checksum of all that is in it. What comes is an account's word: nothing of it
-// leads out of the folder, is special, or is more than was said.
+// packTree unpacks a folder that is an input below name, with its modes, and returns a text
+// that stands for its content. The tar may come from the helper process of an account and is
+// not trusted: an entry that would lead out of the folder, is a special file, or exceeds the
+// size announced in src is Invalid.
 func (a *Area) packTree(ctx context.Context, name string, src *tree.Source) (string, error) {
 	if err := a.fs.Mkdir(name, dirMode); err != nil {
 		return "", err
@@ -48,7 +49,7 @@ func (a *Area) packTree(ctx context.Context, name string, src *tree.Source) (str
 		sum := head.Linkname
 		switch head.Typeflag {
 		case tar.TypeDir:
-			err = a.fs.Mkdir(at, mode|dirMode) // its owner can remove what is in it
+			err = a.fs.Mkdir(at, mode|dirMode) // so that the owner can always remove its content
 			folders[at] = true
 		case tar.TypeSymlink:
 			err = a.fs.Symlink(head.Linkname, at)
@@ -60,7 +61,7 @@ func (a *Area) packTree(ctx context.Context, name string, src *tree.Source) (str
 		}
 		fmt.Fprintf(h, "%q %c %o %q\n", head.Name, head.Typeflag, mode, sum)
 	}
-	if _, err := io.Copy(io.Discard, src); err != nil { // its end says whether it was whole
+	if _, err := io.Copy(io.Discard, src); err != nil { // reports an error if the folder was not read to its end
 		return "", err
 	}
 	for f := range folders {
@@ -71,7 +72,8 @@ func (a *Area) packTree(ctx context.Context, name string, src *tree.Source) (str
 	return "tree " + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// checkEntry refuses what does not belong in a folder, or is more than the bytes left.
+// checkEntry returns an error for an entry that does not belong in a folder, or has more
+// than the bytes left.
 func checkEntry(h *tar.Header, left int64) error {
 	for _, r := range h.Name {
 		if unicode.IsControl(r) {

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/tree"
 )
 
-// treeOf is a stream of entries, as a helper would send it that its account replaced.
+// treeOf returns a stream of entries, as a helper would send it that its account has replaced.
 func treeOf(t *testing.T, bytesSaid int64, heads ...tar.Header) func(string) (io.ReadCloser, error) {
 	t.Helper()
 	var b bytes.Buffer

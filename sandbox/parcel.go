@@ -15,19 +15,19 @@ import (
 	"jjm"
 )
 
-// ParcelName is the name of a parcel in the folder where a carried job ran.
+// ParcelName is the name of a parcel in the folder where the job ran.
 const ParcelName = "parcel.tar"
 
-// A parcel is a tar of the attempt's files below parcelFiles and, last, its
-// result: a parcel that was cut anywhere has none.
+// A parcel is a tar of the attempt's files below parcelFiles, and of its result. The result
+// comes last, so that a parcel that was cut anywhere has none.
 const (
 	parcelFiles  = "attempt/"
 	parcelResult = "result.json"
 )
 
-// WriteParcel writes what an attempt left: its output, error and log, the files
-// that its result lists, and the result. Without a result (nil) it holds what
-// there is.
+// WriteParcel writes the parcel of an attempt: standard output, standard error, log, the
+// files that its result lists, and the result. With r nil there is no result, and only
+// the files that exist are written.
 func (a *Area) WriteParcel(w io.Writer, id jjm.AttemptID, r *jjm.Result) error {
 	t := tar.NewWriter(w)
 	names := []string{Stdout, Stderr, GLFName}
@@ -41,7 +41,7 @@ func (a *Area) WriteParcel(w io.Writer, id jjm.AttemptID, r *jjm.Result) error {
 	sub := &Area{root: a.root, fs: below{a.fs, AttemptDir(id)}}
 	for _, name := range names {
 		if err := sub.addParcelFile(t, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return wrap(err, "parcel of %s", id.LocalID)
+			return a.wrap(err, "parcel of %s", id.LocalID)
 		}
 	}
 	if r != nil {
@@ -53,14 +53,14 @@ func (a *Area) WriteParcel(w io.Writer, id jjm.AttemptID, r *jjm.Result) error {
 			_, err = t.Write(b)
 		}
 		if err != nil {
-			return wrap(err, "parcel of %s", id.LocalID)
+			return a.wrap(err, "parcel of %s", id.LocalID)
 		}
 	}
-	return wrap(t.Close(), "parcel of %s", id.LocalID)
+	return a.wrap(t.Close(), "parcel of %s", id.LocalID)
 }
 
-// addParcelFile adds a file of the attempt's folder. What is absent, or no
-// regular file, is left out: the daemon will find it missing and say so.
+// addParcelFile adds a file of the attempt's folder. One that is absent or not regular is
+// left out, and the daemon reports it as missing.
 func (a *Area) addParcelFile(t *tar.Writer, name string) error {
 	if !fs.ValidPath(name) {
 		return nil
@@ -79,7 +79,8 @@ func (a *Area) addParcelFile(t *tar.Writer, name string) error {
 	return err
 }
 
-// below is a part of a rooted file system, for opening files only.
+// below opens files below a folder of an FS. Its other methods are those of the whole FS
+// and must not be used.
 type below struct {
 	FS
 	dir string
@@ -89,18 +90,17 @@ func (b below) OpenFile(name string, flag int, perm os.FileMode) (*os.File, erro
 	return b.FS.OpenFile(path.Join(b.dir, name), flag, perm)
 }
 
-// parcelOf is where the parcel of a position arrives.
+// parcelOf returns the path at which the parcel of a position arrives.
 func parcelOf(tag jjm.Tag, pos int32) string { return backDir(tag) + "/" + strconv.Itoa(int(pos)) }
 
-// TakeParcel unpacks the parcel of a position as if the wrapper had seen the
-// area: the attempt's files, the claim, the result. It is called once the batch
-// system says that the job is over, for before that the parcel may be half
-// there. The result is nil if there is no parcel, or none with a result; the
-// files are kept all the same. If somebody else holds the claim - the daemon,
-// which gave up on the attempt - the result does not count, and is nil.
+// TakeParcel unpacks the parcel of a position, with the effect that a wrapper that sees the
+// area would have had: the attempt's files, the claim, the result. It is called once the batch
+// system says that the job has ended; before that the parcel may be incomplete. The result is
+// nil if there is no parcel, or if it has no result; its files are kept in any case. If another
+// claim exists - the daemon gave up on the attempt - the result does not count, and is nil.
 //
-// At most limit bytes are unpacked; 0 means no bound. A parcel that is larger,
-// damaged, or about another attempt is an error of kind Invalid.
+// At most limit bytes are unpacked; 0 means no bound. A parcel that is larger, damaged, or
+// about another attempt is an error of kind Invalid; a larger one wraps [TooLarge].
 func (a *Area) TakeParcel(tag jjm.Tag, pos int32, id jjm.AttemptID, limit int64) (*jjm.Result, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (a *Area) TakeParcel(tag jjm.Tag, pos int32, id jjm.AttemptID, limit int64)
 		return nil, nil
 	}
 	if err != nil {
-		return nil, wrap(err, "open the parcel of %s", id.LocalID)
+		return nil, a.wrap(err, "open the parcel of %s", id.LocalID)
 	}
 	defer f.Close()
 	if limit > 0 && info.Size() > limit+MaxResult+(1<<20) {
@@ -118,7 +118,7 @@ func (a *Area) TakeParcel(tag jjm.Tag, pos int32, id jjm.AttemptID, limit int64)
 	}
 	r, err := a.unpackParcel(f, id, limit)
 	if err != nil {
-		return nil, wrap(err, "unpack the parcel of %s", id.LocalID)
+		return nil, a.wrap(err, "unpack the parcel of %s", id.LocalID)
 	}
 	if r == nil {
 		return nil, nil
@@ -133,20 +133,20 @@ func (a *Area) TakeParcel(tag jjm.Tag, pos int32, id jjm.AttemptID, limit int64)
 	return r, a.PutResult(*r)
 }
 
-// entryBytes is what an entry counts beside its content, in bytes: its header and its
-// inode, so that empty files have a bound too.
+// entryBytes is how many bytes an entry counts in addition to its content, for header and
+// inode, so that the number of empty files is bounded too.
 const entryBytes = 1 << 10
 
-// TooLarge is the error for what has more bytes than Limit allows. To try again helps
-// nothing.
+// TooLarge is the error for a parcel with more than Limit bytes. A retry cannot help.
 type TooLarge struct{ Limit int64 }
 
 func (t *TooLarge) Error() string {
 	return fmt.Sprintf("it has more than the %d bytes allowed", t.Limit)
 }
 
-// unpackParcel writes the files and gives the result, nil if there is none. What is
-// written is counted, whatever the headers say.
+// unpackParcel writes the files of a parcel and returns its result, nil if there is none.
+// At most as many bytes are written as the entries' headers announce, and these sums are
+// bounded by limit.
 func (a *Area) unpackParcel(parcel io.Reader, id jjm.AttemptID, limit int64) (*jjm.Result, error) {
 	var r *jjm.Result
 	left := limit
@@ -179,7 +179,7 @@ func (a *Area) unpackParcel(parcel io.Reader, id jjm.AttemptID, limit int64) (*j
 	return r, err
 }
 
-// parcelHolds reports whether a file of an attempt's folder may come in a parcel.
+// parcelHolds reports whether a parcel may hold this file of an attempt's folder.
 func parcelHolds(name string) bool {
 	top, _, deep := strings.Cut(name, "/")
 	switch top {

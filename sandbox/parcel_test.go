@@ -92,7 +92,7 @@ func TestTakeParcel_AnythingHostileIsRefused(t *testing.T) {
 	}
 }
 
-func TestTakeParcel_OneCutAnywhereHasNoResult(t *testing.T) {
+func TestTakeParcel_ATruncatedOneHasNoResult(t *testing.T) {
 	whole := tarOf(t, entry{name: "attempt/work/a.root", text: "hello"}, goodResult(t))
 	end := len(whole) - 1024 // the two blocks of zeros say nothing
 	for cut := 0; cut < end; cut += 7 {

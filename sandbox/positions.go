@@ -8,34 +8,34 @@ import (
 	"slices"
 )
 
-// Look bounds a look into a folder of a bulk that jobs write to. Whatever lies
-// there, only files of the bulk's positions are opened.
+// Look says which files to read in a folder of a bulk that jobs write to. Only files of
+// the bulk's positions are opened, whatever else is there.
 type Look struct {
-	// N is how many positions the bulk has.
+	// N is the number of positions of the bulk.
 	N int
-	// From is where to begin. It goes on to the last position, and then from the
-	// first on up to this one.
+	// From is the position to begin with. After the last position come those from 0 up to
+	// it.
 	From int32
-	// Skip names positions that are not looked at; nil: none.
+	// Skip reports whether to skip a position; nil skips none.
 	Skip func(pos int32) bool
 }
 
-// All is the position at which to go on after a look at all of them.
+// All is returned as the position at which to continue if all were looked at.
 const All int32 = -1
 
-// maxStrange is how many names that are no position's are passed over in one look.
-// In a folder with more, files are opened by position, whatever its listing says:
-// it is flooded.
+// maxStrange is how many names that belong to no position are skipped in one look. If a folder
+// has more, its listing is no longer read, and the file of each position is tried: somebody
+// flooded the folder.
 const maxStrange = 4096
 
 // unexpected are names in a folder that belong to no position.
 type unexpected struct {
 	name  string // one of them
 	n     int
-	flood bool // there are more
+	flood bool // there are more than maxStrange
 }
 
-// why says what is wrong with them.
+// why returns what is wrong with the names, for people. n is the number of positions.
 func (s unexpected) why(n int) string {
 	text := fmt.Sprintf("no result: want a file name <position>.json, with a position below %d", n)
 	if s.flood {
@@ -46,8 +46,8 @@ func (s unexpected) why(n int) string {
 	return text
 }
 
-// positions returns the positions that may have a file in a folder, in the order of
-// the look. It reads a bounded number of names at a time, and in all.
+// positions returns the positions that may have a file in a folder, in the order of the
+// look. It reads names in bounded portions, and a bounded number in all.
 func (l Look) positions(dir *os.File, suffix string) (there []int32, more unexpected, err error) {
 	const some = 1024
 	for {
@@ -79,7 +79,7 @@ func (l Look) positions(dir *os.File, suffix string) (there []int32, more unexpe
 		there = slices.DeleteFunc(there, l.Skip)
 	}
 	slices.Sort(there)
-	there = slices.Compact(there) // a folder that changes may name one twice
+	there = slices.Compact(there) // a listing of a changing folder may have a name twice
 	i, _ := slices.BinarySearch(there, l.From)
 	return append(there[i:], there[:i]...), more, nil
 }

@@ -74,7 +74,7 @@ func TestLook_OpensFilesOfPositionsOnly(t *testing.T) {
 	}
 }
 
-func TestLook_EndsWithItsTimeAndGoesOnWhereItWas(t *testing.T) {
+func TestLook_EndsInTimeAndContinuesWhereItStopped(t *testing.T) {
 	a := newBulk(t, 10)
 	for pos := range int32(10) {
 		if err := a.PutResult(resultAt(pos)); err != nil {

@@ -15,22 +15,22 @@ import (
 
 const (
 	maxPhase = 64
-	// maxPhases is how many phases of an application are kept: some, for people.
+	// maxPhases is how many phases of an application are kept; they are for people.
 	maxPhases = 32
-	// lastTime is the end of the year 9999, the last that a record can show.
+	// lastTime is the end of the year 9999, the last time that a record can show.
 	lastTime = jjm.Time(253_402_300_799_999)
 )
 
-// PutProgress publishes how far the application at a position has come, and when that
-// was. Phases that it told of before are kept. Nothing is synced: progress may be put
-// many times a second. Of two calls at the same time one may be lost.
+// PutProgress stores the progress of a phase of the application at a position, reported at a
+// time, and keeps the other phases. Nothing is synced, because progress may be reported many
+// times a second. Of two calls at the same time one may be lost.
 func (a *Area) PutProgress(tag jjm.Tag, pos int32, p jjm.Progress, at jjm.Time) error {
 	if err := checkTag(tag); err != nil {
 		return err
 	}
 	if !validPhase(jjm.AppPhase{Progress: p, Started: at, Ended: at}) {
 		return jjm.Errorf(jjm.Invalid,
-			"sandbox: progress %.40q %d of %d: want a phase of one word, at most %d letters, and numbers not below 0", p.Phase,
+			"progress %.40q, %d of %d: want a phase of one word, at most %d letters, and numbers from 0 on", p.Phase,
 			p.Done, p.Total, maxPhase)
 	}
 	said, err := a.Phases(tag, pos)
@@ -38,18 +38,18 @@ func (a *Area) PutProgress(tag jjm.Tag, pos int32, p jjm.Progress, at jjm.Time) 
 		return err
 	}
 	if said = withProgress(said, p, at); len(said) > maxPhases {
-		return jjm.Errorf(jjm.Invalid, "sandbox: progress %.40q: at most %d phases are kept, and it would be one more: %s",
+		return jjm.Errorf(jjm.Invalid, "progress %.40q: at most %d phases are kept, and it would be one more: %s",
 			p.Phase, maxPhases, "use a phase that was there before")
 	}
 	return a.put(progress, tag, pos, formatPhases(said))
 }
 
-// withProgress returns phases with what was said last.
+// withProgress returns the phases with the progress of one updated or added.
 func withProgress(said []jjm.AppPhase, p jjm.Progress, at jjm.Time) []jjm.AppPhase {
 	for i := range said {
 		if said[i].Phase == p.Phase {
 			at = max(at, said[i].Ended)
-		} else { // the last word is known by its time, whatever the clocks of hosts say
+		} else { // the last report must have the latest time, even if the clocks of hosts differ
 			at = max(at, said[i].Ended+1)
 		}
 	}
@@ -61,7 +61,7 @@ func withProgress(said []jjm.AppPhase, p jjm.Progress, at jjm.Time) []jjm.AppPha
 	return said
 }
 
-// LastPhase returns the place of the phase of which an application spoke last, -1 if there
+// LastPhase returns the index of the phase that an application reported last, -1 if there
 // is none.
 func LastPhase(said []jjm.AppPhase) int {
 	last := -1
@@ -73,8 +73,8 @@ func LastPhase(said []jjm.AppPhase) int {
 	return last
 }
 
-// Phases returns what the application at a position has told of its phases, in the order
-// in which it began them; none if it told nothing that can be read.
+// Phases returns the phases that the application at a position has reported, in the order
+// in which they started; none if it reported none, or they cannot be parsed.
 func (a *Area) Phases(tag jjm.Tag, pos int32) ([]jjm.AppPhase, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err
@@ -90,9 +90,9 @@ func (a *Area) Phases(tag jjm.Tag, pos int32) ([]jjm.AppPhase, error) {
 	return said, nil
 }
 
-// Progress returns the phases of the positions whose file was written at or
-// after since, by the clock of the file system, and the position at which to go
-// on, or All. Files that are no progress are left out.
+// Progress returns, by position, the phases in files that were written at or after since,
+// by the clock of the file system, and the position at which to continue, or All. Files
+// that cannot be parsed are left out.
 func (a *Area) Progress(ctx context.Context, tag jjm.Tag, look Look, since time.Time) (map[int32][]jjm.AppPhase, int32,
 	error) {
 	all := make(map[int32][]jjm.AppPhase)
@@ -104,12 +104,12 @@ func (a *Area) Progress(ctx context.Context, tag jjm.Tag, look Look, since time.
 	return all, next, err
 }
 
-// ProgressChanged is when progress was last put in a bulk, by the clock of the
-// file system; zero in one that has no folder for it.
+// ProgressChanged returns when progress was last put in a bulk, by the clock of the file
+// system; zero if the bulk has no folder for it.
 func (a *Area) ProgressChanged(tag jjm.Tag) (time.Time, error) { return a.changed(progress, tag) }
 
-// formatPhases writes a line of each phase: "PHASE DONE TOTAL STARTED ENDED", the times
-// in milliseconds since 1970.
+// formatPhases returns one line for each phase: "PHASE DONE TOTAL STARTED ENDED", the
+// times in milliseconds since 1970.
 func formatPhases(said []jjm.AppPhase) []byte {
 	var b []byte
 	for _, p := range said {
@@ -118,7 +118,7 @@ func formatPhases(said []jjm.AppPhase) []byte {
 	return b
 }
 
-// parsePhases reads such lines. One without times is of an older wrapper.
+// parsePhases parses what formatPhases returned. Lines of an older wrapper have no times.
 func parsePhases(s string) ([]jjm.AppPhase, bool) {
 	var said []jjm.AppPhase
 	for line := range strings.Lines(s) {
@@ -147,8 +147,8 @@ func parsePhase(words []string) (p jjm.AppPhase, ok bool) {
 		Started: jjm.Time(numbers[2]), Ended: jjm.Time(numbers[3])}, true
 }
 
-// ValidPhases reports whether phases are what a wrapper may tell: few, each once, of a
-// word and of numbers that make sense.
+// ValidPhases reports whether phases are valid: at most 32, each name once, one word of
+// at most 64 bytes, and numbers and times in range.
 func ValidPhases(said []jjm.AppPhase) bool {
 	known := make(map[string]bool, len(said))
 	for _, p := range said {

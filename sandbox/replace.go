@@ -13,8 +13,7 @@ import (
 // tmpPrefix marks files and folders that are being written.
 const tmpPrefix = ".tmp-"
 
-// durability is how much of a written file is certain to survive a power
-// failure.
+// durability is how much of a written file survives a power failure for certain.
 type durability uint8
 
 const (
@@ -23,10 +22,10 @@ const (
 	syncNamed                   // its content and its name
 )
 
-// writeBuffer suits files of some hundred kilobytes.
+// writeBuffer is the size of buffers for files of some hundred kilobytes.
 const writeBuffer = 256 << 10
 
-// tmpName is a fresh temporary name in a folder.
+// tmpName returns a new temporary name in a folder.
 func tmpName(dir string) string {
 	return path.Join(dir, tmpPrefix+strconv.FormatUint(rand.Uint64(), 36))
 }
@@ -34,8 +33,8 @@ func tmpName(dir string) string {
 // isTmp reports whether a name in a folder is a temporary one.
 func isTmp(name string) bool { return strings.HasPrefix(name, tmpPrefix) }
 
-// replace writes a file whole or not at all: fill writes its content to a
-// temporary file beside it, which is then renamed.
+// replace writes a file completely or not at all: fill writes its content to a temporary
+// file in the same folder, which is then renamed.
 func (a *Area) replace(name string, perm os.FileMode, d durability, fill func(*os.File) error) (err error) {
 	dir := path.Dir(name)
 	tmp := tmpName(dir)
@@ -52,7 +51,7 @@ func (a *Area) replace(name string, perm os.FileMode, d durability, fill func(*o
 	return nil
 }
 
-// create writes a new file, or leaves none.
+// create writes a new file with the content of fill; after an error it leaves none.
 func (a *Area) create(name string, perm os.FileMode, d durability, fill func(*os.File) error) error {
 	f, err := a.fs.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
@@ -68,7 +67,7 @@ func (a *Area) create(name string, perm os.FileMode, d durability, fill func(*os
 	return err
 }
 
-// fillTo writes a file, to the disk if it is to be durable.
+// fillTo writes the content of a file, and syncs it if it is to be durable.
 func fillTo(f *os.File, d durability, fill func(*os.File) error) error {
 	if err := fill(f); err != nil || d < syncFile {
 		return err
@@ -76,11 +75,11 @@ func fillTo(f *os.File, d durability, fill func(*os.File) error) error {
 	return f.Sync()
 }
 
-// discard removes a file that is not needed; that this may fail too leaves a
-// temporary name, which readers pass over.
+// discard removes a temporary file or folder. If that fails, a temporary name is left,
+// which readers skip.
 func (a *Area) discard(name string) { _ = a.fs.RemoveAll(name) }
 
-// replaceBytes is replace with ready content.
+// replaceBytes is replace for content in memory, with mode 0600.
 func (a *Area) replaceBytes(name string, d durability, content []byte) error {
 	return a.replace(name, fileMode, d, func(f *os.File) error {
 		_, err := f.Write(content)
@@ -88,7 +87,7 @@ func (a *Area) replaceBytes(name string, d durability, content []byte) error {
 	})
 }
 
-// buffered returns fill a buffer.
+// buffered turns a fill function with a buffered writer into one for replace.
 func buffered(fill func(*bufio.Writer) error) func(*os.File) error {
 	return func(f *os.File) error {
 		b := bufio.NewWriterSize(f, writeBuffer)
@@ -99,7 +98,7 @@ func buffered(fill func(*bufio.Writer) error) func(*os.File) error {
 	}
 }
 
-// syncDir makes the names in a folder durable.
+// syncDir syncs a folder, so that the names in it are durable.
 func (a *Area) syncDir(dir string) error {
 	d, err := a.fs.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 // MaxResult is the longest result file, in bytes.
 const MaxResult = 1 << 20
 
-// maxOutputs is how many outputs a result lists at most: as many as fit it with
-// names and checksums. A list of nothing would take more memory than its file.
+// maxOutputs is how many outputs a result may list: as many as fit into MaxResult with
+// names and checksums. More, without names, would take much more memory than the file.
 const maxOutputs = 20_000
 
-// PutResult reports the end of an attempt.
+// PutResult stores the result of an attempt.
 func (a *Area) PutResult(r jjm.Result) error {
 	if err := checkTag(r.Tag); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (a *Area) PutResult(r jjm.Result) error {
 	name := posFile(r.Tag, "done", r.Pos, ".json")
 	b, err := json.Marshal(&r)
 	if err != nil {
-		return wrap(err, "encode result %s", name)
+		return a.wrap(err, "encode result %s", name)
 	}
 	if b = append(b, '\n'); len(b) > MaxResult {
 		return jjm.Errorf(jjm.Invalid, "sandbox: result %s: %d bytes: shorten the log or the list of outputs to fit %d", name,
@@ -39,27 +39,26 @@ func (a *Area) PutResult(r jjm.Result) error {
 	if n := len(r.Outputs); n > maxOutputs {
 		return jjm.Errorf(jjm.Invalid, "sandbox: result %s: %d outputs: collect at most %d files", name, n, maxOutputs)
 	}
-	return wrap(a.replaceBytes(name, syncFile, b), "write result %s", name)
+	return a.wrap(a.replaceBytes(name, syncFile, b), "write result %s", name)
 }
 
-// DoneChanged is when a result last arrived in a bulk, by the clock of the file
-// system: a cheap answer to "anything new?".
+// DoneChanged returns when a result last arrived in a bulk, by the clock of the file
+// system. It is a cheap way to see whether there are new results.
 func (a *Area) DoneChanged(tag jjm.Tag) (time.Time, error) {
 	if err := checkTag(tag); err != nil {
 		return time.Time{}, err
 	}
 	info, err := a.fs.Stat(BulkDir(tag) + "/done")
 	if err != nil {
-		return time.Time{}, wrap(err, "look at results of bulk %s", tag)
+		return time.Time{}, a.wrap(err, "look at results of bulk %s", tag)
 	}
 	return info.ModTime(), nil
 }
 
-// Results reads the results of a bulk one after the other, in order of position,
-// and hands each to take, which ends the look by false. A file that is no result
-// of this bulk and position, or longer than MaxResult, becomes a problem whose
-// Field is its name; the others are read all the same. Of many problems the first
-// are told. It gives the position at which to go on, or All.
+// Results calls take for each result of a bulk, in the order of look, until take returns false.
+// A file that is no result of this bulk and position, or longer than MaxResult, becomes a
+// problem whose Field is its name, and the next ones follow; at most maxProblems are returned.
+// next is the position at which to continue, or All.
 func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*jjm.Result) bool) (next int32,
 	problems []jjm.Problem, err error) {
 	if err := checkTag(tag); err != nil {
@@ -68,12 +67,12 @@ func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*j
 	where := BulkDir(tag) + "/done"
 	dir, err := a.openDir(where)
 	if err != nil {
-		return look.From, nil, wrap(err, "list results of bulk %s", tag)
+		return look.From, nil, a.wrap(err, "list results of bulk %s", tag)
 	}
 	defer dir.Close()
 	there, strange, err := look.positions(dir, ".json")
 	if err != nil {
-		return look.From, nil, wrap(err, "list results of bulk %s", tag)
+		return look.From, nil, a.wrap(err, "list results of bulk %s", tag)
 	}
 	if strange.name != "" {
 		problems = append(problems, jjm.Problem{Where: where, Field: strange.name, Text: strange.why(look.N)})
@@ -86,8 +85,8 @@ func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*j
 		r, err := a.readResult(dir, name, tag, pos)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-		case jjm.KindOf(err) == jjm.Busy: // of the account's helper: it says nothing of the file
-			return pos, problems, wrap(err, "read result %s of bulk %s", name, tag)
+		case jjm.KindOf(err) == jjm.Busy: // the account's helper does not answer, the file may be good
+			return pos, problems, a.wrap(err, "read result %s of bulk %s", name, tag)
 		case err != nil && len(problems) < maxProblems:
 			problems = append(problems, jjm.Problem{Where: where, Field: name, Text: err.Error()})
 		case err == nil && !take(r):
@@ -97,10 +96,10 @@ func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*j
 	return All, problems, nil
 }
 
-// maxProblems is how many bad files of a folder are told of in one look.
+// maxProblems is how many bad files of a folder one look reports.
 const maxProblems = 10
 
-// ReadResult reads the result of one position; nil if there is none.
+// ReadResult returns the result of one position, nil if there is none.
 func (a *Area) ReadResult(tag jjm.Tag, pos int32) (*jjm.Result, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err
@@ -108,14 +107,14 @@ func (a *Area) ReadResult(tag jjm.Tag, pos int32) (*jjm.Result, error) {
 	where := BulkDir(tag) + "/done"
 	dir, err := a.openDir(where)
 	if err != nil {
-		return nil, wrap(err, "open results of bulk %s", tag)
+		return nil, a.wrap(err, "open results of bulk %s", tag)
 	}
 	defer dir.Close()
 	r, err := a.readResult(dir, strconv.Itoa(int(pos))+".json", tag, pos)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return r, wrap(err, "read result %d of bulk %s", pos, tag)
+	return r, a.wrap(err, "read result %d of bulk %s", pos, tag)
 }
 
 // readResult reads and checks one file of a done folder.
@@ -135,9 +134,11 @@ func (a *Area) readResult(dir *os.File, name string, tag jjm.Tag, pos int32) (*j
 	}
 	switch {
 	case r.Version != 1:
-		return nil, fmt.Errorf("version %d of results is not known here", r.Version)
+		return nil, fmt.Errorf("version %d of results is unknown", r.Version)
 	case len(r.Outputs) > maxOutputs:
 		return nil, fmt.Errorf("%d outputs: want at most %d", len(r.Outputs), maxOutputs)
+	case len(r.Unmet) > jjm.MaxUnmet:
+		return nil, fmt.Errorf("%d patterns without outputs: want at most %d", len(r.Unmet), jjm.MaxUnmet)
 	case r.Tag != tag || r.Pos != pos:
 		return nil, fmt.Errorf("a result of bulk %.20q, position %d", string(r.Tag), r.Pos)
 	}
@@ -151,13 +152,13 @@ func (a *Area) openDir(name string) (*os.File, error) {
 	return a.fs.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 }
 
-// remote is an FS whose files this process must not open by itself: only the
-// one behind it has the rights of the area's owner.
+// remote is implemented by an FS whose files this process must not open itself, because
+// only the helper process behind it has the rights of the area's owner.
 type remote interface{ Remote() }
 
-// openIn opens a regular file by its bare name in an open folder, whose path is
-// given too: one system call where a path below the root takes one for each of
-// its elements. A symbolic link is refused.
+// openIn opens a regular file by its name in an open folder. It takes one system call, where
+// opening a path below the root takes one for each element. path is the folder's path, for a
+// remote FS. A symbolic link is refused.
 func (a *Area) openIn(dir *os.File, path, name string) (*os.File, os.FileInfo, error) {
 	if _, ok := a.fs.(remote); ok && !strings.Contains(name, "/") {
 		return a.openRegular(path + "/" + name)
@@ -168,7 +169,7 @@ func (a *Area) openIn(dir *os.File, path, name string) (*os.File, os.FileInfo, e
 	}
 	fd, err := openat(dir, name, flags)
 	if err != nil {
-		return nil, nil, &fs.PathError{Op: "openat", Path: name, Err: err}
+		return nil, nil, &fs.PathError{Op: "openat", Path: path + "/" + name, Err: err}
 	}
 	f := os.NewFile(uintptr(fd), name)
 	info, err := f.Stat()
@@ -183,7 +184,7 @@ func (a *Area) openIn(dir *os.File, path, name string) (*os.File, os.FileInfo, e
 	return f, info, nil
 }
 
-// openat is openat(2), begun again when a signal interrupts it.
+// openat is openat(2), repeated if a signal interrupts it.
 func openat(dir *os.File, name string, flags int) (int, error) {
 	for {
 		fd, err := syscall.Openat(int(dir.Fd()), name, flags, 0)
@@ -193,7 +194,7 @@ func openat(dir *os.File, name string, flags int) (int, error) {
 	}
 }
 
-// position reads a file name of digits and a suffix, as posFile writes it.
+// position parses a file name of digits and a suffix, as posFile makes it.
 func position(name, suffix string) (int32, bool) {
 	digits, ok := strings.CutSuffix(name, suffix)
 	n, err := strconv.ParseUint(digits, 10, 31)

@@ -36,7 +36,7 @@ func resultsOf(a *Area, tag jjm.Tag, skip func(int32) bool) (rs []jjm.Result, pr
 	return rs, problems, err
 }
 
-func TestResults_GivesThoseNotSeenInOrder(t *testing.T) {
+func TestResults_ReturnsUnseenOnesInOrder(t *testing.T) {
 	a := newBulk(t, 20)
 	for pos := int32(19); pos >= 0; pos-- {
 		if err := a.PutResult(resultAt(pos)); err != nil {
@@ -57,7 +57,7 @@ func TestResults_GivesThoseNotSeenInOrder(t *testing.T) {
 	}
 }
 
-func TestResults_BadFilesAreProblemsAndStopNothing(t *testing.T) {
+func TestResults_BadFilesAreProblemsAndDoNotStopOthers(t *testing.T) {
 	a := newBulk(t, 1)
 	if err := a.PutResult(resultAt(3)); err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestResults_BadFilesAreProblemsAndStopNothing(t *testing.T) {
 	}
 }
 
-func TestPutResult_RefusesWhatNobodyWillRead(t *testing.T) {
+func TestPutResult_RefusesWhatReadResultWould(t *testing.T) {
 	a := newBulk(t, 1)
 	r := resultAt(0)
 	r.GLF = strings.Repeat("\x00", MaxResult/6)
@@ -130,7 +130,7 @@ func TestPutResult_RefusesWhatNobodyWillRead(t *testing.T) {
 	mustNot(t, "no bulk", newArea(t).PutResult(resultAt(0)), jjm.Gone)
 }
 
-func TestDoneChanged_MovesWithAResult(t *testing.T) {
+func TestDoneChanged_ChangesWithAResult(t *testing.T) {
 	a := newBulk(t, 1)
 	old := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(filepath.Join(a.Root(), BulkDir(tag), "done"), old, old); err != nil {
@@ -189,7 +189,7 @@ func TestResults_OfAThousandCostLittle(t *testing.T) {
 	}
 }
 
-func TestProgress_GivesWhatIsNewAndWellFormed(t *testing.T) {
+func TestProgress_ReturnsNewAndValidFiles(t *testing.T) {
 	a := newBulk(t, 5)
 	early := jjm.AppPhase{Progress: jjm.Progress{Phase: "early"}, Started: 1000, Ended: 1000}
 	want := map[int32][]jjm.AppPhase{

@@ -9,12 +9,11 @@ import (
 	"jjm/internal/acl"
 )
 
-// Share lets accounts read one file of the area, and pass through the folders
-// that lead to it, which they still cannot list. It may be repeated. Accounts
-// that need no leave - root, this process's own - are left out. What is not the
-// area's owner's own gets no access list. The error wraps
-// [acl.ErrUnsupported] where the file system keeps no access lists; then nobody
-// was let in.
+// Share lets accounts read one file of the area and pass through the folders that lead to it,
+// which they still cannot list. It may be repeated. Root and this process's own account need no
+// permission and are left out. Files and folders that do not belong to the area's owner get no
+// access list. The error wraps [acl.ErrUnsupported] if the file system has no access lists;
+// then nobody was given access.
 func (a *Area) Share(name string, uids ...int) error {
 	own := os.Geteuid()
 	uids = slices.DeleteFunc(slices.Clone(uids), func(uid int) bool { return uid == 0 || uid == own })
@@ -22,19 +21,19 @@ func (a *Area) Share(name string, uids ...int) error {
 		return nil
 	}
 	if err := a.grant(name, false, acl.Read, uids); err != nil {
-		return wrap(err, "let others read %s", name)
+		return a.wrap(err, "let others read %s", name)
 	}
-	for dir := name; dir != "."; { // the file first: who cannot pass reads nothing
+	for dir := name; dir != "."; { // after the file: nobody can reach it before
 		dir = parent(dir)
 		if err := a.grant(dir, true, acl.Search, uids); err != nil {
-			return wrap(err, "let others pass through %s", dir)
+			return a.wrap(err, "let others pass through %s", dir)
 		}
 	}
 	return nil
 }
 
-// granter is an FS that sets access lists by itself: only the one behind it has
-// the rights of the area's owner.
+// granter is implemented by an FS that sets access lists itself, because only the helper
+// process behind it has the rights of the area's owner.
 type granter interface {
 	Grant(name string, folder bool, perm acl.Perm, uids ...int) error
 }
@@ -55,7 +54,7 @@ func (a *Area) grant(name string, folder bool, perm acl.Perm, uids []int) error 
 	return acl.GrantOwn(f, perm, uids...)
 }
 
-// parent is the folder of a name below the area, "." at last.
+// parent returns the folder of a name below the area, "." for one at the root.
 func parent(name string) string {
 	if i := strings.LastIndexByte(name, '/'); i > 0 {
 		return name[:i]
@@ -66,8 +65,18 @@ func parent(name string) string {
 // OpenTar opens a tar of a grid job by the name that WriteTar was given.
 func (a *Area) OpenTar(name string) (*os.File, error) {
 	f, _, err := a.openRegular(name)
-	return f, wrap(err, "open tar %s", name)
+	return f, a.wrap(err, "open tar %s", name)
 }
 
-// RemoveTar removes one tar; who has it open reads on.
-func (a *Area) RemoveTar(name string) error { return wrap(a.fs.Remove(name), "remove tar %s", name) }
+// OpenCollected opens a file that an attempt left, by its path below the area, and returns
+// its size in bytes.
+func (a *Area) OpenCollected(name string) (*os.File, int64, error) {
+	f, info, err := a.openRegular(name)
+	if err != nil {
+		return nil, 0, a.wrap(err, "open %s", name)
+	}
+	return f, info.Size(), nil
+}
+
+// RemoveTar removes one tar. Processes that have it open can still read it.
+func (a *Area) RemoveTar(name string) error { return a.wrap(a.fs.Remove(name), "remove tar %s", name) }

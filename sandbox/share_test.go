@@ -70,7 +70,7 @@ func TestShare_OneFileAndNothingElse(t *testing.T) {
 }
 
 // As a service the daemon sets the lists itself, on what is its own.
-func TestShare_GivesNoAccessListToWhatIsNotItsOwn(t *testing.T) {
+func TestShare_LeavesOthersFilesAlone(t *testing.T) {
 	needs.Root(t, "to make files of others")
 	dir := needs.PublicDir(t)
 	a, err := OpenArea(filepath.Join(dir, "alice"))

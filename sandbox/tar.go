@@ -20,20 +20,24 @@ import (
 	"jjm"
 )
 
-// TarEntry is one file for a tar, or the reason why it is not there.
+// TarEntry is one file for a tar, or the reason why it is absent.
 type TarEntry struct {
 	// Name is its name in the tar, below the prefix.
 	Name string
-	// Path is where it is, below the area; Content is the file itself instead.
+	// Path is its path below the area. If it is "", the file is Content.
 	Path    string
 	Content []byte
-	// SHA256 and Bytes are what the file should be; "" when not known.
+	// SHA256 and Bytes are the checksum and size that the file should have; "" if they
+	// are not known.
 	SHA256 string
 	Bytes  int64
 	// Absent says why there is no file.
 	Absent string
-	// Lost, unless nil, is called before the next entry is asked for if a file
-	// whose SHA256 is known is gone, or is not what it was.
+	// Sums says that Absent is a remark on several entries: it becomes a line of the
+	// manifest, but does not count as an absent file.
+	Sums bool
+	// Lost, unless nil, is called if a file whose SHA256 is known is gone or has changed,
+	// before the next entry is asked for.
 	Lost func()
 }
 
@@ -43,18 +47,18 @@ type TarInfo struct {
 	Path   string
 	Bytes  int64
 	SHA256 string
-	// Files are the files in it, the manifest excepted; Absent the entries of
-	// the manifest that have no file.
+	// Files is the number of files in it without the manifest, Absent the number of
+	// entries without a file.
 	Files, Absent int
 }
 
-// OutputName is the name of a collected file: stem, local job, and the last
-// element of its own name (decision R24).
+// OutputName returns the name of a collected file: stem, local job, and the last element
+// of its own name (decision R24).
 func OutputName(stem string, id jjm.LocalID, name string) string {
 	return stem + "." + id.String() + "." + path.Base(name)
 }
 
-// OutputOf returns the local job whose output a name of [OutputName] is.
+// OutputOf returns the local job in a name that [OutputName] made; false for other names.
 func OutputOf(name string) (jjm.LocalID, bool) {
 	words := strings.SplitN(name, ".", 4) // a stem has no dot
 	if len(words) < 4 || strings.Contains(name, "/") {
@@ -67,8 +71,8 @@ func OutputOf(name string) (jjm.LocalID, bool) {
 	return jjm.LocalID{Grid: ref.Grid, N: ref.First}, true
 }
 
-// ManifestName is the last file of every tar, below its prefix: a JSON list of
-// {path, size, sha256, absent}.
+// ManifestName is the name of the last file of every tar, below its prefix: a JSON list
+// of {path, size, sha256, absent}.
 const ManifestName = "manifest.json"
 
 type manifestLine struct {
@@ -78,26 +82,25 @@ type manifestLine struct {
 	Absent string `json:"absent,omitempty"`
 }
 
-// WriteTar streams entries into a tar at dest, below the area, and appends a
-// manifest that accounts for each of them. The same entries and files give the
-// same bytes: order is that of the entries; owner 0, mode 0644, and the file's
-// modification time in whole seconds (an entry with Content, and the manifest:
-// the newest of the files before it). A name given twice gets a number.
+// WriteTar writes entries into a tar at dest, below the area, and appends a manifest with a
+// line for each of them. The same entries and files give the same bytes: the order is that of
+// the entries; owner 0, mode 0644, and the file's modification time in whole seconds (for an
+// entry with Content, and the manifest: the newest one of the files before it). A name that was
+// used before gets a number.
 //
-// A file that cannot be read, is not a regular file, is not what SHA256 and
-// Bytes say, or changes while it is read leaves nothing in the tar but its
-// reason in the manifest. Once the files together would exceed maxBytes (0: no
-// cap), further files are absent too; entries with Content are not capped. Only
-// an error of the sequence, of dest or of ctx stops WriteTar; then there is no
-// file at dest, or the old one.
+// A file that cannot be read, is not regular, differs from SHA256 or Bytes, or changes while it
+// is read is absent: it is not in the tar, and the manifest has the reason. Once the files
+// together would exceed maxBytes (0: no bound), further files are absent too; entries with
+// Content do not count. Only an error of the sequence, of dest or of ctx stops WriteTar; dest
+// then has no file, or the old one.
 func (a *Area) WriteTar(ctx context.Context, dest string, prefix string, entries iter.Seq2[TarEntry, error],
 	maxBytes int64) (TarInfo, error) {
-	t := tarring{area: a, prefix: prefix, maxBytes: maxBytes, names: map[string]int{}}
+	t := tarring{area: a, prefix: prefix, maxBytes: maxBytes, names: TarNames{}}
 	if text := badTarName(prefix); text != "" {
 		return TarInfo{}, jjm.Errorf(jjm.Invalid, "sandbox: prefix of tar %s: %s", dest, text)
 	}
 	if err := a.fs.MkdirAll(path.Dir(dest), dirMode); err != nil {
-		return TarInfo{}, wrap(err, "make folder of tar %s", dest)
+		return TarInfo{}, a.wrap(err, "make folder of tar %s", dest)
 	}
 	err := a.replace(dest, fileMode, syncNamed, func(f *os.File) error {
 		t.sink = newTarSink(f)
@@ -106,13 +109,13 @@ func (a *Area) WriteTar(ctx context.Context, dest string, prefix string, entries
 		return t.run(ctx, entries)
 	})
 	if err != nil {
-		return TarInfo{}, wrap(err, "write tar %s", dest)
+		return TarInfo{}, a.wrap(err, "write tar %s", dest)
 	}
 	t.info.Path, t.info.Bytes, t.info.SHA256 = dest, t.sink.size(), t.sink.sum()
 	return t.info, nil
 }
 
-// tarring is one run of WriteTar.
+// tarring is one call of WriteTar.
 type tarring struct {
 	area     *Area
 	prefix   string
@@ -120,10 +123,10 @@ type tarring struct {
 	sink     *tarSink
 	tw       *tar.Writer
 	info     TarInfo
-	bytes    int64          // of files, against maxBytes
-	full     bool           // the cap was reached
-	newest   time.Time      // of the files so far
-	names    map[string]int // uses of each name
+	bytes    int64     // of files so far
+	full     bool      // maxBytes is reached
+	newest   time.Time // modification time of the files so far
+	names    TarNames
 	manifest bytes.Buffer
 	hash     hash.Hash
 }
@@ -161,14 +164,18 @@ func (t *tarring) run(ctx context.Context, entries iter.Seq2[TarEntry, error]) e
 	return t.sink.flush()
 }
 
-// entry puts one entry into tar and manifest. Its error is one of dest.
+// entry adds one entry to tar and manifest. An error is about dest.
 func (t *tarring) entry(ctx context.Context, e TarEntry) error {
 	line := manifestLine{Path: e.Name, Absent: e.Absent}
+	if e.Sums {
+		line.Path = t.prefix + "/" + e.Name
+		return t.note(line)
+	}
 	if text := badTarName(e.Name); text != "" && e.Absent == "" {
 		line.Absent = text
 	}
 	if line.Absent == "" {
-		line.Path = t.unique(e.Name)
+		line.Path = t.names.Unique(e.Name)
 		if err := t.file(ctx, e, &line); err != nil {
 			return err
 		}
@@ -183,18 +190,18 @@ func (t *tarring) entry(ctx context.Context, e TarEntry) error {
 	}
 	delete(t.names, line.Path)
 	if t.info.Absent++; t.info.Absent > maxAbsent {
-		return nil // told in one line, at the end
+		return nil // one line at the end counts these
 	}
 	line.Path, line.Size, line.SHA256 = t.prefix+"/"+line.Path, e.Bytes, e.SHA256
 	return t.note(line)
 }
 
-// maxAbsent is how many files that are not in the tar its manifest names one by one: a
-// job can list what never was, and a line of the manifest is kept in memory.
+// maxAbsent is how many absent files the manifest names one by one. A job can list any
+// number of files that never existed, and the manifest is kept in memory.
 const maxAbsent = 200_000
 
-// note adds a line to the manifest. It is kept as text: a tar may have a
-// million entries.
+// note adds a line to the manifest. The manifest is kept as text, because a tar may have
+// a million entries.
 func (t *tarring) note(line manifestLine) error {
 	b, err := json.Marshal(line)
 	if err != nil {
@@ -209,7 +216,8 @@ func (t *tarring) note(line manifestLine) error {
 	return nil
 }
 
-// file writes an entry that should have a file; line says how it went.
+// file writes an entry that should have a file, and sets in line its size and checksum,
+// or why it is absent.
 func (t *tarring) file(ctx context.Context, e TarEntry, line *manifestLine) error {
 	if e.Path == "" {
 		sum := sha256.Sum256(e.Content)
@@ -226,7 +234,7 @@ func (t *tarring) file(ctx context.Context, e TarEntry, line *manifestLine) erro
 		return err
 	}
 	line.Absent = reason.Error()
-	// Part of the file may be in the tar: take it back, with its header.
+	// Part of the file may be in the tar: remove it, with its header.
 	return t.sink.rewind(mark)
 }
 
@@ -245,11 +253,14 @@ func (t *tarring) header(name string, size int64, modified time.Time) *tar.Heade
 	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: modified.Truncate(time.Second)}
 }
 
-// unique returns a name that no earlier file of the tar has.
-func (t *tarring) unique(name string) string {
+// TarNames are how often each name was asked for in a tar.
+type TarNames map[string]int
+
+// Unique returns a name that no earlier file of the tar has: name itself, or with a number.
+func (t TarNames) Unique(name string) string {
 	for {
-		t.names[name]++
-		n := t.names[name]
+		t[name]++
+		n := t[name]
 		if n == 1 {
 			return name
 		}
@@ -257,8 +268,8 @@ func (t *tarring) unique(name string) string {
 	}
 }
 
-// badTarName says why a name may not be in a tar, or "": whoever unpacks it
-// must not be led out of his folder.
+// badTarName returns why a name must not be in a tar, or "". Whoever unpacks the tar must
+// not be led out of the folder.
 func badTarName(name string) string {
 	switch {
 	case !fs.ValidPath(name) || name == ".":

@@ -207,8 +207,8 @@ func TestWriteTar_WhatCannotBeReadIsAbsentWithItsReason(t *testing.T) {
 		t.Errorf("files %v", files)
 	}
 	want := map[string]string{
-		"p/missing": "no such file or directory", "p/fifo": "is not a regular file but p---------",
-		"p/folder": "is a directory, not a regular file",
+		"p/missing": "no such file or directory", "p/fifo": "is a fifo, not a regular file",
+		"p/folder": "is a folder, not a regular file",
 		"p/out":    "path escapes from parent", "p/climb": "path escapes from parent", "p/up": "path escapes from parent",
 		"p/size": "its size is 5 instead of 6", "p/sum": "its SHA-256 is " + sha("wrong") + " instead",
 		"p/content": "its SHA-256 is " + sha("x") + " instead",
@@ -302,9 +302,9 @@ func (b busyFS) OpenFile(name string, flag int, perm os.FileMode) (*os.File, err
 	return f, err
 }
 
-// TestWriteTar_FilesThatChangeLeaveNoTraceButTheirReason covers every way back:
+// TestWriteTar_ReplacesFilesThatChangeByTheirReason covers every way back:
 // within the buffer, and beyond what was written already.
-func TestWriteTar_FilesThatChangeLeaveNoTraceButTheirReason(t *testing.T) {
+func TestWriteTar_ReplacesFilesThatChangeByTheirReason(t *testing.T) {
 	for _, size := range []int{100, 3 << 20, 9 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			a := newArea(t)
@@ -392,7 +392,7 @@ func TestWriteTar_AFileThatShrinksOrGrowsMeanwhileIsAbsent(t *testing.T) {
 	}
 }
 
-func TestTarSink_HashIsThatOfTheFileWhateverIsTakenBack(t *testing.T) {
+func TestTarSink_HashIsThatOfTheFileAfterRollbacks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f, err := os.CreateTemp("", "jjm-sandbox-test-")
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// stream writes a file of the area to the tar. A reason is what makes the file
-// absent; err is trouble with the tar itself.
+// stream writes a file of the area to the tar. reason is why the file is absent, nil if
+// it is not; err is about the tar itself.
 func (t *tarring) stream(ctx context.Context, e TarEntry, line *manifestLine) (reason, err error) {
 	if t.full {
 		return t.capped(), nil
@@ -49,9 +49,9 @@ func (t *tarring) stream(ctx context.Context, e TarEntry, line *manifestLine) (r
 	return nil, nil
 }
 
-// copyFile copies exactly size bytes past the tar writer, pads them as the
-// format wants, and gives their SHA-256 in hex. The tar writer, which does not
-// know of them, is replaced.
+// copyFile copies exactly size bytes of f to the sink, pads them as the format requires, and
+// returns their SHA-256 in hex. It bypasses the tar writer to save a copy, and replaces it,
+// because the old one does not know of these bytes.
 func (t *tarring) copyFile(ctx context.Context, f *os.File, size int64) (sum string, reason, err error) {
 	const block = 512 // pax(1), ustar interchange format
 	t.tw = tar.NewWriter(t.sink)
@@ -78,8 +78,8 @@ func (t *tarring) copyFile(ctx context.Context, f *os.File, size int64) (sum str
 	return hex.EncodeToString(t.hash.Sum(nil)), nil, nil
 }
 
-// changed tells whether a file that was read to its end is not what it was, or
-// should have been.
+// changed returns why a file that was read to its end cannot be used: its checksum is not
+// the wanted one, or it changed meanwhile.
 func changed(f *os.File, before os.FileInfo, want, sum string) error {
 	if want != "" && !strings.EqualFold(want, sum) {
 		return fmt.Errorf("its SHA-256 is %s instead", sum)
@@ -94,11 +94,12 @@ func changed(f *os.File, before os.FileInfo, want, sum string) error {
 	return nil
 }
 
+// capped is the reason of files beyond maxBytes.
 func (t *tarring) capped() error {
 	return fmt.Errorf("size cap of %d bytes reached", t.maxBytes)
 }
 
-// absence is the cause of an error without the path, which the manifest has.
+// absence returns the cause of an error without the path, which the manifest has already.
 func absence(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// tarBuffer is the size of the writes to a tar: large enough that their number
-// does not matter.
+// tarBuffer is the size of writes to a tar in bytes: large enough that the number of
+// system calls does not matter.
 const tarBuffer = 1 << 20
 
-// tarFile is what a tarSink needs of its file; *os.File is one.
+// tarFile is the interface of a tarSink's file; *os.File is one.
 type tarFile interface {
 	io.Writer
 	io.ReaderAt
@@ -20,19 +20,19 @@ type tarFile interface {
 	Truncate(size int64) error
 }
 
-// tarSink is the file behind a tar writer. Full buffers are hashed and written
-// by a goroutine of its own, while the next one is filled; and what was written
-// since a mark can be taken back.
+// tarSink is the file behind a tar writer. Its own goroutine hashes and writes full buffers
+// while the next one is filled. What was written since a mark (size) can be removed again
+// (rewind).
 type tarSink struct {
 	f       tarFile
 	buf     []byte
-	handed  int64 // bytes handed to the goroutine
-	full    chan []byte
-	free    chan []byte
-	done    chan struct{}
-	pending sync.WaitGroup
-	h       hash.Hash // of the goroutine, unless nothing is pending
-	rehash  bool      // bytes that h has seen were taken back
+	handed  int64          // bytes handed to the goroutine
+	full    chan []byte    // buffers to write
+	free    chan []byte    // buffers to fill
+	done    chan struct{}  // closed when the goroutine ended
+	pending sync.WaitGroup // buffers handed and not written yet
+	h       hash.Hash      // only the goroutine uses it while something is pending
+	rehash  bool           // bytes that h has seen were removed
 
 	mu  sync.Mutex
 	err error
@@ -48,8 +48,8 @@ func newTarSink(f tarFile) *tarSink {
 	return s
 }
 
-// drain hashes and writes full buffers until stop; after an error it only
-// gives them back.
+// drain hashes and writes full buffers until stop; after an error it only makes them free
+// again.
 func (s *tarSink) drain() {
 	defer close(s.done)
 	for b := range s.full {
@@ -76,7 +76,7 @@ func (s *tarSink) fail(err error) {
 	s.err = err
 }
 
-// Write takes in bytes; its error may be that of an earlier write.
+// Write buffers bytes. Its error may be that of an earlier write.
 func (s *tarSink) Write(p []byte) (int, error) {
 	total := len(p)
 	for len(p) > 0 {
@@ -91,8 +91,8 @@ func (s *tarSink) Write(p []byte) (int, error) {
 	return total, nil
 }
 
-// readFrom takes in at most n bytes straight from r with one Read, and gives
-// them to see too.
+// readFrom reads at most n bytes from r with one Read into the buffer, and writes them to
+// see too.
 func (s *tarSink) readFrom(r io.Reader, n int64, see io.Writer) (int, error) {
 	room := s.buf[len(s.buf):cap(s.buf)]
 	k, rerr := r.Read(room[:min(n, int64(len(room)))])
@@ -108,7 +108,7 @@ func (s *tarSink) readFrom(r io.Reader, n int64, see io.Writer) (int, error) {
 	return k, rerr
 }
 
-// hand returns the buffer to the goroutine and takes a free one.
+// hand passes the buffer to the goroutine and takes a free one.
 func (s *tarSink) hand() error {
 	s.handed += int64(len(s.buf))
 	s.pending.Add(1)
@@ -117,10 +117,10 @@ func (s *tarSink) hand() error {
 	return s.failed()
 }
 
-// size is the number of bytes taken in, and the mark to go back to this place.
+// size returns the number of bytes so far, which is also the mark to rewind to.
 func (s *tarSink) size() int64 { return s.handed + int64(len(s.buf)) }
 
-// rewind takes back what was written after a mark.
+// rewind removes what was written after a mark.
 func (s *tarSink) rewind(mark int64) error {
 	if mark >= s.handed {
 		s.buf = s.buf[:mark-s.handed]
@@ -140,8 +140,8 @@ func (s *tarSink) rewind(mark int64) error {
 	return nil
 }
 
-// flush waits until all is written. After a rewind the hash is made anew from
-// the file: rewinds are rare, marks are not.
+// flush waits until all is written. After a rewind the hash is computed again from the
+// file, because rewinds are rare.
 func (s *tarSink) flush() error {
 	if err := s.hand(); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (s *tarSink) flush() error {
 	return err
 }
 
-// sum is the SHA-256 of all, in hex; valid after flush.
+// sum returns the SHA-256 of all bytes in hex; it is valid after flush.
 func (s *tarSink) sum() string { return hex.EncodeToString(s.h.Sum(nil)) }
 
 // stop ends the goroutine. It may be called once.

@@ -7,17 +7,18 @@ import (
 	"jjm/internal/diskuse"
 )
 
-// Usage counts what lies in the area, within bounds. Errors are of kind Busy.
+// Usage counts the files in the area and their bytes, until a bound of most is reached.
+// Errors are of kind Busy.
 func (a *Area) Usage(most diskuse.Most) (diskuse.Use, error) {
 	switch fs := a.fs.(type) {
 	case interface {
 		Usage(most diskuse.Most) (diskuse.Use, error)
 	}:
 		use, err := fs.Usage(most)
-		return use, wrap(err, "count what lies in %s", a.root)
+		return use, a.wrap(err, "count the files in %s", a.root)
 	case *os.Root:
 		use, err := diskuse.Count(fs, most)
-		return use, wrap(err, "count what lies in %s", a.root)
+		return use, a.wrap(err, "count the files in %s", a.root)
 	}
-	return diskuse.Use{}, jjm.Errorf(jjm.Busy, "sandbox: what lies in %s cannot be counted", a.root)
+	return diskuse.Use{}, jjm.Errorf(jjm.Busy, "sandbox: the files in %s cannot be counted", a.root)
 }

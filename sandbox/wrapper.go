@@ -12,8 +12,9 @@ import (
 	"jjm"
 )
 
-// WrapperName, LogHelper, ProgressHelper and RecordHelper are the names of the wrapper in
-// its folder: as itself, as $GBS_LOG, as $JJM_PROGRESS and as $JJM_RECORD.
+// The names of the wrapper in its folder: WrapperName is the program, LogHelper,
+// ProgressHelper and RecordHelper are links to it that applications call as $GBS_LOG,
+// $JJM_PROGRESS and $JJM_RECORD.
 const (
 	WrapperName    = "jjm-wrapper"
 	LogHelper      = "gbs_log"
@@ -21,22 +22,22 @@ const (
 	RecordHelper   = "jjm_record"
 )
 
-// Helpers are the names under which the application calls the wrapper.
+// Helpers returns the names under which applications call the wrapper.
 func Helpers() []string { return []string{LogHelper, ProgressHelper, RecordHelper} }
 
-// InstallWrapper copies the wrapper's binary into the area, in a folder named by
-// its content, so that running jobs keep the one they were submitted with. It
-// returns the folder's absolute path.
+// InstallWrapper copies the wrapper's program into the area, in a folder named by its
+// content, so that submitted jobs keep their version after an upgrade. It returns the
+// folder's absolute path.
 func (a *Area) InstallWrapper(binary string) (binDir string, err error) {
 	src, err := os.Open(binary)
 	if err != nil {
-		return "", wrap(err, "install wrapper")
+		return "", a.wrap(err, "install wrapper")
 	}
 	defer src.Close()
 	h := sha256.New()
 	size, err := io.Copy(h, src)
 	if err != nil {
-		return "", wrap(err, "install wrapper: read %s", binary)
+		return "", a.wrap(err, "install wrapper: read %s", binary)
 	}
 	dir := "bin/" + hex.EncodeToString(h.Sum(nil))[:12]
 	binDir = filepath.Join(a.root, dir)
@@ -44,9 +45,9 @@ func (a *Area) InstallWrapper(binary string) (binDir string, err error) {
 		return binDir, nil
 	}
 	if _, err := src.Seek(0, io.SeekStart); err != nil {
-		return "", wrap(err, "install wrapper: read %s", binary)
+		return "", a.wrap(err, "install wrapper: read %s", binary)
 	}
-	return binDir, wrap(a.installAs(dir, src), "install wrapper as %s", dir)
+	return binDir, a.wrap(a.installAs(dir, src), "install wrapper as %s", dir)
 }
 
 func (a *Area) installAs(dir string, src io.Reader) (err error) {
@@ -76,11 +77,11 @@ func (a *Area) installAs(dir string, src io.Reader) (err error) {
 	return a.keep(tmp, dir)
 }
 
-// copyProgram copies a program that may be started at once. A child that this
-// process starts meanwhile would hold the file open for writing until it has
-// become another program, and execve(2) would refuse the copy (ETXTBSY): so
-// none is started. Behind a remote FS a child may have to be started for it: its
-// jobs start seconds later, and the embedded batch system tries again.
+// copyProgram copies a program that may be started at once. While it writes, no child process
+// is started (ForkLock): a child would inherit the file open for writing until its exec, and
+// execve(2) of the copy would fail with ETXTBSY. Behind a remote FS a child may have to be
+// started to write it; jobs start seconds later there, and the embedded batch system tries
+// again.
 func (a *Area) copyProgram(name string, src io.Reader) error {
 	if _, ok := a.fs.(remote); ok {
 		_, err := a.copyIn(context.Background(), name, execMode, src)

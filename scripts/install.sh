@@ -73,7 +73,8 @@ content() {
 	case $2 in
 	*.service) sed "s|/usr/bin/jjm|$prefix/bin/jjm|; s|/usr/share/doc/jjm|$prefix/share/doc/jjm|; s|/etc/jjm/|$sysconf/jjm/|" "$1" ;;
 	*.socket) sed "s|/var/lib/jjm|$state|" "$1" ;;
-	"$destdir$sysconf"/*/jjm.toml) sed "s|^# state = .*|state = \"$state\"|" "$1" ;;
+	# The unit's daemon is root: it runs the jobs of each user as that user.
+	"$destdir$sysconf"/*/jjm.toml) sed "s|^# state = .*|state = \"$state\"|; s|^# run_as = .*|run_as = \"owner\"|" "$1" ;;
 	*) cat "$1" ;;
 	esac
 }
@@ -113,7 +114,7 @@ complain() {
 
 look() {
 	[ -r "$3" ] || {
-		complain "$3 is missing: run install.sh install"
+		complain "$3 is missing: run make install"
 		return 0
 	}
 	case $1 in
@@ -121,8 +122,23 @@ look() {
 	esac
 	case $1 in
 	keep*) ;;
-	*) content "$2" "$3" | cmp -s - "$3" || complain "$3 is not the one of $2: run install.sh install" ;;
+	*) content "$2" "$3" | cmp -s - "$3" || complain "$3 is not the one of $2: $(remedy "$2" "$3")" ;;
 	esac
+}
+
+# remedy SOURCE TARGET prints what to do about a file that differs. The socket may only have been installed with
+# another STATE, which an installation with the default would reset.
+remedy() {
+	case $2 in
+	*.socket)
+		was=$(sed -n 's|^ListenStream=\(.*\)/jjm\.sock$|\1|p' "$2")
+		[ -z "$was" ] || [ "$was" = "$state" ] || {
+			echo "it was installed with STATE=$was, not $state: give STATE=$was again, or run make install with the new one"
+			return
+		}
+		;;
+	esac
+	echo "run make install"
 }
 
 case ${1:-} in
@@ -131,6 +147,11 @@ uninstall) each remove ;;
 check)
 	each look
 	[ $wrong = 0 ] || exit 1
+	# What the configuration needs depends on the account of the daemon, which is root.
+	[ "$(id -u)" = 0 ] || {
+		echo "install.sh: the files are whole; the configuration is not checked, which needs root" >&2
+		exit 0
+	}
 	"$destdir$prefix/bin/jjm" config check "$destdir$sysconf/jjm/jjm.toml" || fail "the installed program does not take its configuration: see above"
 	;;
 *) fail "usage: install.sh install | uninstall | check" ;;

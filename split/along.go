@@ -5,32 +5,32 @@ import (
 	"jjm/split/jedi"
 )
 
-// alongCut cuts events that are made, each part with files of secondary datasets:
-// minimum bias, cards. They come along by the attributes of their datasets as JEDI has
-// it, a part counting as one file of a master dataset (JEDI's pseudo input).
+// alongCut cuts generated events, and gives each part files of secondary datasets (minimum
+// bias, cards) by the attributes of these. As with JEDI's pseudo input, a part counts as one
+// file of a master dataset.
 type alongCut struct {
 	*ranges
 	jedi *jediCut
 }
 
-// newAlong returns the cut of ranges with the secondary datasets of its work. The error is
-// of kind Invalid: one that is closed has too little for all parts.
+// newAlong returns the cut of ranges with the secondary datasets of its work. The error is of
+// kind Invalid: a closed dataset has too few files for all parts.
 func newAlong(m *method, c *Cutting, w *Work, p *Params, r *ranges) (*alongCut, error) {
 	whole := *w
-	whole.Closed = true // no event comes later
+	whole.Closed = true // the number of events is final
 	k := &jediCut{work: &whole, p: p}
 	one := int64(1)
 	k.rules = jedi.Rules{FilesPerJob: &one}
 	k.chunk.Master = &jedi.Dataset{Records: r.records()}
-	k.streams(c.carry.Cursors)
+	k.secondaryDatasets(c.carry.Cursors)
 	for _, d := range k.chunk.Secondary {
-		k.needs = k.needs || needed(d)
+		k.mustSuffice = k.mustSuffice || mustSuffice(d)
 	}
 	n := len(k.chunk.Master.Records)
-	if k.holdForAll(); k.why != "" {
+	if k.waitForAllFiles(); k.why != "" {
 		k.waiting = n
 	}
-	if l := k.lacking(); l != nil {
+	if l := k.findLack(); l != nil {
 		return nil, m.invalid(
 			"dataset %s has %d of the %d %s that local jobs need of it: add some, or say repeat or ru in its attributes",
 			l.Dataset, l.Have, l.Need, l.Unit)
@@ -38,7 +38,7 @@ func newAlong(m *method, c *Cutting, w *Work, p *Params, r *ranges) (*alongCut, 
 	return &alongCut{r, k}, nil
 }
 
-// records are the parts that are still to come, each as a file of as many events.
+// records returns the parts still to come, each as a file with as many events.
 func (r *ranges) records() []jedi.Record {
 	records := make([]jedi.Record, 0, r.parts())
 	rest := *r
@@ -50,7 +50,7 @@ func (r *ranges) records() []jedi.Record {
 	return records
 }
 
-// next makes the next part, once what goes along with it is there.
+// next makes the next part if its secondary files are there.
 func (a *alongCut) next(c *Cutting) (jjm.Part, bool) {
 	job, ok := a.jedi.take()
 	if !ok || len(job.Master) == 0 {
@@ -63,12 +63,12 @@ func (a *alongCut) next(c *Cutting) (jjm.Part, bool) {
 	}
 	part.Input = &c.inputs.take(1)[0]
 	part.Input.Mask.Events = jjm.Span{First: part.First + behind, Count: part.Count}
-	a.jedi.along(c, part.Input, job)
+	a.jedi.addSecondary(c, part.Input, job)
 	return part, true
 }
 
-// count counts the parts, also those that wait.
+// count returns the number of parts, including those that wait for secondary files.
 func (a *alongCut) count(*Cutting) int64 { return a.parts() }
 
-// left says what the next part waits for.
+// left reports what the next part waits for.
 func (a *alongCut) left(l *Left) { a.jedi.left(l) }

@@ -10,7 +10,7 @@ import (
 	"jjm/split/jedi"
 )
 
-// withAlong is work of events with files of secondary datasets.
+// withAlong returns work of events with secondary datasets.
 func withAlong(events int64, closed bool, files int, attributes ...string) Work {
 	w := Work{First: 1, Events: events, Closed: true}
 	for n, text := range attributes {
@@ -23,7 +23,7 @@ func withAlong(events int64, closed bool, files int, attributes ...string) Work 
 	return w
 }
 
-// alongOf shows what comes along with parts.
+// alongOf lists the secondary files of parts.
 func alongOf(parts []jjm.Part) (out []string) {
 	for i := range parts {
 		text := fmt.Sprintf("%d+%d:", parts[i].First, parts[i].Count)
@@ -38,8 +38,9 @@ func alongOf(parts []jjm.Part) (out []string) {
 	return out
 }
 
-// Files come along with events by their attributes, in whatever pieces the work is cut.
-func TestEvents_FilesComeAlongByTheirAttributes(t *testing.T) {
+// Parts of events get secondary files by the attributes of the datasets, in whatever pieces the
+// work is cut.
+func TestEvents_GetSecondaryFilesByAttributes(t *testing.T) {
 	p := params(t, ByEvents, func(p *Params) { p.EventsPerJob = 10 })
 	w := withAlong(25, true, 4, "repeat,ratio=2", "nosplit", "er=1", "ru,np=3")
 	w.Secondary[2].Files = append(w.Secondary[2].Files, jjm.File{LFN: "d2.4", Events: 5})
@@ -68,7 +69,7 @@ func TestEvents_FilesComeAlongByTheirAttributes(t *testing.T) {
 	}
 }
 
-// Too few files are refused once no more come, and waited for before.
+// Too few secondary files are an error if no more come; otherwise the cut waits.
 func TestEvents_TooFewFilesAreRefusedOrWaitedFor(t *testing.T) {
 	p := params(t, ByEvents, func(p *Params) { p.EventsPerJob = 10 })
 	_, _, _, err := mustGet(t, ByEvents).Cut(withAlong(30, true, 2, ""), Limits{}, p, Carry{})

@@ -7,17 +7,18 @@ import (
 	"jjm"
 )
 
-// binder finds where parts may run whose splitter does not group files by place:
-// where all of their files can be read.
+// binder finds where a part may run if its splitter does not group files by place: on the
+// clusters that can read all of its files.
 type binder struct {
 	work *Work
-	// at are the positions of the files, by LFN, and places those found so far, by
-	// their storages and clusters; both are nil until a part needs them.
+	// at are the positions of the files in Work.Files, by LFN. places are those found so far,
+	// by storages and clusters, so that equal places are shared. Both are nil until a part
+	// needs them.
 	at     map[string]int32
 	places map[string]*jjm.Place
 }
 
-// start learns where the files are.
+// start fills at.
 func (b *binder) start() {
 	b.at, b.places = make(map[string]int32, len(b.work.Files)), map[string]*jjm.Place{}
 	for i := range b.work.Files {
@@ -25,7 +26,7 @@ func (b *binder) start() {
 	}
 }
 
-// bind gives a part its place, unless it has one or reads no files.
+// bind sets the place of a part, unless it has one or reads no files.
 func (b *binder) bind(part *jjm.Part) {
 	in := part.Input
 	if in == nil || in.Place != nil || len(in.Files) == 0 {
@@ -59,7 +60,7 @@ func (b *binder) bind(part *jjm.Part) {
 	more(in).Failure = &jjm.CreateFailure{Code: failNoSite, Reason: reason}
 }
 
-// distinct sorts and leaves each text once.
+// distinct sorts s and removes duplicates.
 func distinct(s []string) []string {
 	slices.Sort(s)
 	return slices.Compact(s)

@@ -6,25 +6,25 @@ import (
 	"jjm"
 )
 
-// Cutting is work that is being cut. It is used by one goroutine.
+// Cutting is a cut in progress. It is for use by one goroutine.
 //
-// Cutting in pieces makes the same parts as cutting at once. So does going on
-// after a restart: Start with the carry of the last committed piece and the
-// files that were not done then, in the same order; except for the splitters
-// that docs/SPLITTERS.md says cut in cycles.
+// Cutting in pieces makes the same parts as cutting at once. So does continuing after a
+// restart: call Start with the carry of the last committed piece, and with the files that were
+// not done then, in the same order. Exceptions are the splitters that docs/SPLITTERS.md says
+// cut in cycles.
 type Cutting struct {
 	cutter cutter
 	unit   string
-	run    uint32 // of generated parts
+	run    uint32 // the run of generated parts, else 0
 	carry  Carry
-	// ahead is a part made to learn whether there are more.
+	// ahead is a part that was made to find out whether there are more.
 	ahead *jjm.Part
 	done  []int32
-	// expect is about how many parts a cut without a limit makes, 0 = not known.
+	// expect is an estimate of the parts of a cut without a limit, 0 = unknown.
 	expect int64
-	// whole says that the parts of a cut must be committed together.
+	// whole says that all parts of a cut must be committed together, whatever the limit.
 	whole bool
-	// binder gives parts without a place one, nil where nobody asks for places.
+	// binder sets the place of parts that have none; nil if the caller does not ask for places.
 	binder *binder
 
 	inputs arena[jjm.PartInput]
@@ -33,24 +33,23 @@ type Cutting struct {
 	words  arena[string]
 }
 
-// cutter is one way of cutting.
+// cutter is the algorithm of one splitter.
 type cutter interface {
-	// next makes the next part; false at the end. It numbers nothing: the
-	// Cutting does.
+	// next makes the next part; false at the end. It leaves serial numbers to the Cutting.
 	next(*Cutting) (jjm.Part, bool)
-	// checkpoint describes the point between the last part and the next.
+	// checkpoint returns the position between the last part and the next.
 	checkpoint() *Checkpoint
-	// left adds what the cut leaves, once it came to its end.
+	// left adds to l what the cut leaves. It is called at the end of the cut.
 	left(*Left)
 }
 
-// pauser is a cutter whose work may come to wait in the middle of a file.
+// pauser is a cutter that may have to wait for input in the middle of a file.
 type pauser interface {
-	// pause returns where it then goes on, nil for the beginning of a file.
+	// pause returns where it continues then, nil for the beginning of a file.
 	pause() *Checkpoint
 }
 
-// pause returns where a cut goes on that came to its end for now.
+// pause returns where a cut continues that has nothing more to cut for now.
 func (c *Cutting) pause() *Checkpoint {
 	if p, ok := c.cutter.(pauser); ok {
 		return p.pause()
@@ -58,7 +57,7 @@ func (c *Cutting) pause() *Checkpoint {
 	return nil
 }
 
-// Next returns at most limits.MaxParts parts, what they left, and the carry.
+// Next returns at most limits.MaxParts parts, what is left, and the carry to commit with them.
 func (c *Cutting) Next(limits Limits) ([]jjm.Part, Left, Carry) {
 	var parts []jjm.Part
 	if c.whole {
@@ -88,7 +87,7 @@ func (c *Cutting) Next(limits Limits) ([]jjm.Part, Left, Carry) {
 	return parts, left, c.snapshot(c.pause())
 }
 
-// take numbers the next part.
+// take returns the next part with its serial number.
 func (c *Cutting) take() (jjm.Part, bool) {
 	part, ok := jjm.Part{}, true
 	if c.ahead != nil {
@@ -103,7 +102,7 @@ func (c *Cutting) take() (jjm.Part, bool) {
 	return part, true
 }
 
-// next makes the next part, at its place.
+// next returns the next part with its place.
 func (c *Cutting) next() (jjm.Part, bool) {
 	part, ok := c.cutter.next(c)
 	if ok && c.binder != nil {
@@ -112,7 +111,7 @@ func (c *Cutting) next() (jjm.Part, bool) {
 	return part, ok
 }
 
-// ended says what is left at the end of a cut.
+// ended returns what is left at the end of a cut.
 func (c *Cutting) ended() Left {
 	left := Left{Done: c.done}
 	c.done = nil
@@ -127,10 +126,10 @@ func (c *Cutting) snapshot(at *Checkpoint) Carry {
 	return carry
 }
 
-// finish says that a file is cut to its end.
+// finish notes that no later part will own anything of a file.
 func (c *Cutting) finish(file int32) { c.done = append(c.done, file) }
 
-// part starts a part that reads files at a place.
+// part returns a new part of count units that reads files at a place.
 func (c *Cutting) part(p *place, files []string, count int64) jjm.Part {
 	in := &c.inputs.take(1)[0]
 	in.Files, in.Place, in.Group = files, p.where, p.group
@@ -138,7 +137,7 @@ func (c *Cutting) part(p *place, files []string, count int64) jjm.Part {
 	return jjm.Part{Unit: c.unit, Count: count, Input: in}
 }
 
-// more returns the rare things of a part.
+// more returns the rarely used fields of a part, which it allocates if necessary.
 func more(in *jjm.PartInput) *jjm.PartMore {
 	if in.More == nil {
 		in.More = new(jjm.PartMore)
@@ -149,18 +148,18 @@ func more(in *jjm.PartInput) *jjm.PartMore {
 // arena makes small slices without an allocation for each.
 type arena[T any] struct{ free []T }
 
-// chunk is how many elements an arena allocates at once: few enough that a part
-// that outlives its neighbours keeps little of them.
-const chunk = 128
+// arenaSize is how many elements an arena allocates at once: few, because one part in use keeps
+// all of them in memory.
+const arenaSize = 128
 
-// take returns a slice of n zero elements; appending to it never overwrites
-// another.
+// take returns a slice of n zero elements without spare capacity, so that appending to it
+// overwrites no other slice.
 func (a *arena[T]) take(n int) []T {
-	if n > chunk/4 {
+	if n > arenaSize/4 {
 		return make([]T, n)
 	}
 	if len(a.free) < n {
-		a.free = make([]T, chunk)
+		a.free = make([]T, arenaSize)
 	}
 	out := a.free[:n:n]
 	a.free = a.free[n:]

@@ -26,8 +26,8 @@ func page(t *testing.T) string {
 	return string(text)
 }
 
-// tables returns the settings that the page lists for each splitter, with their
-// defaults where its own table says them.
+// tables returns the settings that the page lists for each splitter, with the defaults of its
+// own table.
 func tables(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]* \\| [^|]* \\| ([^|]*) \\|")
@@ -91,7 +91,7 @@ func TestDocs_ListTheSettingsThatEachSplitterReads(t *testing.T) {
 	}
 }
 
-func TestSettings_OthersAreRefused(t *testing.T) {
+func TestSettings_RefusesUnreadSettings(t *testing.T) {
 	if err := CheckSettings(LumiBased, []string{"lumis_per_job", "runs"}); err != nil {
 		t.Error(err)
 	}
@@ -105,20 +105,19 @@ func TestSettings_OthersAreRefused(t *testing.T) {
 	}
 }
 
-// example is the work of an example.
+// example returns the work of an example.
 type example struct {
 	Params   json.RawMessage
 	First    int64
 	Events   int64
 	Rows     [][]string
-	Args     []string
 	Files    []jjm.File
 	Closed   bool
 	Siblings []SiblingState
 	Parents  map[string]Parent
 }
 
-func TestDocs_ExamplesMakeThePartsShown(t *testing.T) {
+func TestDocs_ExamplesMakeTheirParts(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range regexp.MustCompile("(?s)```json (\\w+)\n(.*?)```\n```parts\n(.*?)```").FindAllStringSubmatch(page(t),
 		-1) {
@@ -140,7 +139,7 @@ func TestDocs_ExamplesMakeThePartsShown(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 		})
-		w := Work{First: e.First, Events: e.Events, Rows: e.Rows, Args: e.Args, Files: e.Files, Closed: e.Closed,
+		w := Work{First: e.First, Events: e.Events, Rows: e.Rows, Files: e.Files, Closed: e.Closed,
 			Siblings: e.Siblings, Parents: e.Parents}
 		parts, left, _, err := mustGet(t, name).Cut(w, Limits{}, p, Carry{})
 		if err != nil {
@@ -157,7 +156,7 @@ func TestDocs_ExamplesMakeThePartsShown(t *testing.T) {
 	}
 }
 
-// shown writes parts as the page does.
+// shown formats parts as the page does.
 func shown(w *Work, parts []jjm.Part, left Left) string {
 	var out strings.Builder
 	for i := range parts {

@@ -2,13 +2,14 @@ package split
 
 import "jjm"
 
-// estimate sets what a part with these events is expected to need.
+// estimate sets the expected needs of a part with that many events.
 func estimate(in *jjm.PartInput, p *Performance, events float64) {
 	in.Estimate = jjm.Estimate{Seconds: events * p.TimePerEvent, DiskKB: events * p.SizePerEvent, MemoryMB: p.Memory}
 }
 
-// ancestors adds the merged files that files of the work come from, each once.
-func ancestors(in *jjm.PartInput, w *Work, p *Params, files ...int32) {
+// addParents adds to a part the merged ancestors of files, each once, if include_parents is
+// set.
+func addParents(in *jjm.PartInput, w *Work, p *Params, files ...int32) {
 	if !p.IncludeParents {
 		return
 	}

@@ -19,23 +19,24 @@ const (
 	fieldWalltime = "backend.walltime"
 )
 
-// Settable are the job fields that GenericSplitter may set.
+// Settable returns the job fields that GenericSplitter may set.
 func Settable() []string {
 	return []string{fieldArgs, fieldEnv, fieldQueue, fieldCores, fieldMemory, fieldWalltime}
 }
 
-// Fields are the values that a part sets.
+// Fields are the job fields that a part sets.
 type Fields struct {
-	// Args are the command's arguments; nil = those of the job file.
+	// Args are the command's arguments; nil means those of the job file.
 	Args []string
-	// Env are more variables of the application.
+	// Env are additional environment variables of the application.
 	Env map[string]string
-	// Request is what the part asks for beside what the grid job asks for.
+	// Request is what the part requests of the batch system; zero fields keep the grid job's.
 	Request jjm.Request
 }
 
-// FieldsOf returns the values that a part sets; an error names the field. Memory is in
-// MiB, the wall time a duration such as "2h" or a number of seconds.
+// FieldsOf converts settings (jjm.PartMore.Settings) to fields. Memory is in MiB, the wall time
+// a duration such as "2h" or a number of seconds. The error is of kind Invalid and names the
+// field.
 func FieldsOf(settings map[string]any) (f Fields, err error) {
 	for path, value := range settings {
 		if err = f.set(path, value); err != nil {
@@ -59,17 +60,17 @@ func (f *Fields) set(path string, value any) (err error) {
 		}
 	case fieldCores:
 		var n int64
-		n, err = whole(value, most)
+		n, err = wholeNumber(value, most)
 		f.Request.Cores = int(n)
 	case fieldMemory:
-		f.Request.MemoryMB, err = whole(value, most)
+		f.Request.MemoryMB, err = wholeNumber(value, most)
 	case fieldWalltime:
-		f.Request.Walltime, err = lasting(value)
+		f.Request.Walltime, err = duration(value)
 	}
 	return err
 }
 
-// variables reads names and texts.
+// variables converts a table of names and texts.
 func variables(value any) (map[string]string, error) {
 	all, ok := value.(map[string]any)
 	if !ok {
@@ -86,8 +87,8 @@ func variables(value any) (map[string]string, error) {
 	return out, nil
 }
 
-// whole reads a whole number of at least 1.
-func whole(value any, most int64) (int64, error) {
+// wholeNumber converts a whole number from 1 to most.
+func wholeNumber(value any, most int64) (int64, error) {
 	var n float64
 	switch v := value.(type) {
 	case float64:
@@ -105,11 +106,11 @@ func whole(value any, most int64) (int64, error) {
 	return int64(n), nil
 }
 
-// lasting reads a duration, or seconds.
-func lasting(value any) (jjm.Duration, error) {
+// duration converts a duration such as "2h", or seconds.
+func duration(value any) (jjm.Duration, error) {
 	text, ok := value.(string)
 	if !ok {
-		n, err := whole(value, 365*24*3600)
+		n, err := wholeNumber(value, 365*24*3600)
 		return jjm.Duration(time.Duration(n) * time.Second), err
 	}
 	var d jjm.Duration
@@ -122,8 +123,8 @@ func lasting(value any) (jjm.Duration, error) {
 	return d, nil
 }
 
-// RequestOf returns what a part asks for beside what its grid job asks for, nil for
-// nothing. Settings were checked when the work was cut.
+// RequestOf returns what a part requests differently from its grid job, nil for nothing. Its
+// settings were checked when the work was cut, so there is no error.
 func RequestOf(p *jjm.Part) *jjm.Request {
 	if p.Input == nil || p.Input.More == nil || len(p.Input.More.Settings) == 0 {
 		return nil
@@ -135,11 +136,12 @@ func RequestOf(p *jjm.Part) *jjm.Request {
 	return &f.Request
 }
 
-// maxRequests is how many different requests the parts of a grid job may have: each has
-// bulks of its own.
+// maxRequests is how many different requests the parts of a grid job may have, because parts
+// with different requests go into different bulks.
 const maxRequests = 64
 
-// checkFields refuses values that fields cannot have, and too many different requests.
+// checkFields returns an error for invalid values of fields and for too many different
+// requests.
 func (g *generic) checkFields(m *method) error {
 	seen := map[jjm.Request]bool{}
 	for row := range g.rows {
@@ -155,7 +157,7 @@ func (g *generic) checkFields(m *method) error {
 	return nil
 }
 
-// settings are the values of one row, by field.
+// settings returns the values of one row, by field.
 func (g *generic) settings(row int) map[string]any {
 	out := make(map[string]any, len(g.attrs))
 	for path, values := range g.attrs {
@@ -164,7 +166,7 @@ func (g *generic) settings(row int) map[string]any {
 	return out
 }
 
-// paths are the fields, sorted.
+// paths returns the fields, sorted.
 func (g *generic) paths() []string {
 	var out []string
 	for path := range g.attrs {

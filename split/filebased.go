@@ -9,9 +9,10 @@ import (
 	"jjm"
 )
 
-// FileBased and MinFileBased are WMCore's splitters by whole files. FileBased
-// takes what is there, in the order of the LFNs; MinFileBased waits for enough
-// files to fill a part, and keeps their order.
+// FileBased and MinFileBased are WMCore's splitters by whole files:
+//
+//	FileBased     takes all available files, ordered by LFN
+//	MinFileBased  keeps the order of the files, and waits for enough to fill a part
 const (
 	FileBased    = "FileBased"
 	MinFileBased = "MinFileBased"
@@ -66,21 +67,22 @@ func startFiles(m *method, w *Work, p *Params) (*fileBased, error) {
 	return &fileBased{work: w, p: p, size: int(min(p.FilesPerJob, math.MaxInt32))}, nil
 }
 
-// fileBased gives whole files to parts, place by place.
+// fileBased cuts whole files into parts, place by place.
 type fileBased struct {
 	work   *Work
 	p      *Params
 	size   int
 	mask   lumiMask
-	chosen []bool // nil: all
-	full   bool   // only full parts
+	chosen []bool // by position, the files that total_files admits; nil = all
+	full   bool   // make only full parts, because more files may come
 	priced bool
 	places []*place
 	at     int
 	waits  int
 }
 
-// choose keeps the first total_files names, of all places.
+// choose selects the first total_files files by name, of all places together; used is how many
+// earlier cuts took.
 func (f *fileBased) choose(used int64) {
 	if f.p.TotalFiles < 1 {
 		return
@@ -98,8 +100,8 @@ func (f *fileBased) choose(used int64) {
 	}
 }
 
-// usable says whether a file was chosen and has a good section; without a mask
-// all sections are good.
+// usable reports whether a file is chosen and has a good section. Without a mask all sections
+// are good.
 func (f *fileBased) usable(i int32) bool {
 	if f.chosen != nil && !f.chosen[i] {
 		return false
@@ -138,7 +140,7 @@ func (f *fileBased) next(c *Cutting) (jjm.Part, bool) {
 	return jjm.Part{}, false
 }
 
-// length is how many of the files the next part takes.
+// length returns how many of the files the next part takes.
 func (f *fileBased) length(files []int32) int {
 	n := min(f.size, len(files))
 	if f.p.RespectRuns {
@@ -176,16 +178,16 @@ func (f *fileBased) part(c *Cutting, pl *place, files []int32) jjm.Part {
 		events += f.events(part.Input, int32(i), file)
 		c.finish(n)
 	}
-	ancestors(part.Input, f.work, f.p, files...)
+	addParents(part.Input, f.work, f.p, files...)
 	if f.priced {
 		estimate(part.Input, &f.p.Performance, events)
 	}
-	barred(part.Input)
+	failIfNoCluster(part.Input)
 	return part
 }
 
-// events is how many events of a file the part has; it adds the good sections
-// to the mask.
+// events returns how many events of a file the part has, and adds the file's good sections to
+// the part.
 func (f *fileBased) events(in *jjm.PartInput, n int32, file *jjm.File) float64 {
 	if len(f.mask) == 0 {
 		return float64(file.Events)
@@ -204,7 +206,7 @@ func (f *fileBased) events(in *jjm.PartInput, n int32, file *jjm.File) float64 {
 	return float64(lumis * eventsPerLumi(file))
 }
 
-// appendLumis adds a range, joined to the one before where it goes on.
+// appendLumis appends a range, joined to the last one if it continues that.
 func appendLumis(list []jjm.FileLumis, file int32, r jjm.LumiRange) []jjm.FileLumis {
 	if n := len(list); n > 0 {
 		last := &list[n-1]
@@ -228,8 +230,8 @@ func (f *fileBased) left(l *Left) {
 	}
 }
 
-// sortByName sorts files by LFN. Most names differ in the eight bytes after
-// their common beginning, and numbers are quickly compared.
+// sortByName sorts files by LFN. It compares the eight bytes after the common beginning as a
+// number, which decides for most names and is faster than comparing texts.
 func sortByName(w *Work, files []int32) {
 	name := func(i int32) string { return w.Files[i].LFN }
 	if len(files) < 2 || slices.IsSortedFunc(files, func(a, b int32) int { return strings.Compare(name(a), name(b)) }) {
@@ -266,7 +268,7 @@ func sortByName(w *Work, files []int32) {
 	}
 }
 
-// leading returns the first eight bytes of a text as a number of the same order.
+// leading returns the first eight bytes of a text as a number that sorts in the same order.
 func leading(s string) uint64 {
 	var key uint64
 	for i := range min(len(s), 8) {

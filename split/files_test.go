@@ -13,7 +13,7 @@ import (
 	"jjm/split/jedi"
 )
 
-// params returns the defaults of a splitter, changed.
+// params returns the defaults of a splitter with changes.
 func params(t testing.TB, name string, change func(*Params)) Params {
 	t.Helper()
 	p, err := Defaults(name)
@@ -42,7 +42,7 @@ func lumis(run, first, last uint32) jjm.LumiRange {
 	return jjm.LumiRange{Run: run, First: first, Last: last}
 }
 
-// reads shows the files of parts.
+// reads lists the files of parts.
 func reads(parts []jjm.Part) string {
 	var out []string
 	for i := range parts {
@@ -51,7 +51,7 @@ func reads(parts []jjm.Part) string {
 	return strings.Join(out, " ")
 }
 
-func TestCut_AbsurdParametersAreRefusedWithTheNumberOfParts(t *testing.T) {
+func TestCut_RefusesTooManyPartsWithTheirNumber(t *testing.T) {
 	one := func(f jjm.File) Work { return Work{Closed: true, Files: []jjm.File{f}} }
 	for _, c := range []struct {
 		name   string
@@ -62,7 +62,7 @@ func TestCut_AbsurdParametersAreRefusedWithTheNumberOfParts(t *testing.T) {
 		{EventBased, one(file("f", 1<<50)), func(p *Params) {
 			p.EventsPerJob = 1
 		}, "would make 1125899906842624 parts: at most 10000000"},
-		{EventBased, one(file(MadeUpPrefix, 1<<62)), func(p *Params) {
+		{EventBased, one(file(GeneratedPrefix, 1<<62)), func(p *Params) {
 			p.EventsPerJob = 1
 		}, "would make 4611686018427387904 parts"},
 		{LumiBased, one(file("f", 0, lumis(1, 1, 4_000_000_000))), func(p *Params) {
@@ -90,7 +90,7 @@ func TestCut_AbsurdParametersAreRefusedWithTheNumberOfParts(t *testing.T) {
 			}
 		})
 	}
-	// Long ranges alone are no harm.
+	// Long ranges alone are accepted.
 	n, err := mustGet(t, LumiBased).Count(one(file("f", 0, lumis(1, 1, 4_000_000_000))),
 		params(t, LumiBased, func(p *Params) { p.LumisPerJob = 1000 }))
 	if n != 4_000_000 || err != nil {
@@ -98,7 +98,7 @@ func TestCut_AbsurdParametersAreRefusedWithTheNumberOfParts(t *testing.T) {
 	}
 }
 
-func TestCut_RefusesParametersThatMakeNoSense(t *testing.T) {
+func TestCut_RefusesInvalidParameters(t *testing.T) {
 	files := Work{Closed: true, Files: []jjm.File{file("f", 5, lumis(1, 1, 2))}}
 	for _, c := range []struct {
 		name   string
@@ -128,7 +128,7 @@ func TestCut_RefusesParametersThatMakeNoSense(t *testing.T) {
 		{SiblingProcessingBased, Work{Files: files.Files, Siblings: []SiblingState{0, 0}}, func(*Params) {},
 			"2 states with siblings for 1 files"},
 		{ArgSplitter, Work{}, func(p *Params) { p.Args = []any{"x"} }, "args[0]: x is no list"},
-		{ArgSplitter, Work{}, func(p *Params) { p.Args = []any{[]any{map[string]any{}}} }, "element 0 is a map"},
+		{ArgSplitter, Work{}, func(p *Params) { p.Args = []any{[]any{map[string]any{}}} }, "element 0 is a list or a table"},
 		{GenericSplitter, Work{}, func(p *Params) {
 			p.Attribute, p.Values = "owner.uid", []any{0}
 		}, `"owner.uid" is no field that a part may set`},
@@ -205,8 +205,7 @@ func TestMerge_OldFilesDoNotWait(t *testing.T) {
 	}
 }
 
-// Files that tell neither sections nor where they are, are packed by size alone, and
-// apart from those of a storage.
+// Files without sections and locations are packed by size alone, apart from those of a storage.
 func TestMerge_BySizeAlone(t *testing.T) {
 	var w Work
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
@@ -226,9 +225,9 @@ func TestMerge_BySizeAlone(t *testing.T) {
 	}
 }
 
-// As many files as a merge may have are merged however small they are (JEDI: 50),
-// and more never are.
-func TestMerge_NoMoreFilesThanAllowed(t *testing.T) {
+// A merge of max_merge_files files is made however small they are (JEDI: 50), and none has
+// more.
+func TestMerge_HasAtMostMaxMergeFiles(t *testing.T) {
 	var w Work
 	for i := range 7 {
 		w.Files = append(w.Files, file(string(rune('a'+i)), 1, lumis(1, uint32(i+1), uint32(i+1))))
@@ -302,8 +301,8 @@ func TestWMBSMerge_OrphansFailWhenTheDatasetCloses(t *testing.T) {
 	}
 }
 
-// What jobs of several job groups made is with the parent of the lowest number that a
-// group which passes processed, whatever the numbers of the groups are.
+// A file of several job groups is merged with the parent of the lowest number that a successful
+// group read, whatever the numbers of the groups are.
 func TestWMBSMerge_TheLowestParentCounts(t *testing.T) {
 	w := Work{Closed: true, Files: []jjm.File{file("both", 1, lumis(1, 1, 1)), file("first", 1, lumis(1, 2, 2)),
 		file("second", 1, lumis(1, 3, 3))},
@@ -368,7 +367,7 @@ func TestCreationFailure_IsReported(t *testing.T) {
 	}
 }
 
-func TestMaxEventsPerLumi_ActsOnlyWhereAskedFor(t *testing.T) {
+func TestMaxEventsPerLumi_NeedsLegacyMaxEvents(t *testing.T) {
 	w := Work{Closed: true, Files: []jjm.File{file("f", 101, lumis(1, 1, 1))}}
 	for legacy, want := range map[bool]bool{false: false, true: true} {
 		parts, _ := cut(t, EventAwareLumiBased, w, func(p *Params) { p.MaxEventsPerLumi, p.LegacyMaxEvents = 100, legacy })
@@ -378,55 +377,7 @@ func TestMaxEventsPerLumi_ActsOnlyWhereAskedFor(t *testing.T) {
 	}
 }
 
-func TestRecovery_OwnsWhatWasLost(t *testing.T) {
-	for _, name := range []string{EventBased} {
-		t.Run(name, func(t *testing.T) {
-			s := mustGet(t, name)
-			rapid.Check(t, func(t *rapid.T) {
-				w := Work{Closed: true}
-				for i := range rapid.IntRange(1, 8).Draw(t, "files") {
-					w.Files = append(w.Files, file(fmt.Sprint("f", i), rapid.Int64Range(1, 100).Draw(t, "events"),
-						lumis(1, uint32(100*i+1), uint32(100*i+rapid.IntRange(1, 20).Draw(t, "lumis")))))
-				}
-				p, err := Defaults(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				p.LumisPerJob, p.EventsPerJob = 7, 60
-				parts, _, _, err := s.Cut(w, Limits{}, p, Carry{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				find := func(lfn string) *jjm.File {
-					return &w.Files[slices.IndexFunc(w.Files, func(f jjm.File) bool { return f.LFN == lfn })]
-				}
-				var failed []jjm.Part
-				w.Recovery = &Recovery{}
-				seen := map[string]bool{}
-				for i := range parts {
-					// Of the pieces of a real file the first alone counts.
-					if rapid.Bool().Draw(t, "fails") && (name == LumiBased || !seen[parts[i].Input.Files[0]]) {
-						seen[parts[i].Input.Files[0]] = true
-						failed = append(failed, parts[i])
-						w.Recovery.Lost = append(w.Recovery.Lost, LostOf(&parts[i], find)...)
-					}
-				}
-				if len(failed) == 0 {
-					return // an empty list of sections lets everything pass, as in WMCore
-				}
-				again, _, _, err := s.Cut(w, Limits{}, p, Carry{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(owned(failed), owned(again)); diff != "" {
-					t.Fatalf("owned (-failed +recovered):\n%s", diff)
-				}
-			})
-		})
-	}
-}
-
-// owned lists what parts own, sorted.
+// owned lists the units that parts own, sorted.
 func owned(parts []jjm.Part) []string {
 	var out []string
 	for i := range parts {
@@ -455,7 +406,7 @@ func TestLumiCorrection_EachSectionIsOwnedOnceWithAllItsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.LumiCorrection, p.LumisPerJob = true, rapid.Int64Range(1, 9).Draw(t, "lumis")
-		// A limit does not tear such a cut apart.
+		// A limit does not divide such a cut.
 		parts, left, _, err := s.Cut(w, Limits{MaxParts: 1}, p, Carry{})
 		if err != nil || left.More {
 			t.Fatalf("more %v, error %v", left.More, err)
@@ -500,8 +451,8 @@ func TestPlaces_APartThatNoClusterMayRunIsCreatefailed(t *testing.T) {
 	}
 }
 
-// A file that tells no location is read where any can be.
-func TestPlaces_AFileWithoutLocationsIsReadByThoseThatReadAll(t *testing.T) {
+// A file without a location is read where every file can be read.
+func TestPlaces_OfAFileWithoutLocations(t *testing.T) {
 	w := Work{Closed: true, Files: []jjm.File{{LFN: "a", Events: 1}},
 		Sites: map[string][]string{"": {"all"}, "A": {"one"}}}
 	parts, _ := cut(t, FileBased, w, func(*Params) {})
@@ -515,9 +466,8 @@ func TestPlaces_AFileWithoutLocationsIsReadByThoseThatReadAll(t *testing.T) {
 	}
 }
 
-// Splitters that do not group files by place tell where all files of a part can be
-// read, however the cut is made.
-func TestPlaces_OfSplittersThatMixThem(t *testing.T) {
+// Splitters that do not group files by place also say where all files of a part can be read.
+func TestPlaces_OfSplittersThatMixPlaces(t *testing.T) {
 	for _, name := range []string{GangaDatasetSplitter, SplitByFiles, LHCbDataSplitter, JEDI} {
 		w := Work{Closed: true, Sites: map[string][]string{"A": {"one", "both"}, "B": {"two", "both"}, "C": {"three"}}}
 		for i, at := range [][]string{{"A"}, {"B"}, {"A", "B"}, {"A"}, {"C"}, {"A"}} {
@@ -563,7 +513,7 @@ func TestSiblings_FailedFilesAreCompletedAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestJEDI_SecondaryDatasetsSeedsAndSequenceGoOn(t *testing.T) {
+func TestJEDI_SecondaryDatasetsSeedsAndSequenceContinue(t *testing.T) {
 	w := Work{Closed: true, Files: []jjm.File{file("a", 1), file("b", 1)},
 		Secondary: []Stream{{Dataset: jjm.Dataset{Name: "mb", Attributes: "ratio=2,repeat"},
 			Files: []jjm.File{{LFN: "x"}, {LFN: "y"}, {LFN: "z"}}},
@@ -629,7 +579,7 @@ func TestResplit_TheNewPartsOwnWhatTheOldOneDid(t *testing.T) {
 	}
 }
 
-func TestResplit_RefusesWhatItCannotCutFiner(t *testing.T) {
+func TestResplit_RefusesCoarserUnits(t *testing.T) {
 	parts, _ := cut(t, EventBased, Work{Closed: true, Files: []jjm.File{file("f", 10)}}, func(*Params) {})
 	known := func(string) *jjm.File { return &jjm.File{LFN: "f", Events: 10} }
 	none := func(string) *jjm.File { return nil }

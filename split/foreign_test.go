@@ -7,7 +7,7 @@ import (
 	"jjm"
 )
 
-func TestSettings_ThoseOfWMCoreThatNeedWhatIsNotHereSaySo(t *testing.T) {
+func TestSettings_RefusesSettingsOfOtherWMCoreComponents(t *testing.T) {
 	for key, want := range map[string]string{
 		"lheInputFiles":    "jjm configures no application",
 		"trustPUSitelists": "jjm does not look where pile-up is",

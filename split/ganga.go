@@ -10,13 +10,13 @@ import (
 	"jjm"
 )
 
-// Ganga's splitters that change fields of a job, and its Monte-Carlo one.
+// Ganga's splitters that set fields of a job, and its Monte-Carlo splitter.
 const (
-	// ArgSplitter gives each part a list of arguments of its own.
+	// ArgSplitter makes a part for each list of arguments.
 	ArgSplitter = "ArgSplitter"
-	// GenericSplitter gives each part a value of its own for some job field.
+	// GenericSplitter makes a part for each value of a job field.
 	GenericSplitter = "GenericSplitter"
-	// GaussSplitter makes parts of so many events.
+	// GaussSplitter makes numberOfJobs parts of eventsPerJob events.
 	GaussSplitter = "GaussSplitter"
 )
 
@@ -29,9 +29,6 @@ func argMethod() *method {
 			if err != nil {
 				return nil, m.invalid("args[%d]: %w", i, err)
 			}
-			if p.Append {
-				words = slices.Concat(w.Args, words)
-			}
 			rows[i] = words
 		}
 		if c.carry.Next > int64(len(rows)) {
@@ -40,7 +37,7 @@ func argMethod() *method {
 		}
 		r := &ranges{unit: m.unit, work: &Work{Rows: rows}, size: 1, at: c.carry.Next}
 		var err error
-		if r.spans, err = only(jjm.Span{Count: int64(len(rows))}, w.Only); err != nil {
+		if r.spans, err = restrict(jjm.Span{Count: int64(len(rows))}, w.Only); err != nil {
 			return nil, m.invalid("%w", err)
 		}
 		for _, s := range r.spans {
@@ -51,7 +48,7 @@ func argMethod() *method {
 	return m
 }
 
-// scalars writes a list of texts, numbers and truth values as words.
+// scalars converts a list of texts, numbers and booleans to words.
 func scalars(arg any) ([]string, error) {
 	list, ok := arg.([]any)
 	if !ok {
@@ -63,7 +60,7 @@ func scalars(arg any) ([]string, error) {
 		case string, bool, float64, int, int64, json.Number:
 			words[i] = fmt.Sprint(v)
 		default:
-			return nil, jjm.Errorf(jjm.Invalid, "element %d is a %T: want a text, a number or a truth value", i, v)
+			return nil, jjm.Errorf(jjm.Invalid, "element %d is a list or a table: want a text, a number or a truth value", i)
 		}
 	}
 	return words, nil
@@ -91,7 +88,7 @@ func genericMethod() *method {
 	return m
 }
 
-// generic sets fields, a row of values for each part.
+// generic makes a part for each row of values.
 type generic struct {
 	ranges
 	attrs map[string][]any
@@ -116,7 +113,7 @@ func newGeneric(m *method, w *Work, p *Params) (*generic, error) {
 		return nil, err
 	}
 	g.ranges = ranges{unit: m.unit, work: &Work{Rows: make([][]string, g.rows)}, size: 1}
-	if g.spans, err = only(jjm.Span{Count: int64(g.rows)}, w.Only); err != nil {
+	if g.spans, err = restrict(jjm.Span{Count: int64(g.rows)}, w.Only); err != nil {
 		return nil, m.invalid("%w", err)
 	}
 	for _, s := range g.spans {
@@ -125,7 +122,7 @@ func newGeneric(m *method, w *Work, p *Params) (*generic, error) {
 	return g, nil
 }
 
-// check returns the common number of values.
+// check returns the number of values, which must be the same for all fields.
 func (g *generic) check(m *method) (int, error) {
 	n, of := -1, ""
 	for _, path := range g.paths() {

@@ -2,17 +2,17 @@ package split
 
 import (
 	"math"
+	"slices"
 
 	"jjm"
 )
 
 // Ganga's splitters of datasets.
 const (
-	// GangaDatasetSplitter and SplitByFiles give each part so many files, in
-	// order.
+	// GangaDatasetSplitter and SplitByFiles make parts of a number of files, in order.
 	GangaDatasetSplitter = "GangaDatasetSplitter"
 	SplitByFiles         = "SplitByFiles"
-	// LHCbDataSplitter bunches files, and cuts each bunch by events.
+	// LHCbDataSplitter groups files into bunches and cuts each bunch by events.
 	LHCbDataSplitter = "LHCbDataSplitter"
 )
 
@@ -26,7 +26,7 @@ func gangaDatasetMethod() *method {
 		}
 		most := p.MaxFiles
 		if most > 0 && !p.Trim {
-			most = ceil(most, p.FilesPerSubjob) * p.FilesPerSubjob // the last chunk is whole
+			most = ceil(most, p.FilesPerSubjob) * p.FilesPerSubjob // the last chunk is a full one
 		}
 		return chunks(m, c, w, p.FilesPerSubjob, most)
 	}
@@ -46,8 +46,8 @@ func splitByFilesMethod() *method {
 	return m
 }
 
-// chunks cuts the first most files, -1 = all, into chunks of size. An open
-// dataset keeps a last chunk that is not full for later.
+// chunks cuts the first most files (-1 = all) into chunks of size. While the dataset is open, a
+// last chunk that is not full waits.
 func chunks(m *method, c *Cutting, w *Work, size, most int64) (cutter, error) {
 	if len(w.Files) == 0 && w.Closed && c.carry.Next == 0 {
 		return nil, m.invalid("there are no files")
@@ -93,20 +93,20 @@ func lhcbMethod() *method {
 	return m
 }
 
-// bunches takes files in their order, size of them together, and cuts each bunch
-// by events over all its files.
+// bunches groups files in order into bunches of size, and cuts each bunch by events over all
+// its files.
 type bunches struct {
 	work   *Work
 	size   int
-	end    int   // of the files to use
-	events int64 // -1: whole files, by number; 0: whole files, as one range
-	full   bool  // only full bunches
+	end    int   // the files before this position are used
+	events int64 // per part; -1: whole files as units; 0: all events of a bunch
+	full   bool  // make only full bunches, because more files may come
 	names  []string
-	at     int   // of the bunch
-	done   int64 // of its events
+	at     int   // position of the current bunch in the files
+	done   int64 // its events that are cut
 }
 
-// bunch returns the present bunch, 0 if there is none.
+// bunch returns the number of files of the current bunch, 0 if there is none.
 func (k *bunches) bunch() int {
 	n := min(k.size, k.end-k.at)
 	if n < k.size && k.full {
@@ -115,7 +115,7 @@ func (k *bunches) bunch() int {
 	return n
 }
 
-// count counts the parts of all bunches.
+// count returns the number of parts of all bunches.
 func (k *bunches) count(*Cutting) int64 {
 	var parts int64
 	for n := k.bunch(); n > 0; n = k.bunch() {
@@ -124,8 +124,8 @@ func (k *bunches) count(*Cutting) int64 {
 			total = saturated(total, max(k.work.Files[i].Events, 0))
 		}
 		k.at += n
-		if k.events > 0 {
-			parts = saturated(parts, max(ceil(total, k.events), 1))
+		if k.events > 0 && k.counted(k.at-n, n) {
+			parts = saturated(parts, ceil(total, k.events))
 		} else {
 			parts++
 		}
@@ -145,7 +145,7 @@ func (k *bunches) next(c *Cutting) (jjm.Part, bool) {
 	switch {
 	case k.events < 0:
 		part.Count = int64(n)
-	case k.events == 0:
+	case k.events == 0, !k.counted(k.at, n):
 		part.Count = k.wholly(c, part.Input, n)
 	default:
 		part.Count, last = k.cut(c, part.Input, n)
@@ -159,21 +159,43 @@ func (k *bunches) next(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-// wholly returns the part all events of its files, however many they are.
+// told returns the events that a part of all of n files is told: all to the end, or under a limit that is
+// not passed the sum of those that the files tell, as if the others had none.
+func (k *bunches) told(n int) jjm.Span {
+	var total int64
+	for _, f := range k.work.Files[k.at : k.at+n] {
+		total = saturated(total, max(f.Events, 0))
+	}
+	if k.events > 0 && total <= k.events {
+		return jjm.Span{Count: total}
+	}
+	return jjm.Span{Count: jjm.ToTheEnd}
+}
+
+// counted reports whether the numbers of events of n files, from position at on, are known.
+func (k *bunches) counted(at, n int) bool {
+	return !slices.ContainsFunc(k.work.Files[at:at+n], func(f jjm.File) bool { return f.Events <= 0 })
+}
+
+// wholly fills a part with all events of n files and returns their number. A file of unknown
+// length is owned to its end, and counts as one event.
 func (k *bunches) wholly(c *Cutting, in *jjm.PartInput, n int) int64 {
-	in.Mask.Events = jjm.Span{Count: jjm.ToTheEnd}
+	in.Mask.Events = k.told(n)
 	in.Events = c.events.take(n)
 	var total int64
 	for i := range in.Events {
 		f := &k.work.Files[k.at+i]
-		in.Events[i] = jjm.EventRange{File: int32(i), First: k.work.Skip[f.LFN], Count: max(f.Events, 0)}
+		in.Events[i] = jjm.EventRange{File: int32(i), First: k.work.Skip[f.LFN], Count: f.Events}
+		if f.Events <= 0 {
+			in.Events[i].Count = jjm.ToTheEnd
+		}
 		total += max(f.Events, 1)
 	}
 	return total
 }
 
-// cut gives the part its range of the events of the bunch, and says whether it
-// is the last one. A bunch without events is one part without.
+// cut fills a part with the next events of the bunch, whose events are known, and reports whether
+// it is the last part.
 func (k *bunches) cut(c *Cutting, in *jjm.PartInput, n int) (count int64, last bool) {
 	var total int64
 	for i := k.at; i < k.at+n; i++ {
@@ -182,7 +204,7 @@ func (k *bunches) cut(c *Cutting, in *jjm.PartInput, n int) (count int64, last b
 	count = min(k.events, total-k.done)
 	in.Mask.Events = jjm.Span{First: k.done, Count: count}
 	var list []jjm.EventRange
-	before := int64(0) // events of the files before
+	before := int64(0) // events of the files before file i
 	for i := range n {
 		f := &k.work.Files[k.at+i]
 		first, end := max(k.done-before, 0), min(k.done+count-before, f.Events)
@@ -194,7 +216,7 @@ func (k *bunches) cut(c *Cutting, in *jjm.PartInput, n int) (count int64, last b
 	in.Events = c.events.take(len(list))
 	copy(in.Events, list)
 	k.done += count
-	return max(count, 1), k.done >= total
+	return count, k.done >= total
 }
 
 func (k *bunches) checkpoint() *Checkpoint {
@@ -204,7 +226,7 @@ func (k *bunches) checkpoint() *Checkpoint {
 	return &Checkpoint{File: k.names[k.at], Done: k.done}
 }
 
-// resume goes to the event at which a limit stopped.
+// resume moves to the event at which a limit stopped.
 func (k *bunches) resume(b *Checkpoint) {
 	if b != nil && len(k.names) > 0 && k.names[0] == b.File {
 		k.done = b.Done

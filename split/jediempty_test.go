@@ -7,7 +7,7 @@ import (
 	"jjm"
 )
 
-// along is a secondary dataset; files are given as NAME or NAME=GROUP.
+// along returns a secondary dataset with files written as NAME or NAME=GROUP.
 func along(attributes string, closed bool, files ...string) []Stream {
 	s := Stream{Dataset: jjm.Dataset{Name: "mb", Attributes: attributes, Closed: closed}}
 	for _, text := range files {
@@ -17,7 +17,7 @@ func along(attributes string, closed bool, files ...string) []Stream {
 	return []Stream{s}
 }
 
-// secondary shows the secondary files of parts: "x+y z".
+// secondary lists the secondary files of parts: "x+y z".
 func secondary(parts []jjm.Part) string {
 	var out []string
 	for i := range parts {
@@ -30,9 +30,9 @@ func secondary(parts []jjm.Part) string {
 	return strings.Join(out, " ")
 }
 
-// What begins anew, or goes to every job, must have at least one file; with boundary
-// groups the files of a job's group come along, and there must be one.
-func TestJEDI_ADatasetWithNothingForAJobIsRefused(t *testing.T) {
+// A dataset that starts again, or that every job gets, must have at least one file. With
+// boundary groups, a job gets the files of its group, of which there must be one.
+func TestJEDI_RefusesADatasetWithoutFilesForAJob(t *testing.T) {
 	const nothing = "dataset mb has 0 of the"
 	for name, c := range map[string]struct {
 		attributes, rule string
@@ -60,8 +60,8 @@ func TestJEDI_ADatasetWithNothingForAJobIsRefused(t *testing.T) {
 	}
 }
 
-// A dataset of which every job gets all is waited for until it is closed.
-func TestJEDI_AllOfAnOpenDatasetIsWaitedFor(t *testing.T) {
+// Nothing is cut while a dataset is open of which every job gets all files.
+func TestJEDI_WaitsForAnOpenDatasetThatEveryJobGets(t *testing.T) {
 	w := Work{Closed: true, Files: []jjm.File{file("a", 10), file("b", 10)}, Secondary: along("nosplit", false, "x")}
 	oneFile := func(p *Params) { p.Task.Rule = "NF=1" }
 	parts, left := cut(t, JEDI, w, oneFile)

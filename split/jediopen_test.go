@@ -8,7 +8,7 @@ import (
 	"jjm"
 )
 
-// ownEvents shows the ranges of events that parts own: "m:0+100".
+// ownEvents lists the ranges of events that parts own: "m:0+100".
 func ownEvents(parts []jjm.Part) (out []string) {
 	for i := range parts {
 		for _, r := range parts[i].Input.Events {
@@ -18,9 +18,9 @@ func ownEvents(parts []jjm.Part) (out []string) {
 	return out
 }
 
-// An open dataset may come to wait in the middle of a file; the rest of it is cut once,
-// also when files come whose names are before its own.
-func TestJEDI_AnOpenDatasetGoesOnInTheMiddleOfAFile(t *testing.T) {
+// An open dataset may wait in the middle of a file. The rest of the file is cut once, also when
+// files come whose names sort before it.
+func TestJEDI_AnOpenDatasetContinuesInTheMiddleOfAFile(t *testing.T) {
 	p := params(t, JEDI, func(p *Params) {
 		p.Records.RealEvents, p.Records.EventsPerJob, p.ChunksToWait = true, 100, 1
 	})
@@ -44,9 +44,8 @@ func TestJEDI_AnOpenDatasetGoesOnInTheMiddleOfAFile(t *testing.T) {
 	}
 }
 
-// So does one whose next part waits for a secondary dataset, however small the pieces are
-// in which it is cut.
-func TestJEDI_WhatWaitsForASecondaryDatasetGoesOnInTheMiddleOfAFile(t *testing.T) {
+// The same holds if the next part waits for a secondary dataset, however small the pieces are.
+func TestJEDI_ASecondaryDatasetContinuesInTheMiddleOfAFile(t *testing.T) {
 	p := params(t, JEDI, func(p *Params) { p.Records.RealEvents, p.Records.EventsPerJob = true, 5 })
 	second := func(n int) []Stream {
 		s := Stream{Dataset: jjm.Dataset{Name: "mb", Closed: n > 3}}

@@ -9,8 +9,8 @@ import (
 	"jjm/split/jedi"
 )
 
-// JEDI is the splitter of the package jedi: files, or ranges of their events,
-// fill a part until a bound of the task or of the queue would be passed.
+// JEDI is the splitter of package jedi: it adds files, or ranges of their events, to a part
+// until the next one would exceed a bound of the task or of the queue.
 const JEDI = "JEDI"
 
 func jediMethod() *method {
@@ -33,7 +33,7 @@ func jediMethod() *method {
 		return n
 	}
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
-		if n := m.bound(w, p); n > MaxParts { // its records alone would fill the memory
+		if n := m.bound(w, p); n > MaxParts { // the records of more would need too much memory
 			return nil, m.invalid("would make as many as %d parts: at most %d", n, MaxParts)
 		}
 		k := &jediCut{work: w, p: p, files: sortedFiles(w)}
@@ -43,20 +43,23 @@ func jediMethod() *method {
 		if k.ranged {
 			c.unit = jjm.UnitRange
 		}
-		k.streams(c.carry.Cursors)
-		k.needs = slices.ContainsFunc(k.chunk.Secondary, needed)
-		queue := w.Queue
-		if queue == nil {
-			queue = &jedi.Queue{}
+		k.secondaryDatasets(c.carry.Cursors)
+		k.mustSuffice = slices.ContainsFunc(k.chunk.Secondary, mustSuffice)
+		k.task, k.queue = p.Task, w.Queue
+		if k.queue == nil {
+			k.queue = &jedi.Queue{}
 		}
-		k.rules = p.Task.Rules(queue, jedi.Options{Scouts: p.Scouts})
+		if k.task.Efficiency == 0 {
+			k.task.Efficiency = jedi.DefaultEfficiency
+		}
+		k.rules = k.task.Rules(k.queue, jedi.Options{Scouts: p.Scouts})
 		if p.Records.EventsPerJob > 0 && k.rules.EventsPerJob == nil {
 			k.rules.EventsPerJob = &p.Records.EventsPerJob
 		}
-		k.needs = k.needs || k.rules.Boundary != nil && len(k.chunk.Secondary) > 0
-		k.hold(c.carry.Checkpoint)
-		k.holdForAll()
-		if l := k.lacking(); l != nil {
+		k.mustSuffice = k.mustSuffice || k.rules.Boundary != nil && len(k.chunk.Secondary) > 0
+		k.waitForInput(c.carry.Checkpoint)
+		k.waitForAllFiles()
+		if l := k.findLack(); l != nil {
 			return nil, m.invalid(
 				"dataset %s has %d of the %d %s that local jobs need of it: add some, say repeat or ru in its "+
 					"attributes, or set allow_incomplete", l.Dataset, l.Have, l.Need, l.Unit)
@@ -66,21 +69,23 @@ func jediMethod() *method {
 	return m
 }
 
-// jediCut takes jobs from a chunk.
+// jediCut makes a part of each job that package jedi takes from a chunk.
 type jediCut struct {
-	work     *Work
-	p        *Params
-	files    []int32 // by LFN: the order of the records
-	ranged   bool
-	chunk    jedi.Chunk
-	rules    jedi.Rules
-	sequence bool
-	waiting  int
-	needs    bool // a secondary dataset must have enough
-	groups   map[string]int64
-	lacks    *jedi.Lack  // why the next job is not made
-	why      string      // what is waited for, where that is known
-	resume   *Checkpoint // where what is left out goes on, nil for the beginning of a file
+	work        *Work
+	p           *Params
+	files       []int32 // sorted by LFN, which is the order of the records
+	ranged      bool
+	chunk       jedi.Chunk
+	task        jedi.Task
+	queue       *jedi.Queue
+	rules       jedi.Rules
+	sequence    bool
+	waiting     int
+	mustSuffice bool // a secondary dataset must have enough files for every job
+	groups      map[string]int64
+	lacks       *jedi.Lack  // what the next job lacks, so that it is not made
+	why         string      // what the cut waits for, if known
+	resume      *Checkpoint // where the records that wait begin, nil for the beginning of a file
 }
 
 func sortedFiles(w *Work) []int32 {
@@ -92,7 +97,7 @@ func sortedFiles(w *Work) []int32 {
 	return files
 }
 
-// records makes the records of the master dataset, from where a limit stopped.
+// records makes the records of the master dataset, from checkpoint b on.
 func (k *jediCut) records(b *Checkpoint) error {
 	k.groups = map[string]int64{}
 	list := make([]jedi.Record, len(k.files))
@@ -125,7 +130,7 @@ func (k *jediCut) records(b *Checkpoint) error {
 	return err
 }
 
-// boundary is the number of a group of files.
+// boundary returns the number of a group of files.
 func (k *jediCut) boundary(group string) int64 {
 	n, known := k.groups[group]
 	if !known {
@@ -135,8 +140,8 @@ func (k *jediCut) boundary(group string) int64 {
 	return n
 }
 
-// streams makes the secondary datasets, from their cursors on.
-func (k *jediCut) streams(cursors map[string]int64) {
+// secondaryDatasets makes the secondary datasets, from their cursors on.
+func (k *jediCut) secondaryDatasets(cursors map[string]int64) {
 	for _, s := range k.work.Secondary {
 		if s.Dataset.Name == jedi.Sequence && len(s.Files) == 0 {
 			k.sequence = true
@@ -159,10 +164,10 @@ func (k *jediCut) streams(cursors map[string]int64) {
 	}
 }
 
-// hold leaves out of an open dataset what is too little yet: a number of jobs is waited
-// for, and only whole ones of a number of files or events are made. What a limit stopped
-// was enough.
-func (k *jediCut) hold(b *Checkpoint) {
+// waitForInput makes the last records of an open dataset wait until there is input for
+// chunks_to_wait jobs; with a number of files or events per job, only complete jobs are made.
+// After a checkpoint at which a limit stopped, nothing waits: there was enough input then.
+func (k *jediCut) waitForInput(b *Checkpoint) {
 	if k.work.Closed || b != nil && !b.Waits {
 		return
 	}
@@ -171,43 +176,44 @@ func (k *jediCut) hold(b *Checkpoint) {
 	switch {
 	case k.rules.FilesPerJob != nil:
 		per := int(jobs * *k.rules.FilesPerJob)
-		k.keep(len(records) / per * per)
+		k.truncate(len(records) / per * per)
 		return
 	case k.rules.EventsPerJob != nil && k.ranged:
-		k.keepEvents(jobs * *k.rules.EventsPerJob)
+		k.truncateEvents(jobs * *k.rules.EventsPerJob)
 		return
 	}
-	try := copied(&k.chunk)
+	try := cloneChunk(&k.chunk)
 	for range jobs {
 		if _, ok := try.Next(&k.rules); !ok {
-			k.keep(0)
+			k.truncate(0)
 			k.waiting = len(k.files)
 			return
 		}
 	}
 }
 
-// holdForAll makes nothing while a dataset is open of which each job gets all files.
-func (k *jediCut) holdForAll() {
+// waitForAllFiles makes all records wait while a dataset is open of which each job gets all
+// files.
+func (k *jediCut) waitForAllFiles() {
 	for _, s := range k.work.Secondary {
 		if s.Dataset.Closed || !jedi.ParseAttributes(s.Dataset.Name, s.Dataset.Attributes).NoSplit {
 			continue
 		}
-		k.keep(0)
+		k.truncate(0)
 		k.waiting = len(k.files)
 		k.why = fmt.Sprintf("dataset %s is open, and each local job gets all of its files", s.Dataset.Name)
 		return
 	}
 }
 
-// keep leaves the first n records.
-func (k *jediCut) keep(n int) {
+// truncate makes all records wait except the first n.
+func (k *jediCut) truncate(n int) {
 	k.resume = k.midFile(n)
 	k.waiting = len(k.chunk.Master.Records) - n
 	k.chunk.Master.Records = k.chunk.Master.Records[:n]
 }
 
-// midFile describes the point before a record that waits, nil if its file begins there.
+// midFile returns the position of record n, which waits; nil if it is the beginning of a file.
 func (k *jediCut) midFile(n int) *Checkpoint {
 	records := k.chunk.Master.Records
 	if n >= len(records) || records[n].Start == jedi.Unknown || records[n].Start == 0 {
@@ -218,37 +224,37 @@ func (k *jediCut) midFile(n int) *Checkpoint {
 	return b
 }
 
-// keepEvents leaves records of a multiple of so many events.
-func (k *jediCut) keepEvents(per int64) {
+// truncateEvents makes all records wait except those of a multiple of per events.
+func (k *jediCut) truncateEvents(per int64) {
 	var total, sum int64
 	for _, r := range k.chunk.Master.Records {
-		total += events1(&r)
+		total += eventCount(&r)
 	}
 	for n, r := range k.chunk.Master.Records {
-		if sum += events1(&r); sum > total/per*per {
-			k.keep(n)
+		if sum += eventCount(&r); sum > total/per*per {
+			k.truncate(n)
 			return
 		}
 	}
 }
 
-// events1 is how many events a record has; one that is not known counts as one.
-func events1(r *jedi.Record) int64 {
+// eventCount returns the number of events of a record; 1 if unknown.
+func eventCount(r *jedi.Record) int64 {
 	if r.Start == jedi.Unknown {
 		return 1
 	}
 	return r.End - r.Start + 1
 }
 
-// lacking cuts all that is there without making anything, once nothing more comes, and
-// returns what the local jobs together should have of the first dataset that falls short,
-// and what there is of it; nil is nothing.
-func (k *jediCut) lacking() *jedi.Lack {
-	if k.p.AllowIncomplete || !k.needs || !k.work.Closed ||
+// findLack reports whether closed secondary datasets have too few files for all jobs. It cuts a
+// copy of the chunk to the end and returns, for the first dataset that falls short, what all
+// jobs together need and have; nil if nothing is short or more may come.
+func (k *jediCut) findLack() *jedi.Lack {
+	if k.p.AllowIncomplete || !k.mustSuffice || !k.work.Closed ||
 		slices.ContainsFunc(k.work.Secondary, func(s Stream) bool { return !s.Dataset.Closed }) {
 		return nil
 	}
-	try := copied(&k.chunk)
+	try := cloneChunk(&k.chunk)
 	var all *jedi.Lack
 	sums := make([]jedi.Lack, len(try.Secondary))
 	for {
@@ -276,7 +282,7 @@ func (k *jediCut) lacking() *jedi.Lack {
 	return all
 }
 
-// eventsOf are the events of files, as far as they are known.
+// eventsOf returns the number of events of files, as far as it is known.
 func eventsOf(records []jedi.Record) (n int64) {
 	for i := range records {
 		n += max(records[i].Events, 0)
@@ -284,13 +290,13 @@ func eventsOf(records []jedi.Record) (n int64) {
 	return n
 }
 
-// needed reports whether a dataset must have enough.
-func needed(d *jedi.Dataset) bool {
+// mustSuffice reports whether a dataset must have enough files for every job.
+func mustSuffice(d *jedi.Dataset) bool {
 	return !d.Repeat && !d.Reusable && !d.NoSplit || len(d.Records) == 0
 }
 
-// copied is a chunk of the same records, of which as many are used.
-func copied(c *jedi.Chunk) jedi.Chunk {
+// cloneChunk returns a chunk with the same records and positions of its own.
+func cloneChunk(c *jedi.Chunk) jedi.Chunk {
 	master := *c.Master
 	out := jedi.Chunk{Master: &master}
 	for _, d := range c.Secondary {
@@ -300,13 +306,13 @@ func copied(c *jedi.Chunk) jedi.Chunk {
 	return out
 }
 
-// take takes the next job from the chunk, unless it would lack secondary files: then
-// nothing is taken, and it is noted.
+// take takes the next job from the chunk, unless it lacks secondary files: then it takes
+// nothing and notes the lack.
 func (k *jediCut) take() (jedi.Job, bool) {
-	if !k.needs || k.p.AllowIncomplete {
+	if !k.mustSuffice || k.p.AllowIncomplete {
 		return k.chunk.Next(&k.rules)
 	}
-	before := copied(&k.chunk)
+	before := cloneChunk(&k.chunk)
 	job, ok := k.chunk.Next(&k.rules)
 	if ok && job.Lacks != nil {
 		k.chunk, k.lacks = before, job.Lacks
@@ -334,12 +340,14 @@ func (k *jediCut) next(c *Cutting) (jjm.Part, bool) {
 	if first := &job.Master[0]; k.work.Files[first.ID].FirstEvent > 0 {
 		more(in).FirstNumber = k.work.Files[first.ID].FirstEvent + max(first.Start, 0)
 	}
-	in.Estimate.Seconds = job.Seconds
-	k.along(c, in, job)
+	if in.Estimate.Seconds = job.Seconds; k.task.HS06 {
+		in.Estimate.Seconds = k.task.JobWalltime(k.queue, jedi.Span(job.Master))
+	}
+	k.addSecondary(c, in, job)
 	return part, true
 }
 
-// add adds a record to what a part reads and owns; it gives the units of it.
+// add adds a record to what a part reads and owns, and returns its number of units.
 func (k *jediCut) add(in *jjm.PartInput, r *jedi.Record) int64 {
 	if n := len(in.Files); n == 0 || in.Files[n-1] != r.LFN {
 		in.Files = append(in.Files, r.LFN)
@@ -357,11 +365,11 @@ func (k *jediCut) add(in *jjm.PartInput, r *jedi.Record) int64 {
 	} else {
 		in.Events = append(in.Events, one)
 	}
-	return events1(r)
+	return eventCount(r)
 }
 
-// mask is what the application is told: how many events to skip, and how many
-// to process.
+// mask returns the events that the application is told: how many to skip, and how many to
+// process.
 func mask(records []jedi.Record) jjm.Span {
 	s := jjm.Span{}
 	if records[0].Start != jedi.Unknown {
@@ -371,13 +379,13 @@ func mask(records []jedi.Record) jjm.Span {
 		if records[i].Start == jedi.Unknown {
 			return jjm.Span{First: s.First, Count: jjm.ToTheEnd}
 		}
-		s.Count += events1(&records[i])
+		s.Count += eventCount(&records[i])
 	}
 	return s
 }
 
-// along adds the secondary files, and the numbers of the part.
-func (k *jediCut) along(c *Cutting, in *jjm.PartInput, job jedi.Job) {
+// addSecondary adds the secondary files, the seed and the sequence number to a part.
+func (k *jediCut) addSecondary(c *Cutting, in *jjm.PartInput, job jedi.Job) {
 	for n, records := range job.Secondary {
 		d := k.chunk.Secondary[n]
 		if len(records) > 0 {
@@ -404,10 +412,10 @@ func (k *jediCut) checkpoint() *Checkpoint {
 	if d := k.chunk.Master; d.Unused() {
 		return k.at(d.Used)
 	}
-	return k.resume // all that can be made is
+	return k.resume // every record that does not wait is used
 }
 
-// pause is where the cut goes on once there is more.
+// pause returns where the cut continues once there is more input.
 func (k *jediCut) pause() *Checkpoint {
 	if d := k.chunk.Master; d.Unused() {
 		return k.midFile(d.Used)
@@ -415,7 +423,7 @@ func (k *jediCut) pause() *Checkpoint {
 	return k.resume
 }
 
-// at describes the point before a record.
+// at returns the position before record n.
 func (k *jediCut) at(n int) *Checkpoint {
 	d := k.chunk.Master
 	r := &d.Records[n]

@@ -3,11 +3,20 @@ package split
 import (
 	"fmt"
 	"strings"
+
+	"jjm"
 )
 
-// LeavesOut names the settings by which a splitter leaves out units of the files
-// that it cuts, such as "total_lumis = 100"; "" if every unit of every file that it
-// does not drop comes into a part.
+// WhyLeft returns why a splitter made no part of a file that is left at the end of a cut.
+func WhyLeft(name string, f *jjm.File) string {
+	if m, err := find(name); err == nil && m.unit == jjm.UnitLumi && lumiCount(f.Lumis) == 0 {
+		return jjm.NoSections
+	}
+	return name + " leaves it out"
+}
+
+// LeavesOut returns the settings that make a splitter leave out units of the files, such as
+// "total_lumis = 100"; "" if every unit of every file that it does not drop is in a part.
 func LeavesOut(name string, p Params) string {
 	read := map[string]bool{}
 	for _, key := range settings()[name] {

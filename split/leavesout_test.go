@@ -6,7 +6,7 @@ import (
 	"jjm/split/jedi"
 )
 
-func TestLeavesOut_NamesWhatKeepsUnitsFromEveryPart(t *testing.T) {
+func TestLeavesOut_NamesTheSettings(t *testing.T) {
 	for _, c := range []struct {
 		by     string
 		change func(*Params)

@@ -6,15 +6,17 @@ import (
 	"jjm"
 )
 
-// LumiBased and EventAwareLumiBased are WMCore's splitters by luminosity
-// section. The first gives a part a number of sections, the second as many as
-// are expected to hold a number of events.
+// LumiBased and EventAwareLumiBased are WMCore's splitters by luminosity section:
+//
+//	LumiBased            a part has lumis_per_job sections
+//	EventAwareLumiBased  a part has as many sections as are expected to hold events_per_job events
 const (
 	LumiBased           = "LumiBased"
 	EventAwareLumiBased = "EventAwareLumiBased"
 )
 
-// jobTimeLimit is WMCore's bound on a part with a single section: 48 hours.
+// jobTimeLimit is WMCore's default limit for a part with a single section: 48 hours, in
+// seconds.
 const jobTimeLimit = 48 * 3600
 
 func lumiBasedMethod() *method {
@@ -58,8 +60,8 @@ func lumiMethod(name string) *method {
 	}}
 }
 
-// walk sorts the work for a walk over its sections. An open dataset's places
-// wait until what they have of a measure is enough for a part.
+// walk prepares a walk over the sections. While the dataset is open, a place waits until the
+// sum of measure over its files reaches enough.
 func (m *method) walk(c *Cutting, l *lumiWalk, enough int64, measure func(*jjm.File) int64) (cutter, error) {
 	var err error
 	if l.mask, err = maskOf(l.p); err != nil {
@@ -99,7 +101,7 @@ func (m *method) walk(c *Cutting, l *lumiWalk, enough int64, measure func(*jjm.F
 	return l, nil
 }
 
-// keep leaves the files of a place that have sections, by their lowest run.
+// keep drops the files of a place that have no sections, and sorts the others by lowest run.
 func (l *lumiWalk) keep(pl *place) {
 	files := pl.files[:0]
 	for _, i := range pl.files {
@@ -112,7 +114,7 @@ func (l *lumiWalk) keep(pl *place) {
 	sortByRun(l.work, files)
 }
 
-// sortByRun sorts files by their lowest run, those of equal runs in their order.
+// sortByRun sorts files by their lowest run; the order of equal ones stays.
 func sortByRun(w *Work, files []int32) {
 	type entry struct {
 		lumis []jjm.LumiRange
@@ -138,14 +140,14 @@ func sortByRun(w *Work, files []int32) {
 	}
 }
 
-// corrected returns the parts of a walk in which each section was processed once.
+// corrected is the cutter of a walk with LumiCorrection.
 type corrected struct {
 	parts []jjm.Part
 	walk  *lumiWalk
 }
 
-// correct walks to the end and then adds, to the part that has a section, the
-// further files that hold it.
+// correct makes all parts first. It then adds the further files that hold a section to the part
+// that has the section.
 func (l *lumiWalk) correct(c *Cutting) *corrected {
 	k := &corrected{walk: l}
 	serial := c.carry.Serial
@@ -154,7 +156,7 @@ func (l *lumiWalk) correct(c *Cutting) *corrected {
 		if !ok {
 			break
 		}
-		c.carry.Serial++ // the parts to come count it
+		c.carry.Serial++ // the following parts use it
 		k.parts = append(k.parts, part)
 	}
 	c.carry.Serial = serial

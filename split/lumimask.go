@@ -8,19 +8,18 @@ import (
 	"jjm"
 )
 
-// lumiMask lists the good sections of each run; an empty mask says that all are
-// good.
+// lumiMask holds the good sections of each run. In an empty mask all sections are good.
 type lumiMask map[uint32][]jjm.LumiRange
 
 func (m lumiMask) add(run, first, last uint32) {
 	if first <= last {
 		m[run] = append(m[run], jjm.LumiRange{Run: run, First: first, Last: last})
 	} else if _, ok := m[run]; !ok {
-		m[run] = nil // a good run without a good section
+		m[run] = nil // the run is listed, without a good section
 	}
 }
 
-// tidy sorts the ranges and joins those that touch.
+// tidy sorts the ranges and joins those that overlap or are adjacent.
 func (m lumiMask) tidy() {
 	for run, list := range m {
 		slices.SortFunc(list, func(a, b jjm.LumiRange) int { return int(int64(a.First) - int64(b.First)) })
@@ -36,8 +35,8 @@ func (m lumiMask) tidy() {
 	}
 }
 
-// good returns the stretch of sections from first on that are all good or all
-// bad, at most up to last.
+// good reports whether section first is good, and the last section up to which the answer is
+// the same, at most last.
 func (m lumiMask) good(run, first, last uint32) (until uint32, ok bool) {
 	if len(m) == 0 {
 		return last, true
@@ -58,7 +57,7 @@ func (m lumiMask) good(run, first, last uint32) (until uint32, ok bool) {
 	return min(list[i].Last, last), true
 }
 
-// goodRun says whether a run has good sections.
+// goodRun reports whether a run is listed.
 func (m lumiMask) goodRun(run uint32) bool {
 	if len(m) == 0 {
 		return true
@@ -67,8 +66,8 @@ func (m lumiMask) goodRun(run uint32) bool {
 	return ok
 }
 
-// maskOf reads the parallel lists of runs and sections, "a,b,c,d" for a to b and
-// c to d. Both lists must be given to count.
+// maskOf parses the parallel lists runs and lumis: "a,b,c,d" means sections a to b and c to d.
+// If either is missing, all sections are good.
 func maskOf(p *Params) (lumiMask, error) {
 	m := lumiMask{}
 	if len(p.Runs) == 0 || len(p.Lumis) == 0 {

@@ -7,8 +7,8 @@ import (
 	"jjm"
 )
 
-// sortedRuns returns the ranges of a file by run, those of a run in their order.
-// Most files are in that order already; their ranges are shared.
+// sortedRuns returns the ranges of a file sorted by run; the order within a run stays. It
+// returns ranges itself if they are sorted, as in most files.
 func sortedRuns(ranges []jjm.LumiRange) []jjm.LumiRange {
 	byRun := func(a, b jjm.LumiRange) int { return cmp.Compare(a.Run, b.Run) }
 	if slices.IsSortedFunc(ranges, byRun) {
@@ -19,8 +19,7 @@ func sortedRuns(ranges []jjm.LumiRange) []jjm.LumiRange {
 	return ranges
 }
 
-// lumiCount is the number of sections of a file, each counted as often as it is
-// there.
+// lumiCount returns the number of sections in ranges; one that occurs twice counts twice.
 func lumiCount(ranges []jjm.LumiRange) int64 {
 	var n int64
 	for _, r := range ranges {
@@ -29,8 +28,8 @@ func lumiCount(ranges []jjm.LumiRange) int64 {
 	return n
 }
 
-// eventsPerLumi is the mean number of events of a section, rounded half to even
-// as Python does.
+// eventsPerLumi returns the mean number of events of a section, rounded half to even as in
+// Python.
 func eventsPerLumi(f *jjm.File) int64 { return meanEvents(f.Events, lumiCount(f.Lumis)) }
 
 func meanEvents(events, lumis int64) int64 {
@@ -44,7 +43,7 @@ func meanEvents(events, lumis int64) int64 {
 	return mean
 }
 
-// firstRun returns the ranges of the first run.
+// firstRun returns the ranges of the first run in sorted ranges.
 func firstRun(ranges []jjm.LumiRange) []jjm.LumiRange {
 	n := 1
 	for n < len(ranges) && ranges[n].Run == ranges[0].Run {
@@ -53,8 +52,8 @@ func firstRun(ranges []jjm.LumiRange) []jjm.LumiRange {
 	return ranges[:n]
 }
 
-// compareRuns orders files by their lowest run: by its number, then by its
-// sections, sorted and compared as lists.
+// compareRuns compares files by their lowest run: first its number, then its sorted sections,
+// as Python compares lists.
 func compareRuns(a, b []jjm.LumiRange) int {
 	if c := cmp.Compare(a[0].Run, b[0].Run); c != 0 {
 		return c
@@ -70,7 +69,7 @@ func compareRuns(a, b []jjm.LumiRange) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// without drops the first n sections, which are all in the first range.
+// without removes the first n sections, which are all in the first range.
 func without(r []jjm.LumiRange, n int64) []jjm.LumiRange {
 	if r[0].Count() == n {
 		return r[1:]
@@ -80,8 +79,7 @@ func without(r []jjm.LumiRange, n int64) []jjm.LumiRange {
 	return append([]jjm.LumiRange{head}, r[1:]...)
 }
 
-// ascending returns the ranges of one run with their sections sorted, none of them
-// empty.
+// ascending returns the ranges of one run with their sections sorted and no empty range.
 func ascending(r []jjm.LumiRange) []jjm.LumiRange {
 	ok := true
 	for i := range r {

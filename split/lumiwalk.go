@@ -7,56 +7,56 @@ import (
 	"jjm"
 )
 
-// failTooLong is WMCore's exit code for a part that would run for too long.
+// failTooLong is WMCore's exit code for a part that would run too long.
 const failTooLong = 99305
 
-// lumiWalk walks over the sections of one file after the other, place by place,
-// and gathers them into parts. It stops where a part is complete, which is where
-// the next one begins.
+// lumiWalk walks over the sections of one file after another, place by place, and gathers them
+// into parts. It is a state machine like WMCore's loops, so that it can stop after any part and
+// resume from a Checkpoint.
 type lumiWalk struct {
 	work    *Work
 	p       *Params
 	mask    lumiMask
-	aware   bool  // of events
-	total   int64 // sections or events at which to stop, 0 = never
-	used    int64 // of them
-	perLumi int64 // events per section, of the file scanned last
+	aware   bool  // EventAwareLumiBased: the size of a part is in events
+	total   int64 // stop after so many sections or events; 0 = never
+	used    int64 // sections or events used of total
+	perLumi int64 // events per section of the file that keep saw last
 	waits   int
 
 	places []*place
-	at     int // in the files of the first place
+	at     int // position in the files of the first place
 	over   bool
 
-	// Of the present file.
+	// The current file.
 	started bool
-	lumis   []jjm.LumiRange // by run
-	i       int             // in lumis
+	lumis   []jjm.LumiRange // its ranges, sorted by run
+	i       int             // current range in lumis
 	pos     int64           // next section
-	passed  int64           // sections passed
-	inRun   bool            // its run was looked at
-	until   int64           // sections pos..until are good; none = not known
+	passed  int64           // sections before pos, good or not
+	inRun   bool            // enterRun has seen the current run
+	until   int64           // sections pos..until are good; none = not determined
 	mean    int64           // events per section
-	inFile  int64           // sections that the part has of it
-	gave    bool            // some part has sections of it
-	fails   bool            // its part is createfailed
-	adapt   bool            // the room is to be fitted to it
+	inFile  int64           // its sections in the current part
+	gave    bool            // some part has a section of it
+	fails   bool            // the part with its section is createfailed
+	adapt   bool            // room is to be computed for it at the next part
 
-	// Of the present part and the stretch of sections that is being gathered.
-	stop    bool // begin a new part at the next good section
+	// The current part, and the range of sections being gathered.
+	stop    bool // start a new part at the next good section
 	inPart  int64
 	room    int64
-	events  int64 // of earlier files in the part
+	events  int64 // events of earlier files in the part
 	run     uint32
 	hasRun  bool
 	first   int64
-	last    int64 // none = no stretch
+	last    int64 // none = no range
 	cur     *gathered
 	spare   gathered
-	made    int32 // parts begun
-	counted int64 // parts counted without making them
-	counts  bool  // make none
+	made    int32 // parts started
+	counted int64 // parts counted by count
+	counts  bool  // count only: make no parts
 
-	seen  map[uint64]int32 // with lumi correction: the part of each section
+	seen  map[uint64]int32 // with LumiCorrection: the part of each section
 	twice []twice
 	again map[uint64]int // positions in twice
 }
@@ -67,10 +67,10 @@ type twice struct {
 	files []int32
 }
 
-// none is no section.
+// none stands for "no section".
 const none = -1
 
-// gathered is a part in the making.
+// gathered is a part being made.
 type gathered struct {
 	place   *place
 	files   []int32
@@ -92,7 +92,7 @@ func (l *lumiWalk) next(c *Cutting) (jjm.Part, bool) {
 	return l.part(c), true
 }
 
-// count counts the parts without making them.
+// count returns the number of parts without making them.
 func (l *lumiWalk) count(*Cutting) int64 {
 	l.counts = true
 	for l.seek(nil) {
@@ -103,7 +103,7 @@ func (l *lumiWalk) count(*Cutting) int64 {
 	return l.counted
 }
 
-// seek goes to the next good stretch of sections, pos..until of a run.
+// seek moves to the next range of good sections, pos..until of a run; false at the end.
 func (l *lumiWalk) seek(c *Cutting) bool {
 	for !l.over && len(l.places) > 0 {
 		switch {
@@ -126,7 +126,7 @@ func (l *lumiWalk) seek(c *Cutting) bool {
 	return false
 }
 
-// open begins the present file: how many sections a part may have now.
+// open starts the current file and determines how many sections a part may have (room).
 func (l *lumiWalk) open() {
 	f := l.file()
 	l.lumis = sortedRuns(f.Lumis)
@@ -154,7 +154,7 @@ func (l *lumiWalk) open() {
 	}
 }
 
-// whole is how many sections of the file, of n, a part of its own may have.
+// whole returns how many of the file's n sections fit into a part of its own.
 func (l *lumiWalk) whole(n int64) int64 {
 	if l.mean == 0 {
 		return n
@@ -164,7 +164,7 @@ func (l *lumiWalk) whole(n int64) int64 {
 
 func (l *lumiWalk) file() *jjm.File { return &l.work.Files[l.places[0].files[l.at]] }
 
-// leave ends the present file.
+// leave finishes the current file.
 func (l *lumiWalk) leave(c *Cutting) {
 	l.flush()
 	if l.gave && c != nil {
@@ -174,12 +174,12 @@ func (l *lumiWalk) leave(c *Cutting) {
 		l.events += l.mean * l.inFile
 	}
 	if l.cur != nil && l.cur.failure != nil {
-		l.stop = true // what follows must not be lost with it
+		l.stop = true // the next sections must not join a createfailed part
 	}
 	l.at, l.started = l.at+1, false
 }
 
-// enterRun looks at the run of the present range, once.
+// enterRun skips the run of the current range if it is not wanted, once per run.
 func (l *lumiWalk) enterRun() {
 	run := l.lumis[l.i].Run
 	l.inRun = true
@@ -195,7 +195,7 @@ func (l *lumiWalk) enterRun() {
 	}
 }
 
-// nextRange goes to the next range, and ends the run if it is of another.
+// nextRange moves to the next range, and ends the gathered range if the run changes.
 func (l *lumiWalk) nextRange() {
 	run := l.lumis[l.i].Run
 	if l.i++; l.i == len(l.lumis) {
@@ -211,15 +211,14 @@ func (l *lumiWalk) nextRange() {
 
 func (l *lumiWalk) pass(n int64) { l.passed += n }
 
-// stretch finds the sections from pos on that are all good, or passes those
-// that are not.
+// stretch sets until if section pos is good; otherwise it skips the sections that are not.
 func (l *lumiWalk) stretch() {
 	r := l.lumis[l.i]
 	end, good := l.mask.good(r.Run, uint32(l.pos), r.Last)
 	until := int64(end)
 	if good && l.seen != nil {
 		until = l.pos
-		good = l.fresh(uint64(r.Run)<<32 | uint64(l.pos))
+		good = l.firstSeen(uint64(r.Run)<<32 | uint64(l.pos))
 	}
 	if good {
 		l.until = until
@@ -232,9 +231,9 @@ func (l *lumiWalk) stretch() {
 	l.pos = until + 1
 }
 
-// fresh says whether a section was not seen in this cut, and remembers the files
-// of those that were.
-func (l *lumiWalk) fresh(lumi uint64) bool {
+// firstSeen reports whether no earlier file of this cut has a section. For one that was seen it
+// notes the current file in twice.
+func (l *lumiWalk) firstSeen(lumi uint64) bool {
 	if _, ok := l.seen[lumi]; !ok {
 		l.seen[lumi] = none
 		return true
@@ -250,10 +249,10 @@ func (l *lumiWalk) fresh(lumi uint64) bool {
 	return false
 }
 
-// take returns good sections to the present part; true if that is complete and
-// a new one must begin first.
+// take adds good sections to the current part. It returns true, and adds nothing, if the part
+// is complete.
 func (l *lumiWalk) take(c *Cutting) bool {
-	if l.last > 0 && l.pos != l.last+1 { // a gap after section 0 is not seen
+	if l.last > 0 && l.pos != l.last+1 { // as in WMCore, a gap after section 0 goes unnoticed
 		l.flush()
 	}
 	if l.stop = l.stop || l.inPart == l.room; l.stop {
@@ -270,7 +269,7 @@ func (l *lumiWalk) take(c *Cutting) bool {
 	return false
 }
 
-// add returns the part n sections, or as many as the total allows.
+// add adds n sections to the part, or fewer if the total is reached.
 func (l *lumiWalk) add(n int64) {
 	if l.total > 0 {
 		each := int64(1)
@@ -300,7 +299,7 @@ func (l *lumiWalk) add(n int64) {
 	}
 }
 
-// begin begins a part at the present section.
+// begin starts a part at the current section.
 func (l *lumiWalk) begin(c *Cutting) {
 	l.cur = &l.spare
 	*l.cur = gathered{place: l.places[0], files: l.spare.files[:0], lumis: l.spare.lumis[:0],
@@ -330,7 +329,7 @@ func (l *lumiWalk) begin(c *Cutting) {
 	}
 }
 
-// flush ends the stretch that is being gathered.
+// flush adds the gathered range to the part.
 func (l *lumiWalk) flush() {
 	if l.first == none || l.last == none {
 		l.first, l.last = none, none
@@ -346,7 +345,7 @@ func (l *lumiWalk) flush() {
 	l.first, l.last = none, none
 }
 
-// part makes a part of what was gathered.
+// part returns the gathered part.
 func (l *lumiWalk) part(c *Cutting) jjm.Part {
 	g := l.cur
 	l.cur = nil
@@ -365,11 +364,11 @@ func (l *lumiWalk) part(c *Cutting) jjm.Part {
 		m := more(in)
 		m.SkipPileup, m.HasSkip = g.skip, true
 	}
-	ancestors(in, l.work, l.p, g.files...)
+	addParents(in, l.work, l.p, g.files...)
 	if g.failure != nil {
 		more(in).Failure = g.failure
 	}
-	barred(in)
+	failIfNoCluster(in)
 	c.carry.Used = l.used
 	return part
 }
@@ -384,7 +383,7 @@ func (l *lumiWalk) checkpoint() *Checkpoint {
 	return b
 }
 
-// resume goes to the section at which a limit stopped.
+// resume moves to the section at which a limit stopped.
 func (l *lumiWalk) resume(b *Checkpoint) {
 	l.stop, l.first, l.last, l.until = true, none, none, none
 	if b == nil {
@@ -396,7 +395,7 @@ func (l *lumiWalk) resume(b *Checkpoint) {
 		l.room = max(k.Room, l.room)
 		return
 	}
-	first(l.places[0], l.work, b.File)
+	moveToFront(l.places[0], l.work, b.File)
 	if l.open(); l.file().LFN != b.File {
 		l.started = false
 		return

@@ -7,25 +7,25 @@ import (
 	"jjm"
 )
 
-// bin is what a merge has gathered.
+// bin is a merge being filled.
 type bin struct {
 	items        []int32
 	size, events int64
 }
 
-// add puts an item in.
+// add adds an item.
 func (b *bin) add(i int32, size, events int64) {
 	b.items = append(b.items, i)
 	b.size, b.events = b.size+size, b.events+events
 }
 
-// over says whether an item would make the bin too large.
+// over reports whether an item would make the bin too large.
 func (b *bin) over(p *Params, size, events int64) bool {
 	return b.size+size > p.MaxMergeSize || b.events+events > p.MaxMergeEvents
 }
 
-// merges are the parts of a merge splitter: each call is a cycle of its own, and
-// its parts are one job group wherever their files are.
+// merges holds the parts of a merge splitter, which makes all parts of a cut at its start (a
+// cycle). The parts of a cycle are one job group, wherever their files are.
 type merges struct {
 	parts   []jjm.Part
 	done    [][]int32
@@ -45,8 +45,7 @@ func (m *merges) next(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-// checkpoint is nil: the files of parts that were not made are there in the next
-// cycle.
+// checkpoint returns nil: the files of parts that were not made yet are in the next cycle.
 func (m *merges) checkpoint() *Checkpoint { return nil }
 
 func (m *merges) left(l *Left) {
@@ -56,7 +55,7 @@ func (m *merges) left(l *Left) {
 	}
 }
 
-// emit makes a part of files at a place.
+// emit adds a part that merges files at a place.
 func (m *merges) emit(c *Cutting, w *Work, pl *place, files []int32) *jjm.PartInput {
 	if len(m.parts) == 0 {
 		c.carry.Group++
@@ -67,17 +66,18 @@ func (m *merges) emit(c *Cutting, w *Work, pl *place, files []int32) *jjm.PartIn
 		names[i] = w.Files[f].LFN
 	}
 	part := c.part(pl, names, int64(len(files)))
-	barred(part.Input)
+	failIfNoCluster(part.Input)
 	m.parts, m.done = append(m.parts, part), append(m.done, files)
 	return part.Input
 }
 
-// mergeable says whether a file can be merged at all: it has a section and is
-// somewhere.
+// mergeable reports whether a file has a location and a section, without which WMCore does not
+// merge it.
 func mergeable(f *jjm.File) bool { return len(f.Locations) > 0 && lumiCount(f.Lumis) > 0 }
 
-// lowest returns the lowest run and the lowest section, each by itself: the two
-// may not belong together. A file without sections comes before all others.
+// lowest returns the lowest run and the lowest section of a file, each by itself, so the
+// section may be of another run. Both are 0 for a file without sections, which therefore sorts
+// first.
 func lowest(f *jjm.File) (run, lumi uint32) {
 	if lumiCount(f.Lumis) == 0 {
 		return 0, 0
@@ -91,10 +91,10 @@ func lowest(f *jjm.File) (run, lumi uint32) {
 	return run, lumi
 }
 
-// firstStorage makes places of single storages.
+// firstStorage holds places of single storages, by name.
 type firstStorage map[string]*place
 
-// of returns the place of the first location of a file.
+// of returns the place of a file's first location.
 func (s firstStorage) of(f *jjm.File, w *Work, p *Params) *place {
 	at := firstLocation(f)
 	if s[at] == nil {
@@ -103,7 +103,7 @@ func (s firstStorage) of(f *jjm.File, w *Work, p *Params) *place {
 	return s[at]
 }
 
-// firstLocation is where a file is read, "" if it tells no location.
+// firstLocation returns the first location of a file, "" if it has none.
 func firstLocation(f *jjm.File) string {
 	if len(f.Locations) == 0 {
 		return ""
@@ -111,7 +111,7 @@ func firstLocation(f *jjm.File) string {
 	return f.Locations[0]
 }
 
-// mergeMethod is what the merge splitters share.
+// mergeMethod returns what the merge splitters have in common.
 func mergeMethod(name string, maxEvents int64) *method {
 	return &method{name: name, unit: jjm.UnitFile,
 		defaults: func(p *Params) {
@@ -120,8 +120,8 @@ func mergeMethod(name string, maxEvents int64) *method {
 		bound: func(w *Work, _ *Params) int64 { return int64(len(w.Files)) }}
 }
 
-// inOrder groups positions by a key, groups and their members in the order in
-// which they come.
+// inOrder groups the positions 0..n-1 by a key. Groups and their members keep the order in
+// which they come first. A position for which key returns false is in no group.
 func inOrder[K comparable](n int, key func(i int32) (K, bool)) [][]int32 {
 	at := map[K]int{}
 	var out [][]int32
@@ -140,7 +140,7 @@ func inOrder[K comparable](n int, key func(i int32) (K, bool)) [][]int32 {
 	return out
 }
 
-// byPlace joins the groups of one place, in the order of the places.
+// byPlace sorts groups so that those of one place are adjacent; places keep their order.
 func byPlace(groups [][]int32, place func(i int32) string) [][]int32 {
 	rank := map[string]int{}
 	for _, g := range groups {

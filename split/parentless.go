@@ -7,9 +7,9 @@ import (
 	"jjm"
 )
 
-// ParentlessMergeBySize is WMCore's splitter that merges small files: the files
-// of a storage, by run and section, are put together until they are large
-// enough; a file that does not fit is left for a later cycle.
+// ParentlessMergeBySize is WMCore's splitter that merges small files: it collects the files of
+// a storage, sorted by run and section, until they are large enough. A file that does not fit
+// waits for a later cycle.
 const ParentlessMergeBySize = "ParentlessMergeBySize"
 
 func parentlessMethod() *method {
@@ -30,7 +30,7 @@ func parentlessMethod() *method {
 	return m
 }
 
-// mergeKey orders files.
+// mergeKey is the sort key of a file.
 type mergeKey struct {
 	run, lumi uint32
 }
@@ -44,8 +44,9 @@ type parentless struct {
 	keys     []mergeKey
 }
 
-// groups returns the files of each storage, or of each run of it, by run, section
-// and first event. Those that tell no storage are in one place, which all can read.
+// groups returns the files of each storage (of each run of it, without merge_across_runs),
+// sorted by run, section and first event. Files without a location are one place, which every
+// cluster can read.
 func (k *parentless) groups() [][]int32 {
 	type key struct {
 		at  string
@@ -70,12 +71,12 @@ func (k *parentless) groups() [][]int32 {
 	return groups
 }
 
-// old says whether something has waited for too long since then.
+// old reports whether something has waited longer than max_wait_time.
 func (k *parentless) old(since jjm.Time) bool {
 	return int64(k.work.Now-since) > k.p.MaxWaitTime*1000
 }
 
-// pack puts the files of a group into bins, in one pass.
+// pack fills bins with the files of a group, in one pass.
 func (k *parentless) pack(c *Cutting, group []int32) {
 	var b bin
 	earliest := k.work.Now
@@ -95,7 +96,7 @@ func (k *parentless) pack(c *Cutting, group []int32) {
 			b = bin{}
 		}
 		b.add(i, f.Size, f.Events)
-		earliest = min(earliest, f.Added) // also of bins that are merged: one old file releases the last bin
+		earliest = min(earliest, f.Added) // also of earlier bins: as in WMCore, one old file releases the last bin
 	}
 	if b.size > k.p.MinMergeSize || k.full(&b) || k.force || k.old(earliest) {
 		k.merge(c, b.items)
@@ -104,13 +105,13 @@ func (k *parentless) pack(c *Cutting, group []int32) {
 	}
 }
 
-// full says that a bin has as many files as a merge may have (JEDI: 50): it is
-// merged however small they are. WMCore knows no such bound.
+// full reports whether a bin has max_merge_files (JEDI: 50). Such a bin is merged however small
+// it is. WMCore has no such bound.
 func (k *parentless) full(b *bin) bool {
 	return k.p.MaxMergeFiles > 0 && int64(len(b.items)) >= k.p.MaxMergeFiles
 }
 
-// merge makes a part of files.
+// merge makes a part that merges files.
 func (k *parentless) merge(c *Cutting, files []int32) {
 	if len(files) == 0 {
 		return
@@ -120,6 +121,6 @@ func (k *parentless) merge(c *Cutting, files []int32) {
 		size, largest = size+k.work.Files[i].Size, max(largest, k.work.Files[i].Size)
 	}
 	in := k.emit(c, k.work, k.storages.of(&k.work.Files[files[0]], k.work, k.p), files)
-	// WMCore's rule of thumb: five minutes, and four passes at 5 MB/s.
+	// WMCore's estimate: five minutes, and four passes at 5 MB/s.
 	in.Estimate = jjm.Estimate{Seconds: 300 + 4*float64(size)/5e6, DiskKB: float64(size+largest) / 1024}
 }

@@ -6,12 +6,12 @@ import (
 	"jjm"
 )
 
-// Pieces is the splitter that makes the parts it is told: a recovery of ranges of
-// events.
+// Pieces is the splitter that makes the parts named in its settings. Recoveries use it for
+// ranges of events.
 const Pieces = "Pieces"
 
-// Piece is a part to make: events of a file, counted from 0 within it. Count
-// jjm.ToTheEnd, with First 0, is all of a file whose length is not known.
+// Piece is a part to make: events of a file, counted from 0 within it. Count jjm.ToTheEnd with
+// First 0 means all of a file of unknown length.
 type Piece struct {
 	LFN   string `json:"lfn"`
 	First int64  `json:"first"`
@@ -20,19 +20,18 @@ type Piece struct {
 
 func piecesMethod() *method {
 	m := &method{name: Pieces, unit: jjm.UnitRange}
-	m.defaults = func(p *Params) { p.EventsPerJob, p.EventsPerLumi = 100, AsEventsPerJob } // EventBased's
+	m.defaults = func(p *Params) { p.EventsPerJob, p.EventsPerLumi = 100, AsEventsPerJob } // as those of EventBased
 	m.bound = func(_ *Work, p *Params) int64 { return int64(len(p.Pieces)) }
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) { return newPieces(m, c, w, p) }
 	return m
 }
 
-// pieces makes one part of each piece, in the order given. The carry's Used is how
-// many are made.
+// pieces makes one part of each piece, in the given order. Carry.Used counts the pieces made.
 type pieces struct {
 	work  *Work
 	p     *Params
 	files map[string]int32
-	owed  map[string]int // pieces of a file still to make
+	owed  map[string]int // number of pieces of a file still to make
 	at    int64
 	group *place
 }
@@ -70,10 +69,10 @@ func newPieces(m *method, c *Cutting, w *Work, p *Params) (*pieces, error) {
 	return s, nil
 }
 
-// maxEvent is the largest number of an event, 2^53: numbers pass through JSON.
+// maxEvent is the largest event number, 2^53, because numbers pass through JSON.
 const maxEvent = 1 << 53
 
-// check holds a piece against its file, if that is there.
+// check compares a piece with its file, if that is available.
 func (s *pieces) check(m *method, i int, piece *Piece) error {
 	n, ok := s.files[piece.LFN]
 	if !ok {
@@ -90,7 +89,7 @@ func (s *pieces) check(m *method, i int, piece *Piece) error {
 
 func (s *pieces) count(*Cutting) int64 { return int64(len(s.p.Pieces)) - s.at }
 
-// next makes the next piece, once its file is there.
+// next makes the next piece if its file is available.
 func (s *pieces) next(c *Cutting) (jjm.Part, bool) {
 	if s.at >= int64(len(s.p.Pieces)) {
 		return jjm.Part{}, false
@@ -109,15 +108,18 @@ func (s *pieces) next(c *Cutting) (jjm.Part, bool) {
 	s.group = pl
 	part := c.part(pl, []string{piece.LFN}, max(piece.Count, 1))
 	in := part.Input
-	if in.Mask.Events = (jjm.Span{First: f.FirstEvent + piece.First, Count: piece.Count}); piece.Count > 0 {
-		in.Events = []jjm.EventRange{{First: piece.First, Count: piece.Count}}
-	}
-	if madeUp(piece.LFN) && piece.Count > 0 {
+	in.Mask.Events = jjm.Span{First: f.FirstEvent + piece.First, Count: piece.Count}
+	in.Events = []jjm.EventRange{{First: piece.First, Count: piece.Count}}
+	if isGenerated(piece.LFN) && piece.Count > 0 {
 		in.Mask.Lumis = s.sections(f, piece)
 	}
+	if s.p.DeterministicPileup {
+		m := more(in)
+		m.SkipPileup, m.HasSkip = c.carry.Serial*s.p.EventsPerJob, true
+	}
 	estimate(in, &s.p.Performance, float64(max(piece.Count, 0)))
-	ancestors(in, s.work, s.p, i)
-	barred(in)
+	addParents(in, s.work, s.p, i)
+	failIfNoCluster(in)
 	s.at++
 	c.carry.Used = s.at
 	if s.owed[piece.LFN]--; s.owed[piece.LFN] == 0 {
@@ -126,8 +128,8 @@ func (s *pieces) next(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-// sections are those that EventBased had the events of a piece made in: each part of
-// events_per_job begins with one of its own.
+// sections returns the sections in which EventBased generates the events of a piece: each part
+// of events_per_job starts a new section.
 func (s *pieces) sections(f *jjm.File, piece *Piece) jjm.Span {
 	perJob := max(s.p.EventsPerJob, 1)
 	perLumi := s.p.EventsPerLumi
@@ -141,7 +143,8 @@ func (s *pieces) sections(f *jjm.File, piece *Piece) jjm.Span {
 
 func (s *pieces) checkpoint() *Checkpoint { return nil }
 
-// left says which files no piece names, and which pieces wait for their file.
+// left reports the files that no piece names as dropped, and whether a piece waits for its
+// file.
 func (s *pieces) left(l *Left) {
 	named := map[string]bool{}
 	for i := range s.p.Pieces {

@@ -10,7 +10,7 @@ import (
 	"jjm"
 )
 
-func TestPieces_AreMadeAsToldInPiecesToo(t *testing.T) {
+func TestPieces_AreMadeInAnyNumberOfCuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var w Work
 		var p Params
@@ -57,7 +57,7 @@ func TestPieces_AreMadeAsToldInPiecesToo(t *testing.T) {
 	})
 }
 
-// notDone leaves out the files that are done, as a store does.
+// notDone returns the files that are not done, as a store does.
 func notDone(files []jjm.File, done []int32) (out []jjm.File) {
 	gone := map[int32]bool{}
 	for _, i := range done {
@@ -85,7 +85,7 @@ func TestPieces_WaitForTheirFile(t *testing.T) {
 	}
 }
 
-func TestPieces_RefusesWhatCannotBe(t *testing.T) {
+func TestPieces_RefusesInvalidPieces(t *testing.T) {
 	for name, pieces := range map[string][]Piece{
 		"none":     {},
 		"empty":    {{"a", 5, 0}},

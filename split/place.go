@@ -7,27 +7,27 @@ import (
 	"jjm"
 )
 
-// everywhere is the key of the one place that all files are in when the site
-// lists are trusted.
+// everywhere is the key of the place of all files if the site lists are trusted.
 const everywhere = "*"
 
-// failNoSite is WMCore's exit code for a part that no site may run.
+// failNoSite is WMCore's exit code for a part that may run nowhere.
 const failNoSite = 71101
 
-// place is a set of storages and the files that are exactly there.
+// place is a set of storages, and the files that are at exactly these.
 type place struct {
 	key   string
 	where *jjm.Place
-	// files are positions in Work.Files, in the order given.
+	// files are positions in Work.Files, ascending unless the splitter sorts them.
 	files []int32
-	// group is its job group, 0 until it has a part.
+	// group is its current job group, 0 until it has a part; inGroup is the number of parts in
+	// it.
 	group   int64
 	inGroup int64
 }
 
-// places groups files by the set of their locations, in the order in which the
-// sets are first seen; with trustSitelists all files are in one place. A cut
-// that goes on has the places of its carry first.
+// places groups the files that use admits by the set of their locations, in the order in which
+// the sets are first seen. With trustSitelists all files are in one place. A resumed cut has
+// the places of its carry first.
 func places(c *Cutting, w *Work, p *Params, use func(i int32) bool) []*place {
 	var list []*place
 	known := map[string]*place{}
@@ -53,8 +53,8 @@ func places(c *Cutting, w *Work, p *Params, use func(i int32) bool) []*place {
 	return resume(c, list)
 }
 
-// resume puts the places of the carry first. The first of them has its job
-// group already.
+// resume moves the places of the carry to the front. The first of them may have a job group
+// already.
 func resume(c *Cutting, list []*place) []*place {
 	last := c.carry.Checkpoint
 	if last == nil {
@@ -71,7 +71,7 @@ func resume(c *Cutting, list []*place) []*place {
 	return list
 }
 
-// placeKey names a set of storages.
+// placeKey appends the key of a set of storages to buf.
 func placeKey(buf []byte, at []string, trust bool) []byte {
 	if trust {
 		return append(buf, everywhere...)
@@ -108,9 +108,13 @@ func newPlace(key string, at []string, w *Work, p *Params) *place {
 	return &place{key: key, where: where}
 }
 
-// clusters are where parts that read from these storages may run: those that can
-// read from any of them, or where there are none those that can read any file, among the
-// white-listed if there are any, without the black-listed. If the site lists are trusted, they alone decide.
+// clusters returns where parts that read from these storages may run, sorted:
+//
+//	trustSitelists  the white-listed clusters
+//	at has storages the clusters that can read from any of them
+//	at is empty     the clusters that can read a file without a location
+//
+// The last two are restricted to the white list, if there is one. Black-listed clusters are always removed.
 func clusters(at []string, sites map[string][]string, p *Params) []string {
 	var out []string
 	if p.TrustSitelists {
@@ -126,7 +130,7 @@ func clusters(at []string, sites map[string][]string, p *Params) []string {
 	return slices.Compact(out)
 }
 
-// readers are the clusters that can read a file that is at these storages.
+// readers returns the clusters that can read a file at these storages.
 func readers(at []string, sites map[string][]string) []string {
 	if len(at) == 0 {
 		return slices.Clone(sites[""])
@@ -138,8 +142,7 @@ func readers(at []string, sites map[string][]string) []string {
 	return out
 }
 
-// open gives the place its job group before a part is made; full says that the
-// present one is full.
+// open assigns the place's job group to the next part; full starts a new group.
 func (p *place) open(c *Cutting, full bool) {
 	if p.group == 0 || full {
 		c.carry.Group++
@@ -149,7 +152,7 @@ func (p *place) open(c *Cutting, full bool) {
 	c.carry.InGroup = p.inGroup
 }
 
-// remaining names the places whose turn is not over.
+// remaining returns the keys of unfinished places, and whether the first has a job group.
 func remaining(list []*place) (keys []string, open bool) {
 	for _, p := range list {
 		keys = append(keys, p.key)
@@ -157,8 +160,9 @@ func remaining(list []*place) (keys []string, open bool) {
 	return keys, len(list) > 0 && list[0].group > 0
 }
 
-// barred marks a part that no cluster may run; that outranks other reasons.
-func barred(in *jjm.PartInput) {
+// failIfNoCluster marks a part that no cluster may run as createfailed. It replaces other
+// reasons.
+func failIfNoCluster(in *jjm.PartInput) {
 	if in.Place == nil || !in.Place.Known || len(in.Place.Clusters) > 0 {
 		return
 	}

@@ -13,15 +13,15 @@ import (
 	"jjm/split/jedi"
 )
 
-// subject is a splitter of files, with what the properties ask of it.
+// subject is a splitter of files and what its properties depend on.
 type subject struct {
 	name string
 	// params draws parameters.
 	params func(*rapid.T) Params
-	// bound is what a part may have, in its units.
+	// bound is the most units of a part.
 	bound func(*Params) int64
-	// cyclic says that each cut is a cycle of its own: cutting again after a
-	// limit need not make what one cut makes.
+	// cyclic says that each cut is a cycle of its own, so that cutting in pieces may make other
+	// parts than one cut.
 	cyclic bool
 	// partly says that files may be left although the dataset is closed.
 	partly func(*Params) bool
@@ -151,10 +151,10 @@ func drawFileWork(t *rapid.T, s *subject) Work {
 	n := rapid.IntRange(0, 25).Draw(t, "files")
 	for i := range n {
 		f := jjm.File{LFN: fmt.Sprintf("/store/%03d/%d", (i*7919)%1000, i), Size: rapid.Int64Range(0, 2000).Draw(t, "size"),
-			Events: rapid.Int64Range(0, 500).Draw(t, "events"), FirstEvent: rapid.Int64Range(0, 100).Draw(t, "first"),
+			Events: max(rapid.Int64Range(-100, 500).Draw(t, "events"), 0), FirstEvent: rapid.Int64Range(0, 100).Draw(t, "first"),
 			Locations: places[rapid.IntRange(0, 2).Draw(t, "place")], Parents: []string{"p"}}
 		if s.made && rapid.Bool().Draw(t, "made") {
-			f.LFN = MadeUpPrefix + f.LFN
+			f.LFN = GeneratedPrefix + f.LFN
 		}
 		f.Lumis = drawLumis(t)
 		w.Files = append(w.Files, f)
@@ -230,8 +230,8 @@ func TestProperties_FilesAreCutOnce(t *testing.T) {
 	}
 }
 
-// inOrderAndBounded demands serial numbers and units without a gap, no empty
-// part, and none larger than allowed.
+// inOrderAndBounded requires serial numbers and units without a gap, and no part that is empty
+// or too large.
 func inOrderAndBounded(t *rapid.T, s *subject, p *Params, parts []jjm.Part) {
 	var next int64
 	for i := range parts {
@@ -239,17 +239,26 @@ func inOrderAndBounded(t *rapid.T, s *subject, p *Params, parts []jjm.Part) {
 		switch {
 		case part.Serial != int64(i)+1 || part.First != next:
 			t.Fatalf("part %d has serial %d and begins at %d, want %d", i, part.Serial, part.First, next)
-		case part.Count < 1 || part.Count > s.bound(p):
+		case part.Count < 1 || part.Count > s.bound(p) && !toTheEnd(part):
 			t.Fatalf("part %d has %d units: want 1 to %d", i, part.Count, s.bound(p))
 		case len(part.Input.Files) == 0:
 			t.Fatalf("part %d reads nothing", i)
+		}
+		if _, err := part.Pieces(); err != nil {
+			t.Fatalf("part %d, which the store would refuse: %v", i, err)
 		}
 		next += part.Count
 	}
 }
 
-// ownedOnce demands that each file, event or section is owned by one part, and
-// that the files done are those that are owned whole.
+// toTheEnd reports whether a part owns a file of which nobody knows how many events it has. It cannot be
+// cut, whatever a part is to have.
+func toTheEnd(p *jjm.Part) bool {
+	return slices.ContainsFunc(p.Input.Events, func(r jjm.EventRange) bool { return r.Count == jjm.ToTheEnd })
+}
+
+// ownedOnce requires that each file, event or section is owned by one part, and that the files
+// that are done are those wholly owned.
 func ownedOnce(t *rapid.T, w *Work, parts []jjm.Part, done []int32, partly bool) {
 	owned := map[string]int{}
 	total := map[string]int64{}
@@ -268,6 +277,9 @@ func ownedOnce(t *rapid.T, w *Work, parts []jjm.Part, done []int32, partly bool)
 			}
 		case jjm.UnitRange:
 			for _, r := range in.Events {
+				if r.Count == jjm.ToTheEnd {
+					own(in.Files[r.File], 1, in.Files[r.File])
+				}
 				for n := r.First; n < r.First+r.Count; n++ {
 					own(fmt.Sprint(in.Files[r.File], ":", n), 1, in.Files[r.File])
 				}
@@ -284,7 +296,11 @@ func ownedOnce(t *rapid.T, w *Work, parts []jjm.Part, done []int32, partly bool)
 		return
 	}
 	for i, f := range w.Files {
-		want := map[string]int64{jjm.UnitFile: 1, jjm.UnitRange: f.Events, jjm.UnitLumi: lumiCount(f.Lumis)}[parts[0].Unit]
+		events := f.Events
+		if events == 0 && !isGenerated(f.LFN) { // not known: it is one part
+			events = 1
+		}
+		want := map[string]int64{jjm.UnitFile: 1, jjm.UnitRange: events, jjm.UnitLumi: lumiCount(f.Lumis)}[parts[0].Unit]
 		if total[f.LFN] != want && !(partly && total[f.LFN] == 0) {
 			t.Fatalf("%d of the %d units of %s are owned", total[f.LFN], want, f.LFN)
 		}
@@ -297,8 +313,8 @@ func ownedOnce(t *rapid.T, w *Work, parts []jjm.Part, done []int32, partly bool)
 	}
 }
 
-// progressive cuts piece by piece, as after a restart: from the stored carry and
-// with the files that were not done.
+// progressive cuts in pieces as after restarts: from the stored carry and with the files that
+// were not done.
 func progressive(t *rapid.T, s Splitter, w Work, p Params, want []jjm.Part) {
 	var got []jjm.Part
 	var text []byte

@@ -8,19 +8,19 @@ import (
 
 // The names of jjm's own splitters.
 const (
-	ByEvents = "events" // EventsPerJob events per part, the last part shorter
+	ByEvents = "events" // EventsPerJob events per part; the last may have fewer
 	ByRows   = "rows"   // one part per row
 )
 
 func ownMethods() []*method {
 	return []*method{
 		rangesMethod(ByEvents, jjm.UnitEvent, eventsPerJob, events),
-		rangesMethod(ByRows, jjm.UnitRow, one, rows),
+		rangesMethod(ByRows, jjm.UnitRow, oneRow, rows),
 	}
 }
 
-// rangesMethod cuts numbered units into ranges of one size. What differs between
-// the splitters is how many units a part takes and how many there are.
+// rangesMethod returns a splitter of numbered units into ranges of one size. size returns how
+// many units a part has, and total the numbers of the units.
 func rangesMethod(name, unit string, size func(*Params) (int64, error), total func(*Work) (jjm.Span, error)) *method {
 	m := &method{name: name, unit: unit}
 	measure := func(w *Work, p *Params) (r *ranges, err error) {
@@ -30,7 +30,7 @@ func rangesMethod(name, unit string, size func(*Params) (int64, error), total fu
 			all, err = total(w)
 		}
 		if err == nil {
-			r.spans, err = only(all, w.Only)
+			r.spans, err = restrict(all, w.Only)
 		}
 		if err != nil {
 			return nil, m.invalid("%w", err)
@@ -79,10 +79,10 @@ func eventsPerJob(p *Params) (int64, error) {
 	return p.EventsPerJob, nil
 }
 
-func one(*Params) (int64, error) { return 1, nil }
+func oneRow(*Params) (int64, error) { return 1, nil }
 
-// events are the numbers of the events; they must be whole in a float64 as well,
-// because they pass through JSON and scripts.
+// events returns the numbers of the events. They must be exact in a float64 as well, because
+// they pass through JSON and scripts.
 func events(w *Work) (jjm.Span, error) {
 	const most = 1 << 53
 	if w.First < 0 || w.Events < 0 || w.First > most || w.Events > most-w.First {
@@ -94,9 +94,9 @@ func events(w *Work) (jjm.Span, error) {
 
 func rows(w *Work) (jjm.Span, error) { return jjm.Span{Count: int64(len(w.Rows))}, nil }
 
-// only returns the ranges to cut: all, or those chosen of it, which must be in
-// order, apart, and part of it.
-func only(all jjm.Span, chosen []jjm.Span) ([]jjm.Span, error) {
+// restrict returns the ranges to cut: all, or chosen if that is not nil. Those must be
+// ascending, disjoint, and within all.
+func restrict(all jjm.Span, chosen []jjm.Span) ([]jjm.Span, error) {
 	if chosen == nil {
 		return []jjm.Span{all}, nil
 	}
@@ -111,19 +111,19 @@ func only(all jjm.Span, chosen []jjm.Span) ([]jjm.Span, error) {
 	return chosen, nil
 }
 
-// ranges cuts the units of spans, of which there are total, into parts of size;
-// at units are cut. No part has units of two spans.
+// ranges cuts the units of spans, total units in all, into parts of size units. at is how many
+// units are cut. No part has units of two spans.
 type ranges struct {
 	unit            string
 	work            *Work
 	spans           []jjm.Span
 	size, total, at int64
-	// span is the one at hand, and gone the units of those before it.
+	// span is the current span, and gone the number of units in the spans before it.
 	span int
 	gone int64
 }
 
-// place finds the unit that is next: its span, and how much of that lies behind.
+// place returns the span of the next unit, and how many units of that span are cut.
 func (r *ranges) place() (i int, behind int64) {
 	for behind = r.at; i < len(r.spans) && behind >= r.spans[i].Count; i++ {
 		behind -= r.spans[i].Count
@@ -131,7 +131,7 @@ func (r *ranges) place() (i int, behind int64) {
 	return i, behind
 }
 
-// parts is how many parts are still to come.
+// parts returns the number of parts still to come.
 func (r *ranges) parts() (n int64) {
 	i, behind := r.place()
 	for ; i < len(r.spans); i++ {
@@ -143,8 +143,7 @@ func (r *ranges) parts() (n int64) {
 
 func (r *ranges) count(*Cutting) int64 { return r.parts() }
 
-// next returns the next part. The words of a row are shared with the work, not
-// copied.
+// next returns the next part. A part shares the words of its row with the work.
 func (r *ranges) next(*Cutting) (jjm.Part, bool) {
 	if r.at >= r.total {
 		return jjm.Part{}, false
@@ -155,7 +154,8 @@ func (r *ranges) next(*Cutting) (jjm.Part, bool) {
 	}
 	s := r.spans[r.span]
 	first := s.First + r.at - r.gone
-	p := jjm.Part{Unit: r.unit, First: first - r.at, Count: min(r.size, s.Last()-first+1)} // the Cutting adds what was cut
+	// Relative to the units cut, which the Cutting adds.
+	p := jjm.Part{Unit: r.unit, First: first - r.at, Count: min(r.size, s.Last()-first+1)}
 	if r.unit == jjm.UnitRow {
 		row := r.work.Rows[first]
 		p.Args = row[:len(row):len(row)]
@@ -164,7 +164,7 @@ func (r *ranges) next(*Cutting) (jjm.Part, bool) {
 	return p, true
 }
 
-// checkpoint is nil: the carry's count of units says it all.
+// checkpoint returns nil, because Carry.Next is the position.
 func (r *ranges) checkpoint() *Checkpoint { return nil }
 
 func (r *ranges) left(*Left) {}

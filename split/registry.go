@@ -3,24 +3,24 @@ package split
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"jjm"
 )
 
-// MaxParts bounds the parts of one step, whatever the site allows: local jobs
-// are numbered by 32-bit integers, and a store of one site holds far fewer.
+// MaxParts is the most parts of a step, whatever the site allows. Local jobs have 32-bit
+// numbers, and the store of a site holds far fewer.
 const MaxParts = 10_000_000
 
-// method is a splitter: what differs between them.
+// method is a splitter.
 type method struct {
 	name, unit string
 	defaults   func(*Params)
-	// start checks the parameters and sorts the work. The Cutting is empty but
-	// for its carry.
+	// start checks the parameters and prepares the work. The Cutting has only its carry yet.
 	start func(*Cutting, *Work, *Params) (cutter, error)
-	// bound returns a number that the parts certainly do not exceed, quickly.
+	// bound quickly returns an upper bound of the number of parts.
 	bound func(*Work, *Params) int64
-	// size, where not nil, tells how much work there is, before "would make".
+	// size, unless nil, describes the amount of work in front of "would make N parts".
 	size func(*Work, *Params) string
 }
 
@@ -29,7 +29,7 @@ var _ Splitter = (*method)(nil)
 // counter is a cutter that can count its parts without making them.
 type counter interface{ count(*Cutting) int64 }
 
-// all lists the splitters.
+// all returns the splitters.
 func all() []*method {
 	return append(ownMethods(), eventBasedMethod(), fileBasedMethod(), minFileBasedMethod(), lumiBasedMethod(),
 		eventAwareMethod(),
@@ -38,7 +38,8 @@ func all() []*method {
 		jediMethod(), piecesMethod())
 }
 
-// Get finds a splitter; an unknown one is refused naming the known ones.
+// Get returns a splitter by name. The error for an unknown name is of kind Invalid and names
+// the known ones.
 func Get(name string) (Splitter, error) { return find(name) }
 
 func find(name string) (*method, error) {
@@ -47,10 +48,11 @@ func find(name string) (*method, error) {
 			return m, nil
 		}
 	}
-	return nil, jjm.Errorf(jjm.Invalid, "splitter: unknown splitter %.40q: known are %v", name, Names())
+	return nil, jjm.Errorf(jjm.Invalid, "splitter: unknown splitter %.40q: known are %s", name,
+		strings.Join(Names(), ", "))
 }
 
-// Names lists the splitters, sorted.
+// Names returns the names of the splitters, sorted.
 func Names() []string {
 	var names []string
 	for _, m := range all() {
@@ -82,13 +84,13 @@ func (m *method) Start(work Work, params Params, carry Carry) (*Cutting, error) 
 	return c, err
 }
 
-// begin starts without counting first.
+// begin does Start without the check of MaxParts.
 func (m *method) begin(work *Work, params *Params, carry Carry) (*Cutting, error) {
 	if carry.Next < 0 || carry.Serial < 0 {
 		return nil, m.conflict("the carry says that %d units and %d parts were made before", carry.Next, carry.Serial)
 	}
 	c := &Cutting{unit: m.unit, carry: carry}
-	c.carry.Cursors = maps.Clone(carry.Cursors) // the caller's does not change
+	c.carry.Cursors = maps.Clone(carry.Cursors) // the caller's map stays unchanged
 	if params.Production {
 		c.run = 1
 	}
@@ -99,7 +101,7 @@ func (m *method) begin(work *Work, params *Params, carry Carry) (*Cutting, error
 	return c, nil
 }
 
-// Count counts by cutting, or faster where the splitter can.
+// Count counts by cutting, or faster if the splitter can.
 func (m *method) Count(work Work, params Params) (int64, error) {
 	n, err := m.refuse(work, params)
 	if n >= 0 || err != nil {
@@ -108,7 +110,7 @@ func (m *method) Count(work Work, params Params) (int64, error) {
 	return m.tally(&work, &params)
 }
 
-// refuse refuses work that makes more than MaxParts. It gives the number of
+// refuse returns an error for work that makes more than MaxParts. It returns the number of
 // parts if it had to count them, else -1.
 func (m *method) refuse(work Work, params Params) (int64, error) {
 	if m.bound(&work, &params) <= MaxParts {
@@ -128,7 +130,7 @@ func (m *method) refuse(work Work, params Params) (int64, error) {
 	return n, nil
 }
 
-// tally counts the parts of work to which nothing more comes.
+// tally returns the number of parts of work to which nothing is added any more.
 func (m *method) tally(work *Work, params *Params) (int64, error) {
 	whole := *work
 	whole.Closed, whole.Pending = true, false

@@ -6,9 +6,9 @@ import (
 	"jjm"
 )
 
-// WorkOf returns what a part owns as work of its own, so that it can be cut anew;
-// file returns the files that it reads, by LFN. What the new parts own is counted
-// as the old part's was: events of files from the beginning of the file.
+// WorkOf returns the work that a part owns, so that it can be cut again. file returns the files
+// that it reads, by LFN, nil for an unknown one. Events of files keep their numbers from the
+// beginning of the file. The error is of kind Gone for an unknown file.
 func WorkOf(p *jjm.Part, file func(lfn string) *jjm.File) (Work, error) {
 	w := Work{Closed: true}
 	switch p.Unit {
@@ -41,7 +41,7 @@ func WorkOf(p *jjm.Part, file func(lfn string) *jjm.File) (Work, error) {
 	return w, nil
 }
 
-// ownedLumis leaves of each file the sections that are owned.
+// ownedLumis reduces each file to the owned sections, and drops files without any.
 func ownedLumis(files []jjm.File, owned []jjm.FileLumis) []jjm.File {
 	for i := range files {
 		all := lumiCount(files[i].Lumis)
@@ -59,18 +59,15 @@ func ownedLumis(files []jjm.File, owned []jjm.FileLumis) []jjm.File {
 	return withSome(files, func(f *jjm.File) bool { return len(f.Lumis) > 0 })
 }
 
-// ownedEvents leaves of each file the events that are owned, and says where they
-// begin.
+// ownedEvents reduces each file to the owned events, and returns where in the file they begin
+// (Work.Skip).
 func ownedEvents(files []jjm.File, owned []jjm.EventRange) ([]jjm.File, map[string]int64) {
-	if len(owned) == 0 {
-		return files, nil // a file without events
-	}
 	skip := map[string]int64{}
 	var out []jjm.File
 	for _, r := range owned {
 		f := files[r.File]
 		skip[f.LFN] = r.First
-		f.FirstEvent, f.Events = f.FirstEvent+r.First, r.Count
+		f.FirstEvent, f.Events = f.FirstEvent+r.First, max(r.Count, 0) // 0 of one to the end of its file
 		out = append(out, f)
 	}
 	return out, skip
@@ -86,8 +83,8 @@ func withSome(files []jjm.File, some func(*jjm.File) bool) []jjm.File {
 	return out
 }
 
-// finer says which units may be made of a part's unit: never more than it owns.
-func finer(unit string) []string {
+// finerUnits returns the units into which a part may be cut: never more than it owns.
+func finerUnits(unit string) []string {
 	switch unit {
 	case jjm.UnitFile:
 		return []string{jjm.UnitFile, jjm.UnitRange, jjm.UnitLumi}
@@ -95,17 +92,16 @@ func finer(unit string) []string {
 	return []string{unit}
 }
 
-// Resplit cuts a part anew, as Ganga does with a subjob that is completed,
-// failed or killed: the new parts own together what it owned, and go on with the
-// serial numbers and job groups of the carry. The old part must be given back in
-// the same transaction.
+// Resplit cuts a part again, as Ganga does with a completed, failed or killed subjob. The new
+// parts together own what it owned, and continue the serial numbers and job groups of the
+// carry. The caller gives the old part back in the same transaction.
 func Resplit(name string, p *jjm.Part, file func(lfn string) *jjm.File, params Params, carry Carry) ([]jjm.Part, Carry,
 	error) {
 	m, err := find(name)
 	if err != nil {
 		return nil, carry, err
 	}
-	if !slices.Contains(finer(p.Unit), m.unit) {
+	if !slices.Contains(finerUnits(p.Unit), m.unit) {
 		return nil, carry, m.invalid("part %d owns %ss: cannot cut it into %ss, of which it may own a part only", p.Serial,
 			p.Unit, m.unit)
 	}
@@ -113,7 +109,7 @@ func Resplit(name string, p *jjm.Part, file func(lfn string) *jjm.File, params P
 	if err != nil {
 		return nil, carry, err
 	}
-	// Totals and positions are those of the step's own work.
+	// Totals and positions of the carry belong to the step's own work.
 	fresh := Carry{Serial: carry.Serial, Group: carry.Group}
 	parts, _, next, err := m.Cut(w, Limits{}, params, fresh)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"jjm"
 )
 
-// settings are the keys of Params that each splitter reads.
+// settings returns, by splitter, the keys of Params that it reads.
 func settings() map[string][]string {
 	sites := []string{"production", "siteWhitelist", "siteBlacklist", "trustSitelists"}
 	walk := slices.Concat(sites, []string{"halt_job_on_file_boundaries", "splitOnRun", "applyLumiCorrection", "job_limit",
@@ -39,13 +39,13 @@ func settings() map[string][]string {
 		SplitByFiles:           {"filesPerJob", "maxFiles"},
 		LHCbDataSplitter:       {"file_bunch_size", "event_bunch_size"},
 		Pieces: slices.Concat(sites,
-			[]string{"pieces", "events_per_job", "events_per_lumi", "performance", "include_parents"}),
+			[]string{"pieces", "events_per_job", "events_per_lumi", "performance", "include_parents", "deterministicPileup"}),
 		JEDI: {"task", "records", "scouts", "allow_incomplete", "chunks_to_wait", "random_seed",
 			"random_seed_offset"},
 	}
 }
 
-// Settings lists the keys of Params that a splitter reads, sorted.
+// Settings returns the keys of Params that a splitter reads, sorted. The error is that of Get.
 func Settings(name string) ([]string, error) {
 	m, err := find(name)
 	if err != nil {
@@ -54,7 +54,7 @@ func Settings(name string) ([]string, error) {
 	return slices.Sorted(slices.Values(settings()[m.name])), nil
 }
 
-// Unit returns the unit of the parts that a splitter makes.
+// Unit returns the unit of the parts that a splitter makes. The error is that of Get.
 func Unit(name string) (string, error) {
 	m, err := find(name)
 	if err != nil {
@@ -63,8 +63,8 @@ func Unit(name string) (string, error) {
 	return m.unit, nil
 }
 
-// foreign are settings of WMCore's splitters that only tell something to other parts of
-// WMCore, and why they would do nothing here.
+// foreign returns the settings of WMCore's splitters that only configure other components of
+// WMCore, and why they would have no effect here.
 func foreign() map[string]string {
 	return map[string]string{
 		"lheInputFiles": "it has WMCore configure the application to read LHE files, and jjm configures no application: " +
@@ -73,8 +73,8 @@ func foreign() map[string]string {
 	}
 }
 
-// CheckSettings refuses a key that a splitter does not read, naming one that it
-// does.
+// CheckSettings returns an error of kind Invalid for a key that a splitter does not read,
+// naming a similar one that it reads.
 func CheckSettings(name string, keys []string) error {
 	known, err := Settings(name)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"jjm"
 )
 
-// SiblingProcessingBased is WMCore's splitter that follows the other grid jobs
-// that read the same dataset: a file is ready once all of them have processed
-// it. Files that failed with one of them get no part when the dataset closes.
+// SiblingProcessingBased is WMCore's splitter that follows the other grid jobs that read the
+// same dataset: a file is ready once all of them have processed it. A file that failed with one
+// of them is dropped when the dataset closes.
 const SiblingProcessingBased = "SiblingProcessingBased"
 
 func siblingMethod() *method {
@@ -29,14 +29,14 @@ func siblingMethod() *method {
 	return m
 }
 
-// siblings gives ready files to parts, storage by storage.
+// siblings cuts ready files into parts, storage by storage.
 type siblings struct {
 	fileBased
 	dropped []Dropped
 	pending int
 }
 
-// gather finds the files that are ready.
+// gather collects the ready files.
 func (s *siblings) gather(p *Params) {
 	storages := firstStorage{}
 	for i := range s.work.Files {

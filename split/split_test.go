@@ -60,7 +60,7 @@ func TestRows_OnePartPerRow(t *testing.T) {
 	}
 }
 
-func TestCut_RefusesWhatCannotBeCut(t *testing.T) {
+func TestCut_RefusesInvalidWork(t *testing.T) {
 	tests := map[string]struct {
 		splitter string
 		work     Work
@@ -99,7 +99,7 @@ func TestCut_RefusesWhatCannotBeCut(t *testing.T) {
 
 func TestGet_UnknownSplitterNamesTheKnown(t *testing.T) {
 	_, err := Get("lumis")
-	want := `splitter: unknown splitter "lumis": known are [`
+	want := `splitter: unknown splitter "lumis": known are ArgSplitter, `
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error is %v, want %s...", err, want)
 	}
@@ -166,7 +166,8 @@ func TestCut_PartsCoverTheWorkOnceHoweverItIsCut(t *testing.T) {
 	}
 }
 
-// covers demands order, no gap, no overlap, no empty part, and sizes as asked.
+// covers requires parts in order, without gaps, overlaps and empty ones, of the sizes asked
+// for.
 func covers(t *rapid.T, work Work, params Params, parts []jjm.Part) {
 	next := work.First
 	for i, p := range parts {
@@ -211,7 +212,7 @@ func BenchmarkCut(b *testing.B) {
 	}
 }
 
-func TestOnly_CutsWhatIsChosenAndKeepsItsNumbers(t *testing.T) {
+func TestOnly_CutsTheChosenUnitsWithTheirNumbers(t *testing.T) {
 	work := Work{First: 1, Events: 600,
 		Only: []jjm.Span{{First: 1, Count: 30}, {First: 500, Count: 5}, {First: 600, Count: 1}}}
 	s := mustGet(t, ByEvents)
@@ -243,7 +244,7 @@ func TestOnly_CutsWhatIsChosenAndKeepsItsNumbers(t *testing.T) {
 	}
 }
 
-func TestOnly_RefusesWhatIsNotThere(t *testing.T) {
+func TestOnly_RefusesInvalidRanges(t *testing.T) {
 	for name, only := range map[string][]jjm.Span{
 		"before":   {{First: 0, Count: 1}},
 		"beyond":   {{First: 600, Count: 2}},

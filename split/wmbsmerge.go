@@ -7,9 +7,9 @@ import (
 	"jjm"
 )
 
-// WMBSMergeBySize is WMCore's splitter that merges the files of one parent
-// together: a file waits until a whole job group of its producers has
-// succeeded, and files of one parent, run and place are never parted.
+// WMBSMergeBySize is WMCore's splitter that merges files by parent: a file waits until a whole
+// job group of its producers has succeeded, and files of one parent, run and place stay
+// together.
 const WMBSMergeBySize = "WMBSMergeBySize"
 
 func wmbsMergeMethod() *method {
@@ -24,7 +24,7 @@ func wmbsMergeMethod() *method {
 	return m
 }
 
-// wmbsMerge merges units: the files of one parent, run and place.
+// wmbsMerge merges units, each the files of one parent, run and place.
 type wmbsMerge struct {
 	merges
 	work   *Work
@@ -36,8 +36,8 @@ type wmbsMerge struct {
 
 type mergeUnit struct {
 	place        string
-	run          uint32 // of all its files
-	lumi         uint32 // the lowest
+	run          uint32 // the lowest run of its files
+	lumi         uint32 // the lowest section of its files
 	files        []int32
 	size, events int64
 }
@@ -79,7 +79,7 @@ func (k *wmbsMerge) groups() [][]int32 {
 	return byPlace(groups, func(i int32) string { return k.units[i].place })
 }
 
-// unit measures files that stay together.
+// unit returns the unit of files that stay together.
 func (k *wmbsMerge) unit(files []int32) mergeUnit {
 	first := &k.work.Files[files[0]]
 	u := mergeUnit{place: string(placeKey(nil, first.Locations, false)), files: files}
@@ -99,7 +99,7 @@ func (k *wmbsMerge) unit(files []int32) mergeUnit {
 	return u
 }
 
-// orphan says whether a job that read a parent of the file did not succeed.
+// orphan reports whether a job that read a parent of the file did not succeed.
 func (k *wmbsMerge) orphan(f *jjm.File) bool {
 	for _, parent := range f.Parents {
 		for _, job := range k.work.Parents[parent].Producers {
@@ -111,9 +111,9 @@ func (k *wmbsMerge) orphan(f *jjm.File) bool {
 	return false
 }
 
-// parent returns the parent by which a file is merged: of those that a job group read
-// whose jobs, of all parents of the file, succeeded, the one of the lowest number. It is
-// false while there is none.
+// parent returns the parent by which a file is merged: the one with the lowest number that a
+// successful job group read; false while there is none. A job group is successful if all its
+// jobs that read parents of the file succeeded.
 func (k *wmbsMerge) parent(f *jjm.File) (lowest string, found bool) {
 	failed := map[int64]bool{}
 	for _, parent := range f.Parents {
@@ -132,7 +132,7 @@ func (k *wmbsMerge) parent(f *jjm.File) (lowest string, found bool) {
 	return lowest, found
 }
 
-// pack puts the units of a group into bins, in one pass.
+// pack fills bins with the units of a group, in one pass.
 func (k *wmbsMerge) pack(c *Cutting, group []int32) {
 	var b bin
 	for _, i := range group {
@@ -160,7 +160,7 @@ func (k *wmbsMerge) pack(c *Cutting, group []int32) {
 	}
 }
 
-// merge makes a part of units, by their lowest section.
+// merge makes a part that merges units, sorted by their lowest section.
 func (k *wmbsMerge) merge(c *Cutting, units []int32) {
 	if len(units) == 0 {
 		return

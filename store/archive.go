@@ -11,16 +11,15 @@ import (
 // maxLocal is the largest number of a local job.
 const maxLocal = math.MaxInt32
 
-// Archive moves at most chunk local jobs of a grid job that is over, with
-// their attempts and cover, from the live tables to the history tables, in one
-// transaction of its own, and says whether more remain. Once none remain the
-// grid job is archived: [Store.Live] does not give it any more. It goes on
-// where it was, whatever ended it before; on an archived grid job it does
-// nothing. A grid job that is not over, or that has an open attempt, is a
-// Conflict; an unknown one is Gone.
+// Archive moves at most chunk local jobs of a final grid job, with their attempts and ledger
+// entries, from the live tables to the history tables, in one transaction, and reports whether
+// more remain. Once none remain the grid job is archived, and [Store.Live] no longer returns
+// it. After an interruption it continues where it stopped; on an archived grid job it does
+// nothing, but for moving back what [Store.Revive] moved for a reopening that was refused. A
+// grid job that is not final, or has an open attempt, is a Conflict, an unknown one Gone.
 //
-// Evidence and the journal stay where they are: they only grow, and their cost
-// does not depend on what is in them.
+// Evidence and the journal stay where they are: rows are only added to them, and their cost
+// does not depend on their size.
 func (s *Store) Archive(ctx context.Context, id jjm.GridID, chunk int) (more bool, err error) {
 	if chunk < 1 {
 		return false, jjm.Errorf(jjm.Invalid, "store: archive grid job %d: chunk is %d: want 1 or more", id, chunk)
@@ -36,22 +35,22 @@ func (s *Store) Archive(ctx context.Context, id jjm.GridID, chunk int) (more boo
 }
 
 func (tx *Tx) archive(id jjm.GridID, chunk int) (more bool, err error) {
-	archived := int64(-1)
-	err = tx.c.query(tx.ctx, "SELECT archived, status FROM grid_jobs WHERE id = ?", args{}.int(int64(id)),
+	archived, reviving := int64(-1), false
+	err = tx.c.query(tx.ctx, "SELECT archived, status, reviving FROM grid_jobs WHERE id = ?", args{}.int(int64(id)),
 		func(r row) error {
-			archived = r.int(0)
+			archived, reviving = r.int(0), r.bool(2)
 			if st := jjm.GridStatus(r.int(1)); !st.Final() {
-				return jjm.Errorf(jjm.Conflict, "it is %s: only what is over is archived", st)
+				return jjm.Errorf(jjm.Conflict, "it is %s: only final grid jobs are archived", st)
 			}
 			return nil
 		})
 	if err != nil {
 		return false, err
 	}
-	switch archived {
-	case -1:
+	switch {
+	case archived == -1:
 		return false, unknownGrid(id)
-	case 2:
+	case archived == 2 && !reviving:
 		return false, nil
 	}
 	last, err := tx.chunkEnd(id, chunk)
@@ -65,12 +64,18 @@ func (tx *Tx) archive(id jjm.GridID, chunk int) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if archived == 2 { // the rest of a reopening that was refused
+		if left == 0 {
+			_, err = tx.exec("UPDATE grid_jobs SET reviving = 0 WHERE id = ?", args{}.int(int64(id)))
+		}
+		return left != 0, err
+	}
 	_, err = tx.exec("UPDATE grid_jobs SET archived = ? WHERE id = ? AND archived <> ?1",
 		args{}.int(2-left).int(int64(id)))
 	return left != 0, err
 }
 
-// chunkEnd returns the number of the last local job of the next chunk.
+// chunkEnd returns the number of the last local job of the next chunk of a grid job.
 func (tx *Tx) chunkEnd(id jjm.GridID, chunk int) (last int64, err error) {
 	last = maxLocal
 	err = tx.c.query(tx.ctx, "SELECT n FROM local_jobs WHERE grid = ? ORDER BY n LIMIT 1 OFFSET ?",
@@ -81,8 +86,9 @@ func (tx *Tx) chunkEnd(id jjm.GridID, chunk int) (last int64, err error) {
 	return last, err
 }
 
-// moveUpTo copies, then deletes; the schema lets nothing be deleted that has
-// not been copied. Cover follows its local job.
+// moveUpTo copies the rows of local jobs up to last, then deletes them. The schema
+// refuses to delete a row that was not copied, and moves the ledger entries with their
+// local jobs.
 func (tx *Tx) moveUpTo(id jjm.GridID, last int64) error {
 	a := args{}.int(int64(id)).int(last)
 	err := tx.c.query(
@@ -106,4 +112,5 @@ func (tx *Tx) moveUpTo(id jjm.GridID, last int64) error {
 	return err
 }
 
-func errOver() error { return errors.New("the transaction is over") }
+// errOver is the error of a Tx that is used after its function returned.
+func errOver() error { return errors.New("the transaction has ended") }

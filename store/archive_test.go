@@ -155,7 +155,7 @@ func TestLive_MembersOfABulkMayBeArchived(t *testing.T) {
 	}
 }
 
-func TestLive_BulksUntilTheyAreOver(t *testing.T) {
+func TestLive_HasBulksUntilTheyEnd(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	g := fill(t, s, 5, 5)
 	var bulks []*jjm.Bulk

@@ -30,9 +30,9 @@ type AttemptEnd struct {
 	Verdict  jjm.Verdict
 }
 
-// EndAttempts stores the ends of open attempts, with evidence and verdict, for
-// good. Of a GBS log file the last [MaxGLF] bytes are stored. An attempt that
-// is not there is Gone, one that has ended already a Conflict.
+// EndAttempts stores the ends of open attempts, with evidence and verdict, permanently.
+// Of a GBS log file it stores the last [MaxGLF] bytes. An unknown attempt is Gone, one
+// that has ended already a Conflict.
 func (tx *Tx) EndAttempts(ends []AttemptEnd) error {
 	for i := range ends {
 		if err := tx.endAttempt(&ends[i]); err != nil {
@@ -64,12 +64,12 @@ func (tx *Tx) endAttempt(e *AttemptEnd) error {
 			return err
 		}
 	}
-	_, err = tx.exec("INSERT INTO evidence (grid, local, attempt, evidence, verdict) VALUES (?,?,?,?,?)",
+	_, err = tx.exec("INSERT INTO evidence (id, grid, local, attempt, evidence, verdict) VALUES ("+lastEvidenceID+" + 1,?,?,?,?,?)",
 		attemptArgs(nil, e.ID).value(string(evidence)).value(string(verdict)))
 	return err
 }
 
-// mustBeOpen explains why an attempt cannot end.
+// mustBeOpen returns why an attempt cannot end.
 func (tx *Tx) mustBeOpen(id jjm.AttemptID) error {
 	if tx.c == nil {
 		return errOver()
@@ -91,12 +91,11 @@ func (tx *Tx) mustBeOpen(id jjm.AttemptID) error {
 	return nil
 }
 
-// MaxGLF is how many bytes of the end of a GBS log file are stored with the
-// evidence of an attempt; the whole file stays in the attempt's folder.
+// MaxGLF is how many bytes of the end of a GBS log file are stored with the evidence of
+// an attempt. The whole file stays in the attempt's folder.
 const MaxGLF = 16 << 10
 
-// trimmed returns the evidence with its log files cut; it does not change the
-// caller's.
+// trimmed returns a copy of the evidence with its log files cut.
 func trimmed(ev jjm.Evidence) jjm.Evidence {
 	ev.GLF = tail(ev.GLF)
 	if ev.Result != nil && len(ev.Result.GLF) > MaxGLF {
@@ -107,8 +106,8 @@ func trimmed(ev jjm.Evidence) jjm.Evidence {
 	return ev
 }
 
-// tail returns the last MaxGLF bytes of a text at most, from the start of a
-// line, or at least of a character, on.
+// tail returns at most the last MaxGLF bytes of a text, beginning with a whole line, or
+// if that is impossible with a whole character.
 func tail(s string) string {
 	if len(s) <= MaxGLF {
 		return s
@@ -125,8 +124,8 @@ func tail(s string) string {
 	return cut
 }
 
-// Attempt is one stored attempt. While it is open Ended is 0, and Evidence and
-// Verdict are nil.
+// Attempt is one stored attempt. While it is open, Ended is 0 and Evidence and Verdict
+// are nil.
 type Attempt struct {
 	ID       jjm.AttemptID
 	Tag      jjm.Tag
@@ -136,8 +135,8 @@ type Attempt struct {
 	Verdict  *jjm.Verdict
 }
 
-// Attempts returns all attempts of a local job in order, archived ones included.
-// A local job without any, or one that is not known, has none.
+// Attempts returns all attempts of a local job in order, archived ones included; none for
+// an unknown local job.
 func (s *Store) Attempts(ctx context.Context, id jjm.LocalID) ([]Attempt, error) {
 	var as []Attempt
 	err := s.view(ctx, func(c *conn) error {
@@ -174,14 +173,13 @@ func scanAttempt(r row) (Attempt, error) {
 	return a, err
 }
 
-// resultsPage is how many local jobs ResultsOf reads at a time: it may be
-// called from the making of a tar, which must not hold a snapshot for long.
+// resultsPage is how many local jobs ResultsOf reads from one snapshot. Making a tar
+// calls it, which takes long and must not hold a snapshot all the time.
 const resultsPage = 500
 
-// ResultsOf calls fn for every local job of a grid job in order, with the
-// evidence of its last ended attempt, which is the accepted one if the local
-// job is completed; nil if none has ended. An error of fn ends it and comes
-// back as it is. An unknown grid job is Gone.
+// ResultsOf calls fn for every local job of a grid job in order, with the evidence of its last
+// ended attempt, nil if none has ended. If the local job is completed, that attempt completed
+// it. An error of fn stops it and is returned unchanged. An unknown grid job is Gone.
 func (s *Store) ResultsOf(ctx context.Context, id jjm.GridID, fn func(l jjm.LocalJob, ev *jjm.Evidence) error) error {
 	type result struct {
 		local    jjm.LocalJob
@@ -224,6 +222,33 @@ func (s *Store) ResultsOf(ctx context.Context, id jjm.GridID, fn func(l jjm.Loca
 			return nil
 		}
 	}
+}
+
+// ResultOf returns a local job with the evidence of its last ended attempt, as ResultsOf
+// has it; an unknown local job is Gone.
+func (s *Store) ResultOf(ctx context.Context, id jjm.LocalID) (l jjm.LocalJob, ev *jjm.Evidence, err error) {
+	text, found := "", false
+	err = s.view(ctx, func(c *conn) error {
+		err := eachLocal(ctx, c, id.Grid, id.N, id.N, func(one jjm.LocalJob) error {
+			l, found = one, true
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		text, err = lastEvidence(ctx, c, id)
+		return err
+	})
+	if err != nil {
+		return l, nil, s.fail(err, "read the result of local job %s", id)
+	}
+	if !found {
+		return l, nil, s.fail(jjm.Errorf(jjm.Gone, "there is no such local job"), "read the result of local job %s", id)
+	}
+	if ev, err = decodeEvidence(text); err != nil {
+		return l, nil, s.fail(err, "read the result of local job %s", id)
+	}
+	return l, ev, nil
 }
 
 func lastEvidence(ctx context.Context, c *conn, id jjm.LocalID) (text string, err error) {

@@ -7,7 +7,7 @@ import (
 	"jjm"
 )
 
-// PutBan stores a ban; one of the same person is replaced.
+// PutBan stores a ban. It replaces one of the same person.
 func (tx *Tx) PutBan(b jjm.Ban) error {
 	if err := tx.DropBan(b); err != nil {
 		return err
@@ -25,14 +25,15 @@ func (tx *Tx) PutBan(b jjm.Ban) error {
 	return nil
 }
 
-// DropBan deletes the bans of a person; that there is none is no error.
+// DropBan deletes the bans of a person. It is no error if there are none.
 func (tx *Tx) DropBan(b jjm.Ban) error {
 	all, err := tx.c.bans(tx.ctx)
 	if err != nil {
 		return tx.fail(err, "read the bans")
 	}
 	for _, old := range all {
-		// One row a name: an account that took over the name of another replaces it.
+		// Kind and name are the key, so a ban of an account that took over another's name
+		// replaces that one's.
 		if !old.Same(b) && (old.Kind != b.Kind || old.Name != b.Name) {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"jjm"
 )
 
-func TestBans_AreKeptReplacedAndDropped(t *testing.T) {
+func TestBans_AreStoredReplacedAndDropped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jjm.db")
 	s := open(t, path)
 	number := 1003

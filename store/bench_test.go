@@ -19,7 +19,7 @@ func BenchmarkInsertLocals100k(b *testing.B) {
 	}
 }
 
-// busy fills a store with 100 000 live local jobs in bulks of 1 000.
+// busy fills a store with 100 000 live local jobs, in bulks of 1 000.
 func busy(b *testing.B, s *Store) *jjm.GridJob {
 	b.Helper()
 	g := fill(b, s, 100_000, 5_000)
@@ -93,8 +93,7 @@ func benchStart(b *testing.B, path string) {
 	}
 }
 
-// million makes a store with 1 000 000 archived local jobs beside the live
-// ones.
+// million makes a store with 1 000 000 archived local jobs beside the live ones.
 func million(b *testing.B) string {
 	path := filepath.Join(b.TempDir(), "jjm.db")
 	s := open(b, path)
@@ -129,8 +128,7 @@ func Benchmark1MArchived(b *testing.B) {
 	})
 }
 
-// filled returns a grid job that reads a closed dataset of n files, added in
-// batches of 10 000.
+// filled returns a grid job that reads a closed dataset of n files, which were added in batches of 10 000.
 func filled(b *testing.B, s *Store, name string, n int) *jjm.GridJob {
 	b.Helper()
 	id := dataset(b, s, name, 0)
@@ -145,8 +143,8 @@ func filled(b *testing.B, s *Store, name string, n int) *jjm.GridJob {
 	return g
 }
 
-// cutAll lets a grid job take notice of its files, 20 000 at a time, and gives them
-// to local jobs of 10, 5 000 in a transaction.
+// cutAll takes the files into a grid job, 20 000 at a time, and assigns them to local jobs of 10 files, 5 000 local
+// jobs per transaction.
 func cutAll(b *testing.B, s *Store, g *jjm.GridJob, n int) {
 	b.Helper()
 	for done := false; !done; {
@@ -166,7 +164,7 @@ func cutAll(b *testing.B, s *Store, g *jjm.GridJob, n int) {
 	}
 }
 
-// endAll completes every local job, 1 000 in a transaction.
+// endAll completes every local job, 1 000 per transaction.
 func endAll(b *testing.B, s *Store, g *jjm.GridJob) {
 	b.Helper()
 	ls, err := s.Locals(context.Background(), g.ID, 0, -1)
@@ -179,12 +177,12 @@ func endAll(b *testing.B, s *Store, g *jjm.GridJob) {
 			ls[i].State = jjm.Completed
 			changed = append(changed, &ls[i])
 		}
-		update(b, s, func(tx *Tx) error { return errors.Join(tx.SaveLocals(changed), tx.EndInputs(changed)) })
+		update(b, s, func(tx *Tx) error { return errors.Join(saveEnds(tx, changed), tx.EndInputs(changed)) })
 	}
 }
 
-// BenchmarkInputs says what a file costs from its coming into a dataset to the end
-// of its local job: it must not depend on how many there are.
+// BenchmarkInputs measures the cost of a file from its arrival in a dataset to the end of its local job. It must not
+// depend on the number of files.
 func BenchmarkInputs(b *testing.B) {
 	for _, n := range []int{10_000, 100_000, 1_000_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

@@ -9,7 +9,7 @@ import (
 
 const bulkColumns = "tag, cluster, uid, gid, user, request, members, created, state, id, settled, tries, error"
 
-// scanBulk makes room for the members, which fillMembers reads.
+// scanBulk reads the row of a bulk. It allocates Members, which fillMembers fills.
 func scanBulk(r row) (jjm.Bulk, error) {
 	b := jjm.Bulk{
 		Tag:     jjm.Tag(r.text(0)),
@@ -29,7 +29,7 @@ func scanBulk(r row) (jjm.Bulk, error) {
 	return b, nil
 }
 
-// fillMembers reads the members of a bulk; some may be archived already.
+// fillMembers reads the members of a bulk, some of which may be archived already.
 func fillMembers(ctx context.Context, c *conn, b *jjm.Bulk) error {
 	found := 0
 	for _, table := range [...]string{"attempts", "history_attempts"} {
@@ -50,13 +50,12 @@ func fillMembers(ctx context.Context, c *conn, b *jjm.Bulk) error {
 			return nil
 		}
 	}
-	return jjm.Errorf(jjm.Internal, "bulk %s: %d of its %d members are there", b.Tag, found, len(b.Members))
+	return jjm.Errorf(jjm.Internal, "bulk %s: only %d of its %d members are stored", b.Tag, found, len(b.Members))
 }
 
-// InsertBulk stores a new bulk, with its members as open attempts: position i
-// of Members becomes (tag, i). A tag that is not valid or in use, a bulk
-// without members, an attempt that is in another bulk or twice in this one,
-// and a local job that is not live are errors of kind Internal.
+// InsertBulk stores a new bulk, with its members as open attempts: Members[i] gets the key
+// (tag, i). An invalid or used tag, a bulk without members, an attempt that is in another bulk
+// or twice in this one, and a local job that is not live are errors of kind Internal.
 func (tx *Tx) InsertBulk(b *jjm.Bulk) error {
 	if err := tx.insertBulk(b); err != nil {
 		return tx.fail(err, "insert bulk %.20q of %d attempts", b.Tag, len(b.Members))
@@ -87,9 +86,9 @@ func (tx *Tx) insertBulk(b *jjm.Bulk) error {
 		})
 }
 
-// SaveBulk stores what may change of a bulk: State, ID, Settled, Tries, Error.
-// A member keeps its place: an attempt whose claim another batch job took is
-// re-pointed by the local job's BatchID.
+// SaveBulk stores the fields of a bulk that may change: State, ID, Settled, Tries, Error.
+// Members never change: an attempt whose claim another batch job took points to that by
+// its local job's BatchID.
 func (tx *Tx) SaveBulk(b *jjm.Bulk) error {
 	a := args{}.int(int64(b.State)).text(b.ID).int(int64(b.Settled)).int(int64(b.Tries)).text(b.Error).text(string(b.Tag))
 	err := tx.change("UPDATE bulks SET state = ?, id = ?, settled = ?, tries = ?, error = ? WHERE tag = ?", a,

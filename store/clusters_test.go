@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -14,37 +15,15 @@ import (
 // and a local job in each that was in a bulk and one that was not.
 func version1(t *testing.T, path string) {
 	t.Helper()
-	s := &Store{path: path, turn: make(chan struct{}, 1)}
-	if _, err := touch(path); err != nil {
-		t.Fatal(err)
-	}
-	c, err := dial(path, writing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.writer = c
-	text, err := migrations.ReadFile("migrations/0001_start.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.step(0, string(text)); err != nil {
-		t.Fatal(err)
-	}
 	const local = `grid, n, unit, first, count, serial, state, attempt, early, late_handled, late_unhandled, not_before, kill, pos,
 		submitted, started, ended, exit, prog_done, prog_total, tag`
-	err = c.script(`INSERT INTO identity (one, nonce, created) VALUES (1, 'abcd', 1);
+	atSchema(t, path, 1, `INSERT INTO identity (one, nonce, created) VALUES (1, 'abcd', 1);
 		INSERT INTO grid_jobs (uid, gid, user, type, spec, accepted, status, kill, changed, ended, prepared, cluster, expected, made, closed, tar_bytes)
 			VALUES (1, 1, 'a', 'script', '{}', 1, 4, 0, 1, 0, 1, 'farm', 2, 2, 1, 0), (1, 1, 'a', 'script', '{}', 1, 8, 0, 1, 1, 1, 'old', 2, 2, 1, 0),
 			(1, 1, 'a', 'script', '{}', 1, 0, 0, 1, 0, 0, NULL, 0, 0, 0, 0);
-		INSERT INTO local_jobs (` + local + `) VALUES (1, 0, 'row', 0, 1, 1, 3, 0,0,0,0,0,0,0,0,0,0,0,0,0, 'jabcdx'), (1, 1, 'row', 1, 1, 2, 0, 0,0,0,0,0,0,0,0,0,0,0,0,0, NULL);
-		INSERT INTO history_local_jobs (` + local + `) VALUES (2, 0, 'row', 0, 1, 1, 6, 0,0,0,0,0,0,0,0,0,0,0,0,0, 'jabcdy'), (2, 1, 'row', 1, 1, 2, 6, 0,0,0,0,0,0,0,0,0,0,0,0,0, NULL);
+		INSERT INTO local_jobs (`+local+`) VALUES (1, 0, 'row', 0, 1, 1, 3, 0,0,0,0,0,0,0,0,0,0,0,0,0, 'jabcdx'), (1, 1, 'row', 1, 1, 2, 0, 0,0,0,0,0,0,0,0,0,0,0,0,0, NULL);
+		INSERT INTO history_local_jobs (`+local+`) VALUES (2, 0, 'row', 0, 1, 1, 6, 0,0,0,0,0,0,0,0,0,0,0,0,0, 'jabcdy'), (2, 1, 'row', 1, 1, 2, 6, 0,0,0,0,0,0,0,0,0,0,0,0,0, NULL);
 		UPDATE grid_jobs SET archived = 2 WHERE id = 2`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.close(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestMigrate_OldLocalJobsAreOnTheClusterOfTheirGridJob(t *testing.T) {
@@ -103,7 +82,7 @@ func TestClusterJobs_CountLiveAndArchivedLocalJobsAlike(t *testing.T) {
 		if err := tx.EndAttempts(ends); err != nil {
 			return err
 		}
-		if err := tx.SaveLocals(ls); err != nil {
+		if err := saveEnds(tx, ls); err != nil {
 			return err
 		}
 		return tx.SaveGrid(g)
@@ -124,7 +103,7 @@ func TestClusterJobs_CountLiveAndArchivedLocalJobsAlike(t *testing.T) {
 	}
 }
 
-func TestOrders_AreKeptReplacedAndDropped(t *testing.T) {
+func TestOrders_AreStoredReplacedAndDropped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jjm.db")
 	s := open(t, path)
 	drain := jjm.Order{Verb: jjm.OrderDrain, Kind: jjm.OrderCluster, Name: "slurm", Reason: "disks", By: "root", Since: 5}
@@ -134,14 +113,20 @@ func TestOrders_AreKeptReplacedAndDropped(t *testing.T) {
 	queue := jjm.Order{Verb: jjm.OrderDrain, Kind: jjm.OrderQueue, Name: "slurm/long", Reason: "x", By: "root", Since: 8}
 	// who pauses it need not say why
 	job := jjm.Order{Verb: jjm.OrderPause, Kind: jjm.OrderJob, Name: "17", By: "alice", Since: 9}
+	// windows of one target that begin at different times stand side by side
+	soon := jjm.Order{Verb: jjm.OrderMaintenance, Kind: jjm.OrderCluster, Name: "slurm", Reason: "x", By: "root", Since: 8,
+		From: 20, Until: 30}
+	later := soon
+	later.From, later.Until = 25, 50
 	update(t, s, func(tx *Tx) error {
-		for _, o := range []jjm.Order{user, drain, pause, job, queue} {
+		for _, o := range []jjm.Order{user, later, drain, pause, job, queue, soon} {
 			if err := tx.PutOrder(o); err != nil {
 				return err
 			}
 		}
 		pause.Reason, pause.Until = "again", 0
-		return tx.PutOrder(pause)
+		soon.Until = 60
+		return errors.Join(tx.PutOrder(pause), tx.PutOrder(soon))
 	})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -157,16 +142,21 @@ func TestOrders_AreKeptReplacedAndDropped(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	}
-	check(drain, pause, job, queue, user)
+	check(drain, soon, later, pause, job, queue, user)
 	update(t, s, func(tx *Tx) error {
 		if err := tx.DropOrder(drain); err != nil {
 			return err
 		}
-		return tx.DropOrder(drain)
+		return errors.Join(tx.DropOrder(drain), tx.DropOrder(soon))
 	})
-	check(pause, job, queue, user)
+	check(later, pause, job, queue, user)
 	for _, bad := range []jjm.Order{{}, {Verb: "stop", Kind: "cluster", Name: "a", Reason: "b"},
-		{Verb: "drain", Kind: "cluster", Name: "a"}} {
+		{Verb: "drain", Kind: "cluster", Name: "a"},
+		{Verb: "drain", Kind: "cluster", Name: "a", Reason: "b", From: 5, Until: 9},
+		{Verb: "maintenance", Kind: "cluster", Name: "a", Reason: "b", Until: 9},
+		{Verb: "maintenance", Kind: "cluster", Name: "a", Reason: "b", From: 5},
+		{Verb: "maintenance", Kind: "cluster", Name: "a", Reason: "b", From: 5, Until: 5},
+		{Verb: "maintenance", Kind: "user", Name: "a", Reason: "b", From: 5, Until: 9}} {
 		err := s.Update(t.Context(), func(tx *Tx) error { return tx.PutOrder(bad) })
 		wantKind(t, err, jjm.Internal)
 	}

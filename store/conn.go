@@ -12,16 +12,15 @@ import (
 	"modernc.org/sqlite"
 )
 
-// conn is one connection to the database with its prepared statements. It is
-// used by one goroutine at a time. It sits on the driver itself: what
-// database/sql adds (a pool, conversions of every value) costs more here than
-// the statements do.
+// conn is one connection to the database with its prepared statements, used by one goroutine at
+// a time. It uses the driver directly, because the pool and the conversions of database/sql
+// cost more here than the statements themselves.
 type conn struct {
 	raw   driver.Conn
 	stmts map[string]statement
 }
 
-// statement is what the driver's statements can do.
+// statement is the interface of the driver's statements.
 type statement interface {
 	driver.Stmt
 	driver.StmtExecContext
@@ -33,32 +32,35 @@ type mode int
 
 const (
 	writing  mode = iota
-	scratch       // writes, and leaves it to the system when that comes to disk
-	reading       // reads beside a writer of this process
+	scratch       // writes, and lets the system decide when the data reach the disk
+	reading       // reads a store that this process also writes
 	readOnly      // reads a store of another process
+	still         // reads a store that nobody has open, and leaves nothing beside it
 )
 
-// busyMillis is how long a statement waits for a lock of another process: a
-// command that reads, a backup.
+// busyMillis is how many milliseconds a statement waits for a lock of another process,
+// such as a command that reads or a backup.
 const busyMillis = 10_000
 
-// dial opens the file at an absolute path; it does not make it.
+// dial connects to the existing file at an absolute path.
 func dial(path string, m mode) (*conn, error) {
 	u := url.URL{Scheme: "file", Path: path}
 	q := url.Values{"_error_rc": {"1"}, "_dqs": {"0"}, "_busy_timeout": {strconv.Itoa(busyMillis)}, "mode": {"rw"}}
 	pragmas := []string{"foreign_keys=1", "recursive_triggers=1", "temp_store=memory"}
 	switch m {
 	case writing, scratch:
-		// A WAL of 4 000 pages (16 MiB) before a checkpoint spares fsyncs of
-		// the database file; 64 MiB is what is left of it on disk after a
-		// large transaction.
+		// A checkpoint only after 4,000 pages (16 MiB) of WAL saves fsyncs of the database
+		// file; 64 MiB is the size to which the WAL is cut back after a large transaction.
 		pragmas = append(pragmas, "synchronous="+map[mode]string{writing: "full", scratch: "off"}[m],
 			"wal_autocheckpoint=4000", "journal_size_limit=67108864", "cache_size=-32768")
 	case reading:
 		pragmas = append(pragmas, "query_only=1", "cache_size=-8192")
-	case readOnly:
+	case readOnly, still:
 		pragmas = append(pragmas, "query_only=1", "cache_size=-8192")
 		q.Set("mode", "ro")
+		if m == still {
+			q.Set("immutable", "1")
+		}
 	}
 	q["_pragma"] = pragmas
 	u.RawQuery = q.Encode()
@@ -82,7 +84,7 @@ func (c *conn) close() error {
 	return errors.Join(append(errs, c.raw.Close())...)
 }
 
-// prepare returns the statement of a query, prepared once per connection.
+// prepare returns the statement of a query, which it prepares once for the connection.
 func (c *conn) prepare(query string) (statement, error) {
 	if st := c.stmts[query]; st != nil {
 		return st, nil
@@ -96,7 +98,7 @@ func (c *conn) prepare(query string) (statement, error) {
 	return st, nil
 }
 
-// exec runs a statement and gives the number of rows it changed.
+// exec runs a statement and returns the number of rows that it changed.
 func (c *conn) exec(query string, a args) (int64, error) {
 	r, err := c.run(query, a)
 	if err != nil {
@@ -113,16 +115,17 @@ func (c *conn) run(query string, a args) (driver.Result, error) {
 	return st.ExecContext(context.Background(), a)
 }
 
-// script runs several statements, once.
+// script runs several statements without preparing them.
 func (c *conn) script(text string) error {
 	_, err := c.raw.(driver.ExecerContext).ExecContext(context.Background(), text, nil)
 	return err
 }
 
-// ctxRows is how many rows a query reads between looks at its context.
+// ctxRows is how many rows a query reads between two checks of its context.
 const ctxRows = 1024
 
-// query calls fn for every row; fn must not keep the row.
+// query calls fn for every row of the result; fn must not keep the row. An error of fn
+// stops it and is returned.
 func (c *conn) query(ctx context.Context, query string, a args, fn func(row) error) (err error) {
 	st, err := c.prepare(query)
 	if err != nil {
@@ -158,7 +161,7 @@ func (c *conn) number(query string, a args) (n int64, err error) {
 	return n, err
 }
 
-// args collects the values of a statement in order.
+// args collects the values of a statement, in the order of its question marks.
 type args []driver.NamedValue
 
 func (a args) value(v driver.Value) args {
@@ -198,7 +201,7 @@ func (a args) words(v []string) args {
 	return a.value(string(b))
 }
 
-// row is one row of a result, by column.
+// row is one row of a result. Its methods return a column, the zero value for NULL.
 type row []driver.Value
 
 func (r row) int(i int) int64 {

@@ -6,8 +6,8 @@ import (
 	"jjm"
 )
 
-// Members returns the datasets of a container of an account, by name. The one that is
-// named like the container itself stands for it: see [Dataset.Head].
+// Members returns the datasets of a container of an account, sorted by name. One with the
+// name of the container stands for it; see [Dataset.Head].
 func (s *Store) Members(ctx context.Context, uid int, container string) (all []Dataset, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		all, err = members(ctx, c, uid, container)
@@ -40,11 +40,12 @@ func members(ctx context.Context, c *conn, uid int, container string) (all []Dat
 	return all, err
 }
 
-// Head says that it has no files and stands for its container, which a grid job
-// fills: it is closed with that.
+// Head reports whether the dataset stands for its container, which a grid job fills: it
+// has no files, and is closed together with the container.
 func (d *Dataset) Head() bool { return d.Container != "" && d.Container == d.Name }
 
-// Taken returns how many files of a member a dataset took.
+// Taken returns how many files of a dataset of a container, the member, the dataset id
+// has taken.
 func (tx *Tx) Taken(id, member DatasetID) (int64, error) {
 	if tx.c == nil {
 		return 0, tx.fail(errOver(), "read what dataset %d is made of", id)
@@ -57,8 +58,9 @@ func (tx *Tx) Taken(id, member DatasetID) (int64, error) {
 	return n, nil
 }
 
-// Take adds files of a member of a container to a dataset, from the number from on,
-// with their marks, and notes that it did. What it took already is refused.
+// Take adds files of a dataset of a container, the member, to the dataset id, with their marks.
+// from is the number of the first one; if it is not the next one to take, the error is a
+// Conflict. added is how many were new to the dataset.
 func (tx *Tx) Take(id, member DatasetID, from int64, files []jjm.File) (added int, err error) {
 	taken, err := tx.Taken(id, member)
 	if err != nil {
@@ -86,7 +88,7 @@ func (tx *Tx) Take(id, member DatasetID, from int64, files []jjm.File) (added in
 	return added, nil
 }
 
-// TakenBy returns the datasets that took files of one.
+// TakenBy returns the datasets that took files from a dataset of a container.
 func (tx *Tx) TakenBy(member DatasetID) (all []Dataset, err error) {
 	if tx.c == nil {
 		return nil, tx.fail(errOver(), "find who took files of dataset %d", member)
@@ -103,14 +105,14 @@ func (tx *Tx) TakenBy(member DatasetID) (all []Dataset, err error) {
 	return all, nil
 }
 
-// Origin is a dataset of which another took files.
+// Origin is a dataset from which another took files, and how many.
 type Origin struct {
 	Name  string
 	Files int64
 }
 
-// Origins returns what a dataset is made of, by name; none if it was not made of the
-// datasets of a container.
+// Origins returns the datasets of a container from which a dataset took its files, sorted
+// by name; none if it was not filled from a container.
 func (s *Store) Origins(ctx context.Context, id DatasetID) (all []Origin, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(
@@ -124,4 +126,20 @@ func (s *Store) Origins(ctx context.Context, id DatasetID) (all []Origin, err er
 		return nil, s.fail(err, "read what dataset %d is made of", id)
 	}
 	return all, nil
+}
+
+// MembersTaken returns the datasets from which one took a file.
+func (tx *Tx) MembersTaken(id DatasetID, lfn string) (members []DatasetID, err error) {
+	if tx.c == nil {
+		return nil, tx.fail(errOver(), "find where dataset %d took a file", id)
+	}
+	err = tx.c.query(tx.ctx, `SELECT x.member FROM expansions AS x JOIN files AS f ON f.dataset = x.member AND f.lfn = ?2
+		AND f.n < x.files WHERE x.dataset = ?1 ORDER BY x.member`, args{}.int(int64(id)).value(lfn), func(r row) error {
+		members = append(members, DatasetID(r.int(0)))
+		return nil
+	})
+	if err != nil {
+		return nil, tx.fail(err, "find where dataset %d took a file", id)
+	}
+	return members, nil
 }

@@ -10,7 +10,7 @@ import (
 
 // What a dataset takes of the members of a container it takes once, in order, with
 // the marks.
-func TestContainer_FilesAreTakenOnceWithTheirMarks(t *testing.T) {
+func TestContainer_FilesAreReadOnceWithTheirMarks(t *testing.T) {
 	s := fresh(t)
 	var all, a DatasetID
 	files := sampleFiles(0, 4)

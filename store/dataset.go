@@ -10,23 +10,23 @@ import (
 	"jjm"
 )
 
-// DatasetID names a dataset within this store.
+// DatasetID is the key of a dataset in this store.
 type DatasetID int64
 
-// Dataset is a dataset and what is in it.
+// Dataset is the row of a dataset.
 type Dataset struct {
 	ID        DatasetID
-	UID       int // of its owner
+	UID       int // of the owner
 	Name      string
 	Container string
 	Created   jjm.Time
 	Closed    jjm.Time // since when; 0 = more files may come
-	// Files are how many it has, Events and Bytes theirs together.
+	// Files is the number of its files, Events and Bytes the sums over these.
 	Files, Events, Bytes int64
 }
 
-// The longest names of a dataset and of a file, in bytes: PATH_MAX of
-// Linux (limits.h) for files, whose names are often paths.
+// The longest names of a dataset and of a file, in bytes. That of files is PATH_MAX of
+// Linux (limits.h), because their names are often paths.
 const (
 	maxDatasetName = 255
 	maxLFN         = 4096
@@ -39,8 +39,8 @@ func scanDataset(r row) Dataset {
 		Created: jjm.Time(r.int(4)), Closed: jjm.Time(r.int(5)), Files: r.int(6), Events: r.int(7), Bytes: r.int(8)}
 }
 
-// PutDataset returns the dataset of an owner by its name, made if there is none
-// yet; made says so. A new one is open, whatever d says. A name that is empty,
+// PutDataset returns the dataset of an owner by its name, and makes it if there is none;
+// made says that it did. A new one is open, whatever d.Closed says. A name that is empty,
 // longer than 255 bytes or not one line is Invalid.
 func (tx *Tx) PutDataset(uid int, d jjm.Dataset) (id DatasetID, made bool, err error) {
 	if err := plainName("dataset", d.Name, maxDatasetName); err != nil {
@@ -58,7 +58,8 @@ func (tx *Tx) PutDataset(uid int, d jjm.Dataset) (id DatasetID, made bool, err e
 	return DatasetID(found), n != 0, nil
 }
 
-// plainName refuses names that people could not tell from others.
+// plainName returns an error of kind Invalid for a name that is empty, too long or not
+// one line of text.
 func plainName(what, name string, most int) error {
 	switch {
 	case name == "":
@@ -71,8 +72,8 @@ func plainName(what, name string, most int) error {
 	return nil
 }
 
-// CloseDataset says that no more files will come; changed is false if it was
-// said before. An unknown dataset is Gone.
+// CloseDataset closes a dataset; changed is false if it was closed. An unknown dataset is
+// Gone.
 func (tx *Tx) CloseDataset(id DatasetID) (changed bool, err error) {
 	d, err := tx.dataset(id)
 	if err != nil || d.Closed != 0 {
@@ -110,17 +111,18 @@ func (tx *Tx) FilesIn(id DatasetID) (int64, error) {
 	return d.Files, err
 }
 
-// fileMore is what few files have, as JSON.
+// fileMore holds, as JSON in one column, the fields of a file that few files have.
 type fileMore struct {
 	Lumis     [][3]uint32 `json:"lumis,omitempty"` // run, first, last
 	Locations []string    `json:"locations,omitempty"`
 	Parents   []string    `json:"parents,omitempty"`
+	Path      string      `json:"path,omitempty"`
 }
 
-// AddFiles appends files to a dataset and says how many were new: a file whose
-// LFN is there already stays as it is. Files without a time of arrival get the
-// present one. A closed dataset is a Conflict, an unknown one Gone; an LFN that
-// is no name, or a number below 0, is Invalid and names the file.
+// AddFiles appends files to a dataset and returns how many were new. A file whose LFN is there
+// already stays as it is. Files without a time of arrival get the present one. A closed dataset
+// is a Conflict if there are new files, an unknown one Gone; a bad LFN or a negative number is
+// Invalid, and the error names the file.
 func (tx *Tx) AddFiles(id DatasetID, files []jjm.File) (added int, err error) {
 	d, err := tx.dataset(id)
 	if err != nil {
@@ -144,7 +146,7 @@ func (tx *Tx) AddFiles(id DatasetID, files []jjm.File) (added int, err error) {
 	return len(fresh), nil
 }
 
-// freshFiles returns the files that the dataset does not have, each once.
+// freshFiles returns the files that the dataset does not have yet, each LFN once.
 func (tx *Tx) freshFiles(d Dataset, files []jjm.File) ([]*jjm.File, error) {
 	seen := make(map[string]bool, len(files))
 	var fresh []*jjm.File
@@ -178,7 +180,7 @@ func checkFile(f *jjm.File) error {
 	return nil
 }
 
-// fileOf returns the number of a file in its dataset, -1 if it has none such.
+// fileOf returns the number of a file in a dataset by its LFN, -1 if it is not there.
 func (tx *Tx) fileOf(id DatasetID, lfn string) (int64, error) {
 	if tx.c == nil {
 		return 0, errOver()
@@ -201,10 +203,10 @@ func fileArgs(a args, id DatasetID, n int64, f *jjm.File, now jjm.Time) args {
 }
 
 func moreText(f *jjm.File) string {
-	if len(f.Lumis) == 0 && len(f.Locations) == 0 && len(f.Parents) == 0 {
+	if len(f.Lumis) == 0 && len(f.Locations) == 0 && len(f.Parents) == 0 && f.Path == "" {
 		return ""
 	}
-	m := fileMore{Locations: f.Locations, Parents: f.Parents}
+	m := fileMore{Locations: f.Locations, Parents: f.Parents, Path: f.Path}
 	for _, l := range f.Lumis {
 		m.Lumis = append(m.Lumis, [3]uint32{l.Run, l.First, l.Last})
 	}
@@ -215,7 +217,7 @@ func moreText(f *jjm.File) string {
 	return string(b)
 }
 
-// fileColumns are those of scanFile, of a table named f.
+// fileColumns are the columns that scanFile reads, of a table named f.
 const fileColumns = "f.n, f.lfn, f.size, f.events, f.first_event, f.checksum, f.boundary, f.added, f.more"
 
 func scanFile(r row) (f jjm.File, err error) {
@@ -229,16 +231,16 @@ func scanFile(r row) (f jjm.File, err error) {
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		return f, jjm.Errorf(jjm.Internal, "file %s: column more: %w", f.LFN, err)
 	}
-	f.Locations, f.Parents = m.Locations, m.Parents
+	f.Locations, f.Parents, f.Path = m.Locations, m.Parents, m.Path
 	for _, l := range m.Lumis {
 		f.Lumis = append(f.Lumis, jjm.LumiRange{Run: l[0], First: l[1], Last: l[2]})
 	}
 	return f, nil
 }
 
-// Files calls fn for the files of a dataset from a number on, at most limit of
-// them (0 = all), in the order in which they came. An error of fn ends it and
-// comes back as it is.
+// Files calls fn for the files of a dataset from a number on, at most limit of them (0 =
+// all), in the order in which they were added. An error of fn stops it and is returned
+// unchanged.
 func (s *Store) Files(ctx context.Context, id DatasetID, from int64, limit int,
 	fn func(n int64, f jjm.File) error) error {
 	if limit <= 0 {
@@ -279,8 +281,7 @@ func (s *Store) HasFile(ctx context.Context, id DatasetID, lfn string) (has bool
 	return has, err
 }
 
-// DatasetNamed returns the dataset of an owner by its name; one that is not there
-// is Gone.
+// DatasetNamed returns the dataset of an owner by its name; an unknown one is Gone.
 func (s *Store) DatasetNamed(ctx context.Context, uid int, name string) (Dataset, error) {
 	all, err := s.datasets(ctx, "WHERE uid = ? AND name = ?", args{}.int(int64(uid)).text(name))
 	switch {
@@ -292,8 +293,8 @@ func (s *Store) DatasetNamed(ctx context.Context, uid int, name string) (Dataset
 	return all[0], nil
 }
 
-// Datasets returns the datasets of an owner by name, or of everybody if uid is
-// below 0.
+// Datasets returns the datasets of an owner, or of all owners if uid is negative, sorted
+// by name.
 func (s *Store) Datasets(ctx context.Context, uid int) ([]Dataset, error) {
 	where, a := "ORDER BY name, uid", args(nil)
 	if uid >= 0 {

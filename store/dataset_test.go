@@ -50,7 +50,7 @@ func reader(tb testing.TB, s *Store, id DatasetID) *jjm.GridJob {
 	return g
 }
 
-func TestDataset_KeepsItsFilesInTheOrderInWhichTheyCame(t *testing.T) {
+func TestDataset_KeepsTheOrderOfItsFiles(t *testing.T) {
 	s := fresh(t)
 	full := jjm.File{LFN: "z/first", Size: 5, Events: 9, FirstEvent: 3, Checksum: "ad:1", Group: "b1", Added: 12,
 		Lumis:     []jjm.LumiRange{{Run: 1, First: 2, Last: 3}, {Run: 4294967295, First: 1, Last: 0}},
@@ -194,11 +194,11 @@ var inputLies = []struct{ name, sql, want string }{
 	{"file out of order", `INSERT INTO files (dataset, n, lfn, size, events, first_event, added) VALUES (1, 9, 'x', 0, 0, 0, 0)`, "the next number is 4"},
 	{"dataset renamed", `UPDATE datasets SET name = 'y'`, "never change"},
 	{"dataset deleted", `DELETE FROM datasets`, "never deleted"},
-	{"done with files left", `UPDATE local_jobs SET state = 5 WHERE n = 1; UPDATE grid_jobs SET made = 2, closed = 1, tar = 'x' WHERE id = 1; UPDATE grid_jobs SET status = 6 WHERE id = 1`,
+	{"done with files left", begin(1) + `UPDATE local_jobs SET state = 5 WHERE n = 1; UPDATE grid_jobs SET made = 2, closed = 1, tar = 'x' WHERE id = 1; UPDATE grid_jobs SET status = 6 WHERE id = 1`,
 		"of the 4 files of its dataset 0 are finished"},
 }
 
-func TestInputs_SchemaRefusesLiesToldInSQL(t *testing.T) {
+func TestInputs_SchemaRefusesInvalidSQL(t *testing.T) {
 	s, _ := halfRead(t)
 	for _, tt := range inputLies {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,21 +6,21 @@ import (
 	"jjm"
 )
 
-// Ended is an attempt that has ended, with what tells whose it was.
+// Ended is an ended attempt, with what accounting needs to know about its grid job.
 type Ended struct {
-	Seq      int64 // upwards, in the order of ending
+	Seq      int64 // grows in the order in which ends were stored
 	Attempt  jjm.AttemptID
 	User     string
 	Origin   *jjm.Origin
-	Queue    string // that the grid job asked for
+	Queue    string // the queue that the grid job requested
 	Cluster  string
 	Evidence jjm.Evidence
-	// Known is when jjm knew that the attempt was over.
+	// Known is when jjm stored the end of the attempt.
 	Known jjm.Time
 }
 
-// EndedAfter returns at most limit attempts that ended after the one with that
-// number, in order, archived ones included.
+// EndedAfter returns at most limit ended attempts with a Seq above seq, in order,
+// archived ones included.
 func (s *Store) EndedAfter(ctx context.Context, seq int64, limit int) ([]Ended, error) {
 	var out []Ended
 	err := s.view(ctx, func(c *conn) error {
@@ -53,10 +53,10 @@ func (s *Store) EndedAfter(ctx context.Context, seq int64, limit int) ([]Ended, 
 	return out, nil
 }
 
-// LastEnded is the number of the attempt that ended last, 0 if none has.
+// LastEnded returns the Seq of the attempt that ended last, 0 if none has.
 func (s *Store) LastEnded(ctx context.Context) (seq int64, err error) {
 	err = s.view(ctx, func(c *conn) error {
-		seq, err = c.number("SELECT coalesce(max(id), 0) FROM evidence", nil)
+		seq, err = c.number("SELECT "+lastEvidenceID, nil)
 		return err
 	})
 	if err != nil {

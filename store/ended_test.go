@@ -6,7 +6,7 @@ import (
 	"jjm"
 )
 
-func TestEndedAfter_GivesEachAttemptOnceArchivedOrNot(t *testing.T) {
+func TestEndedAfter_ReturnsEachAttemptOnceArchivedOrNot(t *testing.T) {
 	s := worked(t)
 	last, err := s.LastEnded(t.Context())
 	if err != nil || last != 5 { // one of grid job 1, two each of 2 and 3

@@ -11,9 +11,9 @@ import (
 	"jjm"
 )
 
-// fail says what was attempted, gives the remedy of the database's error, and
-// classifies it. An error that is classified already keeps its kind, and an
-// error of a caller's function stays as it is.
+// fail wraps an error of the database with what was attempted and a remedy, and
+// classifies it. An error that has a kind keeps it. Errors of callers' functions must not
+// be passed to it.
 func (s *Store) fail(err error, format string, a ...any) error {
 	return failure(s.path, err, format, a...)
 }
@@ -34,8 +34,8 @@ func failure(path string, err error, format string, a ...any) error {
 	return jjm.Errorf(kind, "store: %s: %w%s", what, err, remedy)
 }
 
-// diagnose returns the kind of a database error and a remedy with one %s for the
-// path. The codes are those of https://www.sqlite.org/rescode.html.
+// diagnose returns the kind of a database error and a remedy with one %s for the path.
+// The codes are those of https://www.sqlite.org/rescode.html.
 func diagnose(err error) (kind jjm.Kind, remedy string) {
 	switch code(err) & 0xff {
 	case sqlite3.SQLITE_FULL:
@@ -44,7 +44,7 @@ func diagnose(err error) (kind jjm.Kind, remedy string) {
 		return jjm.Busy, "%s and its folder must exist and be writable for the daemon's account: " +
 			"check owner, mode and whether the file system is mounted read-only"
 	case sqlite3.SQLITE_IOERR:
-		return jjm.Busy, "the disk of %s does not answer as it should: check that it is not full and the kernel log for errors"
+		return jjm.Busy, "the disk of %s reports errors: check that it is not full, and look into the kernel log"
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
 		return jjm.Busy, "another process holds %s: find it with fuser(1)"
 	case sqlite3.SQLITE_NOMEM:
@@ -57,7 +57,17 @@ func diagnose(err error) (kind jjm.Kind, remedy string) {
 	return jjm.Internal, ""
 }
 
-// code returns SQLite's extended result code of an error, or 0.
+// Damaged reports whether an error says that the file of the store is damaged, so that the error is none
+// of what was to be stored.
+func Damaged(err error) bool {
+	switch code(err) & 0xff {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return true
+	}
+	return false
+}
+
+// code returns SQLite's extended result code of an error, 0 if it has none.
 func code(err error) int {
 	var e *sqlite.Error
 	if errors.As(err, &e) {

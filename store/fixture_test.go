@@ -32,7 +32,7 @@ func update(tb testing.TB, s *Store, fn func(*Tx) error) {
 	}
 }
 
-// raw runs SQL behind the API's back, as a buggy or hostile caller might.
+// raw runs SQL without the API, as a faulty or hostile caller might.
 func raw(s *Store, text string) error {
 	return s.Update(context.Background(), func(tx *Tx) error { return tx.c.script(text) })
 }
@@ -75,9 +75,8 @@ func sampleLocal(g jjm.GridID, i int) jjm.LocalJob {
 	}
 }
 
-// fill stores a grid job with n local jobs, in batches, as the engine does:
-// parts, cover, journal and the grid job's counters in one transaction per
-// batch.
+// fill stores a grid job with n local jobs in batches, as the engine does: parts, cover, journal and the counters of
+// the grid job in one transaction per batch.
 func fill(tb testing.TB, s *Store, n, batch int) *jjm.GridJob {
 	tb.Helper()
 	g := sampleGrid()
@@ -135,7 +134,18 @@ func finish(tb testing.TB, s *Store, b *jjm.Bulk) {
 	})
 }
 
-// complete brings every local job to completed and the grid job to done.
+// saveEnds stores local jobs that have ended, by way of their submission: none completes that was never submitted.
+func saveEnds(tx *Tx, ls []*jjm.LocalJob) error {
+	var before []*jjm.LocalJob
+	for _, l := range ls {
+		submitted := *l
+		submitted.State = jjm.Submitting
+		before = append(before, &submitted)
+	}
+	return errors.Join(tx.SaveLocals(before), tx.SaveLocals(ls))
+}
+
+// complete completes every local job, and the grid job is then done.
 func complete(tb testing.TB, s *Store, g *jjm.GridJob) {
 	tb.Helper()
 	ls, err := s.Locals(context.Background(), g.ID, 0, -1)
@@ -144,14 +154,17 @@ func complete(tb testing.TB, s *Store, g *jjm.GridJob) {
 	}
 	var changed []*jjm.LocalJob
 	for i := range ls {
+		if ls[i].State == jjm.Completed {
+			continue
+		}
 		ls[i].State, ls[i].Exit = jjm.Completed, 0
 		changed = append(changed, &ls[i])
 	}
 	g.Step.Closed, g.Tar, g.Status = true, "out.tar", jjm.Done
-	update(tb, s, func(tx *Tx) error { return errors.Join(tx.SaveLocals(changed), tx.SaveGrid(g)) })
+	update(tb, s, func(tx *Tx) error { return errors.Join(saveEnds(tx, changed), tx.SaveGrid(g)) })
 }
 
-// archive moves the grid job to the history as a whole.
+// archive moves the whole grid job to the history.
 func archive(tb testing.TB, s *Store, id jjm.GridID, chunk int) (calls int) {
 	tb.Helper()
 	for more := true; more; calls++ {
@@ -161,4 +174,33 @@ func archive(tb testing.TB, s *Store, id jjm.GridID, chunk int) (calls int) {
 		}
 	}
 	return calls
+}
+
+// atSchema makes a store of an older schema with rows, which a script of SQL inserts.
+func atSchema(t *testing.T, path string, schemaNumber int, rows string) {
+	t.Helper()
+	s := &Store{path: path, turn: make(chan struct{}, 1)}
+	if _, err := touch(path); err != nil {
+		t.Fatal(err)
+	}
+	c, err := dial(path, writing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.writer = c
+	for i, name := range schema()[:schemaNumber] {
+		text, err := migrations.ReadFile("migrations/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.step(i, string(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.script(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -7,11 +7,13 @@ import (
 	"jjm"
 )
 
-// gridColumns are those of scanGrid, in its order.
+// gridColumns are the columns that scanGrid reads, in its order.
 const gridColumns = `id, uid, gid, user, spec, base_dir, accepted, status, kill, kill_by, reason,
-	changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry, tar, tar_bytes, tar_sha256, counts, exit, clusters, origin, usage,
+	changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry, tar, tar_bytes, tar_sha256,
+	counts, exit, clusters, origin, usage,
 	(SELECT splitter FROM steps WHERE grid = id AND step = 1), (SELECT made FROM steps WHERE grid = id AND step = 1),
-	(SELECT closed FROM steps WHERE grid = id AND step = 1), (SELECT carry FROM steps WHERE grid = id AND step = 1), places`
+	(SELECT closed FROM steps WHERE grid = id AND step = 1), (SELECT carry FROM steps WHERE grid = id AND step = 1),
+	places, warnings, proof, causes, generation, ` + pastColumn
 
 func scanGrid(r row) (g jjm.GridJob, err error) {
 	g = jjm.GridJob{
@@ -38,6 +40,9 @@ func scanGrid(r row) (g jjm.GridJob, err error) {
 		TarBytes:  r.int(22),
 		TarSHA256: r.text(23),
 		Exit:      int(r.int(25)),
+		Proof:     jjm.Proof(r.text(35)),
+
+		Generation: int(r.int(37)),
 	}
 	if r[29] != nil {
 		g.Merging = &jjm.MergeStep{Splitter: r.text(29), Made: int(r.int(30)), Closed: r.bool(31), Carry: r.blob(32)}
@@ -58,6 +63,19 @@ func scanGrid(r row) (g jjm.GridJob, err error) {
 			return g, jjm.Errorf(jjm.Internal, "grid job %d: column places: %w", g.ID, err)
 		}
 	}
+	if text := r.text(34); text != "" {
+		if err = json.Unmarshal([]byte(text), &g.Warnings); err != nil {
+			return g, jjm.Errorf(jjm.Internal, "grid job %d: column warnings: %w", g.ID, err)
+		}
+	}
+	if text := r.text(36); text != "" {
+		if err = json.Unmarshal([]byte(text), &g.Causes); err != nil {
+			return g, jjm.Errorf(jjm.Internal, "grid job %d: column causes: %w", g.ID, err)
+		}
+	}
+	if g.Endings, err = scanEndings(r.text(38)); err != nil {
+		return g, jjm.Errorf(jjm.Internal, "grid job %d: its endings: %w", g.ID, err)
+	}
 	if g.Origin, err = decoded[jjm.Origin](r.text(27)); err != nil {
 		return g, jjm.Errorf(jjm.Internal, "grid job %d: column origin: %w", g.ID, err)
 	}
@@ -70,24 +88,25 @@ func scanGrid(r row) (g jjm.GridJob, err error) {
 	return g, nil
 }
 
-// mutable returns the values of the columns that SaveGrid writes.
+// mutable appends the values of the columns that SaveGrid writes.
 func mutable(a args, g *jjm.GridJob) args {
 	a = a.int(int64(g.Status)).bool(g.Kill).text(g.KillBy).text(g.Reason).int(int64(g.Changed)).int(int64(g.Ended))
 	a = a.bool(g.Step.Prepared).text(g.Step.Cluster).text(g.Step.Splitter).words(g.Step.Why)
 	a = a.int(int64(g.Step.Expected)).int(int64(g.Step.Made)).bool(g.Step.Closed).blob(g.Step.Carry)
 	return a.text(g.Tar).int(g.TarBytes).text(g.TarSHA256).text(countsText(g.Counts)).int(int64(g.Exit)).words(
-		g.Step.Clusters).text(encoded(g.Usage)).text(placesText(g.Step.Places))
+		g.Step.Clusters).text(encoded(g.Usage)).text(listed(g.Step.Places)).text(listed(g.Warnings)).text(
+		string(g.Proof)).text(listed(g.Causes))
 }
 
-// placesText writes places as JSON, none as nothing.
-func placesText(places []jjm.Place) string {
-	if len(places) == 0 {
+// listed returns a list as JSON, an empty one as "".
+func listed[T any](all []T) string {
+	if len(all) == 0 {
 		return ""
 	}
-	return encoded(&places)
+	return encoded(&all)
 }
 
-// decoded reads a JSON object, NULL as nil.
+// decoded parses a JSON object, "" as nil.
 func decoded[T any](text string) (*T, error) {
 	if text == "" {
 		return nil, nil
@@ -96,7 +115,7 @@ func decoded[T any](text string) (*T, error) {
 	return v, json.Unmarshal([]byte(text), v)
 }
 
-// encoded writes a JSON object, nil as nothing.
+// encoded returns a value as JSON, nil as "".
 func encoded[T any](v *T) string {
 	if v == nil {
 		return ""
@@ -108,7 +127,7 @@ func encoded[T any](v *T) string {
 	return string(b)
 }
 
-// countsText writes counts as JSON, all zero as nothing.
+// countsText returns counts as JSON, "" if all are zero.
 func countsText(counts [jjm.NumStates]int) string {
 	if counts == ([jjm.NumStates]int{}) {
 		return ""
@@ -120,9 +139,8 @@ func countsText(counts [jjm.NumStates]int) string {
 	return string(b)
 }
 
-// InsertGrid stores a new grid job and sets its ID. If its request key is held
-// by another grid job of the owner, the error is of kind Conflict and names
-// that one.
+// InsertGrid stores a new grid job in its first generation, and sets its ID. If another grid job of the owner
+// holds its request key, the error is a Conflict and names that one.
 func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	spec, err := json.Marshal(g.Spec)
 	if err != nil {
@@ -140,7 +158,7 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	a = mutable(a, g).text(encoded(g.Origin))
 	_, err = tx.exec(`INSERT INTO grid_jobs (uid, gid, user, type, spec, req_key, key_held, base_dir, accepted,
 		status, kill, kill_by, reason, changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry,
-		tar, tar_bytes, tar_sha256, counts, exit, clusters, usage, places, origin) VALUES (?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?)`, a)
+		tar, tar_bytes, tar_sha256, counts, exit, clusters, usage, places, warnings, proof, causes, origin) VALUES (?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?)`, a)
 	if err != nil {
 		return tx.fail(err, "insert a grid job")
 	}
@@ -148,15 +166,15 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	if err != nil {
 		return tx.fail(err, "insert a grid job")
 	}
-	g.ID = jjm.GridID(id)
+	g.ID, g.Generation = jjm.GridID(id), 1
 	if err := tx.insertTemplates(g); err != nil {
 		return err
 	}
 	return tx.insertRecovery(g)
 }
 
-// FindKey finds the grid job of uid that holds a request key, archived ones
-// included. The empty key is held by nobody.
+// FindKey returns the grid job of uid that holds a request key, which may be archived. No
+// grid job holds the empty key.
 func (tx *Tx) FindKey(uid int, key string) (id jjm.GridID, found bool, err error) {
 	if key == "" {
 		return 0, false, nil
@@ -172,7 +190,7 @@ func (tx *Tx) FindKey(uid int, key string) (id jjm.GridID, found bool, err error
 	return jjm.GridID(n), n != 0, nil
 }
 
-// ReleaseKey lets the request key of a grid job be used anew. A key that was
+// ReleaseKey makes the request key of a grid job free for another one. A key that was
 // released already is no error; an unknown grid job is Gone.
 func (tx *Tx) ReleaseKey(id jjm.GridID) error {
 	err := tx.change("UPDATE grid_jobs SET key_held = 0 WHERE id = ?", args{}.int(int64(id)), unknownGrid(id))
@@ -182,15 +200,18 @@ func (tx *Tx) ReleaseKey(id jjm.GridID) error {
 	return nil
 }
 
-// SaveGrid stores what may change of a grid job: everything but its owner,
-// spec, base directory, origin and time of acceptance. The schema refuses, with an
-// error of kind Internal, a change of a final status; done without closed
-// cutting, the tar, and every local job completed; finished without the tar;
-// any final status while a local job is in a batch system or held.
+// SaveGrid stores the fields of a grid job that may change: all but its owner, spec, base
+// directory, origin and time of acceptance. The schema refuses these with an error of kind
+// Internal:
+//
+//	a change of a final status; see Reopen
+//	done       unless the cutting is closed, the tar is stored and every local job completed
+//	finished   unless the tar is stored
+//	any final status while a local job is in a batch system or held
 func (tx *Tx) SaveGrid(g *jjm.GridJob) error {
 	err := tx.change(`UPDATE grid_jobs SET status = ?, kill = ?, kill_by = ?, reason = ?, changed = ?, ended = ?,
 		prepared = ?, cluster = ?, splitter = ?, why = ?, expected = ?, made = ?, closed = ?, carry = ?,
-		tar = ?, tar_bytes = ?, tar_sha256 = ?, counts = ?, exit = ?, clusters = ?, usage = ?, places = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)),
+		tar = ?, tar_bytes = ?, tar_sha256 = ?, counts = ?, exit = ?, clusters = ?, usage = ?, places = ?, warnings = ?, proof = ?, causes = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)),
 		jjm.Errorf(jjm.Internal, "it was never inserted"))
 	if err != nil {
 		return tx.fail(err, "save grid job %d", g.ID)
@@ -198,7 +219,7 @@ func (tx *Tx) SaveGrid(g *jjm.GridJob) error {
 	return tx.saveMerging(g)
 }
 
-// saveMerging stores the second step, if there is one.
+// saveMerging stores the merge step, if there is one.
 func (tx *Tx) saveMerging(g *jjm.GridJob) error {
 	m := g.Merging
 	if m == nil {
@@ -214,22 +235,19 @@ func (tx *Tx) saveMerging(g *jjm.GridJob) error {
 }
 
 func unknownGrid(id jjm.GridID) error {
-	return jjm.Errorf(jjm.Gone, "grid job %d is not known here", id)
+	return jjm.Errorf(jjm.Gone, "no grid job %d", id)
 }
 
-// Grid returns one grid job; an unknown one is Gone.
-func (s *Store) Grid(ctx context.Context, id jjm.GridID) (g jjm.GridJob, err error) {
-	err = s.view(ctx, func(c *conn) error {
-		g, err = grid(ctx, c, id)
-		return err
-	})
-	if err != nil {
-		return jjm.GridJob{}, s.fail(err, "read grid job %d", id)
+// Grid returns one grid job; an unknown one is Gone, and so is one that is removed.
+func (s *Store) Grid(ctx context.Context, id jjm.GridID) (jjm.GridJob, error) {
+	g, gone, err := s.Kept(ctx, id)
+	if err == nil && gone != nil {
+		return jjm.GridJob{}, gone.Err()
 	}
-	return g, nil
+	return g, err
 }
 
-func grid(ctx context.Context, c *conn, id jjm.GridID) (g jjm.GridJob, err error) {
+func gridRow(ctx context.Context, c *conn, id jjm.GridID) (g jjm.GridJob, err error) {
 	err = c.query(ctx, "SELECT "+gridColumns+" FROM grid_jobs WHERE id = ?", args{}.int(int64(id)), func(r row) error {
 		g, err = scanGrid(r)
 		return err
@@ -243,26 +261,28 @@ func grid(ctx context.Context, c *conn, id jjm.GridID) (g jjm.GridJob, err error
 	return g, nil
 }
 
-// Filter selects grid jobs. The zero value means all that are not over.
+// Filter selects grid jobs. The zero value selects all that are not final.
 type Filter struct {
-	// Status, if set, is the word of a status and overrides All.
+	// Status, if set, is the word of a status; All does not matter then.
 	Status string
 	// Type and Owner (the user's name), if set, must match.
 	Type, Owner string
-	// All adds those that are over.
+	// All adds the final ones.
 	All bool
 	// Since and Until, if set, bound when they were accepted, the latter excluded.
 	Since, Until jjm.Time
-	// Limit is the most to give; 0 means no limit.
+	// Limit is how many are returned at most; 0 means no limit.
 	Limit int
-	// Before, if set, gives only smaller ids, for paging.
+	// Before, if set, selects only smaller ids, for paging.
 	Before jjm.GridID
 }
 
-// Grids returns the grid jobs that a filter selects, newest first. An unknown
-// status word is Invalid.
+// Grids returns the grid jobs that a filter selects and that are not removed, newest first. An
+// unknown status word is Invalid.
 func (s *Store) Grids(ctx context.Context, f Filter) ([]jjm.GridJob, error) {
-	query, a := "SELECT "+gridColumns+" FROM grid_jobs WHERE 1", args{}
+	query := "SELECT " + gridColumns + ` FROM grid_jobs
+		WHERE NOT EXISTS (SELECT 1 FROM removals WHERE grid = grid_jobs.id)`
+	a := args{}
 	if f.Status != "" {
 		var st jjm.GridStatus
 		if err := st.UnmarshalText([]byte(f.Status)); err != nil {

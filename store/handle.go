@@ -6,8 +6,8 @@ import (
 	"jjm"
 )
 
-// Handle is what a gatekeeper's name for a grid job stands for: a grid job, or
-// if Refused is set the reason why none was made of what came last under it.
+// Handle is what a handle stands for: a grid job, or if Refused is set the reason why the
+// last submission with it was refused.
 type Handle struct {
 	UID     int
 	Grid    jjm.GridID
@@ -15,9 +15,8 @@ type Handle struct {
 	Time    jjm.Time
 }
 
-// PutHandle says what a handle stands for from now on. A refusal leaves the
-// grid job that came before as it is. The schema refuses another owner and an
-// earlier grid job.
+// PutHandle sets what a handle stands for. A refusal keeps the grid job that it stood for
+// before. The schema refuses another owner and an earlier grid job.
 func (tx *Tx) PutHandle(name jjm.Handle, h Handle) error {
 	a := args{}.value(string(name)).int(int64(h.UID))
 	if h.Grid != 0 {
@@ -34,7 +33,7 @@ func (tx *Tx) PutHandle(name jjm.Handle, h Handle) error {
 	return nil
 }
 
-// Handle returns what a handle stands for; one that is not known is Gone.
+// Handle returns what a handle stands for; an unknown one is Gone.
 func (s *Store) Handle(ctx context.Context, name jjm.Handle) (h Handle, err error) {
 	found := false
 	err = s.view(ctx, func(c *conn) error {

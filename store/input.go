@@ -13,19 +13,19 @@ type Reads struct {
 	Attributes string
 }
 
-// Input is a dataset that a step reads, and how far it has come with it.
+// Input is a dataset that a step reads, with its counters.
 type Input struct {
 	Reads
 	Step   int
 	Name   string
 	Closed bool
-	// Counts are of the files that the step took notice of; zero for a
-	// secondary dataset.
+	// Counts are those of the files that the step has noticed (see NoticeFiles); zero for
+	// a secondary dataset.
 	Counts jjm.InputCounts
 }
 
-// OpenInputs says what a step reads, once and for good. Two masters, or one
-// dataset twice, are refused.
+// OpenInputs stores which datasets a step reads. It is called once for each step. Two
+// masters, or the same dataset twice, are refused.
 func (tx *Tx) OpenInputs(id jjm.GridID, step int, all []Reads) error {
 	for i, r := range all {
 		_, err := tx.exec("INSERT INTO inputs (grid, step, dataset, pos, master, attributes) VALUES (?, ?, ?, ?, ?, ?)",
@@ -48,10 +48,9 @@ func (tx *Tx) master(id jjm.GridID, step int) (DatasetID, error) {
 
 func stepArgs(id jjm.GridID, step int) args { return args{}.int(int64(id)).int(int64(step)) }
 
-// NoticeFiles lets a step take notice of at most limit files of its master
-// dataset that came since it last did: they are ready, or what their marks say. It says how many there
-// were, and whether no more will come: the dataset is closed and all of it was
-// noticed.
+// NoticeFiles makes new files of a step's master dataset, at most limit, files of the step: ready, or
+// in the state of their marks. noticed is how many there were; complete says that no more will come,
+// because the dataset is closed and all its files are noticed.
 func (tx *Tx) NoticeFiles(id jjm.GridID, step, limit int) (noticed int, complete bool, err error) {
 	master, err := tx.master(id, step)
 	if err != nil {
@@ -80,8 +79,8 @@ func (tx *Tx) NoticeFiles(id jjm.GridID, step, limit int) (noticed int, complete
 	return int(to - seen), d.Closed != 0 && to == d.Files, nil
 }
 
-// CutFiles says that no later part will own anything of files, by their numbers,
-// but what is given back of them.
+// CutFiles stores that files, by their numbers, are fully cut: no later part will own
+// anything of them, unless a piece is given back.
 func (tx *Tx) CutFiles(id jjm.GridID, step int, files []int64) error {
 	for _, n := range files {
 		if err := tx.setFile(id, step, n, "avail = 0"); err != nil {
@@ -91,10 +90,12 @@ func (tx *Tx) CutFiles(id jjm.GridID, step int, files []int64) error {
 	return nil
 }
 
-// setFile changes the row of a file, and then its state if that follows: a file
-// none of which can be cut any more, and none of whose pieces is on its way, is
-// finished, or failed if a piece was lost; what its mark says if it has one. The
-// changes are given as SQL.
+// setFile changes the row of a file of a step, by SQL assignments, and then its state if that
+// follows from the row. A file that can no longer be cut (avail = 0) and of which no unfinished
+// local job owns a piece (open = 0) is
+//
+//	finished   if no piece was lost
+//	failed     if a piece was lost; lost, missing or broken if it has that mark
 func (tx *Tx) setFile(id jjm.GridID, step int, file int64, set string, values ...int64) error {
 	a := args{}
 	for _, v := range values {
@@ -103,7 +104,7 @@ func (tx *Tx) setFile(id jjm.GridID, step int, file int64, set string, values ..
 	where := " WHERE grid = ? AND step = ? AND file = ?"
 	key := func(a args) args { return a.int(int64(id)).int(int64(step)).int(file) }
 	err := tx.change("UPDATE input_files SET "+set+where, key(a), jjm.Errorf(jjm.Internal,
-		"the step never took notice of it"))
+		"the step has not noticed it"))
 	if err == nil {
 		_, err = tx.exec("UPDATE input_files SET state = CASE lost WHEN 0 THEN 2 ELSE coalesce((SELECT m.state"+markOfFile+
 			"), 3) END,"+
@@ -116,23 +117,24 @@ func (tx *Tx) setFile(id jjm.GridID, step int, file int64, set string, values ..
 	return nil
 }
 
-// markOfFile finds the mark of the file of a row of input_files.
+// markOfFile is SQL that finds the mark of the file of a row of input_files.
 const markOfFile = ` FROM inputs AS i JOIN file_marks AS m ON m.dataset = i.dataset AND m.file = input_files.file
 	WHERE i.grid = input_files.grid AND i.step = input_files.step AND i.master = 1`
 
-// Drop is a file that gets no part.
+// Drop is a file that is left out of the cutting, and why.
 type Drop struct {
 	File  int64
 	State jjm.FileState // failed, missing, lost, broken or dropped
 	Why   string
 }
 
-// DropFiles takes ready files out of what is to be cut. What local jobs own of
-// a file stays theirs: only the rest of it is left out then.
+// DropFiles leaves files out of the cutting. If local jobs own pieces of a file, these
+// stay theirs and only the rest is left out.
 func (tx *Tx) DropFiles(id jjm.GridID, step int, drops []Drop) error {
 	for _, d := range drops {
 		if d.State < jjm.FileFailed {
-			return tx.fail(jjm.Errorf(jjm.Internal, "to drop it as %s means nothing", d.State), "file %d of grid job %d", d.File,
+			return tx.fail(jjm.Errorf(jjm.Internal, "it cannot be dropped with state %s", d.State), "file %d of grid job %d",
+				d.File,
 				id)
 		}
 		a := args{}.int(int64(d.State)).text(d.Why).int(int64(id)).int(int64(step)).int(d.File)
@@ -151,41 +153,43 @@ func (tx *Tx) DropFiles(id jjm.GridID, step int, drops []Drop) error {
 	return nil
 }
 
-// DropRest leaves out all that could still be cut of the master dataset of a
-// step: its cutting is over. It says how many files get no part at all.
+// DropRest ends the cutting of a step: all that could still be cut of its master dataset
+// is left out. It returns how many files have no part at all.
 func (tx *Tx) DropRest(id jjm.GridID, step int, why string) (files int, err error) {
 	n, err := tx.exec(
 		"UPDATE input_files SET state = 7, avail = 0, why = ? WHERE grid = ? AND step = ? AND avail = 1 AND state = 0",
 		args{}.text(why).int(int64(id)).int(int64(step)))
-	var begun []int64
+	var partly []int64 // files of which local jobs own pieces
 	if err == nil {
 		err = tx.c.query(tx.ctx, "SELECT file FROM input_files WHERE grid = ? AND step = ? AND avail = 1", stepArgs(id, step),
 			func(r row) error {
-				begun = append(begun, r.int(0))
+				partly = append(partly, r.int(0))
 				return nil
 			})
 	}
 	if err != nil {
 		return 0, tx.fail(err, "end the cutting of grid job %d", id)
 	}
-	return int(n), tx.CutFiles(id, step, begun)
+	return int(n), tx.CutFiles(id, step, partly)
 }
 
-// Available calls fn for the files of a step's master dataset that are not
-// wholly owned, in the order in which they came, which never changes. An error of
-// fn ends it and comes back as it is. It takes time in the number of these files,
-// not in that of all.
+// Available calls fn for the files of a step's master dataset that are not fully cut, in the
+// order in which they were added, which never changes. Its cost grows with the number of these
+// files, not of all. An error of fn stops it and is returned unchanged.
 func (s *Store) Available(ctx context.Context, id jjm.GridID, step int, fn func(n int64, f jjm.File) error) error {
 	return s.eachFile(ctx, "SELECT "+fileColumns+` FROM input_files AS a JOIN files AS f ON f.n = a.file
 		AND f.dataset = (SELECT dataset FROM inputs WHERE grid = ?1 AND step = ?2 AND master = 1)
 		WHERE a.grid = ?1 AND a.step = ?2 AND a.avail = 1 ORDER BY a.file`, stepArgs(id, step), fn)
 }
 
-// Siblings returns, by number, what became of the files that a step can still cut
-// with the other steps that read them as master: FileFinished if all of them are
-// done with it, FileFailed if one failed, or is over without it, else FilePicked.
-// Steps of the given splitter do not count: they would wait for one another. It is
-// nil if there are no others.
+// Siblings returns what the other steps that read a step's master dataset as their master have
+// made of the files that the step can still cut, by number of the file; nil if there are no
+// other steps. Steps of the splitter except do not count, because they would wait for one
+// another.
+//
+//	FileFinished   all others are done with the file
+//	FileFailed     one failed with it, or ended without it
+//	FilePicked     otherwise
 func (s *Store) Siblings(ctx context.Context, id jjm.GridID, step int, except string) (map[int64]jjm.FileState, error) {
 	var out map[int64]jjm.FileState
 	err := s.view(ctx, func(c *conn) error {
@@ -201,7 +205,7 @@ func (s *Store) Siblings(ctx context.Context, id jjm.GridID, step int, except st
 			}
 			state := jjm.FileState(r.int(1))
 			if state == jjm.FileFinished && !r.bool(2) {
-				state = jjm.FilePicked // done with one, and not with all
+				state = jjm.FilePicked // some are done with it, not all
 			}
 			out[r.int(0)] = state
 			return nil
@@ -225,8 +229,8 @@ func scanInput(r row) Input {
 	}
 }
 
-// Inputs returns what the steps of a grid job read, in the order in which it was
-// said; none if it reads no datasets.
+// Inputs returns the datasets that the steps of a grid job read, in the order of
+// OpenInputs; none if it reads none.
 func (s *Store) Inputs(ctx context.Context, id jjm.GridID) (all []Input, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, "SELECT "+inputColumns+
@@ -242,7 +246,8 @@ func (s *Store) Inputs(ctx context.Context, id jjm.GridID) (all []Input, err err
 	return all, nil
 }
 
-// Readers returns the grid jobs that read a dataset and are not archived, in order.
+// Readers returns the grid jobs that read a dataset and are not archived, in the order of
+// their ids.
 func (s *Store) Readers(ctx context.Context, id DatasetID) (all []jjm.GridID, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT DISTINCT i.grid FROM inputs AS i JOIN grid_jobs AS g ON g.id = i.grid
@@ -257,10 +262,9 @@ func (s *Store) Readers(ctx context.Context, id DatasetID) (all []jjm.GridID, er
 	return all, nil
 }
 
-// InputFiles calls fn for the files of the master dataset that a step took notice
-// of, in order, with what has become of them, and why the step gave them up, ""
-// unless it did so with the file as a whole. An error of fn ends it and comes
-// back as it is.
+// InputFiles calls fn for the noticed files of a step's master dataset, in order, with their
+// state, and why the step gave the file up, "" unless it did so for the file as a whole. An
+// error of fn stops it and is returned unchanged.
 func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int,
 	fn func(n int64, state jjm.FileState, why string, f jjm.File) error) error {
 	var stop error // of fn
@@ -285,8 +289,8 @@ func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int,
 	return nil
 }
 
-// OwnedEvents returns, by local job, how many events it owns now, of ranges and of
-// whole files; local jobs of which one file's are not known are left out.
+// OwnedEvents returns, by local job, how many events it owns now, in ranges or whole
+// files. Local jobs that own a file with an unknown number of events are left out.
 func (s *Store) OwnedEvents(ctx context.Context, id jjm.GridID) (map[int32]int64, error) {
 	out := map[int32]int64{}
 	err := s.view(ctx, func(c *conn) error {
@@ -307,7 +311,7 @@ func (s *Store) OwnedEvents(ctx context.Context, id jjm.GridID) (map[int32]int64
 	return out, nil
 }
 
-// InputUnit returns the unit of the parts of a grid job, "" if it has none yet.
+// InputUnit returns the unit of a grid job's parts, "" if it has no parts yet.
 func (s *Store) InputUnit(ctx context.Context, id jjm.GridID) (string, error) {
 	found := ""
 	err := s.view(ctx, func(c *conn) error {
@@ -323,8 +327,8 @@ func (s *Store) InputUnit(ctx context.Context, id jjm.GridID) (string, error) {
 	return found, nil
 }
 
-// InputFile returns a file of the master dataset of a grid job by its name; one that
-// is not there is Gone.
+// InputFile returns a file of the master dataset of a grid job by its LFN; an unknown one
+// is Gone.
 func (s *Store) InputFile(ctx context.Context, id jjm.GridID, lfn string) (f jjm.File, err error) {
 	found := false
 	err = s.eachFile(ctx, "SELECT "+fileColumns+` FROM inputs AS i JOIN files AS f ON f.dataset = i.dataset
@@ -341,7 +345,7 @@ func (s *Store) InputFile(ctx context.Context, id jjm.GridID, lfn string) (f jjm
 	return f, nil
 }
 
-// FileStatus is what has become of a file with a step.
+// FileStatus is the state of a file in a step.
 type FileStatus struct {
 	File               int64 // its number in the dataset
 	LFN                string
@@ -351,8 +355,8 @@ type FileStatus struct {
 	Why                string
 }
 
-// FileStatuses calls fn for the files of the master dataset that a step took
-// notice of, in order. An error of fn ends it and comes back as it is.
+// FileStatuses calls fn for the noticed files of a step's master dataset, in order. An
+// error of fn stops it and is returned unchanged.
 func (s *Store) FileStatuses(ctx context.Context, id jjm.GridID, step int, fn func(FileStatus) error) error {
 	var stop error // of fn
 	err := s.view(ctx, func(c *conn) error {

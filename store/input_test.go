@@ -11,13 +11,13 @@ import (
 	"jjm"
 )
 
-// model is what the store should say of a step that reads whole files: of each
-// file its state, and which local job owns it.
+// model is what the store should say about a step that reads whole files: the state of each file, and the local job
+// that owns it.
 type model struct {
 	s     *Store
 	g     *jjm.GridJob
 	d     DatasetID
-	files int // of the dataset
+	files int // files in the dataset
 	state []jjm.FileState
 	owner []int // -1 = nobody
 	jobs  []jjm.LocalJob
@@ -45,7 +45,7 @@ func (m *model) notice(t *rapid.T) {
 	}
 }
 
-// ready returns the numbers of the files in a state.
+// in returns the numbers of the files in a state.
 func (m *model) in(state jjm.FileState) (files []int) {
 	for i, s := range m.state {
 		if s == state {
@@ -55,7 +55,7 @@ func (m *model) in(state jjm.FileState) (files []int) {
 	return files
 }
 
-// cut returns some ready files to a new local job; the store refuses others.
+// cut assigns some ready files to a new local job; the store refuses other files.
 func (m *model) cut(t *rapid.T) {
 	ready := m.in(jjm.FileReady)
 	if len(ready) == 0 {
@@ -72,12 +72,24 @@ func (m *model) insert(t *rapid.T, chosen []int, origin *jjm.Successor) {
 		m.state[i], m.owner[i] = jjm.FilePicked, len(m.jobs)
 	}
 	l.Part.Count, l.Origin = int64(len(chosen)), origin
+	toTheEnd(t, &l.Part)
 	m.next += l.Part.Count
 	m.jobs = append(m.jobs, l)
 	m.update(t, func(tx *Tx) error { return tx.InsertLocals([]jjm.LocalJob{l}) })
 }
 
-// steal tries to own a file that somebody owns or that is over.
+// toTheEnd may make a part of whole files one of all events of files of which nobody knows how many they have.
+func toTheEnd(t *rapid.T, p *jjm.Part) {
+	if !rapid.Bool().Draw(t, "to the end") {
+		return
+	}
+	p.Unit = jjm.UnitRange
+	for i := range p.Input.Files {
+		p.Input.Events = append(p.Input.Events, jjm.EventRange{File: int32(i), Count: jjm.ToTheEnd})
+	}
+}
+
+// steal tries to own a file that is owned already or is over.
 func (m *model) steal(t *rapid.T) {
 	for i, s := range m.state {
 		if s == jjm.FileReady {
@@ -87,6 +99,7 @@ func (m *model) steal(t *rapid.T) {
 			continue
 		}
 		l := fileJob(m.g, len(m.jobs), m.next, fmt.Sprintf("f%06d", i))
+		toTheEnd(t, &l.Part)
 		if m.s.Update(context.Background(), func(tx *Tx) error { return tx.InsertLocals([]jjm.LocalJob{l}) }) == nil {
 			t.Fatalf("file %d, %s, was given away again", i, s)
 		}
@@ -94,7 +107,7 @@ func (m *model) steal(t *rapid.T) {
 	}
 }
 
-// end ends a local job, well or not, and may give its files back.
+// end ends a local job, with or without success, and may give its files back.
 func (m *model) end(t *rapid.T) {
 	var live []int
 	for i := range m.jobs {
@@ -110,7 +123,7 @@ func (m *model) end(t *rapid.T) {
 	l.State = rapid.SampledFrom([]jjm.State{jjm.Completed, jjm.Failed, jjm.Killed}).Draw(t, "end")
 	back := l.State != jjm.Completed && rapid.Bool().Draw(t, "back")
 	m.update(t, func(tx *Tx) error {
-		if err := tx.SaveLocals([]*jjm.LocalJob{l}); err != nil {
+		if err := saveEnds(tx, []*jjm.LocalJob{l}); err != nil {
 			return err
 		}
 		if err := tx.EndInputs([]*jjm.LocalJob{l}); err != nil || !back {
@@ -133,7 +146,7 @@ func (m *model) end(t *rapid.T) {
 	}
 }
 
-// mark says of a file, whatever became of it, that it cannot be read.
+// mark marks a file as unreadable, whatever its state.
 func (m *model) mark(t *rapid.T) {
 	if m.files == 0 {
 		return
@@ -156,7 +169,7 @@ func (m *model) mark(t *rapid.T) {
 	}
 }
 
-// unmark takes back the mark of a file, if it has one.
+// unmark removes the mark of a file, if it has one.
 func (m *model) unmark(t *rapid.T) {
 	if m.files == 0 {
 		return
@@ -191,7 +204,7 @@ func (m *model) drop(t *rapid.T) {
 	m.state[i] = state
 }
 
-// check compares everything.
+// check compares the store with the model.
 func (m *model) check(t *rapid.T) {
 	ctx := context.Background()
 	var states []jjm.FileState
@@ -249,8 +262,8 @@ func (m *model) counts() jjm.InputCounts {
 	return c
 }
 
-// Whatever happens to files and local jobs, in whatever order, the store says of
-// them what a plain model says, and never gives a file to two.
+// Whatever happens to files and local jobs, in any order, the store agrees with a plain model and never gives a file to
+// two local jobs.
 func TestInputs_BehaveAsTheModel(t *testing.T) {
 	s := fresh(t)
 	names := 0
@@ -268,7 +281,7 @@ func TestInputs_BehaveAsTheModel(t *testing.T) {
 	}
 }
 
-// rangeJob is a new local job of a range of events of one file.
+// rangeJob returns a new local job of a range of events of one file.
 func rangeJob(g *jjm.GridJob, n int, at int64, lfn string, first, count int64) jjm.LocalJob {
 	units := max(count, 1)
 	return jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(n)}, Exit: -1,
@@ -289,7 +302,7 @@ func TestInputs_AFileInPiecesIsFinishedWithTheLastOfThem(t *testing.T) {
 		l.State = to
 		update(t, s, func(tx *Tx) error {
 			one := []*jjm.LocalJob{l}
-			if err := tx.SaveLocals(one); err != nil {
+			if err := saveEnds(tx, one); err != nil {
 				return err
 			}
 			if err := tx.EndInputs(one); err != nil || !back {
@@ -328,8 +341,7 @@ func TestInputs_AFileInPiecesIsFinishedWithTheLastOfThem(t *testing.T) {
 	}
 }
 
-// The rows stay when the grid job goes to the history, and another grid job may
-// read the same files.
+// The rows stay when the grid job moves to the history, and another grid job may read the same files.
 func TestInputs_OutliveTheirGridJob(t *testing.T) {
 	s := fresh(t)
 	d := dataset(t, s, "raw", 2)
@@ -343,7 +355,7 @@ func TestInputs_OutliveTheirGridJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		ls[0].State, g.Step.Made = jjm.Completed, 1
-		update(t, s, func(tx *Tx) error { return tx.SaveLocals([]*jjm.LocalJob{&ls[0]}) })
+		update(t, s, func(tx *Tx) error { return saveEnds(tx, []*jjm.LocalJob{&ls[0]}) })
 		update(t, s, func(tx *Tx) error { return tx.EndInputs([]*jjm.LocalJob{&ls[0]}) })
 		complete(t, s, g)
 		archive(t, s, g.ID, 1)

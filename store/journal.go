@@ -7,8 +7,7 @@ import (
 	"jjm"
 )
 
-// Journal appends entries. Seq is given by the store; an entry without a time
-// gets the present one.
+// Journal appends entries. The store sets Seq, and the time of entries that have none.
 func (tx *Tx) Journal(es ...jjm.JournalEntry) error {
 	now := jjm.At(tx.s.o.Now())
 	err := tx.insertMany("INSERT INTO journal (time, grid, first, last, was, became, cause, source, actor)", 9, len(es),
@@ -27,9 +26,23 @@ func (tx *Tx) Journal(es ...jjm.JournalEntry) error {
 	return nil
 }
 
-// History returns the journal's entries about what ref means, oldest first: for
-// a grid job everything, its local jobs included; for local jobs the entries
-// whose range touches them. Limit, if positive, keeps the newest ones.
+// LastChange returns the number of the last entry about a grid job and its local jobs, 0 if
+// there is none.
+func (s *Store) LastChange(ctx context.Context, id jjm.GridID) (seq int64, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		seq, err = c.number("SELECT coalesce((SELECT seq FROM journal WHERE grid = ? ORDER BY seq DESC LIMIT 1), 0)",
+			args{}.int(int64(id)))
+		return err
+	})
+	if err != nil {
+		return 0, s.fail(err, "find the last change of grid job %d", id)
+	}
+	return seq, nil
+}
+
+// History returns the journal's entries about what ref selects, oldest first: for a grid
+// job all, including those about its local jobs; for local jobs the entries whose range
+// includes one of them. A positive limit keeps the newest ones.
 func (s *Store) History(ctx context.Context, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
 	query, a := "SELECT seq, time, grid, first, last, was, became, cause, source, actor FROM journal WHERE grid = ?",
 		args{}.int(int64(ref.Grid))

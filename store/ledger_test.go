@@ -11,8 +11,8 @@ import (
 	"jjm"
 )
 
-// The ledger accepts a part if and only if it overlaps no other of the same
-// grid job and unit, and holds exactly what was accepted.
+// The ledger accepts a part if and only if it overlaps no other of the same grid job and unit, and contains exactly
+// what was accepted.
 func TestLedger_AcceptsExactlyWhatDoesNotOverlap(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "jjm.db"))
 	rapid.Check(t, func(t *rapid.T) {
@@ -62,7 +62,7 @@ func TestLedger_AcceptsExactlyWhatDoesNotOverlap(t *testing.T) {
 	}
 }
 
-// One bad part in a batch of many leaves nothing of the batch.
+// If one part of a batch is bad, nothing of the batch is stored.
 func TestLedger_BatchIsAllOrNothing(t *testing.T) {
 	s := fresh(t)
 	g := fill(t, s, 10, 10)

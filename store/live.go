@@ -6,18 +6,17 @@ import (
 	"jjm"
 )
 
-// Live is what a daemon loads when it starts, besides the local jobs.
+// Live is what a daemon loads when it starts, other than the local jobs.
 type Live struct {
-	// Grids are the grid jobs that are not archived, in order of their ids;
-	// those that are over wait for [Store.Archive].
+	// Grids are the grid jobs that are not archived, in the order of their ids. Final
+	// ones among them wait for [Store.Archive].
 	Grids []jjm.GridJob
-	// Bulks are those neither closed nor refused, oldest first, with their
+	// Bulks are the bulks that are neither closed nor refused, oldest first, with their
 	// members.
 	Bulks []jjm.Bulk
 }
 
-// Live returns the grid jobs that are not archived and the bulks that are not
-// over, as of one moment.
+// Live returns the grid jobs that are not archived and the open bulks, from one snapshot.
 func (s *Store) Live(ctx context.Context) (Live, error) {
 	var live Live
 	err := s.view(ctx, func(c *conn) error {
@@ -54,10 +53,9 @@ func liveBulks(ctx context.Context, c *conn, live *Live) error {
 	return nil
 }
 
-// LiveLocals calls fn for every local job of the grid jobs that are not
-// archived, ordered by grid job and number. An error of fn ends it and comes
-// back as it is. It reads one snapshot; fn should be quick, since the
-// write-ahead log cannot be reused meanwhile.
+// LiveLocals calls fn for every local job of the grid jobs that are not archived, ordered by
+// grid job and number. It reads one snapshot; fn should be quick, since the write-ahead log
+// cannot be reused meanwhile. An error of fn stops it and is returned unchanged.
 func (s *Store) LiveLocals(ctx context.Context, fn func(jjm.LocalJob) error) error {
 	var stop error // of fn
 	call := func(l jjm.LocalJob) error {
@@ -66,7 +64,7 @@ func (s *Store) LiveLocals(ctx context.Context, fn func(jjm.LocalJob) error) err
 	}
 	err := s.view(ctx, func(c *conn) error {
 		moving := false
-		err := c.query(ctx, "SELECT 1 FROM grid_jobs WHERE archived = 1 LIMIT 1", nil, func(row) error {
+		err := c.query(ctx, "SELECT 1 FROM grid_jobs WHERE archived = 1 UNION ALL SELECT 1 FROM grid_jobs WHERE reviving = 1 LIMIT 1", nil, func(row) error {
 			moving = true
 			return nil
 		})
@@ -84,8 +82,8 @@ func (s *Store) LiveLocals(ctx context.Context, fn func(jjm.LocalJob) error) err
 	return nil
 }
 
-// liveLocals reads local_jobs in one go, or, while a grid job is being moved to
-// the history, grid job by grid job.
+// liveLocals reads the table local_jobs, or, while a grid job is partly in the history
+// tables or comes back from them, each grid job from both.
 func liveLocals(ctx context.Context, c *conn, moving bool, fn func(jjm.LocalJob) error) error {
 	if !moving {
 		return c.query(ctx, "SELECT "+localColumns+" FROM local_jobs ORDER BY grid, n", nil, func(r row) error {

@@ -9,9 +9,9 @@ import (
 	"jjm"
 )
 
-// localColumns are the columns of both tables of local jobs, in the order of
-// scanLocal: first the key and the part, which never change, last the step, the
-// place and the numbers of output names, which do not either.
+// localColumns are the columns of both tables of local jobs, in the order of scanLocal. The key
+// and the part come first, the step, the place and the serial numbers last; none of these
+// change. SaveLocals writes those between them, lifeColumns.
 const (
 	partColumns = "grid, n, unit, first, count, serial, args"
 	lifeColumns = "state, phase, attempt, early, late_handled, late_unhandled, retry_args, not_before, kill, tag, pos, " +
@@ -36,7 +36,7 @@ func lifeArgs(a args, l *jjm.LocalJob) args {
 	return a.text(l.Cluster).text(holdingText(l.Holding))
 }
 
-// holdingText writes a holding as JSON, none as nothing.
+// holdingText returns a holding as JSON, nil as "".
 func holdingText(h *jjm.Holding) string {
 	if h == nil {
 		return ""
@@ -90,8 +90,8 @@ func scanLocal(r row, l *jjm.LocalJob) (err error) {
 	return nil
 }
 
-// unit returns the constant for a known unit, so that a hundred thousand local
-// jobs in memory share two texts.
+// unit returns the constant for a known unit, so that a hundred thousand local jobs in
+// memory share one string.
 func unit(s string) string {
 	for _, known := range [...]string{jjm.UnitEvent, jjm.UnitRow, jjm.UnitFile, jjm.UnitRange, jjm.UnitLumi} {
 		if s == known {
@@ -101,13 +101,12 @@ func unit(s string) string {
 	return s
 }
 
-// insertRows are the numbers of rows per INSERT statement, largest first: one
-// statement of many rows costs less than many of one, and few sizes keep the
-// prepared statements few.
+// insertRows are the numbers of rows in an INSERT statement, largest first. One statement
+// of many rows costs less than many of one row, and few sizes need few prepared
+// statements.
 var insertRows = [...]int{128, 16, 1}
 
-// insertMany inserts n rows of the given width; add appends the values of row
-// i.
+// insertMany inserts n rows with width columns. add appends the values of row i.
 func (tx *Tx) insertMany(head string, width, n int, add func(a args, i int) args) error {
 	var a args
 	for i := 0; i < n; {
@@ -129,19 +128,18 @@ func (tx *Tx) insertMany(head string, width, n int, add func(a args, i int) args
 	return nil
 }
 
-// manyRows returns the text of an INSERT of n rows.
+// manyRows returns the text of an INSERT statement of n rows.
 func manyRows(head string, width, n int) string {
 	one := "(" + strings.Repeat("?,", width-1) + "?)"
 	return head + " VALUES " + strings.Repeat(one+",", n-1) + one
 }
 
-// InsertLocals stores new local jobs, with the next numbers for the names of their
-// outputs, which it fills in, and their entries in the cover ledgers: a part that
-// reads files owns pieces of those of its step's master dataset. Within a grid job
-// they are numbered densely: the first new one has the number that follows the last
-// stored one. A part without a unit or count, one that overlaps the part of another
-// local job of the grid job, or a grid job that is over, is an error of kind Internal
-// that names the local job.
+// InsertLocals stores new local jobs and sets the serial numbers of their outputs
+// (Part.Serials). It also stores their entries in the ledgers: a part that reads files owns
+// pieces of those of its step's master dataset. Within a grid job local jobs are numbered
+// densely, so the first new number must follow the last stored one. A part without a unit or
+// count, a part that overlaps that of another local job of the grid job, and a final grid job
+// are errors of kind Internal that name the local job.
 func (tx *Tx) InsertLocals(ls []jjm.LocalJob) error {
 	if err := tx.checkNew(ls); err != nil {
 		return tx.fail(err, "insert %d local jobs", len(ls))
@@ -162,7 +160,7 @@ func (tx *Tx) InsertLocals(ls []jjm.LocalJob) error {
 	return nil
 }
 
-// checkNew checks what is cheaper to check here than by the schema.
+// checkNew checks what is cheaper to check here than in the schema.
 func (tx *Tx) checkNew(ls []jjm.LocalJob) error {
 	if tx.c == nil {
 		return errOver()
@@ -190,9 +188,9 @@ func (tx *Tx) checkNew(ls []jjm.LocalJob) error {
 	return nil
 }
 
-// SaveLocals stores what may change of local jobs: everything but the ID, the
-// part, and Waits, which is in memory only. A local job that is not there (never inserted, or archived), or
-// one that would leave the state completed, is an error of kind Internal.
+// SaveLocals stores the fields of local jobs that may change: all but the ID, the part, step and place, and
+// Waits, which is in memory only. A local job that was never inserted or is archived, or one that would
+// leave the state completed without being retracted, is an error of kind Internal.
 func (tx *Tx) SaveLocals(ls []*jjm.LocalJob) error {
 	var a args
 	for _, l := range ls {
@@ -209,9 +207,8 @@ const saveLocal = `UPDATE local_jobs SET state = ?, phase = ?, attempt = ?, earl
 	retry_args = ?, not_before = ?, kill = ?, tag = ?, pos = ?, batch_id = ?, host = ?, submitted = ?, started = ?, ended = ?,
 	exit = ?, message = ?, prog_phase = ?, prog_done = ?, prog_total = ?, cluster = ?, holding = ? WHERE grid = ? AND n = ?`
 
-// eachLocal calls fn for the local jobs first..last of a grid job in order,
-// archived ones included. Archiving goes in the order of n, so the archived
-// ones come first.
+// eachLocal calls fn for the local jobs first..last of a grid job in order, archived ones
+// included. Archive moves them in order, so the archived ones come first.
 func eachLocal(ctx context.Context, c *conn, id jjm.GridID, first, last int32, fn func(jjm.LocalJob) error) error {
 	a := args{}.int(int64(id)).int(int64(first)).int(int64(last))
 	for _, table := range [...]string{"history_local_jobs", "local_jobs"} {
@@ -230,16 +227,16 @@ func eachLocal(ctx context.Context, c *conn, id jjm.GridID, first, last int32, f
 	return nil
 }
 
-// Locals returns the local jobs first..last of a grid job in order, archived
-// ones included; last -1 means to the end. Numbers beyond the end give none;
-// an unknown grid job is Gone.
+// Locals returns the local jobs first..last of a grid job in order, archived ones
+// included; last -1 means to the end. Numbers that do not exist are left out. An unknown
+// grid job is Gone.
 func (s *Store) Locals(ctx context.Context, id jjm.GridID, first, last int32) ([]jjm.LocalJob, error) {
 	if last < 0 {
 		last = maxLocal
 	}
 	var ls []jjm.LocalJob
 	err := s.view(ctx, func(c *conn) error {
-		if _, err := grid(ctx, c, id); err != nil {
+		if _, err := gridRow(ctx, c, id); err != nil {
 			return err
 		}
 		return eachLocal(ctx, c, id, first, last, func(l jjm.LocalJob) error {
@@ -253,9 +250,9 @@ func (s *Store) Locals(ctx context.Context, id jjm.GridID, first, last int32) ([
 	return ls, nil
 }
 
-// StepCounts counts the local jobs of a grid job by step and state, archived ones
-// included, in the order of the steps; those whose work was given back are counted
-// apart. How many are expected is not known here.
+// StepCounts returns the numbers of local jobs of a grid job by step and state, archived
+// ones included, in the order of the steps. Those that gave their work back are counted
+// apart. Expected and Closed are not set.
 func (s *Store) StepCounts(ctx context.Context, id jjm.GridID) ([]jjm.StepCounts, error) {
 	var out []jjm.StepCounts
 	err := s.view(ctx, func(c *conn) error {
@@ -284,9 +281,9 @@ func (s *Store) StepCounts(ctx context.Context, id jjm.GridID) ([]jjm.StepCounts
 	return out, nil
 }
 
-// ClusterJobs counts the local jobs of a grid job by cluster and state, archived
-// ones included, in the order of the clusters' names. Those that never were in a
-// bulk are left out; an unknown grid job has none.
+// ClusterJobs returns the numbers of local jobs of a grid job by cluster and state,
+// archived ones included, sorted by cluster. Those that never were in a bulk are left
+// out; an unknown grid job has none.
 func (s *Store) ClusterJobs(ctx context.Context, id jjm.GridID) ([]jjm.ClusterJob, error) {
 	var out []jjm.ClusterJob
 	err := s.view(ctx, func(c *conn) error {

@@ -6,19 +6,20 @@ import (
 	"jjm"
 )
 
-// Made says where the files of a dataset come from. The zero value: people or
+// Made says where the files of a dataset come from. The zero value means that people or
 // catalogues list them.
 type Made struct {
-	// Grid is the grid job whose outputs they are, and Merged says that it merged
-	// them.
+	// Grid is the grid job whose outputs they are. Merged says that it merges its
+	// outputs.
 	Grid   jjm.GridID
 	Merged bool
-	// From is the master dataset that the grid job reads, in which the files are
-	// that its outputs were made from; 0 if it reads none.
+	// From is the master dataset of that grid job, from whose files its outputs were
+	// made; 0 if it has none.
 	From DatasetID
 }
 
-// SetMaker says that a dataset has the outputs of a grid job, once and for good.
+// SetMaker stores that a dataset gets the outputs of a grid job. It is called once, when
+// the dataset is made.
 func (tx *Tx) SetMaker(id DatasetID, grid jjm.GridID) error {
 	_, err := tx.exec("UPDATE datasets SET maker = ? WHERE id = ?", args{}.int(int64(grid)).int(int64(id)))
 	if err != nil {
@@ -27,12 +28,14 @@ func (tx *Tx) SetMaker(id DatasetID, grid jjm.GridID) error {
 	return nil
 }
 
-// Made returns where the files of a dataset come from.
+// Made returns where the files of a dataset come from. Of a grid job that is removed nothing
+// is known.
 func (s *Store) Made(ctx context.Context, id DatasetID) (m Made, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT g.id, g.spec ->> '$.merge' IS NOT NULL,
 				coalesce((SELECT i.dataset FROM inputs AS i WHERE i.grid = g.id AND i.step = 0 AND i.master = 1), 0)
-			FROM datasets AS d JOIN grid_jobs AS g ON g.id = d.maker WHERE d.id = ?`, args{}.int(int64(id)), func(r row) error {
+			FROM datasets AS d JOIN grid_jobs AS g ON g.id = d.maker
+			WHERE d.id = ? AND NOT EXISTS (SELECT 1 FROM removals WHERE grid = g.id)`, args{}.int(int64(id)), func(r row) error {
 			m = Made{Grid: jjm.GridID(r.int(0)), Merged: r.bool(1), From: DatasetID(r.int(2))}
 			return nil
 		})
@@ -43,9 +46,9 @@ func (s *Store) Made(ctx context.Context, id DatasetID) (m Made, err error) {
 	return m, nil
 }
 
-// ParentsOf returns, by name, the files that some files of a dataset were made from.
-// Files that the dataset does not have are left out. It takes time in the number of
-// names.
+// ParentsOf returns the parents of files of a dataset, by LFN. Files that the dataset
+// does not have are left out. Its cost grows with the number of LFNs, not with the
+// dataset.
 func (s *Store) ParentsOf(ctx context.Context, id DatasetID, lfns []string) (map[string][]string, error) {
 	out := make(map[string][]string, len(lfns))
 	err := s.view(ctx, func(c *conn) error {

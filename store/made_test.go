@@ -33,7 +33,7 @@ func made(t *testing.T, s *Store, from DatasetID, output string, merge *jjm.Merg
 	return g.ID, id
 }
 
-func TestMade_TellsWhereTheFilesOfADatasetComeFrom(t *testing.T) {
+func TestMade_ReturnsTheOriginOfFiles(t *testing.T) {
 	s := fresh(t)
 	first := dataset(t, s, "raw", 3)
 	plain, one := made(t, s, first, "one", nil)
@@ -85,35 +85,11 @@ func TestParentsOf_OfTheNamedFilesAlone(t *testing.T) {
 // A store of schema 8 comes to know who made its datasets.
 func TestMigrate_OldDatasetsKnowTheirMaker(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jjm.db")
-	s := &Store{path: path, turn: make(chan struct{}, 1)}
-	if _, err := touch(path); err != nil {
-		t.Fatal(err)
-	}
-	c, err := dial(path, writing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.writer = c
-	for i, name := range schema()[:8] {
-		text, err := migrations.ReadFile("migrations/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.step(i, string(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	err = c.script(`INSERT INTO identity (one, nonce, created) VALUES (1, 'abcd', 1);
+	atSchema(t, path, 8, `INSERT INTO identity (one, nonce, created) VALUES (1, 'abcd', 1);
 		INSERT INTO grid_jobs (uid, gid, user, type, spec, accepted, status, kill, changed, ended, prepared, cluster, expected, made, closed, tar_bytes)
 			VALUES (7, 1, 'a', 'script', '{"output_dataset":"reco"}', 1, 4, 0, 1, 0, 1, 'farm', 2, 2, 1, 0), (8, 1, 'b', 'script', '{}', 1, 4, 0, 1, 0, 1, 'farm', 2, 2, 1, 0);
 		INSERT INTO datasets (uid, name, created) VALUES (7, 'raw', 1), (7, 'reco', 1), (8, 'reco', 1)`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.close(); err != nil {
-		t.Fatal(err)
-	}
-	s = open(t, path)
+	s := open(t, path)
 	for id, want := range map[DatasetID]Made{1: {}, 2: {Grid: 1}, 3: {}} {
 		if got, err := s.Made(t.Context(), id); err != nil || got != want {
 			t.Errorf("dataset %d: %+v, %v; want %+v", id, got, err, want)

@@ -6,25 +6,25 @@ import (
 	"jjm"
 )
 
-// Mark says of a file of a dataset that it cannot be read.
+// Mark says that a file of a dataset cannot be read.
 type Mark struct {
 	LFN   string
 	State jjm.FileState // missing, lost or broken
 }
 
-// Marked says what a mark came to.
+// Marked is the outcome of marking a file.
 type Marked struct {
 	Mark
-	// File is its number in the dataset. Before is what it was marked as already,
-	// in which case nothing changed; [jjm.FileReady] if it was not.
+	// File is the file's number in the dataset. Before is the mark that it had already,
+	// in which case nothing changed; [jjm.FileReady] if it had none.
 	File   int64
 	Before jjm.FileState
 }
 
-// MarkFiles marks files of a dataset, and takes them out of what steps that read it
-// can still cut. Local jobs keep what they own: if they complete, it was processed
-// all the same; if they fail, the file gets the state of its mark. A file with a
-// mark keeps it; one that the dataset does not have is Gone, and nothing is marked.
+// MarkFiles marks files of a dataset and leaves them out of what the steps that read it can
+// still cut. Local jobs keep what they own: if they complete, it counts as processed; if they
+// fail, the file gets the state of its mark. A file that has a mark keeps it. A file that the
+// dataset does not have is Gone, and then nothing is marked.
 func (tx *Tx) MarkFiles(id DatasetID, marks []Mark, actor, reason string) ([]Marked, error) {
 	out := make([]Marked, 0, len(marks))
 	for _, m := range marks {
@@ -37,7 +37,7 @@ func (tx *Tx) MarkFiles(id DatasetID, marks []Mark, actor, reason string) ([]Mar
 	return out, nil
 }
 
-// markOne marks a file that has no mark.
+// markOne marks a file, unless it has a mark.
 func (tx *Tx) markOne(id DatasetID, m *Marked, actor, reason string) (err error) {
 	if m.File, m.Before, err = tx.marked(id, m.LFN); err != nil || m.Before != jjm.FileReady {
 		return err
@@ -45,8 +45,8 @@ func (tx *Tx) markOne(id DatasetID, m *Marked, actor, reason string) (err error)
 	return tx.mark(id, m, actor, reason)
 }
 
-// marked returns the number of a file of a dataset and its mark, jjm.FileReady if it
-// has none; Gone if there is no such file.
+// marked returns the number of a file of a dataset and its mark, jjm.FileReady if it has
+// none. An unknown file is Gone.
 func (tx *Tx) marked(id DatasetID, lfn string) (file int64, state jjm.FileState, err error) {
 	file, err = tx.fileOf(id, lfn)
 	if err != nil {
@@ -69,8 +69,11 @@ func (tx *Tx) markOf(id DatasetID, file int64) (state jjm.FileState, err error) 
 	return state, err
 }
 
-// mark stores one mark. Of a file that is only partly given to local jobs, the rest is
-// counted as lost, as if a local job had failed with it.
+// mark stores one mark and updates the file in each step of a live grid job that reads it:
+//
+//	not cut at all     gets the state of the mark
+//	partly cut         its rest counts as one lost piece, as if a local job had failed with it
+//	fully cut          keeps its state; if a piece is lost and none is open, gets that of the mark
 func (tx *Tx) mark(id DatasetID, m *Marked, actor, reason string) error {
 	_, err := tx.exec("INSERT INTO file_marks (dataset, file, state, time, actor, reason) VALUES (?, ?, ?, ?, ?, ?)",
 		args{}.int(int64(id)).int(m.File).int(int64(m.State)).int(int64(jjm.At(tx.s.o.Now()))).text(actor).text(reason))
@@ -95,36 +98,35 @@ func (tx *Tx) mark(id DatasetID, m *Marked, actor, reason string) error {
 	return err
 }
 
-// Unmarked says what taking back a mark came to.
+// Unmarked is the outcome of removing a mark.
 type Unmarked struct {
 	LFN string
-	// File is its number in the dataset. Before is what it was marked as;
-	// [jjm.FileReady] if it was not, in which case nothing changed.
+	// File is the file's number in the dataset. Before is the mark that it had;
+	// [jjm.FileReady] if it had none, in which case nothing changed.
 	File   int64
 	Before jjm.FileState
-	// Again are the grid jobs that can cut it now. Without are those that cannot,
-	// and do without it, or without some of it: a local job owned some, or their
-	// cutting is over.
+	// Again are the grid jobs that can cut the file now. Without are those that cannot,
+	// and continue without all or some of it: a local job owned some of it, or their
+	// cutting has ended.
 	Again, Without []jjm.GridID
 }
 
-// UnmarkFiles takes back the marks of files of a dataset. Steps whose cutting is
-// not over can cut a file again of which no local job owns anything, nor ever owned
-// less than the whole. A file that the dataset does not have is Gone, and no mark is
-// taken back.
+// UnmarkFiles removes the marks of files of a dataset. Steps that are still being cut can cut
+// such a file again, unless a local job owns some of it or once owned only a piece of it. A
+// file that the dataset does not have is Gone, and then no mark is removed.
 func (tx *Tx) UnmarkFiles(id DatasetID, lfns []string) ([]Unmarked, error) {
 	out := make([]Unmarked, 0, len(lfns))
 	for _, lfn := range lfns {
 		one := Unmarked{LFN: lfn}
 		if err := tx.unmarkOne(id, &one); err != nil {
-			return nil, tx.fail(err, "take back the mark of file %.80q", lfn)
+			return nil, tx.fail(err, "remove the mark of file %.80q", lfn)
 		}
 		out = append(out, one)
 	}
 	return out, nil
 }
 
-// unmarkOne takes back the mark of a file that has one.
+// unmarkOne removes the mark of a file, if it has one.
 func (tx *Tx) unmarkOne(id DatasetID, u *Unmarked) (err error) {
 	if u.File, u.Before, err = tx.marked(id, u.LFN); err != nil || u.Before == jjm.FileReady {
 		return err
@@ -132,7 +134,7 @@ func (tx *Tx) unmarkOne(id DatasetID, u *Unmarked) (err error) {
 	return tx.unmark(id, u)
 }
 
-// unmark takes back one mark.
+// unmark removes one mark.
 func (tx *Tx) unmark(id DatasetID, u *Unmarked) error {
 	key := args{}.int(int64(id)).int(u.File)
 	if _, err := tx.exec("DELETE FROM file_marks WHERE dataset = ? AND file = ?", key); err != nil {
@@ -161,7 +163,7 @@ func (tx *Tx) unmark(id DatasetID, u *Unmarked) error {
 	return err
 }
 
-// Marks returns, by number, the marked files of a dataset.
+// Marks returns the marks of a dataset's files, by number of the file.
 func (s *Store) Marks(ctx context.Context, id DatasetID) (map[int64]jjm.FileState, error) {
 	out := map[int64]jjm.FileState{}
 	err := s.view(ctx, func(c *conn) error {
@@ -176,7 +178,7 @@ func (s *Store) Marks(ctx context.Context, id DatasetID) (map[int64]jjm.FileStat
 	return out, nil
 }
 
-// MarkedBy returns the numbers of the files of a dataset that somebody marked.
+// MarkedBy returns the numbers of the files of a dataset that the actor marked.
 func (s *Store) MarkedBy(ctx context.Context, id DatasetID, actor string) (map[int64]bool, error) {
 	out := map[int64]bool{}
 	err := s.view(ctx, func(c *conn) error {
@@ -192,8 +194,8 @@ func (s *Store) MarkedBy(ctx context.Context, id DatasetID, actor string) (map[i
 	return out, nil
 }
 
-// MarkedOwned returns the numbers of the local jobs of a step, not over yet, that own
-// some of a marked file, ascending.
+// MarkedOwned returns the numbers of the unfinished local jobs of a step that own some of
+// a marked file, ascending.
 func (s *Store) MarkedOwned(ctx context.Context, id jjm.GridID, step int) (locals []int32, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT DISTINCT c.local FROM inputs AS i JOIN file_marks AS m ON m.dataset = i.dataset
@@ -216,8 +218,8 @@ type Owner struct {
 	File  int64
 }
 
-// Owners returns the local jobs that are not over and own some of files of a dataset,
-// which are given as the keys of a map.
+// Owners returns the unfinished local jobs that own some of the given files of a dataset.
+// The keys of files are the numbers of the files; the values are ignored.
 func (s *Store) Owners(ctx context.Context, id DatasetID, files map[int64]int) (all []Owner, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		for n := range files {
@@ -239,8 +241,7 @@ func (s *Store) Owners(ctx context.Context, id DatasetID, files map[int64]int) (
 	return all, nil
 }
 
-// Unreadable returns those of some files of the master dataset of a grid job that are
-// marked.
+// Unreadable returns which of the given files of a grid job's master dataset are marked.
 func (tx *Tx) Unreadable(id jjm.GridID, lfns []string) (map[string]bool, error) {
 	if tx.c == nil {
 		return nil, errOver()

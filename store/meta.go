@@ -10,8 +10,8 @@ import (
 	"jjm"
 )
 
-// SetMeta stores a small value under a key, for the packages above; the empty
-// value removes the key.
+// SetMeta stores a small value under a key of the packages above; the empty value removes
+// the key.
 func (tx *Tx) SetMeta(key, value string) error {
 	query, a := "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
 		args{}.value(key).value(value)
@@ -43,17 +43,17 @@ func (s *Store) Meta(ctx context.Context, key string) (value string, found bool,
 	return value, found, nil
 }
 
-// Totals count what is in the store.
+// Totals are the numbers of rows in the store.
 type Totals struct {
-	Grids    [jjm.NumGridStatuses]int64 // all grid jobs, by status
+	Grids    [jjm.NumGridStatuses]int64 // all grid jobs that are not removed, by status
 	Live     [jjm.NumStates]int64       // local jobs in the live tables, by state
-	Archived int64                      // local jobs in the history tables, when their grid job is archived as a whole
+	Archived int64                      // local jobs of grid jobs that are completely archived
 	Bulks    int64                      // bulks neither closed nor refused
 	Journal  int64                      // entries of the journal
 }
 
-// Totals counts. It reads every live local job (about 20 ms per 100 000), but
-// no history.
+// Totals counts rows. It reads every live local job (about 20 ms for 100,000), but no
+// history.
 func (s *Store) Totals(ctx context.Context) (Totals, error) {
 	var t Totals
 	err := s.view(ctx, func(c *conn) error {
@@ -61,9 +61,12 @@ func (s *Store) Totals(ctx context.Context) (Totals, error) {
 			query string
 			fn    func(row)
 		}{
-			{"SELECT status, count(*) FROM grid_jobs GROUP BY status", func(r row) { t.Grids[r.int(0)] = r.int(1) }},
+			{`SELECT status, count(*) FROM grid_jobs
+				WHERE NOT EXISTS (SELECT 1 FROM removals WHERE grid = grid_jobs.id) GROUP BY status`,
+				func(r row) { t.Grids[r.int(0)] = r.int(1) }},
 			{"SELECT state, count(*) FROM local_jobs GROUP BY state", func(r row) { t.Live[r.int(0)] = r.int(1) }},
-			{"SELECT coalesce(sum(made), 0) FROM grid_jobs WHERE archived = 2", func(r row) { t.Archived = r.int(0) }},
+			{`SELECT coalesce(sum(made), 0) FROM grid_jobs WHERE archived = 2
+				AND NOT EXISTS (SELECT 1 FROM removals WHERE grid = grid_jobs.id)`, func(r row) { t.Archived = r.int(0) }},
 			{"SELECT count(*) FROM bulks WHERE state < 3", func(r row) { t.Bulks = r.int(0) }},
 			{"SELECT coalesce(max(seq), 0) FROM journal", func(r row) { t.Journal = r.int(0) }},
 		} {
@@ -79,14 +82,14 @@ func (s *Store) Totals(ctx context.Context) (Totals, error) {
 	return t, nil
 }
 
-// Size is what the store takes on disk, in bytes.
+// Size is the size of the store on disk, in bytes.
 type Size struct {
 	File int64 // the database file
 	WAL  int64 // the write-ahead log beside it
-	Free int64 // of File: pages that new rows will use first
+	Free int64 // part of File: free pages, which new rows use first
 }
 
-// Size measures.
+// Size returns the size of the store.
 func (s *Store) Size(ctx context.Context) (Size, error) {
 	var z Size
 	err := s.view(ctx, func(c *conn) error {
@@ -114,9 +117,9 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	return z, nil
 }
 
-// Check looks for damage in the whole store: pages, keys, constraints and
-// references, and that local jobs and cover ledger agree. It reads everything
-// (about 100 MB per second) and waits for no writer.
+// Check looks for damage in the whole store: in pages, keys, constraints and references,
+// and between local jobs and ledgers. It reads everything (about 100 MB per second) and
+// does not wait for a writer. Damage is an error of kind Internal.
 func (s *Store) Check(ctx context.Context) error {
 	err := s.view(ctx, func(c *conn) error { return check(ctx, c) })
 	if err != nil {
@@ -125,7 +128,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// checks give rows only when something is wrong; the first column says what.
+// checks are queries that return rows only for damage. The first column describes it.
 var checks = [...]string{
 	"SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok' LIMIT 10",
 	`SELECT format('%s row %s lacks its %s', "table", rowid, parent) FROM pragma_foreign_key_check LIMIT 10`,

@@ -10,7 +10,7 @@ import (
 	"jjm"
 )
 
-// list writes numbers as a statement has them.
+// list returns numbers in the form of a statement.
 func list(n int, in func(int) bool) string {
 	var words []string
 	for i := range n {
@@ -37,7 +37,7 @@ func TestNumbers_AreThoseOfTheWords(t *testing.T) {
 	}
 }
 
-// lists are the numbers that statements name.
+// lists matches the numbers in statements.
 var lists = regexp.MustCompile(`status (?:NOT )?IN (\([0-9, ]+\))`)
 
 func TestNumbers_OfMigrationsAreKnownOnes(t *testing.T) {

@@ -19,25 +19,25 @@ import (
 	"jjm"
 )
 
-// applicationID marks our files in SQLite's header ("jjm1", PRAGMA
-// application_id), so that file(1) and we tell them from other databases.
+// applicationID is stored in SQLite's header ("jjm1", PRAGMA application_id), so that jjm
+// and file(1) can distinguish a store from other databases.
 const applicationID = 'j'<<24 | 'j'<<16 | 'm'<<8 | '1'
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// smallFile is the size, in bytes, up to which a store that was not closed is
-// checked at Open: the check reads every page, about 100 MB per second.
+// smallFile is the size in bytes up to which Open checks a store that was not closed. The
+// check reads every page, about 100 MB per second.
 const smallFile = 16 << 20
 
-// Open opens the store at path, makes it if it does not exist (mode 0600; the
-// folder must exist), and brings its schema up to date. A file that is not a
-// store of jjm, or one of a newer jjm, is refused with an error of kind
-// Invalid; a folder that cannot be written or a full disk is Busy. The folder
-// must be on a local disk.
+// Open opens the store at path, makes it if it does not exist (mode 0600; the folder must
+// exist), and updates its schema, after a copy to path.vN, N being the version of before. A file
+// that is not a store, or is one of a newer jjm, is
+// Invalid; a folder that cannot be written or a full disk is Busy. The folder must be on a
+// local disk. A store that [Options.Accept] refuses stays unchanged.
 //
-// After an unclean end a small store is checked as by [Store.Check]; a large
-// one is not, since SQLite recovers by itself and the check takes its time.
+// If the last writer did not close the store, a small one is checked as by [Store.Check]. A
+// large one is not, because SQLite recovers by itself and the check would delay the start.
 func Open(path string, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -69,6 +69,9 @@ func Open(path string, o Options) (*Store, error) {
 }
 
 func (s *Store) openWriter() error {
+	if err := s.accept(); err != nil {
+		return err
+	}
 	size, err := touch(s.path)
 	if err != nil {
 		return err
@@ -83,7 +86,10 @@ func (s *Store) openWriter() error {
 	if err := s.useWAL(); err != nil {
 		return err
 	}
-	if err := s.migrate(version); err != nil {
+	if err := s.update(version); err != nil {
+		return err
+	}
+	if err := holdTransitions(s.writer); err != nil {
 		return err
 	}
 	clean, err := s.takeOver()
@@ -96,7 +102,7 @@ func (s *Store) openWriter() error {
 	return nil
 }
 
-// openReadOnly has no writer; it only makes sure that reads will work.
+// openReadOnly opens no writer. It makes sure that the store can be read.
 func (s *Store) openReadOnly() error {
 	size, err := fileSize(s.path)
 	if err != nil {
@@ -121,10 +127,10 @@ func (s *Store) openReadOnly() error {
 	})
 }
 
-// touch makes the file if it does not exist, for the owner alone (SQLite gives
-// its side files the same mode), and gives its size. It never opens a file that
-// exists: closing it would drop the locks that another connection of this
-// process holds (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+// touch makes the file if it does not exist, readable for its owner only (SQLite gives its side
+// files the same mode), and returns its size. It never opens an existing file, because closing
+// it would drop the locks that another connection of this process holds
+// (https://www.sqlite.org/howtocorrupt.html, section 2.2).
 func touch(path string) (size int64, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -136,7 +142,8 @@ func touch(path string) (size int64, err error) {
 	return 0, unreachable(path, err)
 }
 
-// fileSize returns the size of a regular file.
+// fileSize returns the size of a file, and an error if it is not a regular file or too
+// small for a database.
 func fileSize(path string) (int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -151,8 +158,8 @@ func fileSize(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// minFile is the size of SQLite's smallest page; it takes a smaller file for an
-// empty one and would overwrite it.
+// minFile is the size of SQLite's smallest page. SQLite treats a smaller file as empty
+// and would overwrite it.
 const minFile = 512
 
 const nameOurs = "name the database file of jjm, or a path that does not exist yet"
@@ -170,8 +177,8 @@ func unreachable(path string, err error) error {
 	return jjm.Errorf(jjm.Busy, "%w: check the folder and the disk of %s", err, path)
 }
 
-// identify refuses files that are not ours and schemas that are newer; it
-// gives the version of the schema, 0 for an empty file.
+// identify returns the version of the schema, 0 for an empty file. A database of another
+// program, or a newer schema, is Invalid.
 func (s *Store) identify(c *conn) (int, error) {
 	id, err := c.number("PRAGMA application_id", nil)
 	if err != nil {
@@ -212,12 +219,12 @@ func (s *Store) useWAL() error {
 	return nil
 }
 
-// schema returns the names of the migrations in order; the position of a name,
-// from 1, is the version it leads to, which its first four digits repeat.
+// schema returns the names of the migrations in order. The position of a name, from 1, is
+// the version that it leads to; its first four digits must be that number.
 func schema() []string {
 	entries, err := migrations.ReadDir("migrations")
 	if err != nil {
-		return nil // the folder is embedded
+		return nil // cannot happen: the folder is embedded
 	}
 	names := make([]string, len(entries))
 	for i, e := range entries {
@@ -226,7 +233,7 @@ func schema() []string {
 	return names
 }
 
-// migrate brings the schema from version to the newest, each step in its own
+// migrate updates the schema from version to the newest, each step in its own
 // transaction.
 func (s *Store) migrate(version int) error {
 	names := schema()
@@ -247,7 +254,7 @@ func (s *Store) migrate(version int) error {
 	return nil
 }
 
-// step runs one migration unless another process was faster.
+// step runs one migration, unless another process has run it meanwhile.
 func (s *Store) step(from int, text string) error {
 	if _, err := s.writer.exec("BEGIN IMMEDIATE", nil); err != nil {
 		return err
@@ -259,7 +266,7 @@ func (s *Store) step(from int, text string) error {
 	return err
 }
 
-// migrateFrom runs one migration in the transaction that is open, and commits it.
+// migrateFrom runs one migration in the open transaction and commits it.
 func (s *Store) migrateFrom(from int, text string) error {
 	now, err := s.writer.number("PRAGMA user_version", nil)
 	if err != nil {
@@ -276,8 +283,8 @@ func (s *Store) migrateFrom(from int, text string) error {
 	return err
 }
 
-// takeOver makes the identity of a new store, reads it, and marks the store as
-// open. clean is false if its last writer did not close it.
+// takeOver reads the identity of the store, which it makes for a new one, and marks the
+// store as open. clean is false if the last writer did not close it.
 func (s *Store) takeOver() (clean bool, err error) {
 	nonce, err := newNonce()
 	if err != nil {
@@ -299,7 +306,7 @@ func (s *Store) takeOver() (clean bool, err error) {
 	return clean, err
 }
 
-// newNonce makes 20 random bits, written as [jjm.NewTag] wants them.
+// newNonce returns 20 random bits as four characters, for [jjm.NewTag].
 func newNonce() (string, error) {
 	b := make([]byte, 4)
 	if _, err := rand.Read(b); err != nil {

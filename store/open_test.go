@@ -39,7 +39,7 @@ func TestOpen_MakesAPrivateStoreWithANonce(t *testing.T) {
 	}
 }
 
-func TestOpen_SettlesWhatADatabaseForgets(t *testing.T) {
+func TestOpen_SetsWhatADatabaseDoesNotStore(t *testing.T) {
 	s := fresh(t)
 	for pragma, want := range map[string]int64{"synchronous": 2, "foreign_keys": 1, "recursive_triggers": 1} {
 		got, err := s.writer.number("PRAGMA "+pragma, nil)

@@ -2,12 +2,12 @@ package store
 
 import "jjm"
 
-// Below counts the files of a step's master dataset whose names begin with a
-// folder, "a/b/", by what has become of them with that step. Files that it took no
-// notice of yet are ready.
+// Below is the number of files of a step's master dataset whose LFNs begin with a folder,
+// "a/b/", by their state in the step. Files that the step has not noticed yet count as
+// ready.
 type Below [jjm.FileDropped + 1]int
 
-// FilesBelow returns the counts for a folder, which must end with a slash.
+// FilesBelow returns the numbers for a folder, which must end with a slash.
 func (tx *Tx) FilesBelow(id jjm.GridID, step int, folder string) (b Below, err error) {
 	if n := len(folder); n == 0 || folder[n-1] != '/' {
 		return b, tx.fail(jjm.Errorf(jjm.Internal, "%q is not a folder", folder), "count files of grid job %d", id)

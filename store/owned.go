@@ -6,9 +6,9 @@ import (
 	"jjm"
 )
 
-// Owned calls fn for what the cover ledger says of a step of events or rows:
-// which local job owns units first..last, by first, ascending. An error of fn ends
-// it and comes back as it is; fn must be quick, because it holds a snapshot.
+// Owned calls fn for each entry of the ledger of a step of events or rows: local job
+// local owns the units first..last. Entries come in the order of first. fn must be quick,
+// because a snapshot is held. An error of fn stops it and is returned unchanged.
 func (s *Store) Owned(ctx context.Context, id jjm.GridID, step int,
 	fn func(first, last int64, local int32) error) error {
 	const query = "SELECT first, last, local FROM cover WHERE grid = ?1 AND step = ?2 " +

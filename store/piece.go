@@ -4,65 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"math"
 	"slices"
 
 	"jjm"
 )
 
-// piece is an entry of the cover ledger of files: run is -1 for events.
-type piece struct {
-	lfn              string
-	run, first, last int64
-}
-
-// whole says that it is all of a file, however long that is.
-func (p piece) whole() bool { return p.run == -1 && p.first == 0 && p.last == math.MaxInt64 }
-
-// pieces returns what a part owns of files. A part whose entries do not add up to
-// its count is refused: the ledger and the part would tell different things.
-func pieces(p *jjm.Part) (ps []piece, err error) {
-	in := p.Input
-	var units int64
-	own := func(file int32, run, first, last, count int64) {
-		if file < 0 || int(file) >= len(in.Files) {
-			err = jjm.Errorf(jjm.Internal, "it owns some of file %d of the %d that it reads", file, len(in.Files))
-			return
-		}
-		ps, units = append(ps, piece{in.Files[file], run, first, last}), units+count
-	}
-	switch p.Unit {
-	case jjm.UnitFile:
-		for i := range in.Files {
-			own(int32(i), -1, 0, math.MaxInt64, 1)
-		}
-	case jjm.UnitRange:
-		for _, r := range in.Events {
-			if r.Count == jjm.ToTheEnd {
-				own(r.File, -1, r.First, math.MaxInt64, 1)
-			} else {
-				own(r.File, -1, r.First, r.First+r.Count-1, r.Count)
-			}
-		}
-	case jjm.UnitLumi:
-		for _, l := range in.Lumis {
-			if n := l.Count(); n > 0 {
-				own(l.File, int64(l.Run), int64(l.First), int64(l.Last), n)
-			}
-		}
-	default:
-		return nil, jjm.Errorf(jjm.Internal, "a part of %ss owns nothing of files", p.Unit)
-	}
-	if err != nil {
-		return ps, err
-	}
-	if units != p.Count {
-		return ps, jjm.Errorf(jjm.Internal, "it is of %d %ss, but owns %d of its files", p.Count, p.Unit, units)
-	}
-	return ps, nil
-}
-
-// insertOwned stores what new local jobs read and own of files.
+// insertOwned stores what new local jobs read and own of files, and updates the files.
 func (tx *Tx) insertOwned(ls []jjm.LocalJob) error {
 	var own owning
 	for i := range ls {
@@ -79,8 +26,8 @@ func (tx *Tx) insertOwned(ls []jjm.LocalJob) error {
 	return own.flush()
 }
 
-// owning gathers the entries of many local jobs of a step: each file is changed
-// once.
+// owning collects the ledger entries of many local jobs of a step, so that each file's
+// row is changed once.
 type owning struct {
 	tx     *Tx
 	grid   jjm.GridID
@@ -88,22 +35,25 @@ type owning struct {
 	master DatasetID
 	known  map[string]int64 // numbers of files by LFN
 	files  map[int64]*delta
-	inputs []jjm.LocalJob
-	rows   []entry
+	inputs []jjm.LocalJob // whose inputs are to be stored
+	rows   []entry        // of the ledger
 }
 
+// entry is a ledger entry: a local job owns a piece of a file.
 type entry struct {
 	local int32
 	file  int64
-	piece
+	jjm.FilePiece
 }
 
-// delta is by how much a file's row changes.
+// delta is the change of a file's row: by how much the numbers of open and lost pieces
+// grow.
 type delta struct {
 	open, lost int64
-	whole      bool // none of it can be cut any more
+	whole      bool // one piece is the whole file, so that it cannot be cut any more
 }
 
+// start flushes, and begins to collect for another step.
 func (o *owning) start(tx *Tx, id jjm.GridID, step int) error {
 	if err := o.flush(); err != nil {
 		return err
@@ -117,22 +67,23 @@ func (o *owning) add(l *jjm.LocalJob) error {
 	if o.master == 0 && l.Part.Input == nil {
 		return nil
 	}
-	// Files and settings come along with its events, or rows: it owns none of them.
+	// A part of events or rows may have files of secondary datasets and settings, and
+	// owns none of the files.
 	if o.master == 0 && (l.Part.Unit == jjm.UnitEvent || l.Part.Unit == jjm.UnitRow) {
 		o.inputs = append(o.inputs, *l)
 		return nil
 	}
 	if o.master == 0 || l.Part.Input == nil {
 		return jjm.Errorf(jjm.Internal,
-			"a part that reads files, in a grid job that reads a dataset: one goes with the other")
+			"a part reads files if and only if its step has a master dataset")
 	}
-	ps, err := pieces(&l.Part)
+	ps, err := l.Part.Pieces()
 	if err != nil {
 		return err
 	}
 	o.inputs = append(o.inputs, *l)
 	for _, p := range ps {
-		n, err := o.number(p.lfn)
+		n, err := o.number(p.LFN)
 		if err != nil {
 			return err
 		}
@@ -147,11 +98,12 @@ func (o *owning) add(l *jjm.LocalJob) error {
 		} else {
 			d.open++
 		}
-		d.whole = d.whole || p.whole()
+		d.whole = d.whole || p.Whole()
 	}
 	return nil
 }
 
+// number returns the number of a file in the master dataset.
 func (o *owning) number(lfn string) (int64, error) {
 	if n, ok := o.known[lfn]; ok {
 		return n, nil
@@ -167,6 +119,7 @@ func (o *owning) number(lfn string) (int64, error) {
 	return n, nil
 }
 
+// flush stores what was collected.
 func (o *owning) flush() error {
 	if o.tx == nil || len(o.inputs) == 0 {
 		return nil
@@ -186,7 +139,7 @@ func (o *owning) flush() error {
 	err = o.tx.insertMany("INSERT INTO cover_input (grid, local, step, file, run, first, last)", 7, len(o.rows),
 		func(a args, i int) args {
 			e := &o.rows[i]
-			return a.int(int64(o.grid)).int(int64(e.local)).int(int64(o.step)).int(e.file).int(e.run).int(e.first).int(e.last)
+			return a.int(int64(o.grid)).int(int64(e.local)).int(int64(o.step)).int(e.file).int(e.Run).int(e.First).int(e.Last)
 		})
 	if err != nil {
 		return err
@@ -221,8 +174,9 @@ func inputText(in *jjm.PartInput) string {
 	return string(b)
 }
 
-// EndInputs notes for the files of local jobs of one grid job that they are
-// over: completed, or not. It is called once for each end.
+// EndInputs updates the files of ended local jobs: their pieces are no longer open, and
+// lost unless the local job completed. It must be called once for each local job that
+// ends.
 func (tx *Tx) EndInputs(ls []*jjm.LocalJob) error {
 	for _, l := range ls {
 		files, err := tx.ownedBy(l.ID)
@@ -253,7 +207,7 @@ func (tx *Tx) EndInputs(ls []*jjm.LocalJob) error {
 
 func localArgs(id jjm.LocalID) args { return args{}.int(int64(id.Grid)).int(int64(id.N)) }
 
-// ownedBy counts the pieces that a local job owns of each file.
+// ownedBy returns how many pieces of each file a local job owns, as open.
 func (tx *Tx) ownedBy(id jjm.LocalID) (map[int64]*delta, error) {
 	if tx.c == nil {
 		return nil, errOver()
@@ -268,17 +222,17 @@ func (tx *Tx) ownedBy(id jjm.LocalID) (map[int64]*delta, error) {
 				files[r.int(0)] = d
 			}
 			d.open++
-			d.whole = d.whole || piece{run: r.int(1), first: r.int(2), last: r.int(3)}.whole()
+			d.whole = d.whole || jjm.FilePiece{Run: r.int(1), First: r.int(2), Last: r.int(3)}.Whole()
 			return nil
 		})
 	return files, err
 }
 
-// GiveBack takes from failed or killed local jobs what they owned of files,
-// after [Tx.EndInputs]; the ledger remembers it. A file that was owned whole can be
-// cut again; of one that was cut in pieces only the same piece can be owned anew.
-// Of a marked file nothing can be cut or owned again. A local job that owns nothing,
-// or is not failed or killed, is refused.
+// GiveBack releases what failed or killed local jobs own of files, after [Tx.EndInputs]; the
+// ledger keeps the entries as released. A file that was owned whole can be cut again; of a file
+// that was cut in pieces, only the same piece can be owned again. A marked file cannot be cut
+// or owned again. A local job that owns nothing is a Conflict; one that is not failed or killed
+// is refused.
 func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
 	now := jjm.At(tx.s.o.Now())
 	masters := map[gridStep]DatasetID{}
@@ -315,14 +269,14 @@ func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
 	return nil
 }
 
-// gridStep is a step of a grid job.
+// gridStep is the key of a step of a grid job.
 type gridStep struct {
 	grid jjm.GridID
 	step int64
 }
 
-// reopenFile changes the row of a file whose piece was given back: it is not
-// settled then, for a local job will own the piece again.
+// reopenFile changes the row of a file of which a piece was given back. Unlike setFile it
+// does not update the state, because a local job will own the piece again.
 func (tx *Tx) reopenFile(id jjm.GridID, step, file int64, set string, n int64) error {
 	_, err := tx.exec("UPDATE input_files SET "+set+" WHERE grid = ? AND step = ? AND file = ?",
 		args{}.int(n).int(int64(id)).int(step).int(file))
@@ -332,9 +286,8 @@ func (tx *Tx) reopenFile(id jjm.GridID, step, file int64, set string, n int64) e
 	return nil
 }
 
-// PartInputs returns what the parts of some local jobs of a grid job read, by
-// their numbers, and of which local job they are the successors. Local jobs
-// whose parts read no files are left out.
+// PartInputs returns, by number, what the parts of local jobs of a grid job read, and
+// whose work they do again. Local jobs whose parts have no input are left out.
 func (s *Store) PartInputs(ctx context.Context, id jjm.GridID, numbers []int32) (map[int32]PartInput, error) {
 	out := make(map[int32]PartInput, len(numbers))
 	err := s.view(ctx, func(c *conn) error {
@@ -357,10 +310,10 @@ func (s *Store) PartInputs(ctx context.Context, id jjm.GridID, numbers []int32) 
 	return out, nil
 }
 
-// PartInput is what a part reads, and whose work it is.
+// PartInput is what a part reads, and whose work its local job does again.
 type PartInput struct {
 	Input  *jjm.PartInput
-	Origin *jjm.Successor // nil if it was nobody's before
+	Origin *jjm.Successor // nil if it is the first to do it
 }
 
 func scanPartInput(r row) (p PartInput, err error) {
@@ -374,22 +327,22 @@ func scanPartInput(r row) (p PartInput, err error) {
 	return p, nil
 }
 
-// Owned is an entry of the cover ledger of files.
+// Owned is an entry of the ledger of files.
 type Owned struct {
 	Local int32
 	File  int64 // the number of the file in the master dataset
-	// Unit is that of the part. Of a file or range First and Last are events,
-	// counted from 0 within the file, Last math.MaxInt64 for an open end; of lumis
+	// Unit is the unit of the part. For files and ranges, First and Last are events
+	// counted from 0 within the file, Last is math.MaxInt64 for an open end; for lumis
 	// they are sections of Run.
 	Unit        string
 	Run         uint32
 	First, Last int64
-	Released    jjm.Time // when it was given back; 0 = it is owned
+	Released    jjm.Time // when it was given back; 0 = it is still owned
 }
 
-// Cover calls fn for the entries of the cover ledger of a step, by file, run and
-// first unit, those that were given back included. An error of fn ends it and comes back
-// as it is.
+// Cover calls fn for each entry of the ledger of files of a step, released ones included,
+// in the order of file, run and first unit. An error of fn stops it and is returned
+// unchanged.
 func (s *Store) Cover(ctx context.Context, id jjm.GridID, step int, fn func(Owned) error) error {
 	var stop error // of fn
 	err := s.view(ctx, func(c *conn) error {
@@ -411,14 +364,14 @@ func (s *Store) Cover(ctx context.Context, id jjm.GridID, step int, fn func(Owne
 	return nil
 }
 
-// release notes that a local job owns nothing more, and returns what it owned.
+// release marks all ledger entries of a local job as released, and returns what it owned.
 func (tx *Tx) release(id jjm.LocalID, now jjm.Time) (map[int64]*delta, error) {
 	files, err := tx.ownedBy(id)
 	if err != nil {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return nil, jjm.Errorf(jjm.Conflict, "it owns nothing of files")
+		return nil, jjm.Errorf(jjm.Conflict, "it owns no files")
 	}
 	_, err = tx.exec("UPDATE cover_input SET released = ? WHERE grid = ? AND local = ? AND released = 0",
 		args{}.int(int64(now)).int(int64(id.Grid)).int(int64(id.N)))

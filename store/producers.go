@@ -7,7 +7,7 @@ import (
 	"jjm"
 )
 
-// Producer is a local job that owns some of a file, or did its part of it.
+// Producer is a local job that owns some of a file.
 type Producer struct {
 	Local int32
 	State jjm.State
@@ -16,20 +16,19 @@ type Producer struct {
 	Group int64
 }
 
-// Produced is what is known of a file of a master dataset, and of who read it.
+// Produced is a file of a master dataset, with the local jobs that read it.
 type Produced struct {
-	// Number is that of the file in its dataset.
+	// Number is the number of the file in its dataset.
 	Number int64
 	Lumis  []jjm.LumiRange
-	// Producers are the local jobs that own some of it now: not those that gave it
-	// back.
+	// Producers are the local jobs that own some of it now, not those that gave it back.
 	Producers []Producer
 }
 
-// Producers returns, by their LFNs, files of the master dataset of a grid job's first
-// step, with the local jobs of that step that own some of them, live or archived.
-// Files that it does not read are left out. It takes time in the number of files and
-// of the local jobs that own them.
+// Producers returns, by LFN, files of the master dataset of a grid job's first step, with the
+// local jobs of that step, live or archived, that own some of them. Files that the step does
+// not read are left out. The cost grows with the number of files and of the local jobs that own
+// them.
 func (s *Store) Producers(ctx context.Context, id jjm.GridID, lfns []string) (map[string]Produced, error) {
 	out := make(map[string]Produced, len(lfns))
 	jobs := map[int32]Producer{}
@@ -56,7 +55,7 @@ func (s *Store) Producers(ctx context.Context, id jjm.GridID, lfns []string) (ma
 	return out, nil
 }
 
-// produced reads one file; jobs remembers local jobs that were read before.
+// produced reads one file. jobs caches local jobs that were read before.
 func produced(ctx context.Context, c *conn, id jjm.GridID, master DatasetID, lfn string,
 	jobs map[int32]Producer) (p Produced, found bool, err error) {
 	err = c.query(ctx, "SELECT "+fileColumns+" FROM files AS f WHERE f.dataset = ? AND f.lfn = ?",
@@ -90,7 +89,7 @@ func produced(ctx context.Context, c *conn, id jjm.GridID, master DatasetID, lfn
 	return p, true, err
 }
 
-// producer reads how a local job stands, and its job group.
+// producer reads the state and the job group of a local job.
 func producer(ctx context.Context, c *conn, id jjm.LocalID) (Producer, error) {
 	p := Producer{Local: id.N}
 	err := c.query(ctx, `SELECT state, phase FROM local_jobs WHERE grid = ?1 AND n = ?2 UNION ALL

@@ -9,8 +9,8 @@ import (
 	"jjm"
 )
 
-// Those who own a piece of a file now are its producers, each once, live or archived;
-// who gave it back is none.
+// The producers of a file are the local jobs that own a piece of it now, each once, live or archived. A local job that
+// gave it back is none.
 func TestProducers_AreThoseWhoOwnTheFileNow(t *testing.T) {
 	s := fresh(t)
 	g := reader(t, s, dataset(t, s, "raw", 3))
@@ -25,7 +25,7 @@ func TestProducers_AreThoseWhoOwnTheFileNow(t *testing.T) {
 		l.State, l.Phase = to, phase
 		update(t, s, func(tx *Tx) error {
 			one := []*jjm.LocalJob{l}
-			if err := tx.SaveLocals(one); err != nil {
+			if err := saveEnds(tx, one); err != nil {
 				return err
 			}
 			if err := tx.EndInputs(one); err != nil {

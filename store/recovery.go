@@ -6,7 +6,7 @@ import (
 	"jjm"
 )
 
-// insertRecovery notes which grid job a new one recovers, if it does.
+// insertRecovery stores which grid job a new one recovers, if any.
 func (tx *Tx) insertRecovery(g *jjm.GridJob) error {
 	if g.Spec.Recovers == 0 {
 		return nil
@@ -19,8 +19,8 @@ func (tx *Tx) insertRecovery(g *jjm.GridJob) error {
 	return nil
 }
 
-// Recoveries returns the grid jobs that recover one, and those that recover these in
-// turn, ascending.
+// Recoveries returns the grid jobs that recover a grid job, directly or through another
+// recovery, ascending.
 func (s *Store) Recoveries(ctx context.Context, id jjm.GridID) (all []jjm.GridID, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `WITH RECURSIVE r (grid) AS (SELECT grid FROM recoveries WHERE recovers = ?

@@ -6,12 +6,17 @@ import (
 	"jjm"
 )
 
-// Retract notes that what a completed local job made is lost, with who says so and
-// why. That it was noted before is a success; fresh says that it was not. A local
-// job that has not completed is refused.
+// attemptOf is SQL for the number of the current or last attempt of local job ?2 of grid job ?1.
+const attemptOf = `(SELECT attempt FROM local_jobs WHERE grid = ?1 AND n = ?2
+	UNION ALL SELECT attempt FROM history_local_jobs WHERE grid = ?1 AND n = ?2)`
+
+// Retract stores that the outputs of a completed local job are lost, with the actor and
+// the reason. fresh is false if that was stored before. A local job that has not
+// completed is refused.
 func (tx *Tx) Retract(id jjm.LocalID, actor, reason string) (fresh bool, err error) {
-	n, err := tx.exec(
-		"INSERT INTO retractions (grid, n, time, actor, reason) SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM retractions WHERE grid = ?1 AND n = ?2)",
+	n, err := tx.exec(`INSERT INTO retractions (grid, n, time, actor, reason, attempt)
+		SELECT ?1, ?2, ?3, ?4, ?5, l.attempt FROM `+attemptOf+` AS l WHERE NOT EXISTS
+			(SELECT 1 FROM retractions WHERE grid = ?1 AND n = ?2 AND attempt = l.attempt)`,
 		localArgs(id).int(int64(jjm.At(tx.s.o.Now()))).text(actor).text(reason))
 	if err != nil {
 		return false, tx.fail(err, "retract local job %s", id)
@@ -19,8 +24,8 @@ func (tx *Tx) Retract(id jjm.LocalID, actor, reason string) (fresh bool, err err
 	return n > 0, nil
 }
 
-// RetractInputs undoes for its files the end of a local job that completed and was
-// retracted: as if it had failed. [Tx.GiveBack] then takes them from it.
+// RetractInputs changes the files of a completed local job that was retracted as if it
+// had failed. [Tx.GiveBack] then releases them.
 func (tx *Tx) RetractInputs(l *jjm.LocalJob) error {
 	files, err := tx.ownedBy(l.ID)
 	if err != nil {
@@ -39,12 +44,15 @@ func (tx *Tx) RetractInputs(l *jjm.LocalJob) error {
 	return nil
 }
 
-// Retracted returns the local jobs of a grid job whose results were retracted, and
-// why.
+// Retracted returns the local jobs of a grid job whose results were retracted, with the
+// reasons. One that made its outputs again in a later attempt is not among them.
 func (s *Store) Retracted(ctx context.Context, id jjm.GridID) (map[int32]string, error) {
 	out := map[int32]string{}
 	err := s.view(ctx, func(c *conn) error {
-		return c.query(ctx, "SELECT n, reason FROM retractions WHERE grid = ?", args{}.int(int64(id)), func(r row) error {
+		return c.query(ctx, `SELECT r.n, r.reason FROM retractions AS r
+			LEFT JOIN local_jobs AS l ON l.grid = r.grid AND l.n = r.n
+			LEFT JOIN history_local_jobs AS h ON h.grid = r.grid AND h.n = r.n
+			WHERE r.grid = ? AND r.attempt = coalesce(l.attempt, h.attempt)`, args{}.int(int64(id)), func(r row) error {
 			out[int32(r.int(0))] = r.text(1)
 			return nil
 		})

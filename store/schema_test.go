@@ -22,7 +22,7 @@ func worked(tb testing.TB) *Store {
 	l := sampleLocal(g.ID, 0)
 	l.State = jjm.Completed
 	update(tb, s, func(tx *Tx) error {
-		return errors.Join(tx.EndAttempts([]AttemptEnd{sampleEnd(b.Members[0])}), tx.SaveLocals([]*jjm.LocalJob{&l}))
+		return errors.Join(tx.EndAttempts([]AttemptEnd{sampleEnd(b.Members[0])}), saveEnds(tx, []*jjm.LocalJob{&l}))
 	})
 	for i, tag := range []jjm.Tag{"jtwo", "jthree"} {
 		g := fill(tb, s, 2, 2)
@@ -33,6 +33,11 @@ func worked(tb testing.TB) *Store {
 		}
 	}
 	return s
+}
+
+// begin returns SQL by which a new local job of grid job 1 is submitted.
+func begin(n int) string {
+	return fmt.Sprintf("UPDATE local_jobs SET state = 1 WHERE grid = 1 AND n = %d; ", n)
 }
 
 // insertLocal returns SQL that adds a local job.
@@ -73,7 +78,7 @@ var lies = []struct{ name, sql, want string }{
 	{"local job of no grid job", insertLocal(99, 3, "event", 750, 250), "FOREIGN KEY"},
 	{"local job added to what is over", insertLocal(3, 2, "event", 9000, 1), "local job 3.2: its grid job is over"},
 	{"completed undone", `UPDATE local_jobs SET state = 6 WHERE grid = 1 AND n = 0`, "completed stays completed"},
-	{"unknown state", `UPDATE local_jobs SET state = 9 WHERE grid = 1 AND n = 3`, "CHECK"},
+	{"unknown state", `UPDATE local_jobs SET state = 9 WHERE grid = 1 AND n = 3`, "no local job goes from state 0 to state 9"},
 	{"attempt twice", `INSERT INTO attempts (grid, local, attempt, tag, pos) VALUES (1, 0, 0, 'jone', 7)`, "UNIQUE"},
 	{"place taken", `INSERT INTO attempts (grid, local, attempt, tag, pos) VALUES (1, 3, 0, 'jone', 1)`, "UNIQUE"},
 	{"attempt in no bulk", `INSERT INTO attempts (grid, local, attempt, tag, pos) VALUES (1, 3, 0, 'jnone', 1)`,
@@ -98,9 +103,9 @@ var lies = []struct{ name, sql, want string }{
 	{"done too early", `UPDATE grid_jobs SET status = 6, closed = 1, tar = 'x' WHERE id = 1`,
 		"of its 4 local jobs 4 are there and 1 completed"},
 	{"over with a job in a batch system",
-		`UPDATE local_jobs SET state = 3 WHERE grid = 1 AND n = 2; UPDATE grid_jobs SET status = 11 WHERE id = 1`,
+		begin(2) + `UPDATE local_jobs SET state = 3 WHERE grid = 1 AND n = 2; UPDATE grid_jobs SET status = 11 WHERE id = 1`,
 		"cannot be over while local job 1.2 is not"},
-	{"over with a held job", `UPDATE local_jobs SET state = 8 WHERE grid = 1 AND n = 2; UPDATE grid_jobs SET status = 8 WHERE id = 1`, "cannot be over while local job 1.2 is not"},
+	{"over with a held job", begin(2) + `UPDATE local_jobs SET state = 8 WHERE grid = 1 AND n = 2; UPDATE grid_jobs SET status = 8 WHERE id = 1`, "cannot be over while local job 1.2 is not"},
 	{"finished without a tar", `UPDATE grid_jobs SET status = 7 WHERE id = 1`, "needs its tar"},
 	{"born done", insertGrids("id = 3", "NULL", "status"), "a new grid job is not done"},
 	{"archived while running", `UPDATE grid_jobs SET archived = 2 WHERE id = 1`, "only a final grid job is archived"},
@@ -118,15 +123,17 @@ var lies = []struct{ name, sql, want string }{
 	{"history of attempts changed", `UPDATE history_attempts SET ended = 1`, "history never changes"},
 	{"history of attempts deleted", `DELETE FROM history_attempts`, "history never changes"},
 	{"open attempt in the history", `INSERT INTO history_attempts VALUES (1, 1, 0, 'jone', 1, 0)`, "CHECK"},
-	{"retracted what has not completed", `INSERT INTO retractions VALUES (1, 3, 1, 'a', 'b')`, "it has not completed"},
-	{"retracted and killed", `INSERT INTO retractions VALUES (1, 0, 1, 'a', 'b'); UPDATE local_jobs SET state = 7 WHERE grid = 1 AND n = 0`, "completed stays completed"},
+	{"retracted what has not completed", `INSERT INTO retractions VALUES (1, 3, 0, 1, 'a', 'b')`, "has not completed"},
+	{"retracted and killed", `INSERT INTO retractions VALUES (1, 0, 0, 1, 'a', 'b'); UPDATE local_jobs SET state = 7 WHERE grid = 1 AND n = 0`, "no local job goes from state 5 to state 7"},
+	{"retracted, and run again without a reopening", `INSERT INTO retractions VALUES (1, 0, 0, 1, 'a', 'b');
+		UPDATE local_jobs SET state = 1, attempt = 1 WHERE grid = 1 AND n = 0`, "completed stays completed"},
 	{"recovers what is not over", `INSERT INTO recoveries VALUES (3, 1)`, "is not over"},
 	{"recovers what comes later", `INSERT INTO recoveries VALUES (2, 3)`, "CHECK"},
 	{"text for a number", `UPDATE grid_jobs SET kill = 'yes' WHERE id = 1`, "cannot store TEXT value in INTEGER column"},
 	{"two identities", `INSERT INTO identity VALUES (2, 'aaaa', 0, 1)`, "CHECK"},
 }
 
-func TestSchema_RefusesLiesToldInSQL(t *testing.T) {
+func TestSchema_RefusesInvalidSQL(t *testing.T) {
 	s := worked(t)
 	for _, tt := range lies {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,18 +150,18 @@ func TestSchema_RefusesLiesToldInSQL(t *testing.T) {
 
 // The truth may be told: the same statements with true values pass, so the
 // cases above fail for the reason they name.
-func TestSchema_AcceptsTheTruth(t *testing.T) {
+func TestSchema_AcceptsValidRows(t *testing.T) {
 	for _, sql := range []string{
 		insertLocal(1, 4, "event", 1000, 5),
 		insertLocal(1, 4, "row", 0, 5),
 		`UPDATE local_jobs SET state = 6 WHERE grid = 1 AND n = 3`,
 		`UPDATE local_jobs SET state = 5, host = 'x' WHERE grid = 1 AND n = 0`,
 		`INSERT INTO attempts (grid, local, attempt, tag, pos) VALUES (1, 3, 0, 'jone', 7)`,
-		`UPDATE local_jobs SET state = 5 WHERE grid = 1; UPDATE grid_jobs SET status = 6, closed = 1, tar = 'x' WHERE id = 1`,
+		`UPDATE local_jobs SET state = 1 WHERE grid = 1 AND state = 0; UPDATE local_jobs SET state = 5 WHERE grid = 1; UPDATE grid_jobs SET status = 6, closed = 1, tar = 'x' WHERE id = 1`,
 		`UPDATE grid_jobs SET status = 9 WHERE id = 1`,
 		`UPDATE grid_jobs SET status = 6, tar_bytes = 3 WHERE id = 3`,
 		`UPDATE grid_jobs SET key_held = 0 WHERE id = 1`,
-		`INSERT INTO retractions VALUES (1, 0, 1, 'a', 'b'); UPDATE local_jobs SET state = 6 WHERE grid = 1 AND n = 0`,
+		`INSERT INTO retractions VALUES (1, 0, 0, 1, 'a', 'b'); UPDATE local_jobs SET state = 6 WHERE grid = 1 AND n = 0`,
 		`INSERT INTO recoveries VALUES (3, 2)`,
 	} {
 		if err := raw(worked(t), sql); err != nil {
@@ -163,7 +170,7 @@ func TestSchema_AcceptsTheTruth(t *testing.T) {
 	}
 }
 
-func TestSchema_RefusesLiesToldThroughTheAPI(t *testing.T) {
+func TestSchema_RefusesInvalidCallsOfTheAPI(t *testing.T) {
 	local := func(g jjm.GridID, n int, first, count int64) []jjm.LocalJob {
 		l := sampleLocal(g, n)
 		l.Part.First, l.Part.Count = first, count
@@ -256,7 +263,7 @@ func TestSchema_RefusesLiesToldThroughTheAPI(t *testing.T) {
 		{"end without a time", func(tx *Tx) error {
 			return tx.EndAttempts([]AttemptEnd{{ID: member(1, 1, 0)}})
 		}, jjm.Internal, "time of its end"},
-		{"release the key of nothing", func(tx *Tx) error { return tx.ReleaseKey(99) }, jjm.Gone, "99 is not known"},
+		{"release the key of nothing", func(tx *Tx) error { return tx.ReleaseKey(99) }, jjm.Gone, "no grid job 99"},
 		{"journal range backwards", func(tx *Tx) error {
 			return tx.Journal(jjm.JournalEntry{Grid: 1, First: 5, Last: 4, To: "x"})
 		}, jjm.Internal, "CHECK"},

@@ -8,7 +8,7 @@ import (
 	"jjm/stream"
 )
 
-// insertTemplates begins the counters of the output names of a new grid job.
+// insertTemplates stores the counters of a new grid job's output templates.
 func (tx *Tx) insertTemplates(g *jjm.GridJob) error {
 	for _, step := range [...]int32{jjm.StepWork, jjm.StepMerge} {
 		for n, o := range stream.Outputs(&g.Spec, step) {
@@ -22,10 +22,11 @@ func (tx *Tx) insertTemplates(g *jjm.GridJob) error {
 	return nil
 }
 
-// counter is that of an output template.
+// counter is the last serial number of an output template, and the largest one, 0 if
+// there is no bound.
 type counter struct{ last, most int64 }
 
-// counters returns those of a step, in the order of its templates.
+// counters returns the counters of a step, in the order of its templates.
 func counters(ctx context.Context, c *conn, id jjm.GridID, step int32) (all []counter, err error) {
 	if c == nil {
 		return nil, errOver()
@@ -38,8 +39,8 @@ func counters(ctx context.Context, c *conn, id jjm.GridID, step int32) (all []co
 	return all, err
 }
 
-// SerialsLeft returns for each output template of a step how many numbers it still has,
-// -1 for any number of them.
+// SerialsLeft returns how many serial numbers each output template of a step has left, -1
+// for no bound.
 func (tx *Tx) SerialsLeft(id jjm.GridID, step int32) ([]int64, error) {
 	all, err := counters(tx.ctx, tx.c, id, step)
 	if err != nil {
@@ -48,7 +49,7 @@ func (tx *Tx) SerialsLeft(id jjm.GridID, step int32) ([]int64, error) {
 	return leftOf(all), nil
 }
 
-// SerialsLeft is that of a transaction, as things are now.
+// SerialsLeft is [Tx.SerialsLeft] outside a transaction.
 func (s *Store) SerialsLeft(ctx context.Context, id jjm.GridID, step int32) (left []int64, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		all, err := counters(ctx, c, id, step)
@@ -71,7 +72,7 @@ func leftOf(all []counter) []int64 {
 	return left
 }
 
-// numberOutputs gives new local jobs the next numbers for the names of their outputs.
+// numberOutputs sets the serial numbers of new local jobs.
 func (tx *Tx) numberOutputs(ls []jjm.LocalJob) error {
 	known := map[gridStep][]counter{}
 	for i := range ls {
@@ -97,7 +98,7 @@ func (tx *Tx) numberOutputs(ls []jjm.LocalJob) error {
 	return nil
 }
 
-// serialsText writes numbers as JSON, none as nothing.
+// serialsText returns serial numbers as JSON, "" for none.
 func serialsText(serials []int64) string {
 	if len(serials) == 0 {
 		return ""
@@ -105,7 +106,7 @@ func serialsText(serials []int64) string {
 	return encoded(&serials)
 }
 
-// scanSerials reads them.
+// scanSerials parses what serialsText returned.
 func scanSerials(text string, l *jjm.LocalJob) error {
 	if text == "" {
 		return nil
@@ -116,8 +117,8 @@ func scanSerials(text string, l *jjm.LocalJob) error {
 	return nil
 }
 
-// LocalWithSerial returns the number of the local job of a step that has a number of an
-// output template; Gone if there is none.
+// LocalWithSerial returns the number of the local job of a step that has the serial
+// number of an output template. If there is none, the error is Gone.
 func (s *Store) LocalWithSerial(ctx context.Context, id jjm.GridID, step int32, template int, serial int64) (int32,
 	error) {
 	found := int32(-1)

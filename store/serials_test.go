@@ -130,7 +130,7 @@ func TestSerials_StayWithTheHistory(t *testing.T) {
 }
 
 // Whoever asks: no number comes twice, none is left out, and none changes.
-func TestSerials_TheSchemaHoldsThePromise(t *testing.T) {
+func TestSerials_TheSchemaEnforcesThem(t *testing.T) {
 	s := fresh(t)
 	g := numbered(t, s, 0, 5)
 	update(t, s, func(tx *Tx) error { _, err := insertNext(tx, g, 0, 2, jjm.StepWork); return err })

@@ -1,21 +1,25 @@
-// Package store keeps the authoritative state of jjm: grid jobs, local jobs,
-// bulks, attempts with their evidence, and the journal, in one SQLite file.
+// Package store keeps the authoritative state of jjm in one SQLite file: grid jobs, local jobs,
+// bulks, attempts with their evidence, datasets, ledgers of who owns what, orders and bans, and
+// the journal.
 //
-// It promises that a transaction is stored whole or not at all, whatever kills
-// the process or the machine (WAL, synchronous=FULL), and that no code above
-// can store a lie: what must never happen is refused by constraints and
-// triggers of the schema, in migrations/. A local job never loses its part,
-// two local jobs never own the same unit, a completed local job stays
-// completed, a final status never changes, done needs every local job
-// completed and the tar, evidence and journal only grow.
+// It promises that a transaction is stored whole or not at all, whatever kills the process or
+// the machine (WAL, synchronous=FULL), and that wrong code above cannot store what must never
+// happen: constraints and triggers of the schema, in migrations/, refuse it. A local job never
+// loses its part, two local jobs never own the same unit, a completed local job stays completed
+// unless it is retracted, a final status changes only for the next generation, which leaves
+// the end of the one before stored, done needs every local job completed and the tar, evidence
+// and journal only grow.
 //
-// Live work and history lie in different tables; [Store.Archive] moves a
-// finished grid job from one to the other in chunks, so that the cost of live
-// work does not grow with what is finished. Reads see both.
+// Live work and history are in different tables. [Store.Archive] moves a finished grid job from
+// one to the other in chunks, so that the cost of live work does not grow with the history;
+// [Store.Revive] moves it back for a reopening. Reads see both.
 //
-// Policy, and what memory holds of all this, belong to the packages above.
-// The owner of the process makes sure that only one daemon has a store open:
-// two would each be consistent and disagree in memory.
+// Policy, and the copy of the state in memory, belong to the packages above. The process must
+// make sure that only one daemon has a store open: two would each be consistent and disagree in
+// memory.
+//
+// Comments here name kinds of errors (jjm.Kind): "an unknown one is Gone" means that the error
+// is of kind jjm.Gone.
 package store
 
 import (
@@ -27,19 +31,24 @@ import (
 	"jjm"
 )
 
-// Options of a store.
+// Options are the options of Open.
 type Options struct {
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// ReadOnly opens a store that exists, also beside a daemon that writes it,
-	// and never changes it.
+	// ReadOnly opens an existing store, even while a daemon writes it, and never changes
+	// it.
 	ReadOnly bool
-	// Scratch does not wait for the disk: what was committed survives the end of
-	// the process and not that of the machine. It is for tests of other things.
+	// Scratch does not wait for the disk: a committed transaction survives the end of the
+	// process, but not a crash of the machine. It is for tests of other packages.
 	Scratch bool
+	// Accept is asked before anything is written; its error ends Open. Nil accepts
+	// every store.
+	Accept func(Content) error
+	// Copied is told of the copy that was made before the schema is updated; may be nil.
+	Copied func(path string, from, to int)
 }
 
-// writeMode is how the writing connection is opened.
+// writeMode returns how the writing connection is opened.
 func (o Options) writeMode() mode {
 	if o.Scratch {
 		return scratch
@@ -53,8 +62,8 @@ type Store struct {
 	o     Options
 	nonce string
 
-	// turn holds a token while nobody writes. Its holder owns writer, which
-	// is nil after an error that left the connection in doubt.
+	// turn holds a token while nobody writes. Whoever takes the token owns writer, which
+	// is nil after an error that left the connection in an unknown state.
 	turn   chan struct{}
 	writer *conn
 
@@ -66,7 +75,8 @@ type Store struct {
 // maxIdle is the number of read connections kept open between reads.
 const maxIdle = 4
 
-// Nonce returns the four characters of [a-z2-7] made when the store was created.
+// Nonce returns four random characters of [a-z2-7] that were made with the store; see
+// jjm.NewTag.
 func (s *Store) Nonce() string { return s.nonce }
 
 // Close waits for the running transaction, folds the write-ahead log into the
@@ -83,7 +93,7 @@ func (s *Store) Close() error {
 	s.idle = nil
 	s.mu.Unlock()
 
-	<-s.turn // never given back: later writes find the store closed
+	<-s.turn // the token is never returned: later writes find turn closed
 	defer close(s.turn)
 	var errs []error
 	for _, c := range idle {
@@ -102,9 +112,9 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Tx is one write transaction. It is valid until the function given to
-// [Store.Update] returns, and belongs to one goroutine. A method that fails
-// dooms the transaction, whatever the function makes of the error.
+// Tx is one write transaction. It is valid until the function given to [Store.Update]
+// returns, and is used by one goroutine. If a method fails, the transaction is rolled
+// back, even if the function ignores the error.
 type Tx struct {
 	s   *Store
 	c   *conn
@@ -112,10 +122,9 @@ type Tx struct {
 	err error // the first failure
 }
 
-// Update runs fn in one write transaction. Transactions queue for their turn;
-// an error of kind Busy says that ctx ended first. When fn returns an error,
-// or panics, nothing is stored, and the error is returned as it is. When
-// Update returns nil everything is on disk.
+// Update runs fn in one write transaction. Transactions wait for their turn; the error is Busy
+// if ctx ends first. If fn returns an error or panics, nothing is stored, and its error is
+// returned unchanged. When Update returns nil, everything is on disk.
 func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
 	if s.o.ReadOnly {
 		return jjm.Errorf(jjm.Conflict, "store: %s was opened read-only", s.path)
@@ -146,8 +155,8 @@ func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
 	return nil
 }
 
-// begin waits for the turn to write and starts a transaction. After an error
-// the turn is given back.
+// begin waits for the turn to write and starts a transaction. After an error the turn is
+// free again.
 func (s *Store) begin(ctx context.Context) (*conn, error) {
 	select {
 	case _, open := <-s.turn:
@@ -165,7 +174,7 @@ func (s *Store) begin(ctx context.Context) (*conn, error) {
 	return s.writer, nil
 }
 
-// openTx begins a transaction of the writer, which is connected anew if it is gone.
+// openTx starts a transaction of the writer, after connecting it again if need be.
 func (s *Store) openTx(ctx context.Context) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -179,9 +188,9 @@ func (s *Store) openTx(ctx context.Context) (err error) {
 	return err
 }
 
-// rollback undoes the transaction of the writer. SQLite itself undoes it after
-// some errors (a full disk), so that ROLLBACK finds none; then, as after any
-// other trouble, a new connection is the sure way to a clean state.
+// rollback undoes the transaction of the writer. SQLite itself undoes it after some
+// errors (a full disk), and ROLLBACK then fails; after that as after any other failure, a
+// new connection is certain to be in a clean state.
 func (s *Store) rollback() {
 	if _, err := s.writer.exec("ROLLBACK", nil); err != nil {
 		s.writer.close() // best effort: its errors say nothing new
@@ -189,7 +198,8 @@ func (s *Store) rollback() {
 	}
 }
 
-// fail notes the first failure of the transaction.
+// fail returns the error as Store.fail does, and remembers the first one, with which the
+// transaction fails.
 func (tx *Tx) fail(err error, format string, a ...any) error {
 	err = tx.s.fail(err, format, a...)
 	if tx.err == nil {
@@ -209,7 +219,8 @@ func (tx *Tx) exec(query string, a args) (int64, error) {
 	return tx.c.exec(query, a)
 }
 
-// change runs a statement that must change a row: none is the error if it changes none.
+// change runs a statement that must change a row; if it changes none, it returns the
+// error none.
 func (tx *Tx) change(query string, a args, none error) error {
 	n, err := tx.exec(query, a)
 	if err != nil {
@@ -263,7 +274,7 @@ func (s *Store) reader() (*conn, error) {
 	return dial(s.path, m)
 }
 
-// keep takes a read connection back, if there is room.
+// keep makes a read connection idle and reports whether there was room for it.
 func (s *Store) keep(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

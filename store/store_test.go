@@ -26,7 +26,7 @@ func TestUpdate_AnErrorUndoesEverything(t *testing.T) {
 	}
 }
 
-func TestUpdate_APanicUndoesEverythingAndGivesTheTurnBack(t *testing.T) {
+func TestUpdate_APanicUndoesEverythingAndReleasesTheLock(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	func() {
 		defer func() {
@@ -59,7 +59,7 @@ func TestUpdate_AFailureCannotBeIgnored(t *testing.T) {
 	}
 }
 
-func TestTx_IsOverWhenUpdateReturns(t *testing.T) {
+func TestTx_EndsWithUpdate(t *testing.T) {
 	s := fresh(t)
 	var kept *Tx
 	update(t, s, func(tx *Tx) error { kept = tx; return nil })
@@ -253,7 +253,7 @@ func TestGrids_Filter(t *testing.T) {
 	wantKind(t, err, jjm.Invalid)
 }
 
-func TestReads_OfWhatIsNotThere(t *testing.T) {
+func TestReads_OfMissingRows(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	_, err := s.Grid(ctx, 9)
 	wantKind(t, err, jjm.Gone)

@@ -133,7 +133,7 @@ func TestKill_EveryTransactionIsWholeOrAbsent(t *testing.T) {
 	}
 }
 
-func TestKill_ArchiveGoesOnWhereItWas(t *testing.T) {
+func TestKill_ArchiveContinuesWhereItStopped(t *testing.T) {
 	const n = 1400
 	path := filepath.Join(t.TempDir(), "jjm.db")
 	s := open(t, path)

@@ -9,31 +9,31 @@ import (
 	"jjm"
 )
 
-// The limits of what a job file says of streams. 20 characters are those of JEDI's
-// stream names; numbers beyond 10^15 are nobody's.
+// The limits of streams in a job file. JEDI's stream names have at most 20 characters. No real
+// serial number comes near 10^15, which stays exact in a JSON number.
 const (
 	maxTemplates = 100
 	maxStream    = 20
 	maxSerial    = 1_000_000_000_000_000
-	maxSource    = 1000 // bytes
+	maxSource    = 1000 // bytes of a path
 )
 
-// words are JEDI's own placeholders, which no stream may be called.
-func words() []string {
+// reserved returns JEDI's own placeholders, which a stream must not be called.
+func reserved() []string {
 	return []string{"SN", "RNDMSEED", "SEQNUMBER", "SKIPEVENTS", "MAXEVENTS", "FIRSTEVENT"}
 }
 
-// checker gathers problems.
+// checker collects the problems of a job file.
 type checker struct {
 	problems jjm.Problems
-	streams  map[string]string // where each was named first
+	streams  map[string]string // the field that first had each name
 }
 
 func (c *checker) problem(field, format string, args ...any) {
 	c.problems = append(c.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// Check finds what is wrong with the streams and output templates of a job file.
+// Check returns the problems of the streams and output templates of a job file.
 func Check(spec *jjm.Spec) jjm.Problems {
 	c := checker{streams: map[string]string{}}
 	for i := range spec.Datasets {
@@ -54,7 +54,7 @@ func Check(spec *jjm.Spec) jjm.Problems {
 	return c.problems
 }
 
-// dataset checks the stream of an input.
+// dataset checks the stream of an input dataset.
 func (c *checker) dataset(field string, d *jjm.DatasetInput) {
 	c.stream(field+".stream", d.Stream, IsSequence(d))
 	if !IsSequence(d) {
@@ -63,13 +63,13 @@ func (c *checker) dataset(field string, d *jjm.DatasetInput) {
 	for key, given := range map[string]bool{"files": d.Files != nil, "from": d.From != "", "watch": d.Watch != "",
 		"program": d.Program != nil, "container": d.Container != "", "open": d.Open} {
 		if given {
-			c.problem(field+"."+key, "%s gives one number to each local job and has no files: leave it out", jjm.SequenceDataset)
+			c.problem(field+"."+key, "%s is one number for each local job and has no files: leave it out", jjm.SequenceDataset)
 		}
 	}
 }
 
-// stream checks the name of a stream, which need not be given. Numbers of a sequence may
-// be called what JEDI calls them.
+// stream checks the name of a stream; "" is valid. A sequence of numbers may have JEDI's name
+// for one.
 func (c *checker) stream(field, name string, sequence bool) {
 	if name == "" {
 		return
@@ -80,20 +80,20 @@ func (c *checker) stream(field, name string, sequence bool) {
 			return
 		}
 	}
-	for _, w := range words() {
+	for _, w := range reserved() {
 		if name == w && !(sequence && w == "SEQNUMBER") {
-			c.problem(field, "%s stands for something else in commands: choose another name", name)
+			c.problem(field, "%s has another meaning in commands: choose another name", name)
 			return
 		}
 	}
 	if first, twice := c.streams[name]; twice {
-		c.problem(field, "%s is the stream of %s too: each has a name of its own", name, first)
+		c.problem(field, "%s is already the stream of %s: choose another name", name, first)
 		return
 	}
 	c.streams[name] = strings.TrimSuffix(field, ".stream")
 }
 
-// template checks one of them, but for its fellows.
+// template checks one template by itself; collisions compares it with the others.
 func (c *checker) template(field string, t *jjm.OutputTemplate, sources map[string]string) {
 	c.name(field+".name", t.Name)
 	c.stream(field+".stream", t.Stream, false)
@@ -103,20 +103,22 @@ func (c *checker) template(field string, t *jjm.OutputTemplate, sources map[stri
 	if t.Source != "" {
 		c.source(field+".source", t.Source)
 		if first, twice := sources[path.Clean(t.Source)]; twice {
-			c.problem(field+".source", "%.80q is that of %s too: a file has one name in the end", t.Source, first)
+			c.problem(field+".source", "%.80q is already the source of %s: a file can have only one name", t.Source, first)
 		}
 		sources[path.Clean(t.Source)] = field
 	}
 	switch {
 	case t.Log && t.Source != "":
 		c.problem(field+".source", "means nothing with log: the log is what jjm keeps of the job's own output")
+	case t.Log && t.Required:
+		c.problem(field+".required", "means nothing with log: jjm makes the log")
 	case !t.Log && t.Source == "" && t.Stream == "":
 		c.problem(field, "the application would not know the name: say with source which file it writes, or give a stream "+
 			"and put {STREAM} into the command")
 	}
 }
 
-// name checks a template by itself.
+// name checks the text of a template.
 func (c *checker) name(field, name string) {
 	t, err := Parse(name)
 	if err != nil {
@@ -127,7 +129,7 @@ func (c *checker) name(field, name string) {
 	}
 }
 
-// source checks the name of a file that the application writes.
+// source checks the path of a file that the application writes.
 func (c *checker) source(field, source string) {
 	clean := path.Clean(source)
 	switch {
@@ -140,7 +142,7 @@ func (c *checker) source(field, source string) {
 	}
 }
 
-// nameField is where the template itself stands.
+// nameField returns the field of the template's text.
 func nameField(o *Output) string {
 	if o.Field == mergeField {
 		return o.Field
@@ -148,18 +150,18 @@ func nameField(o *Output) string {
 	return o.Field + ".name"
 }
 
-// collisions refuses templates that may give one name to two files.
+// collisions reports templates that may give the same name to two files.
 func (c *checker) collisions(spec *jjm.Spec) {
 	logs := ""
 	all := append(Outputs(spec, jjm.StepWork), Outputs(spec, jjm.StepMerge)...)
 	for i := range all {
 		if all[i].Log && logs != "" {
-			c.problem(all[i].Field+".log", "%s is the log already: there is one for each local job", logs)
+			c.problem(all[i].Field+".log", "%s is already the log: a local job has only one", logs)
 		} else if all[i].Log {
 			logs = all[i].Field
 		}
 		if meet(all[i].name.tokens(), plain(Stem(spec))) {
-			c.problem(nameField(&all[i]), "%.80q: what is collected besides gets names such as %s.17.3.stdout: begin the "+
+			c.problem(nameField(&all[i]), "%.80q: the other collected files have names such as %s.17.3.stdout: begin the "+
 				"name otherwise", all[i].Name, Stem(spec))
 		}
 		for j := range i {

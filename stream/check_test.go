@@ -9,7 +9,7 @@ import (
 	"jjm"
 )
 
-func TestCheck_TakesWhatIsRight(t *testing.T) {
+func TestCheck_AcceptsValidJobFiles(t *testing.T) {
 	t.Parallel()
 	spec := &jjm.Spec{Type: "reprocess", Name: "EVNT",
 		Datasets: []jjm.DatasetInput{{Name: "raw", Stream: "IN"}, {Name: "mb", Secondary: true, Stream: "LOW_PT"},
@@ -37,19 +37,19 @@ func TestCheck_NamesTheFieldAndTheRemedy(t *testing.T) {
 			jjm.OutputTemplate{Name: "out.root", Stream: "A"}),
 		"output_templates[1].name: \"b${SN:3}\" may name the same file as \"b${SN}\" (output_templates[0])": one(
 			jjm.OutputTemplate{Name: "b${SN}", Stream: "A"}, jjm.OutputTemplate{Name: "b${SN:3}", Stream: "B"}),
-		"output_templates[0].name: \"mc.17.${SN}.a\": what is collected besides gets names such as mc.17.3.stdout": one(
+		"output_templates[0].name: \"mc.17.${SN}.a\": the other collected files have names such as mc.17.3.stdout": one(
 			jjm.OutputTemplate{Name: "mc.17.${SN}.a", Stream: "A"}),
 		"output_templates[0]: the application would not know the name": one(jjm.OutputTemplate{Name: "a${SN}"}),
 		"output_templates[0].stream: \"evnt\": want 1 to 20 of A-Z": one(
 			jjm.OutputTemplate{Name: "a${SN}", Stream: "evnt"}),
 		"output_templates[0].stream: \"AAAAAAAAAAAAAAAAAAAAA\": want": one(
 			jjm.OutputTemplate{Name: "a${SN}", Stream: strings.Repeat("A", 21)}),
-		"output_templates[0].stream: RNDMSEED stands for something": one(
+		"output_templates[0].stream: RNDMSEED has another meaning": one(
 			jjm.OutputTemplate{Name: "a${SN}", Stream: "RNDMSEED"}),
-		"output_templates[1].stream: A is the stream of output_templates[0] too": one(
+		"output_templates[1].stream: A is already the stream of output_templates[0]": one(
 			jjm.OutputTemplate{Name: "a${SN}", Stream: "A"},
 			jjm.OutputTemplate{Name: "b${SN}", Stream: "A"}),
-		"output_templates[1].source: \"./f\" is that of output_templates[0] too": one(
+		"output_templates[1].source: \"./f\" is already the source of output_templates[0]": one(
 			jjm.OutputTemplate{Name: "a${SN}", Source: "f"},
 			jjm.OutputTemplate{Name: "b${SN}", Source: "./f"}),
 		"output_templates[0].source: \"../f\": want a file below": one(
@@ -62,16 +62,18 @@ func TestCheck_NamesTheFieldAndTheRemedy(t *testing.T) {
 			jjm.OutputTemplate{Name: "a${SN}", Source: "f", MaxSerial: -1}),
 		"output_templates[0].source: means nothing with log": one(
 			jjm.OutputTemplate{Name: "a${SN}", Source: "f", Log: true}),
-		"output_templates[1].log: output_templates[0] is the log already": one(
+		"output_templates[0].required: means nothing with log: jjm makes the log": one(
+			jjm.OutputTemplate{Name: "a${SN}", Log: true, Required: true}),
+		"output_templates[1].log: output_templates[0] is already the log": one(
 			jjm.OutputTemplate{Name: "a${SN}", Log: true}, jjm.OutputTemplate{Name: "b${SN}", Log: true}),
 		"merge.output: \"m${X}\": unknown": {Type: "mc", Merge: &jjm.Merge{Output: "m${X}"}},
 		"merge.output: \"m${SN}\" may name the same file as": {Type: "mc",
 			Merge: &jjm.Merge{Output: "m${SN}"}, OutputTemplates: []jjm.OutputTemplate{{Name: "m${SN}", Stream: "A"}}},
 		"datasets[0].stream: \"in\": want": {Datasets: []jjm.DatasetInput{{Name: "raw", Stream: "in"}}},
-		"datasets[1].stream: IN is the stream of datasets[0] too": {Datasets: []jjm.DatasetInput{
+		"datasets[1].stream: IN is already the stream of datasets[0]": {Datasets: []jjm.DatasetInput{
 			{Name: "raw", Stream: "IN"}, {Name: "b", Stream: "IN"}}},
-		"datasets[0].stream: SEQNUMBER stands for something": {Datasets: []jjm.DatasetInput{{Name: "raw", Stream: "SEQNUMBER"}}},
-		"datasets[0].from: seq_number gives one number to each local job and has no files": {Datasets: []jjm.DatasetInput{
+		"datasets[0].stream: SEQNUMBER has another meaning": {Datasets: []jjm.DatasetInput{{Name: "raw", Stream: "SEQNUMBER"}}},
+		"datasets[0].from: seq_number is one number for each local job and has no files": {Datasets: []jjm.DatasetInput{
 			{Name: jjm.SequenceDataset, Secondary: true, From: "list"}}},
 	} {
 		problems := Check(spec)
@@ -81,9 +83,8 @@ func TestCheck_NamesTheFieldAndTheRemedy(t *testing.T) {
 	}
 }
 
-// What stands for the streams of a local job: files of inputs, a number of the sequence,
-// names of outputs.
-func TestOf_TellsWhatStandsForEachStream(t *testing.T) {
+// The values of streams: files of inputs, a number of the sequence, names of outputs.
+func TestOf_ReturnsTheValuesOfEachStream(t *testing.T) {
 	t.Parallel()
 	spec := &jjm.Spec{FirstSerial: 11,
 		Datasets: []jjm.DatasetInput{{Name: "raw", Stream: "IN"}, {Name: "mb", Secondary: true, Stream: "MB"},

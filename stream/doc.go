@@ -1,9 +1,16 @@
-// Package stream names what local jobs read and make by streams: the templates of
-// output names, the numbers in them, and what stands for the name of a stream in a
-// command line (decision R29). It is pure.
+// Package stream gives names to what local jobs read and write (decision R29): templates of
+// output names, the numbers in them, and the placeholders of streams in command lines. It is
+// pure.
 //
-// A template is a file name in which ${SN} is the number of the local job among those
-// of its step (JEDI, output naming): each template has a counter, which every new local
-// job takes the next number from, those that do another's work again included. A retry
-// keeps its number. Who counts is the store; this package tells what to count.
+// A stream is a short name, such as EVNT, for an input dataset, an output or a sequence of
+// numbers; "{EVNT}" in a command stands for the file names (or numbers) of the local job.
+//
+//	template              hits.${SN}.root
+//	serial of the job     17
+//	name of the file      hits.000017.root
+//
+// ${SN} is the serial number of the local job within its step, as in JEDI's output naming. Each
+// template has a counter, from which every new local job takes the next number, also one that
+// does another's work again. A retry keeps its number. The store counts; this package only says
+// for which templates.
 package stream

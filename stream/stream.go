@@ -8,22 +8,23 @@ import (
 	"jjm"
 )
 
-// LogName is the file beside the job's directory into which the wrapper puts what a log
-// template names: standard output, standard error and the GBS log file.
+// LogName is the file beside the job's directory that becomes the output of a log template. The
+// wrapper packs standard output, standard error and the GBS log file into it.
 const LogName = "log.tgz"
 
-// work is the job's directory within the folder of an attempt.
+// work is the job's directory, relative to the folder of an attempt.
 const work = "work/"
 
-// Output is what each local job of a step makes under a name of its own.
+// Output is a file that each local job of a step makes and a template names.
 type Output struct {
 	jjm.OutputTemplate
-	// Field is where the job file names it.
+	// Field is its place in the job file, such as "output_templates[0]".
 	Field string
 	name  Template
 }
 
-// From is where the file is found below the folder of an attempt, by its final name.
+// From returns the path of the file relative to the folder of an attempt. name is its final
+// name, which the application uses if the template has no source.
 func (o *Output) From(name string) string {
 	switch {
 	case o.Log:
@@ -34,9 +35,9 @@ func (o *Output) From(name string) string {
 	return work + name
 }
 
-// Outputs returns the outputs of a step that have names by templates, in the order of
-// their numbers: of the merge step, the merged file, if its name is a template.
-// Templates of a job file that was checked have no mistakes.
+// Outputs returns the outputs of a step that a template names, in the order of the serial
+// numbers in a part. For the merge step that is the merged file if its name is a template. A
+// template that Check would refuse is skipped.
 func Outputs(spec *jjm.Spec, step int32) []Output {
 	var all []Output
 	add := func(field string, t jjm.OutputTemplate) {
@@ -56,24 +57,25 @@ func Outputs(spec *jjm.Spec, step int32) []Output {
 	return all
 }
 
-// mergeField is the key of the name of a merged file.
+// mergeField is the field of a merged file's name.
 const mergeField = "merge.output"
 
 func field(i int) string { return fmt.Sprintf("output_templates[%d]", i) }
 
-// IsTemplate reports whether the name of a file means a template.
+// IsTemplate reports whether the name of a file is a template: it contains "$".
 func IsTemplate(name string) bool { return strings.Contains(name, "$") }
 
 // Named is an output of one local job.
 type Named struct {
-	// Name is its name for good, From where it is found below the attempt's folder.
+	// Name is its final name, From its path relative to the attempt's folder.
 	Name, From string
 	Stream     string
-	Log        bool
+	// Log and Required are those of the template.
+	Log, Required bool
 }
 
-// Names returns the outputs of a local job that have names by templates: its part has
-// the numbers.
+// Names returns the outputs of a local job that templates name, with the serial numbers of its
+// part; none if its part has no numbers yet.
 func Names(spec *jjm.Spec, l *jjm.LocalJob) []Named {
 	if len(l.Part.Serials) == 0 {
 		return nil
@@ -86,13 +88,13 @@ func Names(spec *jjm.Spec, l *jjm.LocalJob) []Named {
 		}
 		o := &outputs[i]
 		name := o.name.Name(l.Part.Serials[i])
-		all = append(all, Named{Name: name, From: o.From(name), Stream: o.Stream, Log: o.Log})
+		all = append(all, Named{Name: name, From: o.From(name), Stream: o.Stream, Log: o.Log, Required: o.Required})
 	}
 	return all
 }
 
-// Made returns the number in the name of an output of a step, and which of the step's
-// templates names it; ok is false for a name that none makes.
+// Made returns which template of a step makes a name, and the serial number in it; ok is false
+// if none does.
 func Made(spec *jjm.Spec, step int32, name string) (template int, serial int64, ok bool) {
 	for i, o := range Outputs(spec, step) {
 		if n, ok := o.name.Serial(name); ok {
@@ -102,11 +104,11 @@ func Made(spec *jjm.Spec, step int32, name string) (template int, serial int64, 
 	return 0, 0, false
 }
 
-// First is the number that the first local job of a step gets.
+// First returns the serial number of the first local job of a step.
 func First(spec *jjm.Spec) int64 { return max(spec.FirstSerial, 1) }
 
-// Foreseen returns the numbers of the local job at a place in its step, from 0 on, if
-// nothing else is made meanwhile: for people who ask before anything is.
+// Foreseen returns the serial numbers that the local job at a place in its step (from 0) will
+// have if no other is made before. It serves previews.
 func Foreseen(spec *jjm.Spec, step int32, place int) []int64 {
 	var all []int64
 	for range Outputs(spec, step) {
@@ -115,8 +117,8 @@ func Foreseen(spec *jjm.Spec, step int32, place int) []int64 {
 	return all
 }
 
-// Of returns what stands for the streams of a local job, by their names: the files of an
-// input that it reads, the number of a sequence, the name of an output.
+// Of returns the values of a local job's streams by name: the files of an input dataset, the
+// number of a sequence, or the name of an output. It is nil if there are none.
 func Of(spec *jjm.Spec, l *jjm.LocalJob) map[string][]string {
 	all := map[string][]string{}
 	for i := range spec.Datasets {
@@ -135,7 +137,7 @@ func Of(spec *jjm.Spec, l *jjm.LocalJob) map[string][]string {
 	return all
 }
 
-// filesOf returns what a part reads of a dataset.
+// filesOf returns the files, or the sequence number, that a part has of a dataset.
 func filesOf(d *jjm.DatasetInput, in *jjm.PartInput) []string {
 	switch {
 	case in == nil:
@@ -155,7 +157,7 @@ func filesOf(d *jjm.DatasetInput, in *jjm.PartInput) []string {
 	return nil
 }
 
-// HasSequence reports whether a job file asks for sequence numbers.
+// HasSequence reports whether a job file uses sequence numbers.
 func HasSequence(spec *jjm.Spec) bool {
 	for i := range spec.Datasets {
 		if IsSequence(&spec.Datasets[i]) {
@@ -165,11 +167,10 @@ func HasSequence(spec *jjm.Spec) bool {
 	return false
 }
 
-// IsSequence reports whether a dataset of a job file stands for sequence numbers.
+// IsSequence reports whether a dataset of a job file is the sequence of numbers.
 func IsSequence(d *jjm.DatasetInput) bool { return d.Secondary && d.Name == jjm.SequenceDataset }
 
-// Placeholders returns the names of the streams of a job file as commands write them,
-// "{EVNT}", in order.
+// Placeholders returns the streams of a job file as commands write them, such as "{EVNT}".
 func Placeholders(spec *jjm.Spec) []string {
 	var all []string
 	for i := range spec.Datasets {
@@ -185,7 +186,7 @@ func Placeholders(spec *jjm.Spec) []string {
 	return all
 }
 
-// Stem is the first part of the names of all collected files that no template names.
+// Stem returns the first part of the names of collected files that no template names.
 func Stem(spec *jjm.Spec) string {
 	name := spec.Name
 	if name == "" {

@@ -6,32 +6,33 @@ import (
 	"strings"
 )
 
-// The limits of templates. With its number a name stays below the 255 bytes of a file
-// name; 18 digits are what 64 bits surely hold.
+// The limits of templates. 200 bytes and a number stay below the 255 bytes of a file name; 18
+// digits always fit into 64 bits.
 const (
 	maxTemplate = 200 // bytes
 	maxWidth    = 18  // digits
-	ownWidth    = 6   // of ${SN}
+	ownWidth    = 6   // digits of ${SN}
 )
 
-// plainBytes are what the text of a template consists of.
+// plainBytes are the bytes that may occur in the literal text of a template.
 const plainBytes = "-._+=@,:~#%0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// known are the forms of the number, for people.
+// known describes the forms of the number, for error texts.
 const known = "${SN} with six digits, ${SN/P} the same, ${SN:4} with four"
 
-// Template is the name of an output, with places for its number. The zero value is no
-// template.
+// Template is the name of an output with places for its serial number. The zero value is not
+// valid.
 type Template struct{ pieces []piece }
 
-// piece is literal text, or a number of at least width digits if that is not 0.
+// piece is literal text, or if width is not 0 a number of at least width digits.
 type piece struct {
 	text  string
 	width int
 }
 
-// Parse reads a template. It refuses what could not be the name of a file in any
-// folder: separators, blanks, wildcards, and ${...} that is no number.
+// Parse parses a template. It refuses what could not be a plain file name: separators, blanks,
+// wildcards, and ${...} other than the forms of the number. The error is worded to follow the
+// name of the field.
 func Parse(text string) (Template, error) {
 	if text == "" {
 		return Template{}, fmt.Errorf("is missing: want the name of the file, such as hits.${SN}.root")
@@ -63,8 +64,8 @@ func Parse(text string) (Template, error) {
 	return t, nil
 }
 
-// checkLiteral says what is wrong with text of a name, "" if nothing is; first says that
-// the name begins with it.
+// checkLiteral returns the fault of literal text, "" if it has none. first says that the name
+// begins with this text.
 func checkLiteral(text string, first bool) string {
 	for i, r := range text {
 		switch {
@@ -79,7 +80,7 @@ func checkLiteral(text string, first bool) string {
 	return ""
 }
 
-// widthOf reads what stands between the braces.
+// widthOf parses the text between the braces.
 func widthOf(word string) (int, error) {
 	if word == "SN" || word == "SN/P" {
 		return ownWidth, nil
@@ -95,7 +96,7 @@ func widthOf(word string) (int, error) {
 	return int(n), nil
 }
 
-// Numbered reports whether the number is in the name.
+// Numbered reports whether the template contains the number.
 func (t Template) Numbered() bool {
 	for _, p := range t.pieces {
 		if p.width > 0 {
@@ -105,7 +106,7 @@ func (t Template) Numbered() bool {
 	return false
 }
 
-// Name returns the name with a number, which is not negative.
+// Name returns the file name with serial number n, which must not be negative.
 func (t Template) Name(n int64) string {
 	var b strings.Builder
 	for _, p := range t.pieces {
@@ -116,14 +117,13 @@ func (t Template) Name(n int64) string {
 	return b.String()
 }
 
-// Serial returns the number with which the template makes a name; ok is false if there
-// is none.
+// Serial returns the serial number for which Name returns name; ok is false if there is none.
 func (t Template) Serial(name string) (n int64, ok bool) {
 	for at := range len(t.pieces) {
 		if t.pieces[at].width == 0 {
 			continue
 		}
-		front := Template{t.pieces[:at]}.Name(0) // text alone: this is the first number
+		front := Template{t.pieces[:at]}.Name(0) // the pieces before the first number are all text
 		rest, ok := strings.CutPrefix(name, front)
 		if !ok {
 			return 0, false
@@ -142,16 +142,17 @@ func (t Template) Serial(name string) (n int64, ok bool) {
 	return 0, false
 }
 
-// token is a byte of a name, or a class of bytes; many says that there may be any number
-// of them, or none.
+// token is one element of a pattern: a byte or a class of bytes. many means zero or more of
+// them.
 type token struct {
 	class byte // '0' a digit, '*' anything, else 'c' the byte c
 	c     byte
 	many  bool
 }
 
-// tokens are what the names of a template look like. That a number begins with a zero
-// only to fill its width, and is the same at all of its places, is not in them.
+// tokens returns a pattern that matches all names of a template. It matches others, too: it
+// does not know that leading zeros only fill the width, nor that the number is the same at all
+// its places.
 func (t Template) tokens() []token {
 	var all []token
 	for _, p := range t.pieces {
@@ -168,8 +169,8 @@ func (t Template) tokens() []token {
 	return all
 }
 
-// share reports whether a byte is in both classes.
-func share(a, b token) bool {
+// intersect reports whether some byte is in both classes.
+func intersect(a, b token) bool {
 	if a.class != 'c' {
 		a, b = b, a
 	}
@@ -182,7 +183,8 @@ func share(a, b token) bool {
 	return a.c == b.c
 }
 
-// meet reports whether some text is described by both.
+// meet reports whether some text matches both patterns. It searches the product of the two: (i,
+// j) means that i tokens of a and j of b are matched.
 func meet(a, b []token) bool {
 	seen := make([]bool, (len(a)+1)*(len(b)+1))
 	todo := [][2]int{{}}
@@ -203,7 +205,7 @@ func meet(a, b []token) bool {
 		if j < len(b) && b[j].many {
 			todo = append(todo, [2]int{i, j + 1})
 		}
-		if i < len(a) && j < len(b) && share(a[i], b[j]) {
+		if i < len(a) && j < len(b) && intersect(a[i], b[j]) {
 			todo = append(todo, [2]int{i + step(a[i]), j + step(b[j])})
 		}
 	}
@@ -217,14 +219,14 @@ func step(t token) int {
 	return 1
 }
 
-// Meet reports whether two templates may give the same name to two files, whatever their
-// numbers. It may say so of templates that never do, not the other way round.
+// Meet reports whether two templates may produce the same name, with any numbers. It may report
+// true for templates that never do, but never false for templates that do.
 func Meet(a, b Template) bool { return meet(a.tokens(), b.tokens()) }
 
-// literal describes one name.
+// literal returns the pattern of one name.
 func literal(name string) []token { return Template{[]piece{{text: name}}}.tokens() }
 
-// plain describes the names that jjm gives to what a grid job of a stem collects:
+// plain returns the pattern of the names of collected files that no template names, such as
 // "STEM.17.3.NAME".
 func plain(stem string) []token {
 	number := []token{{class: '0'}, {class: '0', many: true}}

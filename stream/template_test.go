@@ -22,7 +22,7 @@ func TestTemplate_FillsInTheNumber(t *testing.T) {
 	}
 }
 
-func TestParse_RefusesAndSaysWhatToWrite(t *testing.T) {
+func TestParse_RefusesWithARemedy(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"":                       "is missing: want the name of the file",
@@ -52,16 +52,16 @@ func TestParse_RefusesAndSaysWhatToWrite(t *testing.T) {
 	}
 }
 
-// templates draws templates, and what stands in their names.
+// templates draws templates and the text between their numbers.
 func templates() *rapid.Generator[string] {
 	piece := rapid.OneOf(rapid.SampledFrom([]string{"${SN}", "${SN/P}", "${SN:1}", "${SN:03}", "${SN:12}"}),
 		rapid.StringMatching(`[A-Za-z0-9._-]{1,4}`), rapid.SampledFrom([]string{"0", "00", "1", ".", "10"}))
 	return rapid.Map(rapid.SliceOfN(piece, 1, 5), func(all []string) string { return "x" + strings.Join(all, "") })
 }
 
-// No two numbers give the same name, a name leads back to its number, and it can be that
-// of a file.
-func TestTemplate_NamesAreOfOneNumberEach(t *testing.T) {
+// Different numbers give different names, Serial inverts Name, and each name is a valid file
+// name.
+func TestTemplate_NamesAndNumbersAreOneToOne(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := templates().Draw(t, "template")
@@ -86,8 +86,8 @@ func TestTemplate_NamesAreOfOneNumberEach(t *testing.T) {
 	})
 }
 
-// Templates that are not said to meet never give the same name.
-func TestMeet_TellsEveryCollision(t *testing.T) {
+// Templates for which Meet is false never produce the same name.
+func TestMeet_FindsEveryCollision(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		one, other := templates().Draw(t, "one"), templates().Draw(t, "other")
@@ -111,7 +111,7 @@ func TestMeet_TellsEveryCollision(t *testing.T) {
 	})
 }
 
-func TestMeet_KnowsTheUsualNamesApart(t *testing.T) {
+func TestMeet_TellsUsualNamesApart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		a, b string

@@ -6,19 +6,20 @@ import (
 	"jjm"
 )
 
-// VerbBan keeps somebody out, or lists who is kept out.
+// VerbBan is the verb "ban": it bans an account or a DN, ends a ban, or lists the bans in
+// force.
 func VerbBan() Verb[BanRequest, BanAnswer] {
 	return Verb[BanRequest, BanAnswer]{About{Name: "ban", MaxBytes: maxShort,
-		Help: "Keep somebody out, let them in; or list the bans in force."}}
+		Help: "Ban an account or a DN, end a ban; or list the bans in force."}}
 }
 
-// BanRequest is a ban; without Ban those in force are listed.
+// BanRequest asks to set or end a ban. Without Ban the bans in force are listed.
 type BanRequest struct {
 	Head
 	Ban *Ban `json:"ban,omitempty"`
 }
 
-// Check implements Request.
+// Check checks the form of Ban, if there is one.
 func (r BanRequest) Check() error {
 	if r.Ban == nil {
 		return nil
@@ -26,36 +27,37 @@ func (r BanRequest) Check() error {
 	return r.Ban.check()
 }
 
-// BanAnswer answers ban.
+// BanAnswer is the answer of "ban".
 type BanAnswer struct {
 	Reply
 	Banned *Banned `json:"banned,omitempty"`
 }
 
-// Check implements Answer.
+// Check requires the member banned.
 func (a BanAnswer) Check() error { return present("banned", a.Banned != nil) }
 
-// Ban is an administrator's wish to keep somebody out, or to let them in again.
+// Ban is what an administrator asks for: to ban somebody, or to end a ban.
 type Ban struct {
-	// Lift ends a ban instead.
+	// Lift ends the ban instead of setting it.
 	Lift bool `json:"lift,omitempty"`
-	// Name is an account, or a DN if it holds "/" or "=".
+	// Name is the name of an account. It is a DN (X.509 subject) if it contains "/" or "=".
 	Name   string `json:"name"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Banned answers ban.
+// Banned is the result of a BanRequest.
 type Banned struct {
-	// Bans are what was begun or ended; without a wish those in force.
+	// Bans are the bans that were set or ended. If the request had no Ban, they are those
+	// in force.
 	Bans []jjm.Ban `json:"bans"`
-	// Killed are the grid jobs that end because of it.
+	// Killed are the grid jobs that are killed because of the ban.
 	Killed []jjm.GridID `json:"killed,omitempty"`
 }
 
-// maxDN is the longest DN, in bytes: PEM subjects stay well below.
+// maxDN is the longest DN in bytes. Subjects of certificates are far shorter.
 const maxDN = 2048
 
-// check finds what is wrong with a ban whatever the site is.
+// check returns the first mistake in a ban that can be found without knowing the site.
 func (b *Ban) check() error {
 	switch {
 	case strings.TrimSpace(b.Name) == "" || len(b.Name) > maxDN || !oneLine(b.Name):

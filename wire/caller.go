@@ -2,20 +2,22 @@ package wire
 
 import "jjm"
 
-// Caller is who is on the other end of the socket, as the kernel tells it
-// (SO_PEERCRED, unix(7)). It never crosses the wire.
+// Caller is the account and process at the other end of the socket, as the kernel reports
+// it (SO_PEERCRED, unix(7)). It is never sent over the wire: a client cannot state who it
+// is.
 type Caller struct {
 	UID, GID, PID int
 	User          string
-	// Admin callers see and kill everybody's jobs: root, and the account that
-	// the daemon runs as.
+	// Admin callers may see and kill the jobs of everybody: root, the daemon's own account,
+	// and the configured administrators. See [Caller.May].
 	Admin bool
-	// Spooled: the caller left word in the spool and is not there.
+	// Spooled is set if the request was read from the spool (package spool): the caller is
+	// not connected.
 	Spooled bool
 }
 
-// Actor names the caller for the journal.
+// Actor returns the name of the caller as the journal records it.
 func (c Caller) Actor() string { return jjm.ActorOf(c.User, c.UID) }
 
-// May reports whether the caller may see and change what belongs to uid.
+// May reports whether the caller may see and change what belongs to the account uid.
 func (c Caller) May(uid int) bool { return c.Admin || c.UID == uid }

@@ -7,19 +7,20 @@ import (
 	"jjm"
 )
 
-// VerbDataset adds files to datasets, closes, marks and shows them.
+// VerbDataset is the verb "dataset": it adds files to datasets, closes datasets, marks
+// files as missing or broken, and shows datasets.
 func VerbDataset() Verb[DatasetRequest, DatasetAnswer] {
 	return Verb[DatasetRequest, DatasetAnswer]{About{Name: "dataset", MaxBytes: MaxRequest,
 		Help: "Datasets: add files, close, mark files as lost, show."}}
 }
 
-// DatasetRequest is a wish about datasets.
+// DatasetRequest asks for one operation on datasets.
 type DatasetRequest struct {
 	Head
 	Dataset *Dataset `json:"dataset,omitempty"`
 }
 
-// Check implements Request.
+// Check checks the form of Dataset.
 func (r DatasetRequest) Check() error {
 	if r.Dataset == nil {
 		return jjm.Errorf(jjm.Invalid, "dataset: member dataset is missing: want {\"do\",\"name\"}")
@@ -27,16 +28,16 @@ func (r DatasetRequest) Check() error {
 	return r.Dataset.check()
 }
 
-// DatasetAnswer answers dataset.
+// DatasetAnswer is the answer of "dataset".
 type DatasetAnswer struct {
 	Reply
 	Datasets *Datasets `json:"datasets,omitempty"`
 }
 
-// Check implements Answer.
+// Check requires the member datasets.
 func (a DatasetAnswer) Check() error { return present("datasets", a.Datasets != nil) }
 
-// What a request does with datasets.
+// The values of Dataset.Do.
 const (
 	DatasetAdd   = "add"
 	DatasetClose = "close"
@@ -44,75 +45,79 @@ const (
 	DatasetMark  = "mark"
 )
 
-// Dataset is a wish about the datasets of an account.
+// Dataset is one operation on the datasets of an account.
 type Dataset struct {
-	Do string `json:"do"` // add, close, show, mark
-	// Name is the dataset's; show without one means all.
+	Do string `json:"do"` // add, close, show or mark
+	// Name is the name of the dataset. "show" without a name shows all.
 	Name string `json:"name,omitempty"`
-	// UID is whose it is, the caller's own unless an administrator says another.
+	// UID is the account that owns the dataset: the caller's by default. Only an
+	// administrator may name another.
 	UID *int `json:"uid,omitempty"`
-	// Container is that in which add makes a dataset that is not there.
+	// Container is the container in which "add" creates the dataset if it does not exist.
 	Container string `json:"container,omitempty"`
-	// Files are those to add, at most MaxFiles in one request.
+	// Files are the files to add, at most MaxFiles in one request.
 	Files []jjm.File `json:"files,omitempty"`
-	// LFNs are the files to mark, at most MaxFiles in one request, State is missing,
-	// lost or broken, or ready to take their marks back, and Reason why. DryRun only
-	// says what it would do.
+	// LFNs are the files to mark, at most MaxFiles in one request. State is missing, lost
+	// or broken; ready removes the mark. Reason says why. With DryRun nothing is changed,
+	// and the answer shows what the mark would do.
 	LFNs   []string `json:"lfns,omitempty"`
 	State  string   `json:"state,omitempty"`
 	Reason string   `json:"reason,omitempty"`
 	DryRun bool     `json:"dry_run,omitempty"`
 }
 
-// MaxFiles is the most files of one request to add some.
+// MaxFiles is the most files, or outputs, that one request may name.
 const MaxFiles = 5000
 
-// Datasets answers dataset.
+// Datasets is the result of an operation.
 type Datasets struct {
-	// Added is how many of the files were new, Changed whether a close was news.
+	// Added is how many of the files were new. Changed is set if "close" closed a dataset
+	// that was open.
 	Added   int  `json:"added"`
 	Changed bool `json:"changed,omitempty"`
-	// Marked are the files of a mark, in the order asked for.
+	// Marked has an entry for each file of "mark", in the order of the request.
 	Marked []MarkedFile `json:"marked,omitempty"`
-	// Shown are those asked for; after add and close the one it was about.
+	// Shown are the datasets that "show" asked for. After "add" and "close" it is the
+	// dataset concerned.
 	Shown []DatasetState `json:"shown"`
 }
 
-// MarkedFile is what marking a file came to.
+// MarkedFile is the effect of a mark on one file.
 type MarkedFile struct {
 	LFN string `json:"lfn"`
-	// State is what it is marked as; Before says that it was already. Ready is one
-	// without a mark.
+	// State is the state of the file now: its mark, or ready. Before is set if it had that
+	// state already.
 	State  string `json:"state"`
 	Before bool   `json:"before,omitempty"`
-	// Locals are local jobs, not over yet, that own some of it: they go on. Those of
-	// Back were not submitted yet, and give it back.
+	// Locals are the local jobs, not over yet, that own a part of the file. They go on.
+	// Back lists those that were not submitted yet: they give the part back.
 	Locals []string `json:"locals,omitempty"`
 	Back   []string `json:"back,omitempty"`
-	// Again are the grid jobs that can cut it once more, now that its mark is taken
-	// back; Without are those that do without it, or without some of it.
+	// Again are the grid jobs that can cut the file again now that its mark was removed.
+	// Without are the grid jobs that go on without the file, or without a part of it.
 	Again   []jjm.GridID `json:"again,omitempty"`
 	Without []jjm.GridID `json:"without,omitempty"`
 }
 
-// DatasetState is a dataset, and who reads it.
+// DatasetState is a dataset, and the grid jobs that read it.
 type DatasetState struct {
 	Name string `json:"name"`
-	// Container is the one that it is in, "" for none; its own name if it has no
-	// files and stands for a container that a grid job fills.
+	// Container is the container that the dataset belongs to, "" for none. It is the
+	// dataset's own name if the dataset has no files and stands for a container that a grid
+	// job fills.
 	Container string          `json:"container,omitempty"`
 	UID       int             `json:"uid"`
 	Created   jjm.Time        `json:"created"`
-	Closed    jjm.Time        `json:"closed,omitempty"` // since when; 0 = open
+	Closed    jjm.Time        `json:"closed,omitempty"` // time of the close; 0 means open
 	Files     int64           `json:"files"`
 	Events    int64           `json:"events"`
 	Bytes     int64           `json:"bytes"`
 	Readers   []DatasetReader `json:"readers,omitempty"`
-	// Origins are the datasets of a container of which it has the files.
+	// Origins are the datasets whose files a container holds.
 	Origins []DatasetOrigin `json:"origins,omitempty"`
 }
 
-// DatasetOrigin is a dataset of which another has so many files.
+// DatasetOrigin is a dataset, and how many of its files another dataset has.
 type DatasetOrigin struct {
 	Name  string `json:"name"`
 	Files int64  `json:"files"`
@@ -125,7 +130,7 @@ type DatasetReader struct {
 	Input
 }
 
-// Input is a dataset that a grid job reads, and how far it has come with it.
+// Input is a dataset that a grid job reads, and how much of it is processed.
 type Input struct {
 	Dataset string          `json:"dataset,omitempty"`
 	Master  bool            `json:"master"`
@@ -133,7 +138,7 @@ type Input struct {
 	Counts  jjm.InputCounts `json:"counts"`
 }
 
-// check finds what is wrong with a wish whatever the store holds.
+// check returns the first mistake that can be found without the store.
 func (d *Dataset) check() error {
 	switch {
 	case !slices.Contains([]string{DatasetAdd, DatasetClose, DatasetShow, DatasetMark}, d.Do):
@@ -163,17 +168,17 @@ func (d *Dataset) check() error {
 	return nil
 }
 
-// checkMark finds what is wrong with what only mark takes.
+// checkMark checks the members that only "mark" takes.
 func (d *Dataset) checkMark() error {
 	if d.Do != DatasetMark {
 		if len(d.LFNs) > 0 || d.State != "" || d.Reason != "" || d.DryRun {
-			return jjm.Errorf(jjm.Invalid, "dataset: lfns, state, reason and dry_run go with mark only")
+			return jjm.Errorf(jjm.Invalid, "dataset: lfns, state, reason and dry_run are for mark only")
 		}
 		return nil
 	}
 	switch {
 	case !slices.Contains([]string{"missing", "lost", "broken", "ready"}, d.State):
-		return jjm.Errorf(jjm.Invalid, "dataset.state %.40q: want missing, lost or broken, or ready to take a mark back",
+		return jjm.Errorf(jjm.Invalid, "dataset.state %.40q: want missing, lost or broken, or ready to remove a mark",
 			d.State)
 	case len(d.LFNs) == 0 || len(d.LFNs) > MaxFiles:
 		return jjm.Errorf(jjm.Invalid, "dataset.lfns: %d of them: want 1 to %d in one request", len(d.LFNs), MaxFiles)

@@ -13,7 +13,8 @@ import (
 	"jjm/internal/nearest"
 )
 
-// DecodeHead reads what a request line is about. It checks that the line is UTF-8 and one JSON object.
+// DecodeHead reads the verb and its version from a request line. It checks that the line is
+// UTF-8 and one JSON object.
 func DecodeHead(line []byte) (Head, error) {
 	if !utf8.Valid(line) {
 		return Head{}, jjm.Errorf(jjm.Invalid, "request is not UTF-8")
@@ -25,7 +26,8 @@ func DecodeHead(line []byte) (Head, error) {
 	return h, nil
 }
 
-// headError makes the errors of encoding/json helpful, which has no types for most of them.
+// headError turns an error of encoding/json into one that says what to write instead. The
+// package has no error types for most of these cases, only texts.
 func headError(err error) error {
 	text := err.Error()
 	switch {
@@ -38,25 +40,26 @@ func headError(err error) error {
 	return jjm.Errorf(jjm.Invalid, "request: want one JSON object, such as {\"verb\":\"ping\"}: %w", err)
 }
 
-// UnknownVerb is the error for a verb that is none of those known. version is the daemon's.
+// UnknownVerb returns the error for a verb that is not in known. version is the daemon's.
 func UnknownVerb(verb string, known []string, version string) error {
 	if verb == "" {
-		return jjm.Errorf(jjm.Invalid, "request: verb is missing: want one of %v", known)
+		return jjm.Errorf(jjm.Invalid, "request: verb is missing: want %s", jjm.AnyOf(known))
 	}
 	hint := ""
 	if near := nearest.Of(verb, known); near != "" {
 		hint = "did you mean \"" + near + "\"? "
 	}
-	return jjm.Errorf(jjm.Invalid, "request: unknown verb %.40q: %swant one of %v; the daemon is jjm %s: "+
-		"if the client is newer, restart the daemon in its version", verb, hint, known, version)
+	return jjm.Errorf(jjm.Invalid, "request: unknown verb %.40q: %swant %s; the daemon is jjm %s: "+
+		"if the client is newer, restart the daemon in its version", verb, hint, jjm.AnyOf(known), version)
 }
 
-// decode reads a request of the verb strictly.
+// decode reads a request of the verb into the struct at into. An unknown member is an
+// error.
 func (a About) decode(head Head, line []byte, into any) error {
-	if err := a.speaks(head.Form); err != nil {
+	if err := a.checkVersion(head.Version); err != nil {
 		return err
 	}
-	if err := a.fits(len(line)); err != nil {
+	if err := a.checkLength(len(line)); err != nil {
 		return err
 	}
 	dec := json.NewDecoder(bytes.NewReader(line))
@@ -67,30 +70,31 @@ func (a About) decode(head Head, line []byte, into any) error {
 	return nil
 }
 
-// speaks compares the version that a client speaks with the verb's.
-func (a About) speaks(form int) error {
+// checkVersion compares the version that a client uses with the daemon's.
+func (a About) checkVersion(form int) error {
 	client := max(form, 1)
 	switch {
-	case client < a.form():
+	case client < a.version():
 		return jjm.Errorf(jjm.Invalid, "%s: the client speaks version %d of this verb, the daemon version %d: "+
-			"use the jjm and jjm-gatekeeper that were installed with the daemon", a.Name, client, a.form())
-	case client > a.form():
+			"use the jjm and jjm-gatekeeper that were installed with the daemon", a.Name, client, a.version())
+	case client > a.version():
 		return jjm.Errorf(jjm.Busy, "%s: the client speaks version %d of this verb, the daemon version %d: "+
-			"restart the daemon in the version of the client", a.Name, client, a.form())
+			"restart the daemon in the version of the client", a.Name, client, a.version())
 	}
 	return nil
 }
 
-// fits refuses a request line of n bytes that is longer than the verb's longest.
-func (a About) fits(n int) error {
+// checkLength refuses a request line of n bytes if the verb's MaxBytes is less.
+func (a About) checkLength(n int) error {
 	if n > a.MaxBytes {
 		return jjm.Errorf(jjm.Invalid, "%s: the request is %d bytes long: at most %d", a.Name, n, a.MaxBytes)
 	}
 	return nil
 }
 
-// memberError makes an error in a member helpful. encoding/json has no error type for an unknown member, only this
-// text.
+// memberError turns an error of the decoder into one that names the verb and, for an
+// unknown member, a known one. encoding/json has no error type for an unknown member, only
+// this text.
 func (a About) memberError(err error, into any) error {
 	_, name, ok := strings.Cut(err.Error(), "unknown field ")
 	if !ok {
@@ -101,10 +105,10 @@ func (a About) memberError(err error, into any) error {
 	if near := nearest.Of(name, known); near != "" {
 		return jjm.Errorf(jjm.Invalid, "%s: unknown member %.40q: did you mean %q?", a.Name, name, near)
 	}
-	return jjm.Errorf(jjm.Invalid, "%s: unknown member %.40q: want one of %v", a.Name, name, known)
+	return jjm.Errorf(jjm.Invalid, "%s: unknown member %.40q: want %s", a.Name, name, jjm.AnyOf(known))
 }
 
-// members appends the JSON names that a type may hold, at any depth, to those found before.
+// members appends to names the JSON names of a type's members, at any depth.
 func members(t reflect.Type, names []string) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -122,7 +126,8 @@ func members(t reflect.Type, names []string) []string {
 	return names
 }
 
-// readsItself reports whether a type has a form of its own in JSON.
+// readsItself reports whether a type has an unmarshaller of its own, so that its members
+// are not those of its struct.
 func readsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())

@@ -7,34 +7,36 @@ import (
 	"jjm"
 )
 
-// What follows is the same for every verb, and has no type parameters: each verb would have code of its own.
+// These functions take their types as any: with type parameters, the code would be compiled
+// once for each verb.
 
-// requestLine writes a request, of which it gets the address, with its head.
+// requestLine sets the Head of the request at req and returns its line.
 func (a About) requestLine(req any) ([]byte, error) {
 	head := Head{Verb: a.Name}
-	if a.form() > 1 {
-		head.Form = a.form()
+	if a.version() > 1 {
+		head.Version = a.version()
 	}
 	embedded[Head](req).Set(reflect.ValueOf(head))
 	line, err := Line(req)
 	if err != nil {
 		return nil, err
 	}
-	return line, a.fits(len(line) - 1)
+	return line, a.checkLength(len(line) - 1)
 }
 
-// answerLine writes an answer, of which it gets the address, as a success.
+// answerLine sets the Reply of the answer at ans to a success and returns its line.
 func answerLine(ans any, last bool) ([]byte, error) {
 	embedded[Reply](ans).Set(reflect.ValueOf(Reply{OK: true, Last: last}))
 	return Line(ans)
 }
 
-// embedded finds the T that a struct embeds: [Request] and [Answer] see to it that there is one.
+// embedded returns the T that the struct at of embeds. The interfaces [Request] and
+// [Answer] guarantee that it embeds one.
 func embedded[T any](of any) reflect.Value {
 	return reflect.ValueOf(of).Elem().FieldByName(reflect.TypeFor[T]().Name())
 }
 
-// decodeAnswer reads an answer into the address of one.
+// decodeAnswer reads an answer into the struct at into.
 func decodeAnswer(line []byte, into any) error {
 	if err := json.Unmarshal(line, into); err != nil {
 		return jjm.Errorf(jjm.Internal, "answer of the daemon: %w", err)

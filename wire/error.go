@@ -13,14 +13,16 @@ type Error struct {
 	Problems jjm.Problems `json:"problems,omitempty"`
 }
 
-// Bounds on an error as it travels: enough for a person, harmless to a client.
+// The limits of an error on the wire: enough for a person to read, short enough for every
+// client.
 const (
 	maxErrorText = 64 << 10
 	maxProblems  = 1000
 )
 
-// ErrorOf makes of an error what the socket carries; of nil it is nil. An
-// unclassified error is Internal: whoever raised it did not say better.
+// ErrorOf converts an error for the wire; nil stays nil. An unclassified error becomes
+// Internal, since nobody who handled it knew better. An error that wraps [jjm.Problems]
+// becomes at least Invalid.
 func ErrorOf(err error) *Error {
 	if err == nil {
 		return nil
@@ -45,8 +47,8 @@ func ErrorOf(err error) *Error {
 	return e
 }
 
-// Err returns the error as Go knows it: of its kind, with its problems in
-// its chain. Of a nil e it is nil.
+// Err converts the error back: it has its kind, and errors.As finds its problems. A nil e
+// stays nil.
 func (e *Error) Err() error {
 	if e == nil {
 		return nil
@@ -54,7 +56,12 @@ func (e *Error) Err() error {
 	return &jjm.Error{Kind: e.Kind, Err: &remote{text: e.Text, problems: e.Problems}}
 }
 
-// remote is an error that arose in the daemon.
+// NotAttempted is the error for what a command was to do after it failed for what is named by ref, and stopped.
+func NotAttempted(ref string) error {
+	return jjm.Errorf(jjm.Conflict, "not attempted: it failed for %s before", ref)
+}
+
+// remote is an error that the daemon reported.
 type remote struct {
 	text     string
 	problems jjm.Problems
@@ -62,7 +69,7 @@ type remote struct {
 
 func (r *remote) Error() string { return r.text }
 
-// Unwrap returns the problems to errors.As, if there are any.
+// Unwrap returns the problems, if there are any.
 func (r *remote) Unwrap() error {
 	if len(r.problems) == 0 {
 		return nil
@@ -70,8 +77,8 @@ func (r *remote) Unwrap() error {
 	return r.problems
 }
 
-// Refused is the error for a handle that a gatekeeper was told though no grid
-// job could be made of what it submitted: an answer, not trouble. It is final.
+// Refused is the error for a handle whose submission was refused, after the gatekeeper had
+// been given the handle. No grid job exists, and none will: the refusal is final.
 type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return "refused: " + r.Reason }

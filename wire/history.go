@@ -2,23 +2,23 @@ package wire
 
 import "jjm"
 
-// VerbHistory reads the journal.
+// VerbHistory is the verb "history": it reads the journal.
 func VerbHistory() Verb[HistoryRequest, HistoryAnswer] {
 	return Verb[HistoryRequest, HistoryAnswer]{About{Name: "history", MaxBytes: maxShort,
 		Help: "Every change of a job, or every order of administrators."}}
 }
 
-// HistoryRequest names one job, or asks for the orders.
+// HistoryRequest names one job, or asks for the orders of administrators.
 type HistoryRequest struct {
 	Head
 	Refs []string `json:"refs,omitempty"`
-	// Limit is how many entries are wanted at most; 0 means the daemon's limit.
+	// Limit is the most entries to return; 0 means the daemon's default.
 	Limit int `json:"limit,omitempty"`
-	// Orders asks for the orders of administrators instead of a job's changes.
+	// Orders asks for the journal of administrators' orders instead of that of a job.
 	Orders bool `json:"orders,omitempty"`
 }
 
-// Check implements Request.
+// Check requires either exactly one reference or Orders.
 func (r HistoryRequest) Check() error {
 	switch {
 	case r.Limit < 0:
@@ -33,8 +33,9 @@ func (r HistoryRequest) Check() error {
 	return checkRefs("history", r.Refs)
 }
 
-// HistoryAnswer holds entries of the journal, oldest first.
+// HistoryAnswer holds journal entries, oldest first; and of one local job, its attempts.
 type HistoryAnswer struct {
 	Reply
-	History []jjm.JournalEntry `json:"history,omitempty"`
+	History  []jjm.JournalEntry `json:"history,omitempty"`
+	Attempts []Attempt          `json:"attempts,omitempty"`
 }

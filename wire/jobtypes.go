@@ -1,24 +1,24 @@
 package wire
 
-// VerbJobTypes documents the job types of the site.
+// VerbJobTypes is the verb "job-types": it documents the job types of the site.
 func VerbJobTypes() Verb[JobTypesRequest, JobTypesAnswer] {
 	return Verb[JobTypesRequest, JobTypesAnswer]{About{Name: "job-types", MaxBytes: maxShort,
 		Help: "The job types of the site, and their settings."}}
 }
 
-// JobTypesRequest takes nothing.
+// JobTypesRequest has no members of its own.
 type JobTypesRequest struct{ Head }
 
-// Check implements Request.
+// Check accepts every request.
 func (JobTypesRequest) Check() error { return nil }
 
-// JobTypesAnswer answers job-types.
+// JobTypesAnswer is the answer of "job-types".
 type JobTypesAnswer struct {
 	Reply
 	JobTypes []JobType `json:"job_types,omitempty"`
 }
 
-// JobType documents a job type.
+// JobType documents one job type.
 type JobType struct {
 	Type    string     `json:"type"`
 	Summary string     `json:"summary"`
@@ -27,7 +27,7 @@ type JobType struct {
 	Example string     `json:"example"`
 }
 
-// JobParam documents one setting.
+// JobParam documents one setting of a job type.
 type JobParam struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`

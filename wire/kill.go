@@ -1,6 +1,7 @@
 package wire
 
-// VerbKill ends jobs. It answers once the wish is stored.
+// VerbKill is the verb "kill": it ends jobs. The answer comes once the request is stored;
+// the jobs end later.
 func VerbKill() Verb[KillRequest, KillAnswer] {
 	return Verb[KillRequest, KillAnswer]{About{Name: "kill", MaxBytes: maxWithRefs, Spooled: true,
 		Help: "End grid jobs or local jobs."}}
@@ -10,9 +11,21 @@ func VerbKill() Verb[KillRequest, KillAnswer] {
 type KillRequest struct {
 	Head
 	Refs []string `json:"refs,omitempty"`
+	KillHow
 }
 
-// Check implements Request.
+// KillHow says how jobs are killed.
+type KillHow struct {
+	// First is set by gatekeepers, for whom a grid job is over once its first generation is:
+	// nothing changes then of one that was reopened.
+	First bool `json:"first,omitempty"`
+	// DryRun changes nothing; the answer shows what would be done.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Stop stops at the first reference that fails. The others have an error that says so.
+	Stop bool `json:"stop,omitempty"`
+}
+
+// Check checks the references.
 func (r KillRequest) Check() error { return checkRefs("kill", r.Refs) }
 
 // KillAnswer has an entry for each reference, in order.
@@ -21,10 +34,12 @@ type KillAnswer struct {
 	Kill []Killed `json:"kill,omitempty"`
 }
 
-// Killed answers kill for one reference.
+// Killed is the result for one reference.
 type Killed struct {
 	Ref string `json:"ref"`
-	// NoChange is true when it was over already: a success.
-	NoChange bool   `json:"no_change,omitempty"`
-	Error    *Error `json:"error,omitempty"`
+	// NoChange is set if the job was over already. That is a success.
+	NoChange bool `json:"no_change,omitempty"`
+	// Jobs is told with DryRun alone: how many local jobs would be killed.
+	Jobs  int    `json:"jobs,omitempty"`
+	Error *Error `json:"error,omitempty"`
 }

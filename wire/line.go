@@ -10,15 +10,19 @@ import (
 	"jjm"
 )
 
-// MaxAnswer is the longest answer line a client accepts, in bytes: the status
-// of 100 000 local jobs is some 50 MB.
+// MaxAnswer is the longest answer line that a client accepts, in bytes. The status of 100
+// 000 local jobs takes about 50 MB.
 const MaxAnswer = 256 << 20
 
-// ReadLine reads one line from r, without its newline. A line of more than max
-// bytes is an error of kind Invalid, found without reading further; input that
-// ends before the newline is one that wraps [io.ErrUnexpectedEOF], and no input
-// at all is plain [io.EOF]. Before the line is held in more memory, grow is
-// asked for that many bytes; its error ends the reading. grow may be nil.
+// ReadLine reads one line from r and returns it without its newline. grow, if not nil, is
+// called before the line takes more memory, with the number of further bytes; its error
+// ends the reading.
+//
+//	what r holds                   | error
+//	a line of at most max bytes    | none
+//	a longer line                  | kind Invalid, returned before the rest is read
+//	text without a newline         | kind Invalid, wraps [io.ErrUnexpectedEOF]
+//	nothing                        | [io.EOF] itself
 func ReadLine(r *bufio.Reader, max int, grow func(bytes int) error) ([]byte, error) {
 	var line []byte
 	for {
@@ -46,13 +50,13 @@ func ReadLine(r *bufio.Reader, max int, grow func(bytes int) error) ([]byte, err
 	}
 }
 
-// Line returns v as one line of JSON, newline included.
+// Line returns v as one line of JSON with its newline.
 func Line(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return nil, jjm.Errorf(jjm.Internal, "encode %T: %w", v, err)
+		return nil, jjm.Errorf(jjm.Internal, "encode a line: %w", err)
 	}
 	return b.Bytes(), nil
 }

@@ -1,6 +1,6 @@
 package wire
 
-// VerbLog reads jjm's own log of a grid job.
+// VerbLog is the verb "log": it reads jjm's own log of a grid job.
 func VerbLog() Verb[LogRequest, LogAnswer] {
 	return Verb[LogRequest, LogAnswer]{About{Name: "log", MaxBytes: maxShort,
 		Help: "jjm's own log of a grid job."}}
@@ -12,7 +12,7 @@ type LogRequest struct {
 	One
 }
 
-// Check implements Request.
+// Check requires exactly one reference.
 func (r LogRequest) Check() error { return r.one("log") }
 
 // LogAnswer holds the lines of the log.

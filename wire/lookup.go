@@ -2,57 +2,61 @@ package wire
 
 import "jjm"
 
-// VerbLookup tells how grid jobs stand.
+// VerbLookup is the verb "lookup": it returns the status of grid jobs.
 func VerbLookup() Verb[LookupRequest, LookupAnswer] {
 	return Verb[LookupRequest, LookupAnswer]{About{Name: "lookup", MaxBytes: maxWithRefs,
-		Help: "The one honest status of each grid job, for programs."}}
+		Help: "The status of grid jobs, for programs."}}
 }
 
-// LookupRequest names grid jobs, by ids or handles.
+// LookupRequest names grid jobs by id or handle.
 type LookupRequest struct {
 	Head
 	Refs []string `json:"refs,omitempty"`
 }
 
-// Check implements Request.
+// Check checks the references.
 func (r LookupRequest) Check() error { return checkRefs("lookup", r.Refs) }
 
-// LookupAnswer has an entry for each reference, in order; what is wrong with one is in its Error.
+// LookupAnswer has an entry for each reference, in order. An entry whose reference failed
+// has Error set.
 type LookupAnswer struct {
 	Reply
 	Lookup []Lookup `json:"lookup,omitempty"`
 }
 
-// Lookup is the one honest status of a grid job.
+// Lookup is the status of a grid job, as gatekeepers and people both see it.
 type Lookup struct {
 	ID jjm.GridID `json:"id"`
-	// Handle is set if the grid job was asked for by it.
+	// Handle is set if the request named the grid job by its handle.
 	Handle jjm.Handle `json:"handle,omitempty"`
 	Error  *Error     `json:"error,omitempty"`
 	Status string     `json:"status"`
 	GRAM   jjm.GRAM   `json:"gram"`
-	// Code is the GRAM error code (17) when GRAM is FAILED.
+	// Code is the GRAM error code (17) if GRAM is FAILED.
 	Code    int    `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Master is the Ganga master status.
+	// Master is the status of the Ganga master job.
 	Master string `json:"master"`
-	// Exit is the exit code of the grid job once it is final (decision R11).
+	// Exit is the exit code of the grid job, -1 while it is not final (decision R11).
 	Exit   int    `json:"exit"`
 	Counts Counts `json:"counts"`
-	Tar    string `json:"tar,omitempty"` // absolute path once complete
-	// Usage is what it used, once it is final; before, of a grid job of one
-	// local job, its batch id, host and start as far as they are known.
+	Tar    string `json:"tar,omitempty"` // absolute path, set once the tar is complete
+	// Usage is the resource usage of a final grid job. Before that, a grid job of one local
+	// job has its batch id, host and start time here as far as they are known.
 	Usage *jjm.Usage `json:"usage,omitempty"`
-	// Memo is the gatekeeper's own (jjm.Origin), once the grid job is final.
+	// Memo is the text that the gatekeeper stored with the grid job (jjm.Origin). It is set
+	// once the grid job is final.
 	Memo string `json:"memo,omitempty"`
-	// Stale is set when the answer is from the record, the daemon being down;
-	// AsOf is when the record was written.
+	// Removed says who removed the grid job: what was told of its end stays, and the rest is gone.
+	Removed *Removal `json:"removed,omitempty"`
+	// Stale is set if no daemon answered and the client read the record instead. AsOf is
+	// when the record was written.
 	Stale bool     `json:"stale,omitempty"`
 	AsOf  jjm.Time `json:"as_of,omitempty"`
 }
 
-// Counts are the local jobs by state. Expected is how many there will be;
-// Total how many there are.
+// Counts are the numbers of local jobs by state. Expected is how many there will be, Total
+// how many there are.
 type Counts struct {
 	Expected   int `json:"expected"`
 	Total      int `json:"total"`
@@ -65,6 +69,7 @@ type Counts struct {
 	Failed     int `json:"failed"`
 	Killed     int `json:"killed"`
 	Held       int `json:"held"`
-	// GivenBack are those whose work others do again: they are in Total alone.
+	// GivenBack counts the local jobs whose work other local jobs do again. They are part
+	// of Total and of no other number.
 	GivenBack int `json:"given_back,omitempty"`
 }

@@ -1,18 +1,18 @@
 package wire
 
-// VerbPing asks whether the daemon answers.
+// VerbPing is the verb "ping": it checks that the daemon answers.
 func VerbPing() Verb[PingRequest, PingAnswer] {
 	return Verb[PingRequest, PingAnswer]{About{Name: "ping", MaxBytes: maxShort,
 		Help: "Does the daemon answer, and in which version?"}}
 }
 
-// PingRequest takes nothing.
+// PingRequest has no members of its own.
 type PingRequest struct{ Head }
 
-// Check implements Request.
+// Check accepts every request.
 func (PingRequest) Check() error { return nil }
 
-// PingAnswer answers ping.
+// PingAnswer is the answer of "ping".
 type PingAnswer struct {
 	Reply
 	Version string `json:"version,omitempty"`

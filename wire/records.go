@@ -6,34 +6,35 @@ import (
 	"jjm"
 )
 
-// VerbRecords asks the records of many grid jobs.
+// VerbRecords is the verb "records": it runs a query on the records of many grid jobs.
 func VerbRecords() Verb[RecordsRequest, RecordsAnswer] {
 	return Verb[RecordsRequest, RecordsAnswer]{About{Name: "records", MaxBytes: maxShort,
 		Help: "What a query finds in the records of many grid jobs, newest first."}}
 }
 
-// RecordsRequest is a query, and the grid jobs whose records it is asked of.
+// RecordsRequest is a query, and the grid jobs on whose records it runs.
 type RecordsRequest struct {
 	Head
-	// Path is a query in the manner of XPath.
+	// Path is a query in a subset of XPath (package xmldb).
 	Path string `json:"path"`
-	// Of selects grid jobs; finished ones are among them.
+	// Of selects the grid jobs, finished ones included.
 	Of Selection `json:"of,omitzero"`
 }
 
-// Selection selects grid jobs; what is empty selects all.
+// Selection selects grid jobs. An empty member does not restrict it.
 type Selection struct {
 	Status string `json:"status,omitempty"`
 	Type   string `json:"type,omitempty"`
 	Owner  string `json:"owner,omitempty"`
-	// Cluster is one that has or had some of the local jobs.
+	// Cluster selects the grid jobs that have, or had, local jobs on this cluster.
 	Cluster string `json:"cluster,omitempty"`
-	// Since and Until bound when they were accepted, the latter excluded.
+	// Since and Until bound the time at which the grid job was accepted. Until itself is
+	// excluded.
 	Since jjm.Time `json:"since,omitempty"`
 	Until jjm.Time `json:"until,omitempty"`
 }
 
-// Check implements Request.
+// Check checks the query and the form of the selection.
 func (r RecordsRequest) Check() error {
 	switch {
 	case r.Path == "" || len(r.Path) > maxPath || strings.ContainsRune(r.Path, 0):
@@ -46,15 +47,15 @@ func (r RecordsRequest) Check() error {
 	return nil
 }
 
-// RecordsAnswer is a line of the answer: what the query found in one record, or nothing in
-// the last line.
+// RecordsAnswer is one line of the answer: what the query found in one record. The last
+// line has no result.
 type RecordsAnswer struct {
 	Reply
 	Found *Found `json:"found,omitempty"`
 }
 
-// Found is what a query found in the record of a grid job. Error says why its record could
-// not be asked; the others can.
+// Found is what the query found in the record of one grid job. Error says why this record
+// could not be read; the query goes on with the others.
 type Found struct {
 	ID     jjm.GridID `json:"id"`
 	Type   string     `json:"type"`

@@ -6,13 +6,13 @@ import (
 	"jjm"
 )
 
-// MaxRefs is the most references one request may hold.
+// MaxRefs is the most references that one request may hold.
 const MaxRefs = 10_000
 
-// maxRef is the longest reference, in bytes.
+// maxRef is the longest reference, in bytes: a handle with its local jobs.
 const maxRef = 64
 
-// checkRefs checks the references of a verb that takes some.
+// checkRefs checks the number and the length of a verb's references.
 func checkRefs(verb string, refs []string) error {
 	switch {
 	case len(refs) == 0:
@@ -28,19 +28,19 @@ func checkRefs(verb string, refs []string) error {
 	return nil
 }
 
-// One is in the requests that are about exactly one job; [Of] makes it.
+// One is embedded in the requests about exactly one job. [OneRef] makes it.
 type One struct {
 	// Refs has one element.
 	Refs []string `json:"refs,omitempty"`
 }
 
-// Of is the part of a request that names one job.
-func Of(ref string) One { return One{[]string{ref}} }
+// OneRef returns the part of a request that names one job.
+func OneRef(ref string) One { return One{[]string{ref}} }
 
-// Ref is the reference, of a request that was checked.
+// Ref returns the reference. The request must have been checked.
 func (o One) Ref() string { return o.Refs[0] }
 
-// one checks the reference of a verb.
+// one requires exactly one reference.
 func (o One) one(verb string) error {
 	if len(o.Refs) != 1 {
 		return jjm.Errorf(jjm.Invalid, "%s: %d refs: want exactly one id", verb, len(o.Refs))
@@ -48,16 +48,20 @@ func (o One) one(verb string) error {
 	return checkRefs(verb, o.Refs)
 }
 
-// ParseRefs reads the references of a verb, none of which is a handle. With grid set, only whole grid jobs will do.
+// ParseRefs parses the references of a verb, whose name, if it is not "", precedes the errors. Handles must have been
+// replaced before. If grid is set, a reference to local jobs is an error.
 func ParseRefs(verb string, refs []string, grid bool) ([]jjm.Ref, error) {
+	if verb != "" {
+		verb += ": "
+	}
 	parsed := make([]jjm.Ref, len(refs))
 	for i, s := range refs {
 		ref, err := jjm.ParseRef(s)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", verb, err)
+			return nil, fmt.Errorf("%s%w", verb, err)
 		}
 		if grid && ref.Locals {
-			return nil, jjm.Errorf(jjm.Invalid, "%s: id %q: want a grid job, such as %v", verb, s, ref.Grid)
+			return nil, jjm.Errorf(jjm.Invalid, "%sid %q: want a grid job, such as %v", verb, s, ref.Grid)
 		}
 		parsed[i] = ref
 	}

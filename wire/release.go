@@ -1,18 +1,19 @@
 package wire
 
-// VerbRelease lets held jobs go on.
+// VerbRelease is the verb "release": it releases held jobs.
 func VerbRelease() Verb[ReleaseRequest, ReleaseAnswer] {
 	return Verb[ReleaseRequest, ReleaseAnswer]{About{Name: "release", MaxBytes: maxWithRefs,
-		Help: "Let held local jobs go on."}}
+		Help: "Release held local jobs."}}
 }
 
-// ReleaseRequest names the jobs to release.
+// ReleaseRequest names the jobs to release. With DryRun nothing is changed, and the answer shows what would be.
 type ReleaseRequest struct {
 	Head
-	Refs []string `json:"refs,omitempty"`
+	Refs   []string `json:"refs,omitempty"`
+	DryRun bool     `json:"dry_run,omitempty"`
 }
 
-// Check implements Request.
+// Check checks the references.
 func (r ReleaseRequest) Check() error { return checkRefs("release", r.Refs) }
 
 // ReleaseAnswer has an entry for each reference, in order.
@@ -21,12 +22,12 @@ type ReleaseAnswer struct {
 	Release []Released `json:"release,omitempty"`
 }
 
-// Released answers release for one reference.
+// Released is the result for one reference.
 type Released struct {
 	Ref string `json:"ref"`
-	// Jobs is how many local jobs were held and are being released.
+	// Jobs is how many local jobs were held and are now being released.
 	Jobs int `json:"jobs"`
-	// NoChange is true when none was held: a success.
+	// NoChange is set if none was held. That is a success.
 	NoChange bool   `json:"no_change,omitempty"`
 	Error    *Error `json:"error,omitempty"`
 }

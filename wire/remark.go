@@ -2,23 +2,24 @@ package wire
 
 import "jjm"
 
-// VerbRemark puts something that a gatekeeper noticed into the history of a grid job.
+// VerbRemark is the verb "remark": it adds an observation of a gatekeeper to the history of
+// a grid job.
 func VerbRemark() Verb[RemarkRequest, RemarkAnswer] {
 	return Verb[RemarkRequest, RemarkAnswer]{About{Name: "remark", MaxBytes: maxShort,
-		Help: "Put what a gatekeeper noticed into a grid job's history."}}
+		Help: "Add an observation of a gatekeeper to a grid job's history."}}
 }
 
 // MaxRemark is the longest remark, in bytes.
 const MaxRemark = 500
 
-// RemarkRequest names one grid job and what was noticed.
+// RemarkRequest names one grid job and holds the text.
 type RemarkRequest struct {
 	Head
 	One
 	Remark string `json:"remark,omitempty"`
 }
 
-// Check implements Request.
+// Check requires one reference and a text of 1 to MaxRemark bytes.
 func (r RemarkRequest) Check() error {
 	if err := r.one("remark"); err != nil {
 		return err
@@ -29,9 +30,10 @@ func (r RemarkRequest) Check() error {
 	return nil
 }
 
-// RemarkAnswer answers remark.
+// RemarkAnswer is the answer of "remark".
 type RemarkAnswer struct {
 	Reply
-	// News says that it is not what the last remark said.
+	// News is set if the text differs from that of the last remark. An equal one is not
+	// stored again.
 	News bool `json:"news,omitempty"`
 }

@@ -6,20 +6,21 @@ import (
 	"jjm"
 )
 
-// VerbRenew returns the jobs of a grid job newer credentials.
+// VerbRenew is the verb "renew": it replaces the credentials of a grid job's local jobs by
+// newer ones.
 func VerbRenew() Verb[RenewRequest, RenewAnswer] {
 	return Verb[RenewRequest, RenewAnswer]{About{Name: "renew", MaxBytes: MaxRequest,
-		Help: "Give the jobs of a grid job a newer proxy or token."}}
+		Help: "Replace the proxy or token of a grid job's jobs by a newer one."}}
 }
 
-// RenewRequest names one grid job and has credentials for it.
+// RenewRequest names one grid job and holds the new credentials.
 type RenewRequest struct {
 	Head
 	One
 	Credentials []jjm.Credential `json:"credentials,omitempty"`
 }
 
-// Check implements Request.
+// Check requires one reference and well-formed credentials.
 func (r RenewRequest) Check() error {
 	if err := r.one("renew"); err != nil {
 		return err
@@ -33,15 +34,16 @@ func (r RenewRequest) Check() error {
 	return nil
 }
 
-// RenewAnswer answers renew.
+// RenewAnswer is the answer of "renew".
 type RenewAnswer struct {
 	Reply
-	// Renewed are the kinds that were newer.
+	// Renewed are the kinds whose credential was newer than the stored one.
 	Renewed []string `json:"renewed,omitempty"`
-	// NotReached tells of jobs that keep what they have, and why.
+	// NotReached has a sentence for each group of running jobs that keep their old
+	// credential, with the reason.
 	NotReached []string `json:"not_reached,omitempty"`
 }
 
-// Renewal is what became of newer credentials: the kinds that were newer, and of
-// which jobs that run they do not reach.
+// Renewal is the result of a renewal, as the daemon's function returns it: the members of
+// RenewAnswer.
 type Renewal struct{ Kinds, NotReached []string }

@@ -2,10 +2,11 @@ package wire
 
 import "jjm"
 
-// VerbReplay asks the type of a grid job anew.
+// VerbReplay is the verb "replay": it runs the job type of a grid job again and compares
+// its answers with the recorded ones.
 func VerbReplay() Verb[ReplayRequest, ReplayAnswer] {
 	return Verb[ReplayRequest, ReplayAnswer]{About{Name: "replay", MaxBytes: maxShort,
-		Help: "Ask the type of a grid job anew, and hold what it says against what is stored."}}
+		Help: "Run the type of a grid job again and compare its answers with the stored ones."}}
 }
 
 // ReplayRequest names one grid job.
@@ -14,37 +15,38 @@ type ReplayRequest struct {
 	One
 }
 
-// Check implements Request.
+// Check requires exactly one reference.
 func (r ReplayRequest) Check() error { return r.one("replay") }
 
-// ReplayAnswer answers replay.
+// ReplayAnswer is the answer of "replay".
 type ReplayAnswer struct {
 	Reply
 	Replay *Replayed `json:"replay,omitempty"`
 }
 
-// Check implements Answer.
+// Check requires the member replay.
 func (a ReplayAnswer) Check() error { return present("replay", a.Replay != nil) }
 
-// Replayed is what a job type says anew of a grid job.
+// Replayed is the comparison of a job type's answers with those recorded in a grid job.
 type Replayed struct {
 	ID   jjm.GridID `json:"id"`
 	Type string     `json:"type"`
-	// Checks are what it was asked, in the order in which jjm does.
+	// Checks are the calls of the job type, in the order in which jjm makes them.
 	Checks []ReplayCheck `json:"checks"`
 }
 
-// ReplayCheck is one thing that a job type was asked.
+// ReplayCheck is one call of a job type.
 type ReplayCheck struct {
 	// Name is describe, plan, check, prepare, split, parts or command.
 	Name string `json:"name"`
-	// Findings are what it refuses, or says otherwise than it did; none if all is as it was.
+	// Findings are the differences, and what the type now refuses. It is empty if the
+	// answer is the same.
 	Findings []string `json:"findings,omitempty"`
-	// Note says what was held against what, or why nothing was.
+	// Note says what was compared, or why nothing was.
 	Note string `json:"note,omitempty"`
 }
 
-// Same reports whether the type says what it said.
+// Same reports whether no check has a finding.
 func (r *Replayed) Same() bool {
 	for i := range r.Checks {
 		if len(r.Checks[i].Findings) > 0 {

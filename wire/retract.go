@@ -4,20 +4,21 @@ import (
 	"jjm"
 )
 
-// VerbRetract says of outputs of a grid job that they are lost, so that they are made again.
+// VerbRetract is the verb "retract": it declares outputs of a grid job lost, so that they
+// are made again.
 func VerbRetract() Verb[RetractRequest, RetractAnswer] {
 	return Verb[RetractRequest, RetractAnswer]{About{Name: "retract", MaxBytes: MaxRequest,
-		Help: "Say of outputs that they are lost, so that they are made again."}}
+		Help: "Declare outputs lost, so that they are made again."}}
 }
 
-// RetractRequest names one grid job and outputs of it.
+// RetractRequest names one grid job and some of its outputs.
 type RetractRequest struct {
 	Head
 	One
 	Retract *Retract `json:"retract,omitempty"`
 }
 
-// Check implements Request.
+// Check checks the reference and the form of Retract.
 func (r RetractRequest) Check() error {
 	if err := r.one("retract"); err != nil {
 		return err
@@ -28,52 +29,57 @@ func (r RetractRequest) Check() error {
 	return r.Retract.check()
 }
 
-// RetractAnswer answers retract.
+// RetractAnswer is the answer of "retract".
 type RetractAnswer struct {
 	Reply
 	Retracted *Retracted `json:"retracted,omitempty"`
 }
 
-// Check implements Answer.
+// Check requires the member retracted.
 func (a RetractAnswer) Check() error { return present("retracted", a.Retracted != nil) }
 
-// Retract says of outputs that they are lost.
+// Retract declares outputs lost.
 type Retract struct {
-	// Outputs are their names as they are in the tar, at most MaxFiles.
+	// Outputs are the names of the outputs as in the tar, at most MaxFiles.
 	Outputs []string `json:"outputs"`
-	// Reason says why; DryRun only says what it would do.
+	// Reason says why. With DryRun nothing is changed, and the answer shows what would be.
 	Reason string `json:"reason,omitempty"`
 	DryRun bool   `json:"dry_run,omitempty"`
-	// Recovery is the name of the job file to make that makes them again, once the
-	// grid job is over; "" = none is wanted.
-	Recovery string `json:"recovery,omitempty"`
+	// NewOutput leaves a grid job that is over as it is: a new one is to make the outputs
+	// again. Without it the grid job is reopened. Recovery is the name of the job file of the
+	// new one; "" means that none is wanted now.
+	NewOutput bool   `json:"new_output,omitempty"`
+	Recovery  string `json:"recovery,omitempty"`
 }
 
-// Retracted answers retract.
+// Retracted is the result of a retraction.
 type Retracted struct {
 	ID jjm.GridID `json:"id"`
-	// Locals are the local jobs whose results do not count any more.
+	// Locals are the local jobs whose results no longer count.
 	Locals []RetractedLocal `json:"locals"`
-	// Lost are all outputs that are lost with those that were named.
+	// Lost are all outputs that are lost with those named: a local job is done again with
+	// all its outputs.
 	Lost []string `json:"lost,omitempty"`
-	// Recovery, RecoveryFiles and RecoveryRanges are as in Verified; "" where a
-	// recovery did it already, or does.
+	// Generation is the one that begins to make them again, if the grid job is reopened.
+	Generation int `json:"generation,omitempty"`
+	// Recovery, RecoveryFiles and RecoveryRanges are as in [Verified]. They are "" if a
+	// recovery did the work already, or is doing it.
 	Recovery       string `json:"recovery,omitempty"`
 	RecoveryFiles  string `json:"recovery_files,omitempty"`
 	RecoveryRanges string `json:"recovery_ranges,omitempty"`
 }
 
-// RetractedLocal is a local job whose result does not count any more.
+// RetractedLocal is a local job whose result no longer counts.
 type RetractedLocal struct {
 	Local   string   `json:"local"`
 	Outputs []string `json:"outputs,omitempty"`
-	// Next is the local job that makes them again, "" if the grid job is over.
+	// Next is the local job that makes the outputs again, "" if the grid job is over.
 	Next string `json:"next,omitempty"`
-	// Before says that it was retracted already.
+	// Before is set if the result was retracted earlier.
 	Before bool `json:"before,omitempty"`
 }
 
-// check finds what is wrong with a wish whatever the store holds.
+// check returns the first mistake that can be found without the store.
 func (r *Retract) check() error {
 	switch {
 	case len(r.Outputs) == 0 || len(r.Outputs) > MaxFiles:

@@ -9,13 +9,13 @@ import (
 	"jjm"
 )
 
-// maxSocketPath is the longest path of a Unix socket, in bytes: sun_path holds
-// 108 with the final NUL (unix(7)).
+// maxSocketPath is the longest path of a Unix socket, in bytes: sun_path has room for 108
+// with the final NUL (unix(7)).
 const maxSocketPath = 107
 
-// SocketAddress returns the address by which to bind or connect the socket at
-// path. A path too long for the kernel is reached through its folder's entry
-// in /proc/self/fd; done must be called once the address was used.
+// SocketAddress returns the address with which to bind or connect the socket at path. If
+// the path is too long for the kernel, the address goes through the folder's entry in
+// /proc/self/fd. The caller must call done once the address was used.
 func SocketAddress(path string) (address string, done func(), err error) {
 	if strings.ContainsRune(path, 0) || path == "" {
 		return "", nil, jjm.Errorf(jjm.Invalid, "socket %.80q: want a path", path)

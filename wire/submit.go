@@ -7,19 +7,20 @@ import (
 	"jjm"
 )
 
-// VerbSubmit hands over a grid job. It answers once the grid job is stored.
+// VerbSubmit is the verb "submit": it submits a grid job. The answer comes once the grid
+// job is stored.
 func VerbSubmit() Verb[SubmitRequest, SubmitAnswer] {
 	return Verb[SubmitRequest, SubmitAnswer]{About{Name: "submit", MaxBytes: MaxRequest, Spooled: true,
 		Help: "Accept a grid job, or only explain what would be done."}}
 }
 
-// SubmitRequest is a job file to accept.
+// SubmitRequest holds a job file.
 type SubmitRequest struct {
 	Head
 	Submit *Submit `json:"submit,omitempty"`
 }
 
-// Check implements Request.
+// Check checks the form of Submit.
 func (r SubmitRequest) Check() error {
 	if r.Submit == nil {
 		return jjm.Errorf(jjm.Invalid, "submit: member submit is missing: want {\"name\",\"text\",\"base_dir\"}")
@@ -27,7 +28,8 @@ func (r SubmitRequest) Check() error {
 	return r.Submit.check()
 }
 
-// Unsure says what to do if the answer is lost. A dry run makes nothing.
+// Unsure implements the optional interface that [UnsureOf] reads. A dry run stores nothing,
+// so losing its answer does no harm.
 func (r SubmitRequest) Unsure() string {
 	if r.Submit == nil || r.Submit.DryRun {
 		return ""
@@ -35,38 +37,41 @@ func (r SubmitRequest) Unsure() string {
 	return "the grid job may have been accepted (submit again with the same request key to learn its id)"
 }
 
-// SubmitAnswer answers submit.
+// SubmitAnswer is the answer of "submit".
 type SubmitAnswer struct {
 	Reply
 	Submit *Submitted `json:"submit,omitempty"`
 }
 
-// Check implements Answer.
+// Check requires the member submit.
 func (a SubmitAnswer) Check() error { return present("submit", a.Submit != nil) }
 
-// Submit hands over a job file.
+// Submit is a job file and what belongs to it.
 type Submit struct {
-	// Name is the file's name, for messages and to tell TOML from JSON by its
-	// ending; Text its content.
+	// Name is the name of the file. Messages show it, and its ending tells TOML from JSON.
+	// Text is the content.
 	Name string `json:"name"`
 	Text string `json:"text"`
-	// BaseDir is the absolute folder that relative input paths start from.
+	// BaseDir is the absolute folder to which relative input paths refer.
 	BaseDir string `json:"base_dir"`
-	// Key overrides the job file's request key.
+	// Key overrides the request key of the job file.
 	Key string `json:"key,omitempty"`
-	// Anew allows the key anew if the grid job that holds it was cancelled, as
-	// the job file's key_reuse does.
+	// Anew allows the key to be used again if its grid job was cancelled, as key_reuse of
+	// the job file does.
 	Anew bool `json:"anew_after_cancel,omitempty"`
-	// Origin is where the grid job comes from, as a gatekeeper tells it.
+	// After and AfterEnd replace those of the job file, unless After is empty.
+	After    []jjm.GridID `json:"after,omitempty"`
+	AfterEnd string       `json:"after_end,omitempty"`
+	// Origin is where the grid job comes from, as the gatekeeper reports it.
 	Origin *jjm.Origin `json:"origin,omitempty"`
-	// Credentials are for the jobs, if the job file asks for them. One that is
-	// newer than what a grid job that is there already has takes its place.
+	// Credentials are for the jobs, if the job file asks for them. If the key names an
+	// existing grid job, a credential that is newer than its stored one replaces it.
 	Credentials []jjm.Credential `json:"credentials,omitempty"`
-	// DryRun decides and explains, and makes nothing.
+	// DryRun returns the decomposition and the decision without storing anything.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// check finds what is wrong with a submission whatever the site is.
+// check returns the first mistake that can be found without knowing the site.
 func (s *Submit) check() error {
 	switch {
 	case s.Text == "":
@@ -78,6 +83,13 @@ func (s *Submit) check() error {
 	case len(s.Key) > maxWord:
 		return jjm.Errorf(jjm.Invalid, "submit.key: %d bytes: at most %d", len(s.Key), maxWord)
 	}
+	if len(s.After) > jjm.MaxAfter || len(s.AfterEnd) > maxWord {
+		return jjm.Errorf(jjm.Invalid, "submit.after: want at most %d grid jobs, and one of the words of after_end",
+			jjm.MaxAfter)
+	}
+	if s.AfterEnd != "" && len(s.After) == 0 {
+		return jjm.Errorf(jjm.Invalid, "submit.after_end: has no effect without submit.after")
+	}
 	if ps := jjm.CheckCredentials(s.Credentials); len(ps) > 0 {
 		return fmt.Errorf("submit: %w", ps.Err())
 	}
@@ -87,15 +99,14 @@ func (s *Submit) check() error {
 	return nil
 }
 
-// Submitted answers submit.
+// Submitted is the result of a submission.
 type Submitted struct {
 	ID jjm.GridID `json:"id,omitempty"`
-	// Handle is the name that follows from owner and request key; "" without a
-	// key.
+	// Handle is the name that follows from the owner and the request key, "" without a key.
 	Handle jjm.Handle `json:"handle,omitempty"`
-	// Existed is true when the request key named a grid job already there.
+	// Existed is set if the request key named an existing grid job: nothing new was stored.
 	Existed bool `json:"existed,omitempty"`
-	// Plan is the decomposition: always with DryRun.
+	// Plan is the decomposition. It is always set with DryRun.
 	Plan *Plan `json:"plan,omitempty"`
 }
 
@@ -107,9 +118,13 @@ type Plan struct {
 	Splitter string   `json:"splitter"`
 	Jobs     int      `json:"jobs"`
 	Why      []string `json:"why"`
-	// Merge is what can be told of its second step, nil if it has none.
+	// Merge describes the second step, nil if there is none.
 	Merge *jjm.MergeOutlook `json:"merge,omitempty"`
-	// Parts and Commands show the first local jobs, at most ten.
+	// After says for which grid jobs it would wait, "" for none.
+	After string `json:"after,omitempty"`
+	// Fetch names the inputs that would be fetched from servers.
+	Fetch []string `json:"fetch,omitempty"`
+	// Parts and Commands are those of the first local jobs, ten at most.
 	Parts    []jjm.Part `json:"parts,omitempty"`
 	Commands [][]string `json:"commands,omitempty"`
 }

@@ -2,61 +2,67 @@ package wire
 
 import "jjm"
 
-// Verb is one verb of the socket: its name, its bounds, and the types of its request and its answer. Each verb
-// stands in the file of its noun, with what it takes and what it answers.
+// Verb is one verb of the socket: its name, its limits, and the types of its request and
+// its answer. Each verb is in a file named after its noun, together with these types.
 type Verb[Req Request, Ans Answer] struct{ About }
 
-// About is what is known of a verb whatever its types are.
+// About is what is known of a verb without its types.
 type About struct {
 	Name string
-	// Help says in a line what the verb does.
+	// Help describes in one sentence what the verb does.
 	Help string
-	// Form is the version of the request and the answer; 0 means 1. It grows when an older client could
-	// misunderstand the answer, or the daemon an older request. Members that may be absent need no new version.
-	Form int
-	// MaxBytes is the longest request line.
+	// Version is the version of the request and the answer; 0 means 1. It must grow when an
+	// older client could misunderstand the answer, or an older daemon the request. An
+	// optional member needs no new version.
+	Version int
+	// MaxBytes is the longest request line, in bytes.
 	MaxBytes int
-	// Spooled is set if a gatekeeper may leave the request in the letter box (package spool) while no daemon answers.
-	// The others need the daemon.
+	// Spooled is set if a gatekeeper may leave the request in the spool (package spool)
+	// while no daemon answers. All other requests need a daemon.
 	Spooled bool
 }
 
 // The longest request lines, in bytes.
 const (
-	// MaxRequest is the longest of all: a job file may be 4 MiB, and its text is escaped.
+	// MaxRequest is the longest of all. A job file may have 4 MiB, and JSON escapes some of
+	// its characters.
 	MaxRequest = 8 << 20
-	// maxWithRefs holds MaxRefs references of maxRef bytes each.
+	// maxWithRefs has room for MaxRefs references of maxRef bytes each.
 	maxWithRefs = 1 << 20
-	// maxShort is for requests of a few short texts.
+	// maxShort is for requests with a few short texts.
 	maxShort = 64 << 10
 )
 
-// Request is the request of a verb: a struct that embeds [Head] and has a member for each thing that the verb takes.
+// Request is the request of a verb: a struct that embeds [Head], with one member for each
+// argument.
 type Request interface {
-	// Check finds what is wrong with the request whatever the site and its jobs are. The error is of kind Invalid
-	// and names the member.
+	// Check returns the first mistake that can be found without knowing the site and its
+	// jobs. The error is of kind Invalid and names the member.
 	Check() error
 	head() Head
 }
 
-// Head is in every request.
+// Head is the part that all requests have.
 type Head struct {
 	Verb string `json:"verb"`
-	// Form is the version of the verb that the client speaks, absent for the first.
-	Form int `json:"v,omitempty"`
+	// Version is the version of the verb that the client uses. The first version is left
+	// out.
+	Version int `json:"v,omitempty"`
 }
 
 func (h Head) head() Head { return h }
 
-// Answer is the answer of a verb: a struct that embeds [Reply] and has the members that belong to a success.
+// Answer is the answer of a verb: a struct that embeds [Reply], with the members of a
+// success.
 type Answer interface {
-	// Outcome is the common part.
+	// Outcome returns the common part.
 	Outcome() Reply
-	// Check finds what a success lacks. The error is of kind Internal: the daemon is at fault.
+	// Check returns an error if a success lacks a member. The error is of kind Internal,
+	// because the daemon is at fault.
 	Check() error
 }
 
-// Reply is in every answer; it is all of an answer that is an error.
+// Reply is the part that all answers have. An error consists of it alone.
 type Reply struct {
 	OK bool `json:"ok"`
 	// Last is set in the last line of an answer of several lines, and in every error.
@@ -64,13 +70,13 @@ type Reply struct {
 	Error *Error `json:"error,omitempty"`
 }
 
-// Outcome implements Answer.
+// Outcome returns r.
 func (r Reply) Outcome() Reply { return r }
 
-// Check implements Answer, for those whose members may all be absent.
+// Check accepts every answer. It serves the answers whose members are all optional.
 func (Reply) Check() error { return nil }
 
-// present is for the Check of an answer that has a member always.
+// present is for the Check of an answer that must have a member.
 func present(member string, there bool) error {
 	if !there {
 		return jjm.Errorf(jjm.Internal, "answer of the daemon: member %s is missing", member)
@@ -78,28 +84,34 @@ func present(member string, there bool) error {
 	return nil
 }
 
-// None is the answer of a verb that has nothing to say beyond its success.
+// None is the answer of a verb that returns nothing but its success.
 type None struct{ Reply }
 
-// Verbs describes the verbs, in the order in which they are documented.
+// Verbs returns the descriptions of all verbs, in the order of the documentation.
 func Verbs() []About {
 	return []About{
-		VerbPing().About, VerbSubmit().About, VerbLookup().About, VerbKill().About, VerbRelease().About,
+		VerbPing().About, VerbSubmit().About, VerbLookup().About, VerbKill().About, VerbRelease().About, VerbResubmit().About,
+		VerbRemove().About, VerbSelect().About,
 		VerbStatus().About, VerbList().About, VerbWait().About, VerbRecord().About,
 		VerbRecords().About, VerbOutput().About, VerbCat().About,
-		VerbHistory().About, VerbLog().About, VerbJobTypes().About, VerbClusters().About, VerbOrder().About,
+		VerbHistory().About, VerbExplain().About, VerbLog().About, VerbJobTypes().About, VerbModels().About,
+		VerbClusters().About,
+		VerbOrder().About,
 		VerbReset().About, VerbBan().About, VerbRenew().About, VerbRemark().About, VerbAdvertise().About, VerbDataset().About,
 		VerbVerify().About, VerbRetract().About, VerbReplay().About,
 	}
 }
 
-// unsure is a request that may have been carried out although its answer was lost.
+// unsure is implemented by requests that may have been carried out although their answer
+// was lost.
 type unsure interface {
-	// Unsure says what may have happened and how to learn it; "" where the loss does no harm.
+	// Unsure says what may have happened and how to find out. "" means that a repeated
+	// request does no harm.
 	Unsure() string
 }
 
-// UnsureOf says what may have become of a request whose answer was lost, "" if asking again does no harm.
+// UnsureOf returns what may have happened to a request whose answer was lost, "" if
+// repeating the request does no harm.
 func UnsureOf(r Request) string {
 	if u, ok := r.(unsure); ok {
 		return u.Unsure()
@@ -107,15 +119,16 @@ func UnsureOf(r Request) string {
 	return ""
 }
 
-// form is the version of the verb.
-func (a About) form() int { return max(a.Form, 1) }
+// version returns the version of the verb, 1 or more.
+func (a About) version() int { return max(a.Version, 1) }
 
-// Line returns a request as a line. One that is too long is an error of kind Invalid.
+// Line returns the request as a line. A line longer than MaxBytes is an error of kind
+// Invalid.
 func (v Verb[Req, Ans]) Line(req Req) ([]byte, error) { return v.requestLine(&req) }
 
-// Decode reads a request whose head was read by [DecodeHead], and checks it. Its errors are of kind Invalid and say
-// what would be right; where the client is newer than the daemon the error is Busy, because the daemon may soon be
-// as new.
+// Decode reads a request whose head [DecodeHead] returned, and checks it. Its errors are of
+// kind Invalid and say what would be right. One is Busy instead: if the client is newer
+// than the daemon, since the daemon may soon be restarted in that version.
 func (v Verb[Req, Ans]) Decode(head Head, line []byte) (Req, error) {
 	var req Req
 	if err := v.decode(head, line, &req); err != nil {
@@ -124,11 +137,13 @@ func (v Verb[Req, Ans]) Decode(head Head, line []byte) (Req, error) {
 	return req, req.Check()
 }
 
-// AnswerLine returns an answer as a line; last marks the last line of an answer of several.
+// AnswerLine returns an answer as a line. last marks the last line of an answer of several
+// lines.
 func (v Verb[Req, Ans]) AnswerLine(ans Ans, last bool) ([]byte, error) { return answerLine(&ans, last) }
 
-// DecodeAnswer reads an answer. Members that it does not know are ignored: the daemon may be newer than the client.
-// An error that the daemon answered is in the outcome of the answer.
+// DecodeAnswer reads an answer and ignores unknown members, because the daemon may be newer
+// than the client. If the daemon answered with an error, it is in the Reply of the answer
+// and DecodeAnswer itself returns none.
 func (v Verb[Req, Ans]) DecodeAnswer(line []byte) (Ans, error) {
 	var ans Ans
 	if err := decodeAnswer(line, &ans); err != nil {

@@ -12,7 +12,8 @@ import (
 	"jjm"
 )
 
-// erased is a verb without its types.
+// erased is a verb whose request and answer types are hidden, so that verbs fit in one
+// list.
 type erased struct {
 	About
 	decode func(Head, []byte) (Request, error)
@@ -36,10 +37,13 @@ func erase[Req Request, Ans Answer](v Verb[Req, Ans]) erased {
 }
 
 func everyVerb() []erased {
-	return []erased{erase(VerbPing()), erase(VerbSubmit()), erase(VerbLookup()), erase(VerbKill()), erase(VerbRelease()),
+	return []erased{erase(VerbPing()), erase(VerbSubmit()), erase(VerbLookup()), erase(VerbKill()),
+		erase(VerbRelease()), erase(VerbResubmit()), erase(VerbRemove()), erase(VerbSelect()),
 		erase(VerbStatus()), erase(VerbList()), erase(VerbWait()), erase(VerbRecord()),
 		erase(VerbRecords()), erase(VerbOutput()),
-		erase(VerbCat()), erase(VerbHistory()), erase(VerbLog()), erase(VerbJobTypes()), erase(VerbClusters()),
+		erase(VerbCat()), erase(VerbHistory()), erase(VerbExplain()), erase(VerbLog()),
+		erase(VerbJobTypes()), erase(VerbModels()),
+		erase(VerbClusters()),
 		erase(VerbOrder()), erase(VerbReset()), erase(VerbBan()), erase(VerbRenew()), erase(VerbRemark()),
 		erase(VerbAdvertise()),
 		erase(VerbDataset()), erase(VerbVerify()), erase(VerbRetract()), erase(VerbReplay())}
@@ -53,7 +57,7 @@ func verbNames() []string {
 	return names
 }
 
-// decode reads a request as a daemon that serves every verb does.
+// decode reads a request like a daemon that serves every verb.
 func decode(line []byte) (erased, Request, error) {
 	h, err := DecodeHead(line)
 	if err != nil {
@@ -68,7 +72,8 @@ func decode(line []byte) (erased, Request, error) {
 	return all[i], r, err
 }
 
-// refused has a line for each verb that it refuses, and what it says: for a verb that takes nothing, any member.
+// refused has, for each verb, a request that the verb must refuse and a part of the error.
+// For a verb without members, an unknown member serves.
 func refused() map[string][2]string {
 	return map[string][2]string{
 		"ping":      {`{"verb":"ping","refs":["1"]}`, `ping: unknown member "refs"`},
@@ -76,12 +81,15 @@ func refused() map[string][2]string {
 		"lookup":    {`{"verb":"lookup"}`, "lookup: refs is empty"},
 		"kill":      {`{"verb":"kill","refs":[]}`, "kill: refs is empty"},
 		"release":   {`{"verb":"release"}`, "release: refs is empty"},
+		"remove":    {`{"verb":"remove"}`, "remove: refs is empty"},
+		"resubmit":  {`{"verb":"resubmit"}`, "resubmit: refs is empty"},
+		"select":    {`{"verb":"select"}`, "select: want refs or where"},
 		"status":    {`{"verb":"status"}`, "status: refs is empty"},
 		"list":      {`{"verb":"list","list":{"limit":-1}}`, "list.limit"},
 		"wait":      {`{"verb":"wait"}`, "wait: refs is empty"},
 		"record":    {`{"verb":"record","refs":["1"],"path":"a\u0000"}`, "path: want a query"},
 		"output":    {`{"verb":"output","refs":["1","2"]}`, "output: 2 refs"},
-		"cat":       {`{"verb":"cat","refs":["1.0"],"file":"/etc/passwd"}`, "want one of [stdout"},
+		"cat":       {`{"verb":"cat","refs":["1.0"],"file":"/etc/passwd"}`, "want stdout, stderr"},
 		"history":   {`{"verb":"history"}`, "exactly one id, or orders"},
 		"log":       {`{"verb":"log"}`, "log: 0 refs"},
 		"job-types": {`{"verb":"job-types","type":"x"}`, `job-types: unknown member "type"`},
@@ -99,7 +107,7 @@ func refused() map[string][2]string {
 	}
 }
 
-func TestVerbs_EachIsBoundedDescribedAndRefusesSomething(t *testing.T) {
+func TestVerbs_EachHasALimitAHelpTextAndRefusesABadRequest(t *testing.T) {
 	var names []string
 	for _, v := range everyVerb() {
 		names = append(names, v.Name)
@@ -126,9 +134,10 @@ func TestVerbs_EachIsBoundedDescribedAndRefusesSomething(t *testing.T) {
 	}
 }
 
-// Clients of a jjm that knew no versions are answered as it answered them, and its daemon understands clients of
-// today. It wrote testdata/v1, each member filled: a request, and the lines of its answer.
-func TestVerbs_SpeakTheLinesOfOlderPrograms(t *testing.T) {
+// An older jjm, from before verbs had versions, wrote testdata/v1: for each verb a request
+// and the lines of its answer, with every member set. This jjm must understand the requests
+// and write the same answers.
+func TestVerbs_ReadAndWriteTheLinesOfOlderVersions(t *testing.T) {
 	files, err := filepath.Glob("testdata/v1/*.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +171,7 @@ func TestVerbs_SpeakTheLinesOfOlderPrograms(t *testing.T) {
 	}
 }
 
-func TestReply_IsTheErrorOfOlderPrograms(t *testing.T) {
+func TestReply_WritesErrorsAsOlderVersionsDo(t *testing.T) {
 	want, err := os.ReadFile("testdata/v1/error.answer.json")
 	if err != nil {
 		t.Fatal(err)
@@ -181,11 +190,11 @@ func TestReply_IsTheErrorOfOlderPrograms(t *testing.T) {
 	}
 }
 
-// A client that is older or newer than the daemon is told which versions they are, and what to do.
-func TestDecode_TellsVersionsThatDoNotAgree(t *testing.T) {
+// A client that is older or newer than the daemon is told both versions and what to do.
+func TestDecode_RefusesAnotherVersionAndNamesBoth(t *testing.T) {
 	first := VerbLookup()
 	second := first
-	second.Form = 2
+	second.Version = 2
 	line := func(v Verb[LookupRequest, LookupAnswer]) []byte {
 		text, err := v.Line(LookupRequest{Refs: []string{"1"}})
 		if err != nil {

@@ -5,21 +5,23 @@ import (
 	"jjm/cover"
 )
 
-// VerbVerify proves or refutes that the work of a grid job was done exactly once.
+// VerbVerify is the verb "verify": it checks from the records whether all work of a grid
+// job was done exactly once.
 func VerbVerify() Verb[VerifyRequest, VerifyAnswer] {
 	return Verb[VerifyRequest, VerifyAnswer]{About{Name: "verify", MaxBytes: maxShort,
-		Help: "Was the work done exactly once? With a job file for the rest."}}
+		Help: "Was all work done exactly once? With a job file for what is missing."}}
 }
 
 // VerifyRequest names one grid job.
 type VerifyRequest struct {
 	Head
 	One
-	// Recovery is the name of the job file to make if something is missing; "" = none is wanted.
+	// Recovery is the name of the job file to write if something is missing. "" means that
+	// none is wanted.
 	Recovery string `json:"recovery,omitempty"`
 }
 
-// Check implements Request.
+// Check requires exactly one reference and a valid name of a recovery.
 func (r VerifyRequest) Check() error {
 	if err := r.one("verify"); err != nil {
 		return err
@@ -27,54 +29,54 @@ func (r VerifyRequest) Check() error {
 	return checkRecovery("recovery", r.Recovery)
 }
 
-// VerifyAnswer answers verify.
+// VerifyAnswer is the answer of "verify".
 type VerifyAnswer struct {
 	Reply
 	Verify *Verified `json:"verify,omitempty"`
 }
 
-// Check implements Answer.
+// Check requires the member verify.
 func (a VerifyAnswer) Check() error { return present("verify", a.Verify != nil) }
 
-// Verified answers verify.
+// Verified is the result of the check.
 type Verified struct {
 	ID jjm.GridID `json:"id"`
 	cover.Report
-	// Merge is the report of its second step, nil if it has none: was every output
-	// merged once? The verdict above is the worse of both.
+	// Merge is the report of the merge step, nil if there is none: was every output merged
+	// exactly once? The verdict of the whole is the worse of the two.
 	Merge *cover.Report `json:"merge,omitempty"`
-	// Recovery is the job file that does what is missing, and RecoveryFiles the
-	// list of files that belongs beside it, under the name FilesOf; "" where nothing
-	// is missing, or there is no list.
+	// Recovery is the text of a job file that does what is missing. RecoveryFiles is the
+	// list of files that must lie beside it under the name that [FilesOf] returns. Each is
+	// "" if it is not needed.
 	Recovery      string `json:"recovery,omitempty"`
 	RecoveryFiles string `json:"recovery_files,omitempty"`
-	// RecoveryRanges is the list of ranges that belongs beside it, under the name
-	// RangesOf; "" if there is none.
+	// RecoveryRanges is the list of ranges that must lie beside it under the name that
+	// [RangesOf] returns, "" if it is not needed.
 	RecoveryRanges string `json:"recovery_ranges,omitempty"`
-	// Anew are the local jobs that processed less than they own, and whose parts the
-	// recovery does anew: what they made is not to be used with what it makes.
+	// Anew are the local jobs that processed only a part of what they own. The recovery
+	// does their parts again from the start, so their outputs must not be combined with its
+	// outputs.
 	Anew []string `json:"anew,omitempty"`
-	// Recoveries are the grid jobs that do, or did, what this one did not; the
-	// report is of all of them together.
+	// Recoveries are the grid jobs that do, or did, what this one left out. The report
+	// covers all of them together.
 	Recoveries []Recovery `json:"recoveries,omitempty"`
 }
 
-// Recovery is a grid job that does what another one did not.
+// Recovery is a grid job that does what another one left out.
 type Recovery struct {
 	ID     jjm.GridID `json:"id"`
 	Status string     `json:"status"`
-	// Units is how many units it processed of those that the other one had to.
+	// Units is how many of the other job's units it processed.
 	Units int64 `json:"units"`
-	// Apart says why it is not counted, "" if it is.
+	// Apart says why this recovery is not counted, "" if it is.
 	Apart string `json:"apart,omitempty"`
-	// Replaces are local jobs of others, which processed less than they own, whose
-	// parts it took over: what they made is not to be used.
+	// Replaces are local jobs of other grid jobs that processed only a part of what they
+	// own and whose parts this one took over. Their outputs must not be used.
 	Replaces []string `json:"replaces,omitempty"`
 }
 
-// FilesOf is the name of the list of files that belongs beside a recovery's job
-// file.
+// FilesOf returns the name of the list of files for a recovery's job file.
 func FilesOf(recovery string) string { return recovery + ".files.jsonl" }
 
-// RangesOf is the name of the list of ranges.
+// RangesOf returns the name of the list of ranges for a recovery's job file.
 func RangesOf(recovery string) string { return recovery + ".ranges" }

@@ -10,15 +10,14 @@ import (
 	"jjm/internal/acl"
 )
 
-// gridMode keeps everybody out of the folder of a grid job but the daemon and
-// those whom its access list names: its owner, whose clients read the head while
-// the daemon is down, and the site's administrators. What lies in the folder is
-// reached through it alone, so its files need no lists of their own.
+// gridMode closes the folder of a grid job to all but the daemon and those in its access
+// list: its owner, whose clients read the head while the daemon is down, and the site's
+// administrators. The files in the folder need no lists of their own, because they are
+// reached only through it.
 const gridMode = 0o700
 
-// makeFolder makes the folder of a grid job and lets its owner in. A folder that
-// is there already was perhaps left half made, so it is looked after once in the
-// life of a daemon.
+// makeFolder makes the folder of a grid job and lets its owner in. An existing folder may
+// have been left without access list, so the list is set once in the life of a daemon.
 func (db *DB) makeFolder(st *gridState, grid jjm.GridID, owner int) error {
 	name := grid.String()
 	err := db.fs.Mkdir(name, gridMode)
@@ -26,14 +25,14 @@ func (db *DB) makeFolder(st *gridState, grid jjm.GridID, owner int) error {
 		return nil
 	}
 	if err == nil || errors.Is(err, fs.ErrExist) {
-		err = db.fs.Chmod(name, gridMode) // whatever the umask is, or an older jjm made
+		err = db.fs.Chmod(name, gridMode) // whatever the umask is, or an older jjm did
 	}
 	if err != nil {
 		return jjm.Errorf(diskKind(err), "publish record of grid job %d in %s: %w", grid, db.dir, err)
 	}
 	if err := db.share(name, owner); err != nil {
-		db.complain(err)
-		return nil // it stays closed, which is safe
+		db.warnUnshared(err)
+		return nil // the folder stays closed, which is safe
 	}
 	st.shared = true
 	return nil
@@ -55,9 +54,9 @@ func (db *DB) share(name string, owner int) error {
 	return acl.Grant(f, acl.Read|acl.Search, readers...)
 }
 
-// complain says once that owners cannot read their records themselves.
-func (db *DB) complain(err error) {
+// warnUnshared warns once that owners cannot read their records themselves.
+func (db *DB) warnUnshared(err error) {
 	db.unshared.Do(func() {
-		db.warn("records can be read through the daemon only: their owners cannot be let in", "folder", db.dir, "error", err)
+		db.warn("let owners read their records themselves; until then only the daemon can read them", "folder", db.dir, "error", err)
 	})
 }

@@ -58,7 +58,8 @@ func TestAccess_OwnerAndAdministratorsOnly(t *testing.T) {
 	write()
 	all := map[int]bool{owner: true, 70009: true, 70002: false}
 	try(all)
-	// Somebody widened it, or an older jjm did; and a crash came before the list.
+	// Somebody widened the mode, or an older jjm made it; and a crash came before the list
+	// was set.
 	if err := os.Chmod(filepath.Join(dir, "17"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestAccess_OwnerAndAdministratorsOnly(t *testing.T) {
 	defer db.Close()
 	write()
 	try(all)
-	// Somebody took the folder away: the daemon makes it again.
+	// Somebody removed the folder: the daemon makes it again.
 	if err := os.RemoveAll(filepath.Join(dir, "17")); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func TestAccess_WithoutListsTheFolderStaysClosed(t *testing.T) {
 			t.Errorf("%v, %v", st.Mode(), err)
 		}
 	}
-	if all := w.all(); len(all) != 1 || !strings.Contains(all[0], "through the daemon only") {
+	if all := w.all(); len(all) != 1 || !strings.Contains(all[0], "let owners read") {
 		t.Errorf("warnings: %q", all)
 	}
 }

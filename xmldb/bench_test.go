@@ -9,7 +9,7 @@ import (
 	"jjm"
 )
 
-// hundredThousand are the shards of 100 000 local jobs, made beforehand.
+// hundredThousand returns the shards of 100 000 local jobs, made beforehand.
 func hundredThousand() []Shard { return slices.Collect(shardsOf(17, 100_000)) }
 
 func BenchmarkPublish_100kLocalJobs(b *testing.B) {
@@ -37,8 +37,8 @@ func BenchmarkPublish_OneDirtyShardOf100(b *testing.B) {
 	}
 }
 
-// BenchmarkPublish_ForeignShard: a shard each of whose jobs holds a fragment,
-// remembered, and read from disk as after a restart.
+// BenchmarkPublish_ForeignShard publishes a shard in which each job has a fragment, from
+// memory and, as after a restart, from disk.
 func BenchmarkPublish_ForeignShard(b *testing.B) {
 	db, _ := open(b, b.TempDir())
 	h, all := sampleHead(17, 1000), slices.Collect(shardsOf(17, 1000))

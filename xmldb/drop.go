@@ -24,36 +24,34 @@ const (
 	maxScan = 10_000
 	// maxScanBytes is their size.
 	maxScanBytes = 32 << 20
-	// maxRefused is the number of entries kept among the refused, give or take
-	// some; the oldest go.
+	// maxRefused is roughly how many entries of refused/ are kept; the oldest are removed.
 	maxRefused = 2_000
 )
 
-// refusedDir is the folder within a drop folder for what was refused.
+// refusedDir is the folder within a drop folder for refused files.
 const refusedDir = "refused"
 
-// Drop is a folder in which anybody at the site may leave fragments: files
-// *.xml, written under a name that starts with a dot and then renamed, so that
-// only whole ones are seen. Links, devices, fifos, directories and files that
-// are too long are refused without being read. A refused file is moved to
-// refused/, and a file of the same name and .why says the reason.
+// Drop is a folder in which anybody at the site may leave fragments: files *.xml, written
+// under a name that starts with a dot and then renamed, so that only complete ones are
+// seen. Links, devices, fifos, directories and files that are too long are refused without
+// being read. A refused file is moved to refused/, and a file of the same name with .why
+// appended contains the reason.
 //
-// Its methods are for one goroutine; Watch may run beside.
+// Its methods are for one goroutine; only Watch may run beside them.
 type Drop struct {
 	dir  string
 	root *os.Root
-	in   *wary.Dir // the same folder, to look at what others put there
+	in   *wary.Dir // the same folder, to look at files of others without following them
 	warn func(msg string, args ...any)
-	// stuck are refused entries that could not be moved: they are passed over.
-	stuck map[stamp]bool
-	// unpruned counts refusals since refused/ was last cut to size.
-	unpruned int
+	// immovable are refused entries that could not be moved; they are ignored.
+	immovable map[stamp]bool
+	// refusals counts refused files since refused/ was last pruned.
+	refusals int
 }
 
-// Dropped is a fragment found in a drop folder. The caller decides whether its
-// writer may speak for the job, and calls Accept or Refuse; a file for which
-// neither was called is found again by the next scan, so one that stays
-// undecided is the caller's to refuse in the end.
+// Dropped is a fragment found in a drop folder. The caller decides whether its writer may
+// speak for the job, and calls Accept or Refuse. If it calls neither, the next scan finds
+// the file again, so the caller has to refuse a file on which it never decides.
 type Dropped struct {
 	Fragment Fragment
 	// Name is the file's name in the folder.
@@ -67,9 +65,9 @@ type Dropped struct {
 	seen stamp
 }
 
-// OpenDrop opens a drop folder, an absolute path. If it is missing, it is made
-// with mode 1733: everybody may leave files, only their owners and jjm may
-// remove them. It refuses a folder in which refused/ is somebody else's.
+// OpenDrop opens a drop folder, an absolute path. A missing folder is made with mode 1733:
+// everybody may leave files, only their owners and jjm may remove them. It is an error if
+// refused/ belongs to somebody else.
 func OpenDrop(dir string, warn func(msg string, args ...any)) (*Drop, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, jjm.Errorf(jjm.Invalid, "open drop folder: %q: want an absolute path", dir)
@@ -86,7 +84,7 @@ func OpenDrop(dir string, warn func(msg string, args ...any)) (*Drop, error) {
 		root.Close()
 		return nil, jjm.Errorf(diskKind(err), "open drop folder %s: %w", dir, err)
 	}
-	d := &Drop{dir: dir, root: root, in: in, warn: warn, stuck: make(map[stamp]bool)}
+	d := &Drop{dir: dir, root: root, in: in, warn: warn, immovable: make(map[stamp]bool)}
 	if err := d.makeRefused(); err != nil {
 		d.Close()
 		return nil, jjm.Errorf(jjm.Denied, "open drop folder %s: %w", dir, err)
@@ -125,12 +123,12 @@ func (d *Drop) makeRefused() error {
 	return d.root.Chmod(refusedDir, dirMode)
 }
 
-// Close ends the use of the folder.
+// Close closes the folder.
 func (d *Drop) Close() error { return errors.Join(d.in.Close(), d.root.Close()) }
 
-// Scan reads the fragments in the folder, the oldest first, and refuses what
-// is none. It reads at most 10 000 files or 32 MiB; call it again while it
-// gives some. The error is about the folder as a whole, or ctx's.
+// Scan returns the fragments in the folder, the oldest first, and refuses files that are
+// none. It reads at most 10 000 files or 32 MiB; call it again until it returns none. The
+// error is about the folder as a whole, or that of ctx; its kind is Busy.
 func (d *Drop) Scan(ctx context.Context) ([]Dropped, error) {
 	infos, err := d.candidates(ctx)
 	if err != nil {
@@ -148,7 +146,7 @@ func (d *Drop) Scan(ctx context.Context) ([]Dropped, error) {
 		f, err := d.read(st)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EWOULDBLOCK):
-			continue // taken back, or leased by its writer: later
+			continue // removed, or leased by its writer: the next scan reads it
 		case err != nil:
 			d.refuse(st.Name(), stampOf(st), err)
 			continue
@@ -159,8 +157,8 @@ func (d *Drop) Scan(ctx context.Context) ([]Dropped, error) {
 	return found, nil
 }
 
-// candidates returns up to maxScan entries with the name of a complete file, the
-// oldest first.
+// candidates returns up to maxScan entries with the name of a complete file, the oldest
+// first.
 func (d *Drop) candidates(ctx context.Context) ([]os.FileInfo, error) {
 	dir, err := d.root.Open(".")
 	if err != nil {
@@ -168,8 +166,8 @@ func (d *Drop) candidates(ctx context.Context) ([]os.FileInfo, error) {
 	}
 	defer dir.Close()
 	var infos []os.FileInfo
-	stuck := make(map[stamp]bool) // those still there
-	defer func() { d.stuck = stuck }()
+	stuck := make(map[stamp]bool) // those that are still there
+	defer func() { d.immovable = stuck }()
 	for len(infos) < maxScan {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -181,8 +179,8 @@ func (d *Drop) candidates(ctx context.Context) ([]os.FileInfo, error) {
 			}
 			st, err := d.in.Lstat(name)
 			switch {
-			case err != nil: // taken back, or a file system of somebody's is mounted there
-			case d.stuck[stampOf(st)]:
+			case err != nil: // removed, or another file system is mounted there
+			case d.immovable[stampOf(st)]:
 				stuck[stampOf(st)] = true
 			default:
 				infos = append(infos, st)
@@ -204,18 +202,19 @@ func (d *Drop) candidates(ctx context.Context) ([]os.FileInfo, error) {
 	return infos, nil
 }
 
-// complete reports whether a name is that of a file ready to be read.
+// complete reports whether a file with this name is ready to be read.
 func complete(name string) bool {
 	return strings.HasSuffix(name, ".xml") && !strings.HasPrefix(name, ".")
 }
 
-// read reads and parses one file. Every error but ErrNotExist and EWOULDBLOCK
-// is a reason to refuse it.
+// read reads and parses one file. Every error but ErrNotExist and EWOULDBLOCK is a reason
+// to refuse it.
 func (d *Drop) read(lst os.FileInfo) (Dropped, error) {
 	if err := acceptable(lst); err != nil {
 		return Dropped{}, err
 	}
-	// Neither a fifo put in its place, nor a lease, nor a file system makes us wait.
+	// This waits neither for a fifo put in the file's place, nor for a lease or a file
+	// system.
 	f, err := d.in.Open(lst.Name(), os.O_RDONLY)
 	if errors.Is(err, fs.ErrPermission) {
 		return Dropped{}, errors.New("jjm may not read it: chmod a+r before you rename it")
@@ -229,7 +228,7 @@ func (d *Drop) read(lst os.FileInfo) (Dropped, error) {
 		return Dropped{}, err
 	}
 	if !os.SameFile(st, lst) {
-		return Dropped{}, fs.ErrNotExist // another file by now: the next scan sees it
+		return Dropped{}, fs.ErrNotExist // it was replaced: the next scan sees the new file
 	}
 	if err := acceptable(st); err != nil {
 		return Dropped{}, err
@@ -244,33 +243,19 @@ func (d *Drop) read(lst os.FileInfo) (Dropped, error) {
 	}, err
 }
 
-// acceptable refuses by kind and size. A second hard link means that somebody
-// may have linked a file of another owner here.
+// acceptable returns an error for a wrong kind or size. With a second hard link it may be a
+// file of another owner that somebody linked here.
 func acceptable(st os.FileInfo) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	switch {
 	case !st.Mode().IsRegular():
-		return fmt.Errorf("it is %s: want a regular file", kindOf(st.Mode()))
+		return fmt.Errorf("it is a %s: want a regular file", jjm.FileKind(st.Mode()))
 	case ok && sys.Nlink > 1:
 		return errors.New("it has more than one hard link: want a file of its own")
 	case st.Size() > jjm.MaxFragment:
 		return fmt.Errorf("it has %d bytes: want at most %d", st.Size(), jjm.MaxFragment)
 	}
 	return nil
-}
-
-func kindOf(m os.FileMode) string {
-	switch {
-	case m.IsDir():
-		return "a folder"
-	case m&os.ModeSymlink != 0:
-		return "a symbolic link"
-	case m&os.ModeNamedPipe != 0:
-		return "a fifo"
-	case m&os.ModeSocket != 0:
-		return "a socket"
-	}
-	return "a device"
 }
 
 func uidOf(st os.FileInfo) int {
@@ -280,10 +265,10 @@ func uidOf(st os.FileInfo) int {
 	return -1
 }
 
-// Accept removes the file, once its fragment is safe elsewhere. A newer file
-// of the same name stays for the next scan.
+// Accept removes the file once its fragment is safe elsewhere. A newer file of the same
+// name stays for the next scan.
 func (f Dropped) Accept() error {
-	if !f.drop.still(f.Name, f.seen) {
+	if !f.drop.unchanged(f.Name, f.seen) {
 		return nil
 	}
 	if err := f.drop.root.Remove(f.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -292,22 +277,22 @@ func (f Dropped) Accept() error {
 	return nil
 }
 
-// Refuse moves the file to refused/ with the reason beside it. What cannot be
-// moved stays and is not found again.
+// Refuse moves the file to refused/ with the reason beside it. A file that cannot be moved
+// stays and is not found again.
 func (f Dropped) Refuse(why error) {
 	f.drop.refuse(f.Name, f.seen, why)
 }
 
-// still reports whether name is the file that was seen.
-func (d *Drop) still(name string, seen stamp) bool {
+// unchanged reports whether name is still the file that was seen.
+func (d *Drop) unchanged(name string, seen stamp) bool {
 	st, err := d.in.Lstat(name)
 	return err == nil && stampOf(st) == seen
 }
 
 // moveAway moves an entry to refused/. rename(2) does nothing if both names are links to
-// the same file: then one of them is removed.
+// the same file; then the name here is removed.
 func (d *Drop) moveAway(name, target string, seen stamp) error {
-	if err := d.move(name, target); err != nil || !d.still(name, seen) {
+	if err := d.move(name, target); err != nil || !d.unchanged(name, seen) {
 		return err
 	}
 	return d.root.Remove(name)
@@ -315,26 +300,26 @@ func (d *Drop) moveAway(name, target string, seen stamp) error {
 
 // refuse moves an entry to refused/ and writes the reason.
 func (d *Drop) refuse(name string, seen stamp, why error) {
-	if !d.still(name, seen) {
+	if !d.unchanged(name, seen) {
 		return
 	}
-	// 255 bytes is the longest name (NAME_MAX); room for a number and ".why".
+	// The longest name is 255 bytes (NAME_MAX); this leaves room for ".why".
 	target, _ := xmltext.Cut(name, 240)
 	if err := d.moveAway(name, target, seen); err != nil {
-		d.stuck[seen] = true
-		d.warn("a refused fragment cannot be moved away", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
+		d.immovable[seen] = true
+		d.warn("move a refused fragment away", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
 	}
 	if err := d.writeWhy(target, why); err != nil {
-		d.warn("the reason of a refusal cannot be written", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
+		d.warn("write the reason of a refusal", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
 	}
-	if d.unpruned++; d.unpruned >= 500 {
-		d.unpruned = 0
+	if d.refusals++; d.refusals >= 500 {
+		d.refusals = 0
 		d.prune()
 	}
 }
 
-// move takes the place of an older file of the name; a folder there, which
-// rename(2) does not replace, is removed first.
+// move replaces an older file of the same name. A folder, which rename(2) does not replace,
+// is removed first.
 func (d *Drop) move(name, target string) error {
 	target = filepath.Join(refusedDir, target)
 	err := d.root.Rename(name, target)
@@ -371,7 +356,7 @@ func (d *Drop) prune() {
 	sort.Slice(entries, func(i, j int) bool { return entries[i].ModTime().Before(entries[j].ModTime()) })
 	for _, st := range entries[:len(entries)-maxRefused] {
 		if err := d.in.RemoveAll(filepath.Join(refusedDir, st.Name())); err != nil {
-			d.warn("an old refused fragment cannot be removed", "file", filepath.Join(d.dir, refusedDir, st.Name()), "error",
+			d.warn("remove an old refused fragment", "file", filepath.Join(d.dir, refusedDir, st.Name()), "error",
 				err)
 		}
 	}

@@ -56,7 +56,7 @@ func names(found []Dropped) []string {
 	return names
 }
 
-func TestDrop_GivesCompleteFilesTheOldestFirst(t *testing.T) {
+func TestDrop_ReturnsCompleteFilesTheOldestFirst(t *testing.T) {
 	d, dir, w := openDrop(t)
 	for i, name := range []string{"b.xml", "c.xml", "a.xml", ".hidden.xml", "partial.xml.tmp", "note.txt"} {
 		path := filepath.Join(dir, name)
@@ -97,7 +97,7 @@ func TestDrop_GivesCompleteFilesTheOldestFirst(t *testing.T) {
 	}
 }
 
-func TestDrop_RefusesWhatIsNoFragment(t *testing.T) {
+func TestDrop_RefusesFilesThatAreNoFragments(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	put(t, secret, phase)
 	for _, tc := range []struct {
@@ -120,12 +120,12 @@ func TestDrop_RefusesWhatIsNoFragment(t *testing.T) {
 			if err := os.Symlink(secret, path); err != nil {
 				t.Fatal(err)
 			}
-		}, "a symbolic link"},
+		}, "a link"},
 		{"dangling link", func(t *testing.T, path string) {
 			if err := os.Symlink("nowhere", path); err != nil {
 				t.Fatal(err)
 			}
-		}, "a symbolic link"},
+		}, "a link"},
 		{"hard link", func(t *testing.T, path string) {
 			if err := os.Link(secret, path); err != nil {
 				t.Fatal(err)
@@ -185,7 +185,7 @@ func TestDrop_RefusesASocket(t *testing.T) {
 func TestDrop_RefusesWhatItMayNotRead(t *testing.T) {
 	d, dir, _ := openDrop(t)
 	put(t, filepath.Join(dir, "x.xml"), phase)
-	// Whoever scans may move everything, and read all but the file.
+	// The scanning account may move everything, and read everything but this file.
 	err := errors.Join(os.Chmod(filepath.Join(dir, "x.xml"), 0), os.Chmod(dir, 0o777),
 		os.Chmod(filepath.Join(dir, "refused"), 0o777))
 	if err != nil {
@@ -228,7 +228,7 @@ func TestDrop_AcceptLeavesANewerFileOfTheName(t *testing.T) {
 	if err := again[0].Accept(); err != nil {
 		t.Fatal(err)
 	}
-	if err := again[0].Accept(); err != nil { // it is gone: a success
+	if err := again[0].Accept(); err != nil { // it is gone, which is a success
 		t.Errorf("accepted twice: %v", err)
 	}
 }
@@ -321,7 +321,7 @@ func TestOpenDrop_RefusesATrap(t *testing.T) {
 	}
 }
 
-func TestWatch_TellsOfCompleteFilesAndEnds(t *testing.T) {
+func TestWatch_SignalsCompleteFilesAndEnds(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	d, dir, w := openDrop(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -360,8 +360,8 @@ func TestWatch_ThatCannotWatchWarnsAndEnds(t *testing.T) {
 	}
 }
 
-// Whoever owns a file can mount a file system on it, and need not answer.
-func TestDrop_WaitsForNoFileSystemOfAWriters(t *testing.T) {
+// The owner of a file can mount a file system on it, and need not answer.
+func TestDrop_DoesNotWaitForAFileSystemThatAWriterMounted(t *testing.T) {
 	dir := filepath.Join(needs.PublicDir(t), "drop")
 	d, err := OpenDrop(dir, nil)
 	if err != nil {

@@ -8,21 +8,21 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// SchemaVersion is the version of docs/record.xsd that records follow. The
-// number before the point changes when a reader must.
+// SchemaVersion is the version of docs/record.xsd that records follow. The number before
+// the point changes when readers have to change.
 const SchemaVersion = "1.1"
 
 const prologue = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
 
-// limits bound what is written of texts and lists.
+// limits bound the texts and lists that are written.
 type limits struct {
 	text   int // bytes of one text or attribute
-	list   int // lines of why, phases
+	list   int // entries of why, phases and cluster jobs
 	shards int
 	args   int // bytes of the arguments of a part
 }
 
-// headLimits are tried in turn until the head fits.
+// headLimits returns the limits that are tried in turn until the head fits.
 func headLimits() []limits {
 	return []limits{
 		{text: 8 << 10, list: 500, shards: 400},
@@ -31,26 +31,26 @@ func headLimits() []limits {
 	}
 }
 
-// shardLimits bound a local job, so that no owner fills the disk with one long
+// shardLimits returns the limits of a local job: no owner can fill the disk with one long
 // message.
 func shardLimits() limits { return limits{text: 4 << 10, args: 16 << 10} }
 
-// encoder appends a document. Its methods take the path of an element, under
-// which extras are looked up.
+// encoder appends a document. Its methods take the path of an element, which is the key of
+// its extras.
 type encoder struct {
 	b   []byte
 	x   *extras
 	lim limits
 }
 
-// text cuts s to the limit and notes if it had to.
+// text returns s cut to the limit, and sets cut if it had to cut.
 func (e *encoder) text(s string, cut *bool) string {
 	s, c := xmltext.Cut(s, e.lim.text)
 	*cut = *cut || c
 	return s
 }
 
-// startDone ends a start tag: the mark, foreign attributes.
+// startDone ends a start tag with the mark for cut elements and the foreign attributes.
 func (e *encoder) startDone(path string, cut bool) {
 	f := e.x.get(path)
 	if f != nil {
@@ -73,8 +73,7 @@ func (e *encoder) end(path, tag, sep string) {
 	e.b = append(append(append(e.b, "</"...), tag...), '>')
 }
 
-// leaf ends an element, whose start tag is open, that has a text and no
-// children of ours.
+// leaf ends an element with a text and no children of ours, whose start tag is open.
 func (e *encoder) leaf(path, tag, text string, cut bool) {
 	text = e.text(text, &cut)
 	if text == "" && !cut && e.x.get(path) == nil {
@@ -88,7 +87,7 @@ func (e *encoder) leaf(path, tag, text string, cut bool) {
 
 func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
 
-// opt writes an attribute unless it is empty.
+// opt writes an attribute unless s is empty.
 func (e *encoder) opt(name, s string, cut *bool) {
 	e.b = xmltext.OptAttr(e.b, name, e.text(s, cut))
 }
@@ -101,7 +100,7 @@ func (e *encoder) int(name string, n int64) { e.b = xmltext.Int(e.b, name, n) }
 
 func (e *encoder) time(name string, t jjm.Time) { e.b = xmltext.Time(e.b, name, t) }
 
-// count writes an attribute unless it is 0.
+// count writes an attribute unless n is 0.
 func (e *encoder) count(name string, n int) {
 	if n != 0 {
 		e.int(name, int64(n))
@@ -126,7 +125,7 @@ func appendShard(b []byte, grid jjm.GridID, s Shard, written jjm.Time, x *extras
 
 // localJob appends the element of a local job, on a line of its own.
 func (e *encoder) localJob(j *jjm.LocalJob) {
-	path := "" // built only if there are extras: this is the hot loop
+	path := "" // built only if there are extras, because this loop runs for every local job
 	if e.x != nil {
 		path = "localjob:" + j.ID.String()
 	}
@@ -197,7 +196,7 @@ func (e *encoder) part(path string, p *jjm.Part) {
 	e.end(path, "part", "")
 }
 
-// fitting is the number of arguments, from the first, that the limit allows.
+// fitting returns how many arguments, from the first, the limit allows.
 func (e *encoder) fitting(args []string) int {
 	bytes := 0
 	for i, a := range args {
@@ -235,8 +234,12 @@ func appendHead(b []byte, h *head.Head, x *extras, lim limits) []byte {
 	e.phases(h.Phases)
 	e.output(h)
 	e.origin(g.Origin)
-	e.usage(g.Usage)
+	e.raw("\n  <usage")
+	e.usage("usage", g.Usage)
+	e.endings(h.Endings)
 	e.inputs(h.Inputs)
+	e.causes(h.Causes)
+	e.warnings(g)
 	e.shards(h.Jobs)
 	e.end("", "gridjob", "\n  ")
 	e.raw("\n")
@@ -249,6 +252,7 @@ func (e *encoder) headAttrs(h *head.Head) {
 	e.int("id", int64(g.ID))
 	e.must("type", g.Spec.Type, &cut)
 	e.opt("name", g.Spec.Name, &cut)
+	e.opt("model", g.Spec.Model, &cut)
 	e.opt("key", g.Spec.Key, &cut)
 	e.opt("mode", g.Spec.Mode, &cut)
 	e.opt("result", g.Spec.Result, &cut)
@@ -260,7 +264,13 @@ func (e *encoder) headAttrs(h *head.Head) {
 	e.count("code", h.GRAMCode)
 	e.must("master", h.Master, &cut)
 	e.int("exit", int64(h.Exit))
+	e.opt("proof", string(g.Proof), &cut)
 	e.int("jobs", int64(h.Jobs))
+	if g.Generation > 1 {
+		e.int("generation", int64(g.Generation))
+	}
+	e.opt("after", afterText(g.Spec.After), &cut)
+	e.opt("afterEnd", g.Spec.AfterEnd, &cut)
 	e.b = xmltext.Flag(e.b, "kill", g.Kill)
 	e.opt("killedBy", g.KillBy, &cut)
 	e.time("accepted", g.Accepted)
@@ -268,6 +278,18 @@ func (e *encoder) headAttrs(h *head.Head) {
 	e.time("ended", g.Ended)
 	e.time("written", h.Written)
 	e.startDone("", cut)
+}
+
+// afterText lists the grid jobs that one begins after.
+func afterText(ids []jjm.GridID) string {
+	var b []byte
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = strconv.AppendInt(b, int64(id), 10)
+	}
+	return string(b)
 }
 
 func (e *encoder) counts(h *head.Head) {
@@ -280,7 +302,7 @@ func (e *encoder) counts(h *head.Head) {
 	e.leaf("counts", "counts", "", false)
 }
 
-// clusterJobs lists a cluster job per cluster in use (decision R22).
+// clusterJobs writes one element for each cluster in use (decision R22).
 func (e *encoder) clusterJobs(h *head.Head) {
 	e.raw("\n  <clusterjobs")
 	if len(h.ClusterJobs) == 0 {
@@ -319,7 +341,7 @@ func (e *encoder) phases(ps []jjm.Progress) {
 	e.end("phases", "phases", "\n    ")
 }
 
-// output writes the paths whole: half a path is worth nothing.
+// output never cuts paths, because half a path is useless.
 func (e *encoder) output(h *head.Head) {
 	e.raw("\n  <output")
 	e.b = xmltext.OptAttr(e.b, "tar", h.Tar)
@@ -331,8 +353,8 @@ func (e *encoder) output(h *head.Head) {
 	e.leaf("output", "output", "", false)
 }
 
-// maxMemo bounds the memo as it is written: a longer one is left out, for half
-// of it is worth nothing.
+// maxMemo bounds the memo as it is written. A longer one is left out, because half of it is
+// useless.
 const maxMemo = 32 << 10
 
 func (e *encoder) origin(o *jjm.Origin) {
@@ -353,9 +375,9 @@ func (e *encoder) origin(o *jjm.Origin) {
 	e.leaf("origin", "origin", "", cut)
 }
 
-func (e *encoder) usage(u *jjm.Usage) {
+// usage ends the element whose start tag is open.
+func (e *encoder) usage(path string, u *jjm.Usage) {
 	cut := false
-	e.raw("\n  <usage")
 	if u != nil {
 		e.opt("batch", u.Batch, &cut)
 		e.opt("host", u.Host, &cut)
@@ -370,7 +392,7 @@ func (e *encoder) usage(u *jjm.Usage) {
 		e.time("started", u.Started)
 		e.time("ended", u.Ended)
 	}
-	e.leaf("usage", "usage", "", cut)
+	e.leaf(path, "usage", "", cut)
 }
 
 func (e *encoder) shards(jobs int) {
@@ -387,7 +409,7 @@ func (e *encoder) shards(jobs int) {
 	for i := range kept {
 		e.raw("\n    <shard")
 		e.int("n", int64(i))
-		e.must("file", shardFile(i), new(bool))
+		e.must("file", head.ShardFile(i), new(bool))
 		e.int("first", int64(i*ShardSize))
 		e.int("last", int64(min((i+1)*ShardSize, jobs)-1))
 		e.leaf(kidPath("shards", "shard", strconv.Itoa(i)), "shard", "", false)

@@ -8,16 +8,15 @@ import (
 	"jjm/xmldb/head"
 )
 
-// NamedFile is one file of a record.
+// NamedFile is one file of a record, with its content.
 type NamedFile struct {
 	Name    string // "record.xml" or "jobs-0003.xml"
 	Content []byte
 }
 
-// Files returns the files of a record as they go into an output tar: the head
-// made of h, which need not be published yet, with what others put into the
-// published one; then the shards as published. The sequence ends with the
-// first error.
+// Files returns the files of a record as they go into an output tar: first the head made
+// from h, which need not be published yet, with the foreign content of the published head;
+// then the shards as published. The sequence ends after the first error.
 func (db *DB) Files(h Head) iter.Seq2[NamedFile, error] {
 	return func(yield func(NamedFile, error) bool) {
 		b, err := db.render(h)
@@ -33,7 +32,7 @@ func (db *DB) Files(h Head) iter.Seq2[NamedFile, error] {
 			return
 		}
 		for _, name := range names {
-			b, _, err := db.read(filepath.Join(h.Grid.ID.String(), name), maxShardBytes)
+			b, _, err := db.read(filepath.Join(h.Grid.ID.String(), name), head.MaxShard)
 			if err != nil {
 				yield(NamedFile{}, jjm.Errorf(diskKind(err), "record of grid job %d: %w", h.Grid.ID, err))
 				return
@@ -54,8 +53,8 @@ func (db *DB) render(h Head) ([]byte, error) {
 		h.Written = jjm.At(db.now())
 	}
 	f := file{name: head.File, root: "gridjob", layout: headLayout, pending: pendingFile(headShard)}
-	// What does not fit is cut from the extras: they must not be remembered,
-	// because nothing is written here.
+	// If the head does not fit, the extras are cut; that must not be remembered, because
+	// nothing is written here.
 	defer db.forgetFile(st, f.name)
 	x, _, err := db.load(st, grid.String(), f)
 	if err != nil {

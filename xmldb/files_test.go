@@ -10,7 +10,7 @@ import (
 	"jjm"
 )
 
-func TestFiles_GivesTheHeadAskedForAndTheShardsPublished(t *testing.T) {
+func TestFiles_ReturnsTheGivenHeadAndThePublishedShards(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	publish(t, db, 17, 2500)

@@ -2,46 +2,45 @@ package xmldb
 
 import "encoding/xml"
 
-// Caps on what others may keep in a record. Per grid job or local job, that
-// is, per element that fragments merge into; what exceeds them goes from the
-// front.
+// Bounds of foreign content for each grid job or local job, that is, for each element into
+// which fragments are merged. If a bound is exceeded, the oldest children go.
 const (
 	// MaxChildren is the number of foreign children kept.
 	MaxChildren = 200
 	// MaxForeign is the size of the foreign children kept, in bytes.
 	MaxForeign = 64 << 10
-	// maxShardForeign is the size of the foreign children kept in one file;
-	// beyond it, a job keeps jobFloor bytes. All jobs of a file are of one
-	// owner, so nobody crowds out another.
+	// maxShardForeign is the size of the foreign children kept in one file. Beyond it a job
+	// keeps jobFloor bytes. All jobs of a file belong to one owner, so nobody loses content
+	// because of somebody else.
 	maxShardForeign = 16 << 20
 	jobFloor        = 4 << 10
 	// maxFileDepth bounds the nesting of a file on disk. libxml2 reads 256.
 	maxFileDepth = 100
 )
 
-// child is a foreign element in canonical form. Key is what a newer one must
-// share to take its place; "" if it has neither name nor id.
+// child is a foreign element in canonical form. A new child replaces an old one with the
+// same key; key is "" if the element has neither name nor id.
 type child struct {
 	key string
 	xml string
 }
 
-// foreign is what others put into one element of ours.
+// foreign is what others put into one of our elements.
 type foreign struct {
 	attrs []byte // ready to write: ` a="1" b="2"`
 	kids  []child
 	cut   bool // something was cut, now or earlier
 }
 
-// extras is what others put into one file, by the path of the element:
-// "" is the root, "localjob:17.3000/part" a part. nil means nothing.
+// extras is what others put into one file, by the path of the element: "" is the root,
+// "localjob:17.3000/part" a part. nil means nothing.
 type extras struct {
 	at    map[string]*foreign
-	bytes int // of the content
-	cost  int // what DB.cached counts for it
+	bytes int // size of the foreign content
+	cost  int // part of DB.cached
 }
 
-// get finds what belongs at path; nil if nothing does.
+// get returns the content at path; nil if there is none.
 func (x *extras) get(path string) *foreign {
 	if x == nil {
 		return nil
@@ -49,8 +48,8 @@ func (x *extras) get(path string) *foreign {
 	return x.at[path]
 }
 
-// need makes room at path.
-func (x *extras) need(path string) *foreign {
+// ensure returns the content at path, made if it is missing.
+func (x *extras) ensure(path string) *foreign {
 	f := x.at[path]
 	if f == nil {
 		if x.at == nil {
@@ -62,13 +61,12 @@ func (x *extras) need(path string) *foreign {
 	return f
 }
 
-// empty reports whether a file with these extras can be written without them.
+// empty reports whether there is no foreign content.
 func (x *extras) empty() bool { return x == nil || len(x.at) == 0 }
 
-// put adds a child at path, or replaces the one of the same key, and cuts to
-// the caps.
+// put adds a child at path, or replaces the one with the same key, and enforces the bounds.
 func (x *extras) put(path string, c child) {
-	f := x.need(path)
+	f := x.ensure(path)
 	x.bytes += len(c.xml)
 	if i := f.find(c.key); i >= 0 {
 		x.bytes -= len(f.kids[i].xml)
@@ -93,7 +91,7 @@ func (x *extras) dropFirst(f *foreign) {
 	f.cut = true
 }
 
-// find returns the place of the child of a key, or -1.
+// find returns the index of the child with a key, or -1.
 func (f *foreign) find(key string) int {
 	if f == nil || key == "" {
 		return -1
@@ -106,14 +104,13 @@ func (f *foreign) find(key string) int {
 	return -1
 }
 
-// shrink drops at least n bytes: children of the root from the front, then
-// everything.
+// shrink drops at least n bytes: children of the root, the oldest first, then everything.
 func (x *extras) shrink(n int) {
 	if x == nil {
 		return
 	}
 	want := x.bytes - n
-	root := x.need("")
+	root := x.ensure("")
 	root.cut = true
 	for len(root.kids) > 0 && x.bytes > want {
 		x.dropFirst(root)
@@ -131,8 +128,8 @@ func (f *foreign) size() int {
 	return n
 }
 
-// childKey is the key of a foreign element: its namespace, name, and attribute
-// name, or else id.
+// childKey returns the key of a foreign element: its namespace, its name, and its attribute
+// name, or else id; "" if it has neither.
 func childKey(uri string, e xml.StartElement) string {
 	for _, want := range [...]string{"name", "id"} {
 		for _, a := range e.Attr {

@@ -16,7 +16,7 @@ import (
 	"jjm/xmldb/head"
 )
 
-// decorate lets an outsider write into every known element of both files.
+// decorate writes foreign content into every known element of both files.
 func decorate(t *testing.T, dir string) {
 	t.Helper()
 	headFile, shard := filepath.Join(dir, "17/record.xml"), filepath.Join(dir, "17/jobs-0000.xml")
@@ -52,7 +52,7 @@ func decorate(t *testing.T, dir string) {
 	}
 }
 
-// wantDecorated finds it all again.
+// wantDecorated checks that all of it is still there.
 func wantDecorated(t *testing.T, db *DB) {
 	t.Helper()
 	for path, want := range map[string]string{
@@ -112,7 +112,7 @@ func TestForeign_ContentStaysInEveryElement(t *testing.T) {
 	}
 }
 
-func TestForeign_OursAlwaysWins(t *testing.T) {
+func TestForeign_OwnAttributesAndElementsWin(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	publish(t, db, 17, 10)
@@ -138,7 +138,7 @@ func TestForeign_ElementsOfOursGivenTwiceAreDropped(t *testing.T) {
 	}
 }
 
-func TestForeign_CutFirstWhenTheHeadIsFull(t *testing.T) {
+func TestForeign_IsCutFirstWhenTheHeadIsFull(t *testing.T) {
 	dir := t.TempDir()
 	db, w := open(t, dir)
 	publish(t, db, 17, 10)
@@ -163,7 +163,7 @@ func TestForeign_CutFirstWhenTheHeadIsFull(t *testing.T) {
 		t.Errorf("the oldest foreign element: %d, %v; want it cut", len(got), err)
 	}
 	publish(t, db, 17, 10)
-	wantQuery(t, db, 17, "/gridjob/@truncated", "true") // the loss stays told
+	wantQuery(t, db, 17, "/gridjob/@truncated", "true") // the mark of the loss stays
 	if len(w.all()) > 0 {
 		t.Errorf("warnings: %v", w.all())
 	}
@@ -203,7 +203,7 @@ func TestForeign_AShardKeepsLessOfEachJobWhenFull(t *testing.T) {
 	}
 }
 
-func TestLoad_ReadsADiskFileOnlyWhenItMust(t *testing.T) {
+func TestLoad_ReadsAFileOnlyIfItChanged(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	counting := &countingDisk{disk: db.fs}
@@ -231,7 +231,7 @@ func TestLoad_ReadsADiskFileOnlyWhenItMust(t *testing.T) {
 	wantQuery(t, db, 17, "/localjobs/@a", "1")
 }
 
-// countingDisk notes the files that were opened to be read.
+// countingDisk notes the files that were opened for reading.
 type countingDisk struct {
 	disk
 	read []string
@@ -288,7 +288,7 @@ func TestPublish_DoesNotWaitForAnEditorThatNeverRests(t *testing.T) {
 	if err := db.Publish(context.Background(), head, shardsOf(17, 2)); err != nil {
 		t.Fatal(err)
 	}
-	// The shard was edited at each of its tries, the head's file was made once.
+	// The shard was edited at each of its tries, and the head was written once.
 	if edits != maxTries+1 {
 		t.Errorf("files were begun %d times: want %d tries for the shard and one for the head", edits, maxTries)
 	}
@@ -380,7 +380,7 @@ func TestCorrupt_HeadIsReplacedToo(t *testing.T) {
 	}
 }
 
-// TestHead_RoundTrip: whatever a head holds is read back.
+// Every content of a head can be parsed back.
 func TestHead_RoundTrip(t *testing.T) {
 	text := rapid.StringMatching(`[a-zA-Z0-9 <>&"'\t\n\ré€𝄞.,/=-]{0,30}`)
 	count := rapid.IntRange(0, 1_000_000)
@@ -393,6 +393,20 @@ func TestHead_RoundTrip(t *testing.T) {
 		g.Spec = jjm.Spec{Type: text.Draw(t, "type"), Name: text.Draw(t, "name"), Key: text.Draw(t, "key"),
 			Mode: text.Draw(t, "mode"), Result: text.Draw(t, "result")}
 		g.Status = jjm.GridStatus(rapid.IntRange(0, jjm.NumGridStatuses-1).Draw(t, "status"))
+		g.Generation = rapid.IntRange(1, 3).Draw(t, "generation")
+		for n := 1; n < g.Generation; n++ {
+			e := head.Ending{GRAM: jjm.GRAMFailed, GRAMCode: count.Draw(t, "code"), Message: text.Draw(t, "told"),
+				Master: text.Draw(t, "word"), Jobs: count.Draw(t, "made"), TarPath: text.Draw(t, "at"),
+				Ending: jjm.Ending{Generation: n, Status: jjm.Finished, Kill: rapid.Bool().Draw(t, "killed"),
+					KillBy: text.Draw(t, "killer"), Exit: count.Draw(t, "ended with"), Expected: count.Draw(t, "of"),
+					Tar: text.Draw(t, "name of tar"), TarBytes: rapid.Int64().Draw(t, "size"), TarSHA256: text.Draw(t, "sum"),
+					Ended: at.Draw(t, "over"), Reopened: at.Draw(t, "reopened"), By: text.Draw(t, "who"), Why: text.Draw(t, "why")}}
+			e.Counts[jjm.Completed], e.Counts[jjm.Killed] = count.Draw(t, "completed"), count.Draw(t, "killed")
+			if rapid.Bool().Draw(t, "used") {
+				e.Usage = &jjm.Usage{Batch: text.Draw(t, "batch"), WallMS: 3, Processors: 1, Ended: at.Draw(t, "until")}
+			}
+			h.Endings = append(h.Endings, e)
+		}
 		g.Kill, g.KillBy, g.Reason = rapid.Bool().Draw(t, "kill"), text.Draw(t, "by"), text.Draw(t, "reason")
 		g.Accepted, g.Changed, g.Ended = at.Draw(t, "accepted"), at.Draw(t, "changed"), at.Draw(t, "ended")
 		g.Step = jjm.Step{Prepared: rapid.Bool().Draw(t, "prepared"), Cluster: text.Draw(t, "cluster"),
@@ -425,8 +439,8 @@ func TestHead_RoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzLoad: no text of a shard makes it panic, and what was kept of it is
-// written so that it reads back the same.
+// No text of a shard may cause a panic, and what is kept of it must be parsed back
+// unchanged.
 func FuzzLoad(f *testing.F) {
 	clean := appendShard(nil, 12, Shard{Jobs: []jjm.LocalJob{sampleJob(12, 0)}}, 1, nil)
 	f.Add(clean)

@@ -12,11 +12,11 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// MaxDepth is how deep elements nest in a fragment, itself not counted.
+// MaxDepth is how deep elements may nest within a fragment element.
 const MaxDepth = 16
 
-// Fragment is what an outside writer has to say about a job: elements to be
-// merged into the job's element in the record.
+// Fragment is what an outside writer says about a job: elements to be merged into the job's
+// element in the record.
 type Fragment struct {
 	Grid jjm.GridID
 	// Local is the number of the local job, or -1 for the grid job.
@@ -24,7 +24,7 @@ type Fragment struct {
 	elements []child
 }
 
-// Ref is the job meant, as people write it: "12.3", or "12".
+// Ref returns the job meant, as people write it: "12.3", or "12".
 func (f Fragment) Ref() string {
 	if f.Local < 0 {
 		return f.Grid.String()
@@ -32,7 +32,7 @@ func (f Fragment) Ref() string {
 	return jjm.LocalID{Grid: f.Grid, N: f.Local}.String()
 }
 
-// XML is the fragment in canonical form: ParseFragment reads it back.
+// XML returns the fragment in canonical form, which ParseFragment accepts.
 func (f Fragment) XML() []byte {
 	b := xmltext.Attr([]byte("<fragment"), "job", f.Ref())
 	b = append(b, '>')
@@ -42,19 +42,18 @@ func (f Fragment) XML() []byte {
 	return append(b, "</fragment>"...)
 }
 
-// ParseFragment reads
+// ParseFragment parses
 //
 //	<fragment job="12.3"><phase name="d0gstar" done="117" total="250"/></fragment>
 //
-// The elements may have any name but those of jjm itself, unless they are of a
-// namespace. A document type declaration, entities, processing instructions,
-// attributes of XML Schema instances, more than jjm.MaxFragment bytes, MaxDepth
-// levels or MaxChildren elements are refused. The error is of kind Invalid and
-// names the place.
+// Elements may have any name but those of jjm itself, unless they are in a namespace.
+// Refused are a document type declaration, entities, processing instructions, attributes of
+// XML Schema instances, more than jjm.MaxFragment bytes, more than MaxDepth levels, and
+// more than MaxChildren elements. The error is of kind Invalid and names the place.
 func ParseFragment(b []byte) (Fragment, error) {
 	f, err := parseFragment(b)
 	if err != nil {
-		return Fragment{}, jjm.Errorf(jjm.Invalid, "fragment: %w", err)
+		return Fragment{}, jjm.Errorf(jjm.Invalid, "%w", err)
 	}
 	return f, nil
 }
@@ -68,9 +67,9 @@ func parseFragment(b []byte) (Fragment, error) {
 	if err != nil {
 		return Fragment{}, err
 	}
-	start := tok.(xml.StartElement) // next gives nothing else first
+	start := tok.(xml.StartElement) // next returns nothing else at the beginning
 	if uri, _ := t.uri(start.Name); start.Name.Local != "fragment" || uri != "" && start.Name.Space != "" {
-		return Fragment{}, t.errorf(`element %.40q: want <fragment job="12.3">`, full(start.Name))
+		return Fragment{}, t.errorf(`element %.40q: want <fragment job="12.3">`, qualified(start.Name))
 	}
 	f, inherit, err := fragmentStart(t, start)
 	if err != nil {
@@ -80,10 +79,10 @@ func parseFragment(b []byte) (Fragment, error) {
 		return f, err
 	}
 	if _, err := t.next(); !errors.Is(err, io.EOF) {
-		return f, fmt.Errorf("behind the fragment: %w", err)
+		return f, fmt.Errorf("text after the fragment: %w", err)
 	}
 	if len(f.elements) == 0 {
-		return f, errors.New("it holds no element")
+		return f, errors.New("want at least one element")
 	}
 	if n := len(f.XML()); n > jjm.MaxFragment {
 		return f, fmt.Errorf("%d bytes once escaped: want at most %d", n, jjm.MaxFragment)
@@ -91,7 +90,7 @@ func parseFragment(b []byte) (Fragment, error) {
 	return f, nil
 }
 
-// fragmentStart reads the job, and the declarations that the elements inherit.
+// fragmentStart reads the job, and the namespace declarations that the elements inherit.
 func fragmentStart(t *tokens, start xml.StartElement) (f Fragment, inherit []xml.Attr, err error) {
 	job := ""
 	for _, a := range start.Attr {
@@ -102,7 +101,7 @@ func fragmentStart(t *tokens, start xml.StartElement) (f Fragment, inherit []xml
 		case a.Name.Space == "" && a.Name.Local == "job":
 			job = a.Value
 		default:
-			return f, nil, t.errorf("attribute %.40q of fragment: want job and nothing else", full(a.Name))
+			return f, nil, t.errorf("attribute %.40q of fragment: want job and nothing else", qualified(a.Name))
 		}
 	}
 	ref, err := jjm.ParseRef(job)
@@ -116,7 +115,7 @@ func fragmentStart(t *tokens, start xml.StartElement) (f Fragment, inherit []xml
 	return f, inherit, nil
 }
 
-// readElements reads the children to the end of the fragment.
+// readElements reads the children up to the end of the fragment.
 func (f *Fragment) readElements(t *tokens, inherit []xml.Attr) error {
 	for {
 		tok, err := t.next()
@@ -144,7 +143,7 @@ func (f *Fragment) readElement(t *tokens, start xml.StartElement, inherit []xml.
 	}
 	uri, _ := t.uri(start.Name)
 	if uri == "" && reserved(start.Name.Local) {
-		return t.errorf("element %s is jjm's own and cannot be set by a fragment: use another name, or a namespace",
+		return t.errorf("element %s belongs to jjm: use another name, or a namespace",
 			start.Name.Local)
 	}
 	b, err := t.copyElement(nil, start, inherit, func(e xml.StartElement) error { return t.checkForeign(e) })
@@ -155,34 +154,35 @@ func (f *Fragment) readElement(t *tokens, start xml.StartElement, inherit []xml.
 	return nil
 }
 
-// checkForeign refuses what would make a record invalid: a validator looks at
-// these names wherever they stand.
+// checkForeign refuses what would make a record invalid: a validator checks these names
+// wherever they appear.
 func (t *tokens) checkForeign(e xml.StartElement) error {
 	if uri, _ := t.uri(e.Name); uri == "" && (e.Name.Local == "gridjob" || e.Name.Local == "localjobs") {
-		return t.errorf("element %s is jjm's own and cannot be in a fragment: use another name, or a namespace", e.Name.Local)
+		return t.errorf("element %s belongs to jjm: use another name, or a namespace", e.Name.Local)
 	}
 	for _, a := range e.Attr {
 		if uri, _ := t.uri(a.Name); a.Name.Space != "" && uri == xsiURI {
-			return t.errorf("element %s: attribute %s of XML Schema instances is not allowed", full(e.Name), full(a.Name))
+			return t.errorf("element %s: attribute %s of XML Schema instances is not allowed", qualified(e.Name), qualified(a.Name))
 		}
 	}
 	return nil
 }
 
-// Keyed refuses a fragment with an element that nothing tells from others of its name:
-// taken twice, it would be there twice. Kind Invalid.
-func (f Fragment) Keyed() error {
+// CheckKeys returns an error of kind Invalid if an element has neither a name nor an id:
+// merged twice, it would be there twice.
+func (f Fragment) CheckKeys() error {
 	for _, c := range f.elements {
 		if c.key == "" {
-			return jjm.Errorf(jjm.Invalid, "fragment: element %.80s: want an attribute name or id, by which it is replaced later",
+			return jjm.Errorf(jjm.Invalid, "element %.80s: want an attribute name or id, by which it is replaced later",
 				c.xml)
 		}
 	}
 	return nil
 }
 
-// With returns a fragment with the elements of another one about the same job, which
-// replace those of the same name. Both must be Keyed. Kind Invalid if it is too large.
+// With returns a fragment with the elements of f and other, which must be about the same
+// job and pass CheckKeys. Elements of other replace those of f with the same key. The error
+// is of kind Invalid if the result is too large.
 func (f Fragment) With(other Fragment) (Fragment, error) {
 	all := Fragment{Grid: f.Grid, Local: f.Local}
 	for _, c := range f.elements {
@@ -193,7 +193,7 @@ func (f Fragment) With(other Fragment) (Fragment, error) {
 	all.elements = append(all.elements, other.elements...)
 	if n, size := len(all.elements), len(all.XML()); n > MaxChildren || size > jjm.MaxFragment {
 		return Fragment{}, jjm.Errorf(jjm.Invalid,
-			"fragment: %d elements and %d bytes with what the job added before: want at most %d and %d: use names again", n, size,
+			"%d elements and %d bytes with what the job added before: want at most %d and %d: use names again", n, size,
 			MaxChildren, jjm.MaxFragment)
 	}
 	return all, nil

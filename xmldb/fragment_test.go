@@ -68,12 +68,12 @@ func TestParseFragment_RefusesHostileInput(t *testing.T) {
 		{"job 0", `<fragment job="0.1"><a/></fragment>`, "attribute job of fragment"},
 		{"huge job", `<fragment job="12.99999999999"><a/></fragment>`, "attribute job of fragment"},
 		{"another attribute", `<fragment job="12.3" uid="0"><a/></fragment>`, `attribute "uid" of fragment`},
-		{"nothing in it", in(" "), "holds no element"},
+		{"nothing in it", in(" "), "want at least one element"},
 		{"text in it", in("117 of 250"), "text in fragment"},
-		{"a part of ours", in(`<part first="1"/>`), "element part is jjm's own"},
-		{"a message of ours", in(`<x/><message>done</message>`), "element message is jjm's own"},
-		{"a local job", in(`<localjob id="12.4"/>`), "element localjob is jjm's own"},
-		{"a record further down", in(`<a><gridjob/></a>`), "element gridjob is jjm's own"},
+		{"a part of ours", in(`<part first="1"/>`), "element part belongs to jjm"},
+		{"a message of ours", in(`<x/><message>done</message>`), "element message belongs to jjm"},
+		{"a local job", in(`<localjob id="12.4"/>`), "element localjob belongs to jjm"},
+		{"a record further down", in(`<a><gridjob/></a>`), "element gridjob belongs to jjm"},
 		{"schema instance", in(`<a xmlns:i="http://www.w3.org/2001/XMLSchema-instance" i:type="b"/>`),
 			"attribute i:type of XML Schema"},
 		{"document type", `<!DOCTYPE fragment SYSTEM "file:///etc/passwd">` + in("<a/>"), "document type declaration"},
@@ -265,14 +265,14 @@ func TestAddFragment_IsBusyWhenTooMuchWaits(t *testing.T) {
 	if jjm.KindOf(err) != jjm.Busy {
 		t.Fatalf("error %v, want kind busy", err)
 	}
-	publish(t, db, 12, 10) // and the publication makes room
+	publish(t, db, 12, 10) // the publication makes room
 	if err := db.AddFragment(12, 3, []byte(big)); err != nil {
 		t.Error(err)
 	}
 	wantQuery(t, db, 12, "//localjob[@truncated='true']/@id", "12.3")
 }
 
-func TestFragments_CapsCutFromTheFront(t *testing.T) {
+func TestFragments_BoundsDropTheOldestFirst(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	publish(t, db, 12, 2)
 	for i := range 5 {
@@ -290,7 +290,7 @@ func TestFragments_CapsCutFromTheFront(t *testing.T) {
 	wantQuery(t, db, 12, "//localjob[@truncated='true']/@id", "12.1")
 }
 
-// genFragment draws fragments of elements whose keys collide.
+// genFragment draws fragments whose elements share keys.
 func genFragment(job string) *rapid.Generator[string] {
 	elem := rapid.Custom(func(t *rapid.T) string {
 		tag := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tag")
@@ -302,10 +302,9 @@ func genFragment(job string) *rapid.Generator[string] {
 	})
 }
 
-// TestFragments_LastOfAKeyWins: however additions, publications and restarts
-// interleave, an element with a key is there once with its last value, and
-// elements without a key are all there.
-func TestFragments_LastOfAKeyWins(t *testing.T) {
+// In whatever order additions, publications and restarts come, an element with a key is
+// there once with its last value, and elements without a key are all there.
+func TestFragments_TheLastElementWithAKeyStays(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir := t.TempDir()
 		db, _ := open(t, dir)
@@ -357,8 +356,8 @@ func TestFragments_LastOfAKeyWins(t *testing.T) {
 	})
 }
 
-// FuzzParseFragment: no text makes it panic, and what it accepts reads back as
-// itself and makes a shard that reads back.
+// No text may cause a panic. An accepted text is parsed back to itself, and makes a shard
+// that can be parsed.
 func FuzzParseFragment(f *testing.F) {
 	f.Add([]byte(`<fragment job="12.3"><phase name="d0gstar" done="117" total="250"/></fragment>`))
 	f.Add([]byte(`<fragment job="12" xmlns:p="urn:p"><p:a p:b="&#10;"><![CDATA[]]>]]&gt;</p:a></fragment>`))

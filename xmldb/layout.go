@@ -2,19 +2,19 @@ package xmldb
 
 import "slices"
 
-// element describes an element of a record: which attributes and children are
-// jjm's own. Everything else in it is foreign and is kept.
+// element describes an element of a record: which attributes and children belong to jjm.
+// Everything else in it is foreign and is kept.
 type element struct {
 	attrs []string
 	kids  map[string]*element
-	// key tells siblings of this name apart: the name of an attribute, or "#"
-	// for their order; "" where there is only one.
+	// key distinguishes siblings of this name: the name of an attribute, or "#" for their
+	// order; "" if there is only one.
 	key string
 }
 
 func (e *element) owns(attr string) bool { return slices.Contains(e.attrs, attr) }
 
-// truncated marks an element of which something was cut.
+// truncated is the attribute of an element from which something was cut.
 const truncated = "truncated"
 
 // leaf describes an element without children of jjm.
@@ -22,12 +22,12 @@ func leaf(key string, attrs ...string) *element {
 	return &element{key: key, attrs: append(attrs, truncated)}
 }
 
-// headLayout and shardLayout describe the two documents. docs/record.xsd says
-// the same; a test compares them.
+// headLayout and shardLayout describe the two documents. docs/record.xsd says the same; a
+// test compares them.
 func headLayout() *element {
 	return &element{
-		attrs: []string{"schemaVersion", "id", "type", "name", "key", "mode", "result", "owner", "uid", "gid",
-			"status", "gram", "code", "master", "exit", "jobs", "kill", "killedBy",
+		attrs: []string{"schemaVersion", "id", "type", "name", "model", "key", "mode", "result", "owner", "uid", "gid",
+			"status", "gram", "code", "master", "exit", "proof", "jobs", "generation", "after", "afterEnd", "kill", "killedBy",
 			"accepted", "changed", "ended", "written", truncated},
 		kids: map[string]*element{
 			"message": leaf(""),
@@ -39,6 +39,8 @@ func headLayout() *element {
 					"submitting", "submitted", "running", "completing", "completed", "failed", "killed", "held")}},
 			"inputs": {attrs: []string{truncated}, kids: map[string]*element{"dataset": leaf("name", "name", "master", "open",
 				"files", "toBeUsed", "used", "finished", "failed", "events", "eventsUsed")}},
+			"warnings": {attrs: []string{truncated},
+				kids: map[string]*element{"warning": leaf("#", "kind", "count", "first")}},
 			"step": {
 				key: "n",
 				attrs: []string{"n", "cluster", "splitter", "expected", "made", "closed", "prepared", "name", "done", "of", "new",
@@ -52,14 +54,26 @@ func headLayout() *element {
 			},
 			"output": leaf("", "tar", "name", "bytes", "sha256"),
 			"origin": leaf("", "gatekeeper", "job", "subject", "issuer", "vo", "submitHost", "memo"),
-			"usage": leaf("", "batch", "host", "wallMs", "userMs", "sysMs", "maxRssKb", "signal", "processors",
-				"started", "ended"),
+			"usage":  usageLayout(),
+			"endings": {attrs: []string{truncated}, kids: map[string]*element{"ending": {
+				key: "generation",
+				attrs: []string{"generation", "status", "gram", "code", "master", "exit", "expected", "jobs", "completed",
+					"failed", "killed", "kill", "killedBy", "tar", "name", "bytes", "sha256", "ended", "reopened", "by", "why",
+					truncated},
+				kids: map[string]*element{"message": leaf(""), "usage": usageLayout()},
+			}}},
+			"causes": {attrs: []string{truncated},
+				kids: map[string]*element{"cause": leaf("first", "text", "jobs", "first", "exit", "again")}},
 			"shards": {
 				attrs: []string{"size", "count", truncated},
 				kids:  map[string]*element{"shard": leaf("n", "n", "file", "first", "last")},
 			},
 		},
 	}
+}
+
+func usageLayout() *element {
+	return leaf("", "batch", "host", "wallMs", "userMs", "sysMs", "maxRssKb", "signal", "processors", "started", "ended")
 }
 
 func shardLayout() *element {
@@ -80,13 +94,13 @@ func shardLayout() *element {
 	}
 }
 
-// reserved reports whether name, without a namespace, is an element of jjm:
-// nobody else may use it in a record.
+// reserved reports whether name, without a namespace, is an element of jjm, which nobody
+// else may use in a record.
 func reserved(name string) bool {
 	switch name {
 	case "gridjob", "localjobs", "localjob", "fragment", "message", "reason", "counts", "clusterjobs",
-		"clusterjob", "inputs", "dataset", "step", "why", "phases", "progress", "output", "origin", "usage", "shards",
-		"shard", "part", "arg":
+		"clusterjob", "inputs", "dataset", "step", "why", "phases", "progress", "output", "origin", "usage", "causes",
+		"cause", "shards", "shard", "part", "arg", "warnings", "warning", "endings", "ending":
 		return true
 	}
 	return false

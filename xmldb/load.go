@@ -15,26 +15,26 @@ import (
 type loader struct {
 	t    *tokens
 	x    extras
-	seen map[string]bool // paths read
+	seen map[string]bool // paths of ours that were read
 }
 
-// loadExtras reads the text of a file and gives what in it is not jjm's: nil
-// if all is. The error names the place.
+// loadExtras parses a file and returns its foreign content, nil if there is none. The error
+// names the place.
 func loadExtras(data []byte, root string, layout *element) (*extras, error) {
 	l := loader{t: newTokens(data, maxFileDepth), seen: make(map[string]bool)}
 	tok, err := l.t.next()
 	if err != nil {
 		return nil, err
-	}
+	} // next returns nothing else at the beginning
 	start := tok.(xml.StartElement) // next gives nothing else first
 	if uri, _ := l.t.uri(start.Name); uri != "" || start.Name.Local != root {
-		return nil, l.t.errorf("root element %.40q: want %s", full(start.Name), root)
+		return nil, l.t.errorf("root element %.40q: want %s", qualified(start.Name), root)
 	}
 	if err := l.element(start, layout, ""); err != nil {
 		return nil, err
 	}
 	if _, err := l.t.next(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("behind the root element: %w", err)
+		return nil, fmt.Errorf("text after the root element: %w", err)
 	}
 	if l.x.empty() {
 		return nil, nil
@@ -42,7 +42,7 @@ func loadExtras(data []byte, root string, layout *element) (*extras, error) {
 	return &l.x, nil
 }
 
-// element reads one element of ours to its end.
+// element reads one of our elements to its end.
 func (l *loader) element(start xml.StartElement, e *element, path string) error {
 	l.attributes(start, e, path)
 	nth := 0
@@ -62,8 +62,8 @@ func (l *loader) element(start xml.StartElement, e *element, path string) error 
 	}
 }
 
-// child reads a child element to its end. nth counts the children of ours that
-// are told apart by their order.
+// child reads a child element to its end. nth counts the children of ours whose key is
+// their order.
 func (l *loader) child(start xml.StartElement, parent *element, path string, nth *int) error {
 	uri, _ := l.t.uri(start.Name)
 	if kid := parent.kids[start.Name.Local]; uri == "" && kid != nil {
@@ -75,15 +75,15 @@ func (l *loader) child(start xml.StartElement, parent *element, path string, nth
 		return err
 	}
 	c.xml = string(b)
-	if l.x.get(path).find(c.key) >= 0 {
+	if l.x.get(path).find(c.key) >= 0 { // two with the same key were put there by hand: both stay
 		c.key = "" // two of a key were put there by hand: both stay
 	}
 	l.x.put(path, c)
 	return nil
 }
 
-// own reads a child of ours. One that is there twice was copied by hand; what
-// is in the second is dropped, because its attributes could clash.
+// own reads a child of ours. A second one with the same path was copied by hand; its
+// content is dropped, because its attributes could clash.
 func (l *loader) own(start xml.StartElement, e *element, path string) error {
 	if l.seen[path] {
 		_, err := l.t.copyElement(nil, start, nil, nil)
@@ -93,7 +93,7 @@ func (l *loader) own(start xml.StartElement, e *element, path string) error {
 	return l.element(start, e, path)
 }
 
-// keyOf is the key of a child of ours; nth counts those told apart by order.
+// keyOf returns the key of a child of ours; nth counts those whose key is their order.
 func (e *element) keyOf(start xml.StartElement, nth *int) string {
 	switch e.key {
 	case "":
@@ -114,21 +114,22 @@ func (e *element) keyOf(start xml.StartElement, nth *int) string {
 func (l *loader) attributes(start xml.StartElement, e *element, path string) {
 	for _, a := range start.Attr {
 		if a.Name.Space == "" && e.owns(a.Name.Local) {
-			// A mark on a text or list is found anew at every writing; the one
-			// on an element that takes fragments tells of losses long ago.
+			// The mark of a text or list is set again at every writing. The mark of an
+			// element into which fragments are merged is about content lost earlier, so it
+			// must stay.
 			if a.Name.Local == truncated && takesFragments(path) {
-				l.x.need(path).cut = true
+				l.x.ensure(path).cut = true
 			}
 			continue
 		}
-		f := l.x.need(path)
+		f := l.x.ensure(path)
 		before := len(f.attrs)
-		f.attrs = xmltext.Attr(f.attrs, full(a.Name), a.Value)
+		f.attrs = xmltext.Attr(f.attrs, qualified(a.Name), a.Value)
 		l.x.bytes += len(f.attrs) - before
 	}
 }
 
-// kidPath is the path of a child of ours.
+// kidPath returns the path of a child of ours.
 func kidPath(parent, tag, key string) string {
 	if parent != "" {
 		tag = parent + "/" + tag
@@ -139,8 +140,7 @@ func kidPath(parent, tag, key string) string {
 	return tag + ":" + key
 }
 
-// takesFragments reports whether the element at path is one that fragments
-// merge into.
+// takesFragments reports whether fragments are merged into the element at path.
 func takesFragments(path string) bool {
 	return path == "" || strings.HasPrefix(path, "localjob:") && !strings.Contains(path, "/")
 }

@@ -15,12 +15,12 @@ import (
 	"jjm/xmldb/head"
 )
 
-// Fragments wait on disk for the next publication of their file, in
-// fragments-0003.pending (fragments-head.pending for the grid job's own):
-// canonical fragments, each ended by a NUL, which XML cannot hold. A last one
-// without a NUL was torn by a crash.
+// Fragments wait on disk for the next publication of their file, in fragments-0003.pending
+// (fragments-head.pending for those of the grid job itself): canonical fragments, each
+// ended by a NUL, which XML cannot contain. If the last one has no NUL, a crash cut it
+// short.
 
-// headShard stands for the head among shards.
+// headShard stands for the head among the shard numbers.
 const headShard = -1
 
 // maxPending bounds a file of waiting fragments, in bytes.
@@ -33,32 +33,31 @@ func pendingFile(shard int) string {
 	return fmt.Sprintf("fragments-%04d.pending", shard)
 }
 
-// AddFragment takes a fragment for local job local of a grid job, or for the
-// grid job itself if local is -1; the fragment's own job must be the same. It
-// is kept on disk, and merged by the next Publish of the shard that holds the
-// job (of any, for the grid job): see Pending. A fragment that a crash catches
-// between merging and cleaning up is merged again, so an element without name
-// or id can then be there twice.
+// AddFragment accepts a fragment for local job local of a grid job, or for the grid job
+// itself if local is -1; the fragment must name the same job. It is kept on disk and merged
+// by the next Publish of the job's shard (of any shard, for the grid job): see Pending.
+// After a crash between merging and cleaning up it is merged again, so an element without
+// name or id can then be there twice.
 //
-// Whether the writer may speak for the job is the caller's to check. Kinds:
-// Invalid for a bad fragment, Gone for a job that does not exist, Busy for a
-// record not yet published, trouble of the disk, or if too much waits already.
+// The caller has to check whether the writer may speak for the job. Kinds of errors:
+// Invalid for a bad fragment, Gone for a job that does not exist, Busy for a record that is
+// not published yet, for trouble of the disk, and if too much is waiting already.
 func (db *DB) AddFragment(grid jjm.GridID, local int32, xml []byte) error {
 	f, err := ParseFragment(xml)
 	if err != nil {
 		return err
 	}
 	if f.Grid != grid || f.Local != max(local, -1) {
-		return jjm.Errorf(jjm.Invalid, "fragment: it is for job %s, not for %s",
+		return jjm.Errorf(jjm.Invalid, "it is for job %s, not for %s",
 			f.Ref(), Fragment{Grid: grid, Local: max(local, -1)}.Ref())
 	}
 	return db.Add(f)
 }
 
-// Add is AddFragment for a fragment that was parsed already.
+// Add is AddFragment for a fragment that is already parsed.
 func (db *DB) Add(f Fragment) error {
 	if len(f.elements) == 0 {
-		return jjm.Errorf(jjm.Invalid, "fragment: it holds no element")
+		return jjm.Errorf(jjm.Invalid, "want at least one element")
 	}
 	st := db.lock(f.Grid)
 	defer db.unlock(f.Grid, st)
@@ -70,13 +69,13 @@ func (db *DB) Add(f Fragment) error {
 		shard = int(f.Local) / ShardSize
 	}
 	if err := db.appendPending(filepath.Join(f.Grid.String(), pendingFile(shard)), f.XML()); err != nil {
-		// Whatever it is, it is not the writer's fault.
+		// No error of the disk is the writer's fault.
 		return jjm.Errorf(jjm.Busy, "fragment for job %s: %w%s", f.Ref(), err, remedy(err))
 	}
 	return nil
 }
 
-// checkJob asks the published head whether the job exists.
+// checkJob looks the job up in the published head.
 func (db *DB) checkJob(f Fragment) error {
 	data, _, err := db.read(filepath.Join(f.Grid.String(), head.File), head.MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,13 +92,13 @@ func (db *DB) checkJob(f Fragment) error {
 	case int(f.Local) < h.Jobs:
 		return nil
 	case int(f.Local) < h.Grid.Step.Expected:
-		return jjm.Errorf(jjm.Busy, "fragment for job %s: the record has %d local jobs so far, of %d", f.Ref(), h.Jobs,
+		return jjm.Errorf(jjm.Busy, "fragment for job %s: the record has %s so far, of %d", f.Ref(), jjm.Count(h.Jobs, "local job"),
 			h.Grid.Step.Expected)
 	}
-	return jjm.Errorf(jjm.Gone, "fragment for job %s: the grid job has %d local jobs", f.Ref(), h.Jobs)
+	return jjm.Errorf(jjm.Gone, "fragment for job %s: the grid job has %s", f.Ref(), jjm.Count(h.Jobs, "local job"))
 }
 
-// appendPending adds one fragment; a part of one is taken back.
+// appendPending adds one fragment; on an error it removes what it wrote of it.
 func (db *DB) appendPending(path string, xml []byte) error {
 	f, err := db.fs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -108,14 +107,14 @@ func (db *DB) appendPending(path string, xml []byte) error {
 	return errors.Join(db.appendTo(f, path, xml), f.Close())
 }
 
-// appendTo adds a fragment to the file at path; a part of one is taken back.
+// appendTo adds a fragment to the file at path; on an error it removes what it wrote of it.
 func (db *DB) appendTo(f *os.File, path string, xml []byte) error {
 	st, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	if st.Size() > maxPending {
-		return fmt.Errorf("%s: %d bytes of fragments wait already", path, st.Size())
+		return fmt.Errorf("%s: %d bytes of fragments are already waiting", path, st.Size())
 	}
 	if err = db.endTorn(f, st.Size()); err != nil {
 		_ = f.Truncate(st.Size())
@@ -127,8 +126,8 @@ func (db *DB) appendTo(f *os.File, path string, xml []byte) error {
 	return err
 }
 
-// endTorn ends a fragment that a crash left without its NUL, so that the next
-// one does not join it.
+// endTorn ends a fragment that a crash left without its NUL, so that the next one does not
+// join it.
 func (db *DB) endTorn(f *os.File, size int64) error {
 	if size == 0 {
 		return nil
@@ -141,9 +140,8 @@ func (db *DB) endTorn(f *os.File, size int64) error {
 	return err
 }
 
-// Pending returns the shards for which fragments wait, in order, and whether
-// some wait for the grid job itself: what to publish soon, also after a
-// restart.
+// Pending returns the shards for which fragments wait, in ascending order, and whether some
+// wait for the grid job itself. The caller should publish these soon, also after a restart.
 func (db *DB) Pending(grid jjm.GridID) (shards []int, own bool, err error) {
 	names, err := db.entries(grid)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,19 +167,19 @@ type pending struct {
 	data  []byte
 }
 
-// readPending reads what waits. Trouble here must not stop a publication.
+// readPending reads what waits. An error here must not stop a publication.
 func (db *DB) readPending(dir, name string) pending {
 	data, _, err := db.read(filepath.Join(dir, name), maxPending+jjm.MaxFragment+2)
 	if errors.Is(err, fs.ErrNotExist) {
 		return pending{}
 	}
 	if err != nil {
-		db.warn("waiting fragments cannot be read: they are dropped", "file", filepath.Join(db.dir, dir, name), "error", err)
+		db.warn("read waiting fragments; they are dropped", "file", filepath.Join(db.dir, dir, name), "error", err)
 	}
 	return pending{found: true, data: data}
 }
 
-// mergePending merges fragments into the extras of a file, which it may change.
+// mergePending merges fragments into the extras of a file, and may modify these.
 func (db *DB) mergePending(x *extras, p pending, f file) *extras {
 	for text := range bytes.SplitSeq(p.data, []byte{0}) {
 		if len(text) == 0 {
@@ -189,7 +187,7 @@ func (db *DB) mergePending(x *extras, p pending, f file) *extras {
 		}
 		frag, err := ParseFragment(text)
 		if err != nil {
-			db.warn("a waiting fragment is dropped", "file", f.pending, "error", err)
+			db.warn("merge a waiting fragment; it is dropped", "file", f.pending, "error", err)
 			continue
 		}
 		if x == nil {
@@ -212,7 +210,7 @@ func (db *DB) dropPending(dir, name string, p pending) {
 		return
 	}
 	if err := db.fs.RemoveAll(filepath.Join(dir, name)); err != nil {
-		db.warn("merged fragments cannot be removed: they will be merged again",
+		db.warn("remove merged fragments; they will be merged again",
 			"file", filepath.Join(db.dir, dir, name), "error", err)
 	}
 }

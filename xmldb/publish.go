@@ -15,14 +15,14 @@ import (
 	"jjm/xmldb/head"
 )
 
-// Publish writes the given shards of a grid job's record, then its head; other
-// shards stay as they are. Each file is replaced atomically and keeps what
-// others put into it; fragments that wait for these files are merged.
+// Publish writes the given shards of a grid job's record, then its head; other shards stay
+// as they are. Each file is replaced atomically and keeps its foreign content; fragments
+// that wait for these files are merged.
 //
-// On an error the head is the old one, and so is every shard not yet reached;
-// publishing the same again makes it good. The kinds: Internal for a shard
-// that is not what it says it is, Denied and Busy for trouble of the file
-// system, Ambiguous if ctx ended in between.
+// After an error the head and the shards that were not reached yet are the old ones;
+// publishing again repairs that. Kinds of errors: Internal for a shard whose local jobs are
+// not its own, Denied and Busy for trouble of the file system, Ambiguous if ctx ended in
+// between.
 func (db *DB) Publish(ctx context.Context, h Head, shards iter.Seq[Shard]) error {
 	grid := h.Grid.ID
 	st := db.lock(grid)
@@ -33,15 +33,16 @@ func (db *DB) Publish(ctx context.Context, h Head, shards iter.Seq[Shard]) error
 	if err := db.makeFolder(st, grid, h.Grid.Owner.UID); err != nil {
 		return err
 	}
-	var buf []byte // one for all the files
+	var buf []byte // shared by all files
 	for s := range shards {
 		if ctx.Err() != nil {
-			return jjm.Errorf(jjm.Ambiguous, "publish record of grid job %d: shard %d: %w", grid, s.N, ctx.Err())
+			return jjm.Errorf(jjm.Ambiguous, "publish record of grid job %d: shard %d: %w", grid, s.N,
+				jjm.Plainly(ctx.Err()))
 		}
 		if err := checkShard(grid, s); err != nil {
 			return jjm.Errorf(jjm.Internal, "publish record of grid job %d: %w", grid, err)
 		}
-		f := file{name: shardFile(s.N), root: "localjobs", layout: shardLayout, pending: pendingFile(s.N)}
+		f := file{name: head.ShardFile(s.N), root: "localjobs", layout: shardLayout, pending: pendingFile(s.N)}
 		f.encode = func(b []byte, x *extras) ([]byte, error) {
 			return appendShard(b, grid, s, h.Written, x), nil
 		}
@@ -55,12 +56,12 @@ func (db *DB) Publish(ctx context.Context, h Head, shards iter.Seq[Shard]) error
 		return err
 	}
 	if h.Grid.Status.Final() {
-		db.forget(st) // memory does not grow with what is finished
+		db.forget(st) // memory must not grow with finished grid jobs
 	}
 	return nil
 }
 
-// checkShard finds a shard whose local jobs are not its own, or not dense.
+// checkShard returns an error if local jobs of a shard are not its own or leave gaps.
 func checkShard(grid jjm.GridID, s Shard) error {
 	if s.N < 0 || len(s.Jobs) > ShardSize {
 		return fmt.Errorf("shard %d of %d local jobs: want 0 or more, of at most %d", s.N, len(s.Jobs), ShardSize)
@@ -74,10 +75,10 @@ func checkShard(grid jjm.GridID, s Shard) error {
 	return nil
 }
 
-var errTooLong = fmt.Errorf("the head exceeds %d bytes whatever is cut: its paths are too long", head.MaxBytes)
+var errTooLong = fmt.Errorf("the head exceeds %d bytes even after all cuts: its paths are too long", head.MaxBytes)
 
-// encodeHead makes a head fit: foreign elements go first, the oldest before
-// the others, then long texts and lists.
+// encodeHead makes a head fit: foreign elements go first, the oldest before others, then
+// long texts and lists are cut.
 func encodeHead(b []byte, h *head.Head, x *extras) ([]byte, error) {
 	for _, lim := range headLimits() {
 		if own := appendHead(nil, h, nil, lim); len(own)+len(` truncated="true"`) > head.MaxBytes {
@@ -97,22 +98,22 @@ func encodeHead(b []byte, h *head.Head, x *extras) ([]byte, error) {
 	return nil, errTooLong
 }
 
-// file is one file of a record that is about to be rewritten.
+// file is one file of a record that is to be rewritten.
 type file struct {
 	name    string // within the folder of the grid job
 	root    string
 	layout  func() *element
-	pending string // where fragments for it wait
+	pending string // file with the fragments that wait for it
 	encode  func(b []byte, x *extras) ([]byte, error)
 }
 
-// rewrite replaces a file, keeping what others put into it.
+// rewrite replaces a file, keeping its foreign content.
 func (db *DB) rewrite(grid jjm.GridID, st *gridState, f file, buf *[]byte) error {
 	err := db.tryRewrite(st, grid.String(), f, buf)
 	if err == nil {
 		return nil
 	}
-	// What is remembered may be ahead of what is on disk.
+	// The remembered content may be newer than that on disk.
 	db.forgetFile(st, f.name)
 	kind := diskKind(err)
 	if errors.Is(err, errTooLong) {
@@ -123,11 +124,11 @@ func (db *DB) rewrite(grid jjm.GridID, st *gridState, f file, buf *[]byte) error
 }
 
 // maxTries is how often a file is written before a change that came in between is
-// overwritten: an editor that never rests must not stop the record.
+// overwritten, because an editor that writes all the time must not stop the record.
 const maxTries = 3
 
-// tryRewrite starts again if somebody else replaces the file in between, so
-// that their change is not lost.
+// tryRewrite starts again if somebody else replaced the file in between, so that their
+// change is not lost.
 func (db *DB) tryRewrite(st *gridState, dir string, f file, buf *[]byte) error {
 	for try := 1; ; try++ {
 		x, seen, err := db.load(st, dir, f)
@@ -154,7 +155,7 @@ func (db *DB) tryRewrite(st *gridState, dir string, f file, buf *[]byte) error {
 	}
 }
 
-// remedy says what a person can do.
+// remedy says what a person can do about an error; "" if that is not known.
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -167,12 +168,8 @@ func remedy(err error) string {
 	return ""
 }
 
-// maxShardBytes bounds a file that is read back: 1000 local jobs at their caps
-// of foreign content, and as much again.
-const maxShardBytes = 128 << 20
-
-// load returns the extras of the file on disk and the stamp of what it read. A
-// file that cannot be read as a record is set aside.
+// load returns the extras of the file on disk and its stamp. A file that cannot be read as
+// a record is set aside.
 func (db *DB) load(st *gridState, dir string, f file) (*extras, stamp, error) {
 	path := filepath.Join(dir, f.name)
 	seen := db.stamp(path)
@@ -182,7 +179,7 @@ func (db *DB) load(st *gridState, dir string, f file) (*extras, stamp, error) {
 	if m := st.files[f.name]; m.known && m.stamp == seen {
 		return m.x, seen, nil
 	}
-	data, seen, err := db.read(path, maxShardBytes)
+	data, seen, err := db.read(path, head.MaxShard)
 	var x *extras
 	if err == nil {
 		x, err = loadExtras(data, f.root, f.layout())
@@ -193,12 +190,12 @@ func (db *DB) load(st *gridState, dir string, f file) (*extras, stamp, error) {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EIO):
 		return nil, seen, err
 	}
-	db.warn("a file of a record cannot be read: it is replaced, its copy kept",
+	db.warn("read a file of a record; it is replaced, and a copy is kept",
 		"file", filepath.Join(db.dir, path), "copy", f.name+".bad", "error", err)
 	return nil, seen, db.setAside(path)
 }
 
-// stamp is that of a file; zero if there is none.
+// stamp returns the stamp of a file; zero if there is none.
 func (db *DB) stamp(path string) stamp {
 	st, err := db.fs.Lstat(path)
 	if err != nil {
@@ -207,8 +204,7 @@ func (db *DB) stamp(path string) stamp {
 	return stampOf(st)
 }
 
-// read reads a regular file, without waiting for anybody who holds the other
-// end of a fifo.
+// read reads a regular file. It does not wait for the other end of a fifo.
 func (db *DB) read(path string, limit int64) ([]byte, stamp, error) {
 	before, err := db.fs.Lstat(path)
 	if err != nil {
@@ -233,13 +229,13 @@ func (db *DB) read(path string, limit int64) ([]byte, stamp, error) {
 	data := make([]byte, st.Size())
 	_, err = io.ReadFull(f, data)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("%s: it was cut while it was read", path)
+		err = fmt.Errorf("%s: the file was truncated while it was read", path)
 	}
 	return data, seen, err
 }
 
-// setAside keeps a copy of a file as *.bad, in place of an older one. The file
-// stays where it is, until it is replaced, if it can be linked.
+// setAside keeps a copy of a file as *.bad, in place of an older copy. If it can be linked,
+// the file also stays where it is until it is replaced.
 func (db *DB) setAside(path string) error {
 	bad := path + ".bad"
 	if err := db.fs.RemoveAll(bad); err != nil {
@@ -251,9 +247,8 @@ func (db *DB) setAside(path string) error {
 	return db.fs.Rename(path, bad)
 }
 
-// replace writes a file under a temporary name and renames it, unless same
-// says that the file there is no longer the one that was read. It leaves no
-// temporary file.
+// replace writes a file under a temporary name and renames it, unless same reports that the
+// file there is no longer the one that was read. It leaves no temporary file.
 func (db *DB) replace(dir, name string, b []byte, same func() bool) (s stamp, done bool, err error) {
 	tmp := filepath.Join(dir, "."+name+".tmp")
 	defer func() {
@@ -273,7 +268,7 @@ func (db *DB) replace(dir, name string, b []byte, same func() bool) (s stamp, do
 	if err = errors.Join(err, errStat, f.Close()); err != nil {
 		return s, false, err
 	}
-	if st.Mode().Perm() != fileMode { // a tight umask
+	if st.Mode().Perm() != fileMode { // the umask was tighter
 		if err := db.fs.Chmod(tmp, fileMode); err != nil {
 			return s, false, err
 		}

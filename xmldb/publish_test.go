@@ -20,10 +20,10 @@ import (
 	"jjm/xmldb/head"
 )
 
-// noon is the time of every test.
+// noon is the time in every test.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// warnings collects what a DB warns of.
+// warnings collects the warnings of a DB.
 type warnings struct {
 	mu   sync.Mutex
 	list []string
@@ -52,7 +52,7 @@ func open(t testing.TB, dir string) (*DB, *warnings) {
 	return db, w
 }
 
-// sampleHead is a head of n local jobs.
+// sampleHead returns a head with n local jobs.
 func sampleHead(grid jjm.GridID, n int) Head {
 	h := Head{
 		Grid: jjm.GridJob{
@@ -65,15 +65,28 @@ func sampleHead(grid jjm.GridID, n int) Head {
 				Issuer: "https://iss", VO: "/dzero", SubmitHost: "ui", Memo: `{"out":"/a \"b\""}`},
 			Usage: &jjm.Usage{Batch: "4711_0", Host: "wn7", WallMS: 9, UserMS: 7, SysMS: 1, MaxRSSKB: 5, Processors: 2,
 				Started: jjm.At(noon.Add(-time.Hour)), Ended: jjm.At(noon)},
+			Proof: jjm.ProofExit, Warnings: []jjm.Warning{{Notice: jjm.Notice{Kind: jjm.NoKeyword, Text: "no <keyword>"},
+				Count: 2, First: 1}},
 		},
 		GRAM: jjm.GRAMActive, Master: "running", Jobs: n, Message: "",
 		Phases: []jjm.Progress{{Phase: "simulate", Done: 117, Total: 250}},
 	}
 	h.Counts[jjm.Running] = n
+	h.Grid.Generation = 3
+	for generation := 1; generation < 3; generation++ {
+		e := head.Ending{Ending: jjm.Ending{Generation: generation, Status: jjm.Finished, Kill: true, KillBy: "bob",
+			Exit: 1, Expected: 3, Usage: h.Grid.Usage, Tar: "o.tar", TarBytes: 7, TarSHA256: "abc",
+			Ended: jjm.At(noon), Reopened: jjm.At(noon.Add(time.Minute)), By: "alice", Why: "resubmit <1>"},
+			GRAM: jjm.GRAMDone, Message: "2 of 3 <done>", Master: "failed", Jobs: 3, TarPath: "/work/o.tar"}
+		e.Counts[jjm.Completed], e.Counts[jjm.Failed] = 2, 1
+		h.Endings = append(h.Endings, e)
+	}
 	h.ClusterJobs = []jjm.ClusterJob{{Cluster: "local", Counts: h.Counts}}
 	h.Inputs = []Input{{Name: "/raw/<2026>", Master: true, Open: true,
 		Counts: jjm.InputCounts{Files: 9, ToBeUsed: 8, Used: 7, Finished: 4, Failed: 2, Events: 900, EventsUsed: 400}},
 		{Name: "pileup"}}
+	h.Causes = []jjm.Cause{{Text: "exit code 3: <none>", Jobs: 2, First: "17.0", Exit: 3},
+		{Text: "lost", Jobs: 1, Again: true, First: "17.1", Exit: -1}}
 	return h
 }
 
@@ -88,7 +101,7 @@ func sampleJob(grid jjm.GridID, n int) jjm.LocalJob {
 	}
 }
 
-// shardsOf are the shards of n local jobs.
+// shardsOf returns the shards of n local jobs.
 func shardsOf(grid jjm.GridID, n int) iter.Seq[Shard] {
 	return func(yield func(Shard) bool) {
 		for first := 0; first < n; first += ShardSize {
@@ -129,7 +142,7 @@ func writeText(t testing.TB, path, text string) {
 	}
 }
 
-// edit replaces text in a file, which must hold it.
+// edit replaces text in a file, which must contain it.
 func edit(t testing.TB, path, old, new string) {
 	t.Helper()
 	text := readText(t, path)
@@ -267,7 +280,7 @@ func TestPublish_StopsBetweenShardsWhenTheContextEnds(t *testing.T) {
 	wantNames(t, filepath.Join(dir, "17"), "jobs-0000.xml")
 }
 
-func TestHead_FitsWhateverIsInIt(t *testing.T) {
+func TestHead_FitsWithAnyContent(t *testing.T) {
 	long := strings.Repeat(`"<&`, 50_000)
 	many := make([]string, 5000)
 	for i := range many {
@@ -405,7 +418,7 @@ func TestListAndRemove(t *testing.T) {
 	if diff := cmp.Diff([]jjm.GridID{3, 20, 100}, got); diff != "" || err != nil {
 		t.Errorf("List: %v (-want +got):\n%s", err, diff)
 	}
-	for range 2 { // the second time there is nothing: a success
+	for range 2 { // the second time there is nothing, which is a success
 		if err := db.Remove(20); err != nil {
 			t.Fatal(err)
 		}
@@ -429,7 +442,7 @@ func TestOpen_RefusesWhatIsNoFolder(t *testing.T) {
 	}
 }
 
-// brokenDisk fails in the way told, on the files whose name holds on.
+// brokenDisk fails in the given way for files whose name contains on.
 type brokenDisk struct {
 	disk
 	on  string
@@ -442,7 +455,7 @@ func (d *brokenDisk) OpenFile(name string, flag int, perm os.FileMode) (*os.File
 	}
 	switch d.how {
 	case "full":
-		return os.OpenFile("/dev/full", os.O_RDWR, 0) // every write says ENOSPC, see full(4)
+		return os.OpenFile("/dev/full", os.O_RDWR, 0) // every write returns ENOSPC, see full(4)
 	case "read-only":
 		return nil, &os.PathError{Op: "openat", Path: name, Err: syscall.EROFS}
 	case "denied":
@@ -482,7 +495,7 @@ func TestPublish_OnABrokenDiskLeavesTheOldRecord(t *testing.T) {
 
 			broken := &brokenDisk{disk: good.fs, on: tc.on, how: tc.how}
 			db := newDB(dir, broken, Options{Now: func() time.Time { return noon.Add(time.Hour) }})
-			for range 2 { // and again: what is remembered stays true
+			for range 2 { // a second time, because what is remembered must still be true
 				err := db.Publish(t.Context(), sampleHead(17, 2000), shardsOf(17, 2000))
 				if jjm.KindOf(err) != tc.kind || !strings.Contains(err.Error(), tc.text) || !strings.Contains(err.Error(), tc.on) {
 					t.Errorf("error %v, want kind %v, %q and the file", err, tc.kind, tc.text)
@@ -518,7 +531,7 @@ func TestAddFragment_OnABrokenDiskIsBusyAndTakesNothing(t *testing.T) {
 	}
 }
 
-func TestReplace_LeavesAStrangersTempFileNoChance(t *testing.T) {
+func TestReplace_DoesNotFollowALinkInPlaceOfItsTempFile(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	publish(t, db, 17, 1)
@@ -541,7 +554,7 @@ func TestShard_SaysWhoHoldsAHeldJob(t *testing.T) {
 	if want := ` heldBy="operator" heldSince="` + jjm.At(noon).String() + `"`; !strings.Contains(held, want) {
 		t.Errorf("no %s in\n%s", want, held)
 	}
-	job.State, job.Phase = jjm.Running, "" // the holding outlives the hold
+	job.State, job.Phase = jjm.Running, "" // the facts of a hold stay after its end
 	if text := string(appendShard(nil, 17, Shard{Jobs: []jjm.LocalJob{job}}, 1, nil)); strings.Contains(text, "heldBy") {
 		t.Errorf("a job that runs is held:\n%s", text)
 	}

@@ -68,16 +68,16 @@ func TestQuery_RefusesBadPaths(t *testing.T) {
 		{"//localjob[@='x']", "no key"},
 		{"//localjob/@", "name of an attribute"},
 		{"//localjob/@id='x'", "name of an attribute"},
-		{"//localjob[part/@first='1']", "name of an attribute"}, // XPath, but no condition of etree
-		{"//localjob/", "ends in a slash"},
-		{"/", "ends in a slash"},
-		{"//", "ends in a slash"},
-		{"@id", "names no element"},
-		{"/@id", "names no element"},
-		{"text()", "names no element"},
-		{"//../*/../*/../*/../*", "behind .."},
-		{"//localjob/../localjob", "behind .."},
-		{"//localjob/..//part", "behind .."},
+		{"//localjob[part/@first='1']", "name of an attribute"}, // XPath, but not a condition of etree
+		{"//localjob/", "no slash at the end"},
+		{"/", "no slash at the end"},
+		{"//", "no slash at the end"},
+		{"@id", "want an element"},
+		{"/@id", "want an element"},
+		{"text()", "want an element"},
+		{"//../*/../*/../*/../*", "a step down after .."},
+		{"//localjob/../localjob", "a step down after .."},
+		{"//localjob/..//part", "a step down after .."},
 		{"//*//*//*//*//*", "more than three"},
 		{strings.Repeat("/a", 1000), "longer than"},
 		{"//localjob[@id='\x00", ""},
@@ -85,7 +85,7 @@ func TestQuery_RefusesBadPaths(t *testing.T) {
 		t.Run(tc.path[:min(len(tc.path), 30)], func(t *testing.T) {
 			got, err := db.Query(17, tc.path)
 			if tc.want == "" && err == nil && len(got) == 0 {
-				return // read by etree as something that matches nothing
+				return // etree reads it as something that matches nothing
 			}
 			if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%q, %v; want an error of kind invalid with %q", got, err, tc.want)
@@ -122,7 +122,7 @@ func TestQuery_NamesAFileThatCannotBeRead(t *testing.T) {
 	if _, err := db.Query(17, "//localjob"); err == nil || !strings.Contains(err.Error(), "17/jobs-0000.xml") {
 		t.Errorf("error %v, want one that names the file", err)
 	}
-	if _, err := db.Query(17, "/gridjob/@id"); err != nil { // needs the head alone
+	if _, err := db.Query(17, "/gridjob/@id"); err != nil { // needs only the head
 		t.Errorf("a query of the head: %v", err)
 	}
 	if _, err := db.Query(18, "//localjob"); jjm.KindOf(err) != jjm.Gone {
@@ -142,7 +142,7 @@ func TestQuery_ReadsOnlyFilesOfTheRecord(t *testing.T) {
 	wantQuery(t, db, 17, "//localjob/@id", "17.0")
 }
 
-// FuzzQuery: no path makes it panic.
+// No path may cause a panic.
 func FuzzQuery(f *testing.F) {
 	db, _ := open(f, f.TempDir())
 	publish(f, db, 17, 3)

@@ -3,6 +3,7 @@ package xmldb
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 
 	"jjm"
 	"jjm/internal/needs"
+	"jjm/xmldb/head"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 	recordsPage = "../docs/RECORDS.md"
 )
 
-// validate runs xmllint on files and gives what it says of them.
+// validate runs xmllint on files and returns its complaints.
 func validate(t *testing.T, files ...string) (string, error) {
 	t.Helper()
 	xmllint := needs.Program(t, "xmllint", "libxml2-utils")
@@ -50,7 +52,7 @@ func recordFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// everyState is a shard with each state, and a job with everything in it.
+// everyState returns a shard with a job in each state, and one that has everything.
 func everyState(grid jjm.GridID) Shard {
 	var s Shard
 	for i := range jjm.NumStates {
@@ -75,7 +77,7 @@ func TestSchema_HoldsForWhatIsPublished(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	publish(t, db, 1, 2500)
-	for i := range jjm.NumGridStatuses { // every status, and the bare minimum of a head
+	for i := range jjm.NumGridStatuses { // every status, and the smallest possible head
 		grid := jjm.GridID(100 + i)
 		h := Head{Grid: jjm.GridJob{ID: grid, Status: jjm.GridStatus(i)}, GRAM: jjm.GRAMPending}
 		if err := db.Publish(t.Context(), h, slices.Values([]Shard{everyState(grid)})); err != nil {
@@ -168,8 +170,7 @@ func TestSchema_RefusesWrongRecords(t *testing.T) {
 	}
 }
 
-// TestSchema_KnowsTheSameAttributes compares the schema with what the loader
-// holds to be jjm's own.
+// The schema and the loader must know the same attributes of jjm.
 func TestSchema_KnowsTheSameAttributes(t *testing.T) {
 	doc := etree.NewDocument()
 	if err := doc.ReadFromFile(schemaFile); err != nil {
@@ -253,6 +254,17 @@ func TestRecordsPage_ExamplesAreTrue(t *testing.T) {
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("example%d.xml", i))
 		writeText(t, path, text)
 		wantValid(t, path)
+		if strings.Contains(text, "<history") {
+			dir := t.TempDir()
+			if err := os.Mkdir(filepath.Join(dir, "17"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			writeText(t, filepath.Join(dir, "17", head.HistoryFile), text)
+			if h, err := head.ReadHistory(dir, 17); err != nil || len(h.Changes) == 0 {
+				t.Errorf("%d changes, %v in\n%s", len(h.Changes), err, text)
+			}
+			continue
+		}
 		if _, err := parseAny(text); err != nil {
 			t.Errorf("%v in\n%s", err, text)
 		}
@@ -269,7 +281,7 @@ func parseAny(text string) (*extras, error) {
 	return loadExtras([]byte(text), "localjobs", shardLayout())
 }
 
-// TestRecordsPage_NamesEverything: no element or attribute is undocumented.
+// Every element and attribute must be documented.
 func TestRecordsPage_NamesEverything(t *testing.T) {
 	page := readText(t, recordsPage)
 	var walk func(name string, e *element)

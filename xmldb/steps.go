@@ -8,8 +8,8 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// steps writes the steps from the last to the first: of two, readers that know of
-// one only take the last that they meet.
+// steps writes the steps from the last to the first. Readers that know only one step take
+// the last one that they meet, which then is the first step.
 func (e *encoder) steps(h *head.Head) {
 	var first *jjm.StepCounts
 	for i := len(h.Steps) - 1; i >= 0; i-- {
@@ -22,8 +22,7 @@ func (e *encoder) steps(h *head.Head) {
 	e.firstStep(&h.Grid.Step, first)
 }
 
-// firstStep writes the step that every grid job has; c is nil where it is the
-// only one.
+// firstStep writes the step that every grid job has; c is nil if it is the only one.
 func (e *encoder) firstStep(s *jjm.Step, c *jjm.StepCounts) {
 	const path = "step:0"
 	cut := false
@@ -49,7 +48,7 @@ func (e *encoder) firstStep(s *jjm.Step, c *jjm.StepCounts) {
 	e.end(path, "step", "\n    ")
 }
 
-// laterStep writes a step behind the first.
+// laterStep writes a step after the first.
 func (e *encoder) laterStep(h *head.Head, c *jjm.StepCounts) {
 	cut := false
 	e.raw("\n  <step")
@@ -66,7 +65,7 @@ func (e *encoder) laterStep(h *head.Head, c *jjm.StepCounts) {
 	e.leaf("step:"+strconv.Itoa(int(c.Step)), "step", "", cut)
 }
 
-// stepCounts writes how far a step is, of a grid job that has several.
+// stepCounts writes how far a step is; only for grid jobs with several steps.
 func (e *encoder) stepCounts(c *jjm.StepCounts) {
 	if c == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"jjm/xmldb/head"
 )
 
-// mergingHead is the head of a grid job that merges, and its local jobs.
+// mergingHead returns the head of a grid job that merges, and its local jobs.
 func mergingHead() (Head, Shard) {
 	h := sampleHead(17, 3)
 	h.Grid.Merging = &jjm.MergeStep{Splitter: "ParentlessMergeBySize", Made: 1, Closed: true}
@@ -29,7 +29,7 @@ func TestSteps_AreInTheRecordAndComeBack(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	h, shard := mergingHead()
-	for range 2 { // the second time it reads what it wrote
+	for range 2 { // the second time it parses what it wrote
 		if err := db.Publish(t.Context(), h, slices.Values([]Shard{shard})); err != nil {
 			t.Fatal(err)
 		}
@@ -52,8 +52,8 @@ func TestSteps_AreInTheRecordAndComeBack(t *testing.T) {
 	}
 }
 
-// Readers of before take the last step that they meet for the only one.
-func TestSteps_TheFirstStandsLast(t *testing.T) {
+// Older readers take the last step that they meet for the only one.
+func TestSteps_TheFirstStepIsWrittenLast(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	h, shard := mergingHead()
@@ -67,7 +67,7 @@ func TestSteps_TheFirstStandsLast(t *testing.T) {
 	}
 }
 
-func TestSteps_OneStepIsWrittenAsEver(t *testing.T) {
+func TestSteps_ASingleStepIsWrittenAsBefore(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	publish(t, db, 17, 2)

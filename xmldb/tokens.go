@@ -17,18 +17,18 @@ const (
 	xsiURI   = "http://www.w3.org/2001/XMLSchema-instance"
 )
 
-// tokens reads a document token by token, checked to be well-formed XML with
-// namespaces: what encoding/xml lets pass (unmatched tags of RawToken, an
-// attribute given twice, a prefix that nobody declared) is an error here,
-// because text that passed is written into files that others must read.
+// tokens reads a document token by token and checks that it is well-formed XML with
+// namespaces. What encoding/xml accepts (unmatched tags of RawToken, a repeated attribute,
+// an undeclared prefix) is an error here, because accepted text is written into files that
+// others must be able to read.
 type tokens struct {
 	d        *xml.Decoder
 	stack    []scope
 	maxDepth int
-	rooted   bool
+	rooted   bool // the root element has started
 }
 
-// scope is an open element and the prefixes it declares.
+// scope is an open element and the prefixes that it declares.
 type scope struct {
 	name xml.Name
 	decl map[string]string // prefix ("" = default) -> URI; nil if none
@@ -39,10 +39,10 @@ func newTokens(data []byte, maxDepth int) *tokens {
 	return &tokens{d: xml.NewDecoder(bytes.NewReader(data)), maxDepth: maxDepth}
 }
 
-// next returns a start element, end element or character data; io.EOF after a
-// complete document. Comments are passed over: encoding/xml does not check the
-// characters in them. The content of a token is valid until the next
-// call. Names are as written: Space is the prefix.
+// next returns a start element, end element or character data; io.EOF after a complete
+// document. Comments are skipped, because encoding/xml does not check their characters. The
+// content of a token is valid until the next call. Names are as written: Space is the
+// prefix.
 func (t *tokens) next() (xml.Token, error) {
 	for {
 		tok, err := t.d.RawToken()
@@ -76,15 +76,15 @@ func (t *tokens) next() (xml.Token, error) {
 
 func (t *tokens) end() error {
 	if len(t.stack) > 0 {
-		return t.errorf("the text ends inside element %s", full(t.stack[len(t.stack)-1].name))
+		return t.errorf("the text ends inside element %s", qualified(t.stack[len(t.stack)-1].name))
 	}
 	if !t.rooted {
-		return errors.New("no element in it")
+		return errors.New("the text has no element")
 	}
 	return io.EOF
 }
 
-// errorf names the place in the text.
+// errorf adds the place in the text.
 func (t *tokens) errorf(format string, args ...any) error {
 	line, col := t.d.InputPos()
 	return fmt.Errorf("line %d column %d: %w", line, col, fmt.Errorf(format, args...))
@@ -92,11 +92,11 @@ func (t *tokens) errorf(format string, args ...any) error {
 
 func (t *tokens) push(e xml.StartElement) error {
 	if len(t.stack) == 0 && t.rooted {
-		return t.errorf("a second root element %s", full(e.Name))
+		return t.errorf("a second root element %s", qualified(e.Name))
 	}
 	t.rooted = true
 	if len(t.stack) >= t.maxDepth {
-		return t.errorf("element %s is nested deeper than %d", full(e.Name), t.maxDepth)
+		return t.errorf("element %s is nested deeper than %d", qualified(e.Name), t.maxDepth)
 	}
 	s := scope{name: e.Name}
 	for _, a := range e.Attr {
@@ -105,7 +105,7 @@ func (t *tokens) push(e xml.StartElement) error {
 			continue
 		}
 		if err := checkDeclaration(prefix, a.Value); err != nil {
-			return t.errorf("element %s: %w", full(e.Name), err)
+			return t.errorf("element %s: %w", qualified(e.Name), err)
 		}
 		if s.decl == nil {
 			s.decl = make(map[string]string)
@@ -116,24 +116,23 @@ func (t *tokens) push(e xml.StartElement) error {
 	return t.checkNames(e)
 }
 
-// checkNames looks up prefixes and finds attributes given twice.
+// checkNames returns an error for undeclared prefixes and repeated attributes.
 func (t *tokens) checkNames(e xml.StartElement) error {
 	if _, ok := t.uri(e.Name); !ok || badName(e.Name) {
-		return t.errorf("element %s: bad name, or its prefix is not declared", full(e.Name))
+		return t.errorf("element %s: bad name, or its prefix is not declared", qualified(e.Name))
 	}
 	for i, a := range e.Attr {
 		name, err := t.expand(a.Name)
 		if err != nil {
-			return t.errorf("element %s: %w", full(e.Name), err)
+			return t.errorf("element %s: %w", qualified(e.Name), err)
 		}
-		// Few attributes are compared directly; a text of 64 KiB can hold ten
-		// thousand.
+		// A few attributes are compared pairwise; a text of 64 KiB can have ten thousand.
 		if i >= 32 {
 			return t.checkMany(e)
 		}
 		for _, b := range e.Attr[:i] {
 			if other, _ := t.expand(b.Name); other == name {
-				return t.errorf("element %s: attribute %s is given twice", full(e.Name), full(a.Name))
+				return t.errorf("element %s: attribute %s is given twice", qualified(e.Name), qualified(a.Name))
 			}
 		}
 	}
@@ -145,10 +144,10 @@ func (t *tokens) checkMany(e xml.StartElement) error {
 	for _, a := range e.Attr {
 		name, err := t.expand(a.Name)
 		if err != nil {
-			return t.errorf("element %s: %w", full(e.Name), err)
+			return t.errorf("element %s: %w", qualified(e.Name), err)
 		}
 		if seen[name] {
-			return t.errorf("element %s: attribute %s is given twice", full(e.Name), full(a.Name))
+			return t.errorf("element %s: attribute %s is given twice", qualified(e.Name), qualified(a.Name))
 		}
 		seen[name] = true
 	}
@@ -159,7 +158,7 @@ func (t *tokens) checkMany(e xml.StartElement) error {
 func (t *tokens) expand(n xml.Name) (xml.Name, error) {
 	if n.Space == "" {
 		if badName(n) {
-			return n, fmt.Errorf("attribute %s: bad name", full(n))
+			return n, fmt.Errorf("attribute %s: bad name", qualified(n))
 		}
 		return n, nil
 	}
@@ -168,12 +167,12 @@ func (t *tokens) expand(n xml.Name) (xml.Name, error) {
 	}
 	uri, ok := t.uri(n)
 	if !ok || badName(n) {
-		return n, fmt.Errorf("attribute %s: bad name, or its prefix is not declared", full(n))
+		return n, fmt.Errorf("attribute %s: bad name, or its prefix is not declared", qualified(n))
 	}
 	return xml.Name{Space: uri, Local: n.Local}, nil
 }
 
-// uri finds the namespace of an element, or of an attribute with a prefix.
+// uri returns the namespace of an element, or of an attribute with a prefix.
 func (t *tokens) uri(n xml.Name) (string, bool) {
 	if n.Space == "xml" {
 		return xmlURI, true
@@ -186,10 +185,10 @@ func (t *tokens) uri(n xml.Name) (string, bool) {
 	return "", n.Space == ""
 }
 
-// pop matches an end tag. The scope stays readable until the next token.
+// pop checks an end tag. The scope stays readable until the next token.
 func (t *tokens) pop(e xml.EndElement) error {
 	if len(t.stack) == 0 || t.stack[len(t.stack)-1].name != e.Name {
-		return t.errorf("end tag %s matches no start tag", full(e.Name))
+		return t.errorf("end tag %s matches no start tag", qualified(e.Name))
 	}
 	t.stack = t.stack[:len(t.stack)-1]
 	return nil
@@ -203,7 +202,7 @@ func declares(n xml.Name) (prefix string, ok bool) {
 	return "", n.Space == "" && n.Local == "xmlns"
 }
 
-// checkDeclaration holds the constraints of Namespaces in XML 1.0, section 3.
+// checkDeclaration checks the constraints of Namespaces in XML 1.0, section 3.
 func checkDeclaration(prefix, uri string) error {
 	switch {
 	case prefix == "xmlns", uri == xmlnsURI:
@@ -216,24 +215,23 @@ func checkDeclaration(prefix, uri string) error {
 	return nil
 }
 
-// badName finds colons that encoding/xml leaves in a name, and the prefix
-// xmlns where it cannot stand.
+// badName reports a name with colons that encoding/xml left in it, and the prefix xmlns
+// where it is not allowed.
 func badName(n xml.Name) bool {
 	return n.Local == "" || n.Space == "xmlns" || strings.ContainsRune(n.Local, ':')
 }
 
-// full is a name as written.
-func full(n xml.Name) string {
+// qualified returns a name as written.
+func qualified(n xml.Name) string {
 	if n.Space == "" {
 		return n.Local
 	}
 	return n.Space + ":" + n.Local
 }
 
-// copyElement appends the element that start opened, to its end, in canonical
-// form: double quotes, references only where needed, no CDATA, no comments.
-// inherit holds declarations to repeat on it. check, if not nil, sees every
-// start tag.
+// copyElement appends the element that start opened, up to its end, in canonical form:
+// double quotes, references only where needed, no CDATA, no comments. The declarations in
+// inherit are repeated on it. check, if not nil, is called for every start tag.
 func (t *tokens) copyElement(b []byte, start xml.StartElement, inherit []xml.Attr,
 	check func(xml.StartElement) error) ([]byte, error) {
 	depth := 0
@@ -256,7 +254,7 @@ func (t *tokens) copyElement(b []byte, start xml.StartElement, inherit []xml.Att
 				return b, nil
 			}
 		case xml.CharData:
-			if len(tok) > 0 { // an empty CDATA section is nothing
+			if len(tok) > 0 { // an empty CDATA section
 				b, open = xmltext.Text(closeStart(b, open), string(tok)), false
 			}
 		}
@@ -267,7 +265,7 @@ func (t *tokens) copyElement(b []byte, start xml.StartElement, inherit []xml.Att
 	}
 }
 
-// closeStart ends the start tag before if it is open.
+// closeStart ends the previous start tag if it is open.
 func closeStart(b []byte, open bool) []byte {
 	if open {
 		b = append(b, '>')
@@ -276,13 +274,13 @@ func closeStart(b []byte, open bool) []byte {
 }
 
 func appendStart(b []byte, e xml.StartElement, inherit []xml.Attr) []byte {
-	b = append(append(b, '<'), full(e.Name)...)
+	b = append(append(b, '<'), qualified(e.Name)...)
 	for _, a := range e.Attr {
-		b = xmltext.Attr(b, full(a.Name), a.Value)
+		b = xmltext.Attr(b, qualified(a.Name), a.Value)
 	}
 	for _, in := range inherit {
 		if !hasAttr(e, in.Name) {
-			b = xmltext.Attr(b, full(in.Name), in.Value)
+			b = xmltext.Attr(b, qualified(in.Name), in.Value)
 		}
 	}
 	return b
@@ -301,6 +299,6 @@ func appendEnd(b []byte, e xml.EndElement, open bool) []byte {
 	if open {
 		return append(b, "/>"...)
 	}
-	b = append(append(b, "</"...), full(e.Name)...)
+	b = append(append(b, "</"...), qualified(e.Name)...)
 	return append(b, '>')
 }

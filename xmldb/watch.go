@@ -7,11 +7,10 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Watch tells when a scan is worth while: the channel receives a value soon
-// after files came, several at once as one. It is closed when ctx ends, and the
-// goroutine that feeds it is gone by then. inotify(7) does not see what other
-// hosts write to a network file system, and it can be out of watches: a caller
-// scans now and then all the same.
+// Watch returns a channel that receives a value soon after files came, one for several. It
+// is closed when ctx ends, and its goroutine has ended by then. inotify(7) does not see
+// what other hosts write to a network file system, and may be out of watches, so callers
+// must also scan from time to time.
 func (d *Drop) Watch(ctx context.Context) <-chan struct{} {
 	c := make(chan struct{}, 1)
 	w, err := fsnotify.NewWatcher()
@@ -22,7 +21,7 @@ func (d *Drop) Watch(ctx context.Context) <-chan struct{} {
 		}
 	}
 	if err != nil {
-		d.warn("the drop folder cannot be watched: it is scanned now and then only", "dir", d.dir, "error", err)
+		d.warn("watch the drop folder; it is only scanned from time to time", "dir", d.dir, "error", err)
 		w = nil
 	}
 	go func() {
@@ -61,8 +60,8 @@ func (d *Drop) watch(ctx context.Context, w *fsnotify.Watcher, c chan<- struct{}
 			if !ok {
 				return
 			}
-			// An overflow means that events were lost: look.
-			d.warn("watching the drop folder", "dir", d.dir, "error", err)
+			// An overflow means that events were lost, so a scan is due.
+			d.warn("watch the drop folder", "dir", d.dir, "error", err)
 			tell()
 		}
 	}

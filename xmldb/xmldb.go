@@ -1,31 +1,33 @@
-// Package xmldb is the XML monitoring database of a site: one record per grid
-// job, for people, programs and gatekeepers to read without asking the daemon.
+// Package xmldb is the XML monitoring database of a site: one record for each grid job,
+// which people, programs and gatekeepers can read without asking the daemon.
 //
-// A record is a folder with a head (DIR/17/record.xml, at most 64 KiB: states,
-// counts, links) and shards of 1000 local jobs (DIR/17/jobs-0000.xml).
-// [DB.Publish] replaces files atomically, shards first, and only those it is
-// given, so a reader sees whole files, never older than the head says.
-// docs/RECORDS.md describes the format, docs/record.xsd is its schema.
+// A record is a folder with a head (DIR/17/record.xml, at most 64 KiB: states, counts,
+// links) and shards of 1000 local jobs (DIR/17/jobs-0000.xml). [DB.Publish] replaces files
+// atomically, the given shards first and then the head, so that readers see complete files
+// that are never older than the head says. docs/RECORDS.md describes the format,
+// docs/record.xsd is its schema.
 //
 // # What others write
 //
-// Records are extensible. Elements and attributes that others put into a file
-// stay when jjm rewrites it. The safer way for a running grid job is a
-// fragment: a small file that names a job and holds elements for it
-// ([ParseFragment], [DB.AddFragment]), brought through a drop folder ([Drop]).
+// Elements and attributes that others put into a file of a record stay when jjm rewrites
+// it. While a grid job runs, a fragment is safer: a small file that names a job and has
+// elements for it ([ParseFragment], [DB.AddFragment]), brought through a drop folder
+// ([Drop]).
 //
 // # What it promises
 //
-// The store is the authority and records are its print: they can be published
-// anew at any time, so nothing is fsynced, and a file on disk that cannot be
-// read is set aside (*.bad), never a reason to stop. Foreign content lives
-// only here. It survives restarts of the daemon; a crash of the machine can
-// take the last seconds of it.
+// The store is the authority. Records can be published again from it at any time, so
+// nothing is fsynced, and a file that cannot be read is set aside (*.bad) and never stops
+// jjm. Only foreign content exists nowhere else. It survives restarts of the daemon; a
+// crash of the machine can lose the last seconds of it.
+//
+// # What it leaves to others
+//
+// Deciding when to publish what, and who may write about which job.
 package xmldb
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,38 +40,38 @@ import (
 	"jjm/xmldb/head"
 )
 
-// Head is the aggregate of a grid job; package head reads it back.
+// Head is the summary of a grid job; package head parses it.
 type Head = head.Head
 
 // Input is a dataset that a grid job reads.
 type Input = head.Input
 
 // ShardSize is the number of local jobs in a shard.
-const ShardSize = 1000
+const ShardSize = head.ShardSize
 
-// Shard is the Nth thousand of local jobs of a grid job: 1000*N to 1000*N+999,
-// in order; the last may be shorter.
+// Shard is the Nth thousand of local jobs of a grid job: 1000*N to 1000*N+999, in order;
+// the last shard may be shorter.
 type Shard struct {
 	N    int
 	Jobs []jjm.LocalJob
 }
 
-// Options of a DB.
+// Options of a DB; the zero value is usable.
 type Options struct {
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// Warn reports trouble that stops nothing: a file set aside, a fragment
-	// dropped. The arguments are those of slog.Logger.Warn.
+	// Warn reports trouble that stops nothing, such as a file set aside or a fragment
+	// dropped. The arguments are those of slog.Logger.Warn; nil discards them.
 	Warn func(msg string, args ...any)
-	// Readers are accounts that may read every record, besides root, the
-	// daemon's own and each record's owner. A change concerns records that are
-	// written from then on.
+	// Readers are uids that may read every record, in addition to root, the daemon's own
+	// account and each record's owner. A change affects records that are written
+	// afterwards.
 	Readers []int
 }
 
-// DB is the records below one folder. One process may write to it; any number
-// may read. Its methods may be called from many goroutines: for one grid job
-// they wait for each other, for different ones they run at once.
+// DB is the set of records below one folder. One process may write to it; any number may
+// read. Its methods may be called from many goroutines: those for one grid job wait for
+// each other, those for different grid jobs run at the same time.
 type DB struct {
 	dir  string
 	fs   disk
@@ -87,7 +89,7 @@ type DB struct {
 	queries sync.Mutex // held while a document is a tree in memory
 }
 
-// disk is what DB needs of a file system; *os.Root satisfies it.
+// disk is the part of a file system that DB needs; *os.Root implements it.
 type disk interface {
 	OpenFile(name string, flag int, perm os.FileMode) (*os.File, error)
 	Mkdir(name string, perm os.FileMode) error
@@ -102,14 +104,14 @@ type disk interface {
 
 var _ disk = (*os.Root)(nil)
 
-// Folders that everybody may pass through; who may read a record is said by the
-// folder of its grid job, see access.go.
+// Everybody may pass through folders of this mode; the folder of each grid job decides who
+// may read its record, see access.go.
 const (
 	dirMode  = 0o755
 	fileMode = 0o644
 )
 
-// Open opens the records below dir, an absolute path; it is made if missing.
+// Open opens the records below dir, an absolute path. A missing folder is made.
 func Open(dir string, o Options) (*DB, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, jjm.Errorf(jjm.Invalid, "open records: %q: want an absolute path", dir)
@@ -135,11 +137,8 @@ func newDB(dir string, fs disk, o Options) *DB {
 		grids: make(map[jjm.GridID]*gridState)}
 }
 
-// Close ends the use of the folder.
+// Close closes the folder.
 func (db *DB) Close() error { return db.fs.Close() }
-
-// shardFile is the name of a shard within the folder of its grid job.
-func shardFile(n int) string { return fmt.Sprintf("jobs-%04d.xml", n) }
 
 // List returns the grid jobs that have a record, in order of their ids.
 func (db *DB) List() ([]jjm.GridID, error) {
@@ -166,13 +165,13 @@ func (db *DB) List() ([]jjm.GridID, error) {
 	return ids, nil
 }
 
-// Remove removes the record of a grid job with all that others put into it.
-// There being none is a success.
+// Remove removes the record of a grid job with its foreign content. It is a success if
+// there is none.
 func (db *DB) Remove(grid jjm.GridID) error {
 	st := db.lock(grid)
 	defer db.unlock(grid, st)
 	db.forget(st)
-	// The head goes first: without it the rest is no record.
+	// Without the head the rest is not a record, so the head goes first.
 	err := db.fs.Remove(filepath.Join(grid.String(), head.File))
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = db.fs.RemoveAll(grid.String())
@@ -187,22 +186,22 @@ func (db *DB) Remove(grid jjm.GridID) error {
 type gridState struct {
 	mu   sync.Mutex
 	refs int // holders and waiters, guarded by DB.mu
-	// shared is set once its folder is there and its owner is let in.
+	// shared is set once the folder exists and its owner is let in.
 	shared bool
-	files  map[string]memo
+	files  map[string]remembered
 }
 
-// memo is what a file held when it was last written. While its stamp is
-// unchanged, it need not be read again.
-type memo struct {
+// remembered is the content of a file when it was last written. The file is read again only
+// if its stamp changed.
+type remembered struct {
 	stamp stamp
-	// x is its extras; nil if it has none. Known is false if they were too
-	// many to keep in memory.
+	// x is its extras; nil if there are none. known is false if they are not kept because
+	// of maxCached.
 	x     *extras
 	known bool
 }
 
-// stamp tells one version of a file from another.
+// stamp identifies a version of a file.
 type stamp struct {
 	size  int64
 	mtime int64 // nanoseconds
@@ -217,12 +216,12 @@ func stampOf(st os.FileInfo) stamp {
 	return s
 }
 
-// lock waits for the grid job.
+// lock locks the records of a grid job for the caller.
 func (db *DB) lock(grid jjm.GridID) *gridState {
 	db.mu.Lock()
 	st := db.grids[grid]
 	if st == nil {
-		st = &gridState{files: make(map[string]memo)}
+		st = &gridState{files: make(map[string]remembered)}
 		db.grids[grid] = st
 	}
 	st.refs++
@@ -241,18 +240,18 @@ func (db *DB) unlock(grid jjm.GridID, st *gridState) {
 	}
 }
 
-// maxCached bounds the extras kept in memory; what exceeds it is read from
-// disk at the next writing.
+// maxCached bounds the extras kept in memory; others are read from disk at the next
+// writing.
 const maxCached = 64 << 20
 
-// remember notes what a file holds.
+// remember notes the content of a file.
 func (db *DB) remember(st *gridState, name string, s stamp, x *extras) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if old := st.files[name].x; old != nil {
 		db.cached -= old.cost
 	}
-	m := memo{stamp: s, known: true}
+	m := remembered{stamp: s, known: true}
 	if !x.empty() {
 		x.cost = x.bytes
 		m.known = db.cached+x.cost <= maxCached
@@ -263,7 +262,7 @@ func (db *DB) remember(st *gridState, name string, s stamp, x *extras) {
 	st.files[name] = m
 }
 
-// forgetFile drops what is remembered of one file.
+// forgetFile drops the remembered content of one file.
 func (db *DB) forgetFile(st *gridState, name string) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -273,7 +272,7 @@ func (db *DB) forgetFile(st *gridState, name string) {
 	delete(st.files, name)
 }
 
-// forget drops all that is remembered of a grid job.
+// forget drops what is remembered of a grid job.
 func (db *DB) forget(st *gridState) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -285,8 +284,8 @@ func (db *DB) forget(st *gridState) {
 	clear(st.files)
 }
 
-// diskKind classifies an error of the file system: one that more room or
-// another mount can heal is Busy.
+// diskKind classifies an error of the file system. An error that more room or another mount
+// can repair is Busy.
 func diskKind(err error) jjm.Kind {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

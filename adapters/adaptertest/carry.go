@@ -10,8 +10,8 @@ import (
 	"jjm/sandbox"
 )
 
-// CarryWrapper plays jjm-wrapper and the transfer of files for a Sim whose
-// workers do not see the work area. One Wrapper's job runs in an area of its own.
+// CarryWrapper plays jjm-wrapper and the transfer of files for a Sim whose workers do not
+// see the work area. Each run of a job has an area of its own.
 type CarryWrapper struct {
 	// Area is the work area of the job's owner, which only the transfer sees.
 	Area *sandbox.Area
@@ -21,12 +21,12 @@ type CarryWrapper struct {
 
 var _ Wrapper = (*CarryWrapper)(nil)
 
-// own opens the area that the job has on its worker.
+// own opens the area that this run of the job has on its worker.
 func (w *CarryWrapper) own(job SimJob) (*sandbox.Area, error) {
 	return sandbox.OpenArea(filepath.Join(w.Scratch, job.ID+"."+strconv.Itoa(job.Restarts)))
 }
 
-// Start brings the box and claims the attempt on the worker.
+// Start unpacks the bulk's box on the worker and claims the attempt there.
 func (w *CarryWrapper) Start(job SimJob, at jjm.Time) (jjm.AttemptID, bool, error) {
 	area, err := w.own(job)
 	if err != nil {
@@ -41,10 +41,30 @@ func (w *CarryWrapper) Start(job SimJob, at jjm.Time) (jjm.AttemptID, bool, erro
 	if err := area.Unbox(job.Tag, box); err != nil {
 		return jjm.AttemptID{}, false, err
 	}
+	if err := w.bring(job, area); err != nil {
+		return jjm.AttemptID{}, false, err
+	}
 	return InArea(area).Start(job, at)
 }
 
-// End reports on the worker and brings the parcel back.
+// bring copies what other local jobs made, as a batch system does.
+func (w *CarryWrapper) bring(job SimJob, area *sandbox.Area) error {
+	from, err := w.Area.GivenFolder(job.Tag)
+	if err != nil || from == "" {
+		return err
+	}
+	as, err := area.ReadAssignment(job.Tag, job.Index)
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(area.Root(), "brought")
+	if err := os.CopyFS(to, os.DirFS(filepath.Join(from, strconv.Itoa(int(job.Index))))); err != nil {
+		return err
+	}
+	return area.PutGiven(to, &as)
+}
+
+// End writes the result on the worker and brings the parcel back.
 func (w *CarryWrapper) End(job SimJob, play Play, started, ended jjm.Time) error {
 	area, err := w.own(job)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package adaptertest tests adapters, and what is built on them.
+// Package adaptertest tests adapters, and provides a simulated batch system to test the
+// layers above them.
 //
 // [Run] runs the suite of package conformance, which every adapter must pass.
 // An adapter's test costs it a few lines:
@@ -9,10 +10,9 @@
 //		})
 //	}
 //
-// [Together] spares a batch system the listings of checks that run at once.
+// [ShareListings] makes checks that run at once share the listings of a batch system.
 //
-// [Sim] is a simulated batch system on a clock of the test's own, which can be
-// made to lose, refuse, delay and lie, for tests and benchmarks of the layers
-// above. It can play the wrapper, and keeps count of every run of every
-// attempt.
+// [Sim] is a simulated batch system on a clock of the test's own. It can be made to lose,
+// refuse and delay requests and to give wrong listings. It can play the wrapper, and counts
+// the runs of every attempt.
 package adaptertest

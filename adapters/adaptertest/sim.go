@@ -11,41 +11,41 @@ import (
 	"jjm/adapters"
 )
 
-// SimConfig says what a simulated batch system is like. The zero value, given a
-// clock, runs everything at once for a minute.
+// SimConfig describes a simulated batch system. The zero value with a clock runs every job
+// at once for a minute.
 type SimConfig struct {
 	// Name is the cluster's name; "sim" by default.
 	Name string
-	// Now is the simulation's clock; it must not go back. The simulation moves
-	// only in Step and in calls of the adapter.
+	// Now is the simulation's clock; it must not go back. The simulation advances only in
+	// Step and in calls of the adapter.
 	Now func() time.Time
 	// Slots is how many jobs run at once; 0 for no limit.
 	Slots int
 	// MaxBulk is the most jobs in a bulk; 1000 by default.
 	MaxBulk int
-	// TwoPhase receives bulks held.
+	// TwoPhase receives bulks held, and runs them after a Release.
 	TwoPhase bool
-	// NoSharedFS is that of workers which do not see the work area.
+	// NoSharedFS means that workers do not see the work area.
 	NoSharedFS bool
-	// RenewsProxies says that it brings newer proxies to jobs.
+	// RenewsProxies is passed on in the capabilities.
 	RenewsProxies bool
-	// Idempotent makes a second Submit of a tag give the first one's id; else
-	// it makes a second bulk, as real batch systems do.
+	// Idempotent makes a second Submit of a tag return the id of the first. Without it a
+	// second bulk is made, as real batch systems do.
 	Idempotent bool
-	// Settle is how long Find gives NotYetKnown for a bulk, present or absent,
-	// whose Submit lost its reply; it is announced in the capabilities.
+	// Settle is how long Find answers NotYetKnown, whether the bulk exists or not, after a
+	// Submit whose reply was lost. It is announced in the capabilities.
 	Settle time.Duration
-	// Wait is how long a job waits at least before it starts.
+	// Wait is the shortest time that a job waits before it starts.
 	Wait time.Duration
-	// Life is how long a job runs unless Play says otherwise; a minute by
-	// default. Jitter adds up to this much, drawn with Seed.
+	// Life is how long a job runs unless Play says otherwise; a minute by default. Jitter
+	// is the upper bound of a random addition to it, drawn with Seed.
 	Life, Jitter time.Duration
 	Seed         uint64
-	// Play scripts the run of a job; nil lets every job succeed. It is called
-	// once for each run, in the order of the starts.
+	// Play scripts the run of a job; nil lets every job succeed. It is called once for each
+	// run, in the order of the starts.
 	Play func(job SimJob) Play
-	// Hold, if set, is asked whenever a job could wait for its start; held is how
-	// often it was held before. A code or a text holds it.
+	// Hold, if set, is asked whenever a job enters the queue; held is how often it was held
+	// before. A code or a text that is not empty holds the job.
 	Hold func(job SimJob, held int) (code, text string)
 	// Wrapper plays jjm-wrapper; nil leaves no claims and no results.
 	Wrapper Wrapper
@@ -57,51 +57,51 @@ type SimJob struct {
 	Request jjm.Request
 	Tag     jjm.Tag
 	Index   int32
-	// ID is the job's, "sim17_3"; Bulk that of its bulk, "sim17".
+	// ID is the id of the job, "sim17_3"; Bulk is the id of its bulk, "sim17".
 	ID, Bulk string
 	Restarts int
 	// Attempt is known only when there is a wrapper, and only after Start.
 	Attempt jjm.AttemptID
 }
 
-// Play is how a run goes. The zero value succeeds.
+// Play says how a run goes. The zero value succeeds.
 type Play struct {
 	// Life is how long it runs; 0 for the configured time.
 	Life time.Duration
-	// Keyword and Data are the line that the application writes to the GLF;
-	// SUCCEEDED out.dat if both are empty. Keyword "-" writes none.
+	// Keyword and Data are the line that the application writes to the GLF; SUCCEEDED
+	// out.dat if both are empty. The keyword "-" writes no line.
 	Keyword, Data string
-	// Exit and Signal are the application's; under a wrapper the batch job
-	// itself exits with 0 all the same.
+	// Exit and Signal are those of the application. Under a wrapper the batch job itself
+	// exits with 0.
 	Exit, Signal int
-	// State is what the batch system reports at the end; BatchUnknown takes OK
-	// or FAILED from the exit.
+	// State is what the batch system reports at the end. BatchUnknown derives OK or FAILED
+	// from the exit code.
 	State jjm.BatchState
 	// Reason is the batch system's text.
 	Reason string
-	// NoClaim lets the wrapper die before its claim, NoResult after it.
+	// NoClaim makes the wrapper die before its claim, NoResult after it.
 	NoClaim, NoResult bool
-	// Phases and Fragment come with the result.
+	// Phases and Fragment are copied to the result.
 	Phases   []jjm.AppPhase
 	Fragment string
 }
 
-// Fault is what becomes of one Submit.
+// Fault is what goes wrong with one Submit.
 type Fault uint8
 
 // The faults.
 const (
 	// Accept is no fault.
 	Accept Fault = iota
-	// LoseReply accepts the bulk, and the answer is lost: kind Ambiguous.
+	// LoseReply accepts the bulk and loses the reply: kind Ambiguous.
 	LoseReply
-	// LoseRequest does not get the bulk, and answers the same.
+	// LoseRequest loses the request: the same error, but no bulk.
 	LoseRequest
-	// Refuse will never take the bulk: kind Invalid.
+	// Refuse answers Invalid.
 	Refuse
-	// SayBusy does not take it now: kind Busy.
+	// SayBusy answers Busy.
 	SayBusy
-	// Deny does not take it from this owner: kind Denied.
+	// Deny answers Denied.
 	Deny
 )
 
@@ -111,7 +111,7 @@ type simJob struct {
 	exit     uint8
 	signal   uint8
 	restarts uint8
-	gone     bool // vanished
+	gone     bool // forgotten by the batch system, see Vanish
 	started  jjm.Time
 	ended    jjm.Time
 	due      jjm.Time // the end of its run, while it runs
@@ -128,10 +128,10 @@ type simBulk struct {
 	lastEnd   jjm.Time
 }
 
-// simKey names a job: number of the bulk and position.
+// simKey names a job: the number of its bulk and its position.
 type simKey struct{ bulk, pos int32 }
 
-// simRun is a job that runs, where there is a script or a wrapper.
+// simRun is a running job; kept only where there is a script or a wrapper.
 type simRun struct {
 	job     SimJob
 	play    Play
@@ -143,29 +143,29 @@ type Sim struct {
 	c       SimConfig
 	changed chan struct{}
 
-	mu       sync.Mutex
-	rand     *rand.Rand
-	bulks    []*simBulk
-	tags     map[jjm.Tag][]*simBulk
-	queue    []simKey // in order of release
-	ends     endHeap
-	runs     map[simKey]*simRun
-	reasons  map[simKey]string
-	codes    map[simKey]string // of holds
-	holds    map[simKey]int    // how often a job was held
-	running  int
-	last     jjm.Time // of the simulation
-	faults   []Fault
-	doubtful map[jjm.Tag]jjm.Time // tags whose reply was lost, until when
-	down     time.Time
-	lies     int
-	lie      func(SimJob) bool
-	stubborn int
-	counts   map[jjm.AttemptID]int
-	starts   int
-	submits  int
-	lists    int
-	troubles []error
+	mu              sync.Mutex
+	rand            *rand.Rand
+	bulks           []*simBulk
+	tags            map[jjm.Tag][]*simBulk
+	queue           []simKey // in order of release
+	ends            endHeap
+	runs            map[simKey]*simRun
+	reasons         map[simKey]string
+	codes           map[simKey]string // of holds
+	holds           map[simKey]int    // how often a job was held
+	running         int
+	last            jjm.Time // last time to which the simulation advanced
+	faults          []Fault
+	doubtful        map[jjm.Tag]jjm.Time // tags whose reply was lost, until when
+	down            time.Time            // until when every call answers Busy
+	lyingListings   int                  // how many listings leave out jobs
+	dropFromListing func(SimJob) bool
+	ignoreCancels   int // how many cancels have no effect
+	counts          map[jjm.AttemptID]int
+	starts          int
+	submits         int
+	lists           int
+	troubles        []error
 }
 
 var (
@@ -173,7 +173,7 @@ var (
 	_ adapters.Watcher = (*Sim)(nil)
 )
 
-// NewSim makes a simulation. It needs a clock.
+// NewSim makes a simulation. c.Now must be set.
 func NewSim(c SimConfig) *Sim {
 	if c.Name == "" {
 		c.Name = "sim"
@@ -195,7 +195,7 @@ func NewSim(c SimConfig) *Sim {
 // Name is the cluster's name.
 func (s *Sim) Name() string { return s.c.Name }
 
-// Capabilities tells what was configured.
+// Capabilities returns what was configured.
 func (s *Sim) Capabilities() adapters.Capabilities {
 	return adapters.Capabilities{
 		MaxBulk: s.c.MaxBulk, TwoPhase: s.c.TwoPhase, SharedFS: !s.c.NoSharedFS, RenewsProxies: s.c.RenewsProxies,
@@ -204,18 +204,18 @@ func (s *Sim) Capabilities() adapters.Capabilities {
 	}
 }
 
-// Changed tells when a listing would differ.
+// Changed returns a channel that receives a value when a listing would differ.
 func (s *Sim) Changed() <-chan struct{} { return s.changed }
 
-func (s *Sim) poke() {
+func (s *Sim) notify() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
 	}
 }
 
-// Step advances the simulation to the clock's now: jobs end and start, one
-// after the other, at their own times.
+// Step advances the simulation to the clock's now: jobs end and start, one after the other,
+// each at its own time.
 func (s *Sim) Step() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,14 +244,14 @@ func (s *Sim) step() {
 	}
 	s.last = max(s.last, now)
 	if moved {
-		s.poke()
+		s.notify()
 	}
 }
 
 func (s *Sim) job(k simKey) *simJob { return &s.bulks[k.bulk].jobs[k.pos] }
 
-// nextStart returns the time at which the first job of the queue may start, if a
-// slot is free.
+// nextStart returns the time at which the first job of the queue may start, if a slot is
+// free.
 func (s *Sim) nextStart() (jjm.Time, bool) {
 	for len(s.queue) > 0 && s.job(s.queue[0]).state != jjm.BatchQueued {
 		s.queue = s.queue[1:]
@@ -276,7 +276,7 @@ func (s *Sim) start(at jjm.Time) {
 		life += time.Duration(s.rand.Int64N(int64(s.c.Jitter)))
 	}
 	if s.c.Play != nil || s.c.Wrapper != nil {
-		r := &simRun{job: s.view(k)}
+		r := &simRun{job: s.describe(k)}
 		s.runs[k] = r
 		if s.c.Play != nil {
 			r.play = s.c.Play(r.job)
@@ -292,7 +292,7 @@ func (s *Sim) start(at jjm.Time) {
 	s.ends.push(simEnd{at: j.due, key: k})
 }
 
-// claim lets the wrapper begin. It reports whether the application runs.
+// claim makes the wrapper take its claim. It reports whether the application runs.
 func (s *Sim) claim(r *simRun, at jjm.Time) bool {
 	if s.c.Wrapper == nil || r.play.NoClaim {
 		return true
@@ -318,7 +318,7 @@ const (
 	exitUnreadable = 92
 )
 
-// finish ends a run by itself.
+// finish ends a run that reached its due time.
 func (s *Sim) finish(k simKey, at jjm.Time) {
 	play := Play{}
 	if r := s.runs[k]; r != nil {
@@ -330,7 +330,7 @@ func (s *Sim) finish(k simKey, at jjm.Time) {
 	}
 	state := play.State
 	if s.report(k, play, at) && state == jjm.BatchUnknown {
-		exit, signal = 0, 0 // the wrapper did its duty
+		exit, signal = 0, 0 // the wrapper exits with 0 once its result is written
 	}
 	if state == jjm.BatchUnknown {
 		state = jjm.BatchEndedOK
@@ -338,10 +338,10 @@ func (s *Sim) finish(k simKey, at jjm.Time) {
 			state = jjm.BatchEndedFailed
 		}
 	}
-	s.over(k, state, at, exit, signal, play.Reason)
+	s.end(k, state, at, exit, signal, play.Reason)
 }
 
-// report lets the wrapper put its result. It reports whether it did.
+// report makes the wrapper write its result. It reports whether it did.
 func (s *Sim) report(k simKey, play Play, at jjm.Time) bool {
 	r := s.runs[k]
 	if r == nil || !r.claimed || play.NoResult {
@@ -354,8 +354,8 @@ func (s *Sim) report(k simKey, play Play, at jjm.Time) bool {
 	return true
 }
 
-// over notes an end, of whatever kind.
-func (s *Sim) over(k simKey, state jjm.BatchState, at jjm.Time, exit, signal int, reason string) {
+// end notes the end of a job, of whatever kind.
+func (s *Sim) end(k simKey, state jjm.BatchState, at jjm.Time, exit, signal int, reason string) {
 	b, j := s.bulks[k.bulk], s.job(k)
 	if j.state == jjm.BatchRunning {
 		s.running--
@@ -369,8 +369,8 @@ func (s *Sim) over(k simKey, state jjm.BatchState, at jjm.Time, exit, signal int
 	}
 }
 
-// view is a job as scripts see it.
-func (s *Sim) view(k simKey) SimJob {
+// describe returns a job as scripts see it.
+func (s *Sim) describe(k simKey) SimJob {
 	b := s.bulks[k.bulk]
 	return SimJob{
 		Owner: b.Owner, Request: b.Request, Tag: b.Tag, Index: k.pos, Bulk: b.id,
@@ -378,14 +378,14 @@ func (s *Sim) view(k simKey) SimJob {
 	}
 }
 
-// simEnd is an end to come.
+// simEnd is an end that is to come.
 type simEnd struct {
 	at  jjm.Time
 	key simKey
 }
 
-// endHeap is a binary heap, the earliest end first; of two at one time the one
-// submitted first, so that the same seed gives the same story.
+// endHeap is a binary heap with the earliest end first. Of two ends at the same time the
+// one submitted first comes first, so that the same seed always gives the same run.
 type endHeap []simEnd
 
 func (h endHeap) less(i, k int) bool {

@@ -142,7 +142,7 @@ func TestSim_ASecondSubmitDoublesUnlessIdempotent(t *testing.T) {
 	}
 }
 
-func TestSim_ListingsLieForAsLongAsToldTo(t *testing.T) {
+func TestSim_LieAffectsTheNextListingsOnly(t *testing.T) {
 	s := NewSim(SimConfig{Now: newClock().Now})
 	submitted(t, s, "a", 3)
 	s.Lie(2, func(j SimJob) bool { return j.Index == 1 })
@@ -278,7 +278,7 @@ func TestSim_NextTellsWhenSomethingHappens(t *testing.T) {
 	}
 }
 
-func TestSim_TheSameSeedGivesTheSameStory(t *testing.T) {
+func TestSim_TheSameSeedGivesTheSameRun(t *testing.T) {
 	story := func(seed uint64, steps []int) []jjm.Report {
 		c := newClock()
 		s := NewSim(SimConfig{Now: c.Now, Slots: 3, Life: time.Second, Jitter: time.Minute, Seed: seed})
@@ -293,7 +293,7 @@ func TestSim_TheSameSeedGivesTheSameStory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		steps := rapid.SliceOfN(rapid.IntRange(0, 100), 0, 20).Draw(rt, "steps")
-		// However often it is looked at.
+		// The result does not depend on how often the simulation is looked at.
 		if diff := cmp.Diff(story(seed, nil), story(seed, steps)); diff != "" {
 			rt.Fatal(diff)
 		}

@@ -11,12 +11,12 @@ import (
 	"jjm/adapters"
 )
 
-// Submit takes a bulk, unless a scripted fault is next.
+// Submit accepts a bulk, unless a scripted fault is next.
 func (s *Sim) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.submits++
-	if err := s.well(ctx); err != nil {
+	if err := s.available(ctx); err != nil {
 		return adapters.Receipt{}, err
 	}
 	if err := s.check(b); err != nil {
@@ -63,7 +63,7 @@ func (s *Sim) check(b adapters.Bulk) error {
 	return nil
 }
 
-// take makes the bulk.
+// take makes the bulk and returns its id.
 func (s *Sim) take(b adapters.Bulk) (id string) {
 	if old := s.tags[b.Tag]; len(old) > 0 && s.c.Idempotent {
 		return old[0].id
@@ -85,12 +85,12 @@ func (s *Sim) take(b adapters.Bulk) (id string) {
 		}
 		s.enqueue(simKey{n, int32(i)})
 	}
-	s.poke()
+	s.notify()
 	return nb.id
 }
 
-// well answers for a context that ended and for a system that is down.
-func (s *Sim) well(ctx context.Context) error {
+// available returns an error if the context ended or the system is down.
+func (s *Sim) available(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return jjm.Errorf(jjm.Busy, "%s: nothing was done: %w", s.c.Name, err)
 	}
@@ -100,13 +100,13 @@ func (s *Sim) well(ctx context.Context) error {
 	return nil
 }
 
-// List returns the jobs of the owner that are alive or ended after since, but
-// those that it was told to leave out.
+// List returns the jobs of the owner that are alive or ended after since, without those
+// that Lie told it to leave out.
 func (s *Sim) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lists++
-	if err := s.well(ctx); err != nil {
+	if err := s.available(ctx); err != nil {
 		return adapters.Listing{}, err
 	}
 	s.step()
@@ -116,9 +116,9 @@ func (s *Sim) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapt
 			total += b.N
 		}
 	}
-	lie := s.lie
-	if s.lies--; s.lies < 0 {
-		s.lies, lie = 0, nil
+	lie := s.dropFromListing
+	if s.lyingListings--; s.lyingListings < 0 {
+		s.lyingListings, lie = 0, nil
 	}
 	l := adapters.Listing{At: s.c.Now(), Reports: make([]jjm.Report, 0, total)}
 	for _, b := range s.bulks {
@@ -133,14 +133,14 @@ func (b *simBulk) visible(owner jjm.Owner, from jjm.Time) bool {
 	return b.Owner.UID == owner.UID && (b.alive > 0 || b.lastEnd >= from)
 }
 
-// reports appends the jobs of a bulk. Their ids share one string.
+// reports appends the jobs of a bulk. To save memory, their ids share one string.
 func (s *Sim) reports(to []jjm.Report, b *simBulk, from jjm.Time, lie func(SimJob) bool) []jjm.Report {
 	ids := make([]byte, 0, b.N*(len(b.id)+4))
 	first := len(to)
 	for i := range b.jobs {
 		k := simKey{b.number, int32(i)}
 		j := &b.jobs[i]
-		if j.gone || j.state.Ended() && j.ended < from || lie != nil && lie(s.view(k)) {
+		if j.gone || j.state.Ended() && j.ended < from || lie != nil && lie(s.describe(k)) {
 			continue
 		}
 		ids = strconv.AppendInt(append(append(ids, b.id...), '_'), int64(i), 10)
@@ -156,7 +156,7 @@ func (s *Sim) reports(to []jjm.Report, b *simBulk, from jjm.Time, lie func(SimJo
 	return to
 }
 
-// facts is a report without the id.
+// facts returns the report of a job without its id.
 func (s *Sim) facts(k simKey) jjm.Report {
 	b, j := s.bulks[k.bulk], s.job(k)
 	r := jjm.Report{
@@ -180,11 +180,11 @@ func (s *Sim) facts(k simKey) jjm.Report {
 
 const simHost = "simhost"
 
-// Find says what is known, after the settling time of a doubtful Submit.
+// Find answers NotYetKnown during the settling time of a doubtful Submit.
 func (s *Sim) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.well(ctx); err != nil {
+	if err := s.available(ctx); err != nil {
 		return nil, err
 	}
 	s.step()
@@ -219,7 +219,7 @@ func (b *simBulk) vanished() bool {
 func (s *Sim) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.well(ctx); err != nil {
+	if err := s.available(ctx); err != nil {
 		return nil, err
 	}
 	s.step()
@@ -228,14 +228,14 @@ func (s *Sim) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref)
 		k, err := s.find(owner, ref)
 		if err == nil && s.job(k).state.Ended() {
 			r := s.facts(k)
-			r.ID = s.view(k).ID
+			r.ID = s.describe(k).ID
 			out = append(out, r)
 		}
 	}
 	return out, nil
 }
 
-// find returns the key of a job, an error of kind Gone for one that is not known.
+// find returns the key of a job, or an error of kind Gone.
 func (s *Sim) find(owner jjm.Owner, ref adapters.Ref) (simKey, error) {
 	id, pos := ref.ID, ref.Index
 	if pos < 0 {
@@ -254,11 +254,11 @@ func (s *Sim) find(owner jjm.Owner, ref adapters.Ref) (simKey, error) {
 	return simKey{}, jjm.Errorf(jjm.Gone, "job %s, index %d, tag %s: not known", id, pos, ref.Tag)
 }
 
-// Control acts at once. What is unknown is taken for gone: a success.
+// Control acts at once. A job that is not known counts as gone, which is a success.
 func (s *Sim) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.well(ctx); err != nil {
+	if err := s.available(ctx); err != nil {
 		return nil, err
 	}
 	s.step()
@@ -273,7 +273,7 @@ func (s *Sim) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs
 		}
 	}
 	s.step() // what was released may start
-	s.poke()
+	s.notify()
 	return answers, nil
 }
 
@@ -283,15 +283,15 @@ func (s *Sim) act(op adapters.Op, k simKey) error {
 	switch {
 	case j.state.Ended():
 	case op == adapters.Cancel:
-		if s.stubborn > 0 {
-			s.stubborn--
+		if s.ignoreCancels > 0 {
+			s.ignoreCancels--
 			return nil
 		}
 		s.cancel(k, "cancelled by the owner")
 	case op == adapters.HoldJobs && j.state == jjm.BatchQueued:
 		j.state = jjm.BatchHold
 	case op == adapters.HoldJobs && j.state == jjm.BatchRunning:
-		return jjm.Errorf(jjm.Conflict, "job %s: it runs already", s.view(k).ID)
+		return jjm.Errorf(jjm.Conflict, "job %s: it runs already", s.describe(k).ID)
 	case op == adapters.Release && j.state == jjm.BatchHold:
 		j.state = jjm.BatchQueued
 		s.bulks[k.bulk].released = now
@@ -302,7 +302,7 @@ func (s *Sim) act(op adapters.Op, k simKey) error {
 	return nil
 }
 
-// cancel ends a job as TERM does: a wrapper still reports.
+// cancel ends a job as SIGTERM does: its wrapper still writes a result.
 func (s *Sim) cancel(k simKey, reason string) {
 	now := jjm.At(s.c.Now())
 	signal := 0
@@ -310,5 +310,5 @@ func (s *Sim) cancel(k simKey, reason string) {
 		signal = 15
 		s.report(k, Play{Keyword: "-", Exit: 128 + signal, Signal: signal}, now)
 	}
-	s.over(k, jjm.BatchCancelled, now, 0, signal, reason)
+	s.end(k, jjm.BatchCancelled, now, 0, signal, reason)
 }

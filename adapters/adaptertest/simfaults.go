@@ -8,26 +8,25 @@ import (
 	"jjm/adapters"
 )
 
-// OnSubmit scripts the next calls of Submit, one fault each; after them all is
-// well.
+// OnSubmit scripts the next calls of Submit, one fault each; later calls succeed.
 func (s *Sim) OnSubmit(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, faults...)
 }
 
-// Lie makes the next n listings leave out the jobs that drop names; nil names
-// all.
+// Lie makes the next n listings leave out the jobs for which drop returns true; nil leaves
+// out all.
 func (s *Sim) Lie(n int, drop func(job SimJob) bool) {
 	if drop == nil {
 		drop = func(SimJob) bool { return true }
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lies, s.lie = n, drop
+	s.lyingListings, s.dropFromListing = n, drop
 }
 
-// Down makes every call answer Busy for a while; jobs go on.
+// Down makes every call answer Busy for d; jobs go on.
 func (s *Sim) Down(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,30 +37,30 @@ func (s *Sim) Down(d time.Duration) {
 func (s *Sim) IgnoreCancels(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stubborn = n
+	s.ignoreCancels = n
 }
 
-// Vanish makes the batch system forget jobs as if they had never been: neither
-// listing nor accounting has them, and a running one leaves no result.
+// Vanish makes the batch system forget jobs as if they had never existed: neither List nor
+// Account has them, and a running one leaves no result.
 func (s *Sim) Vanish(jobs ...adapters.Ref) {
 	s.each(jobs, func(k simKey) {
 		if s.job(k).state.Alive() {
-			s.over(k, jjm.BatchAborted, jjm.At(s.c.Now()), 0, 0, "")
+			s.end(k, jjm.BatchAborted, jjm.At(s.c.Now()), 0, 0, "")
 		}
 		s.job(k).gone = true
 	})
 }
 
-// Abort ends jobs as a failing node does: no result, state ABORTED.
+// Abort ends jobs as a failing node does: without a result, in state ABORTED.
 func (s *Sim) Abort(reason string, jobs ...adapters.Ref) {
 	s.each(jobs, func(k simKey) {
 		if s.job(k).state.Alive() {
-			s.over(k, jjm.BatchAborted, jjm.At(s.c.Now()), 0, 0, reason)
+			s.end(k, jjm.BatchAborted, jjm.At(s.c.Now()), 0, 0, reason)
 		}
 	})
 }
 
-// CancelInBatch ends jobs as somebody else's cancel does.
+// CancelInBatch ends jobs as another person's cancel does.
 func (s *Sim) CancelInBatch(jobs ...adapters.Ref) {
 	s.each(jobs, func(k simKey) {
 		if s.job(k).state.Alive() {
@@ -70,10 +69,10 @@ func (s *Sim) CancelInBatch(jobs ...adapters.Ref) {
 	})
 }
 
-// enqueue lets a job wait for its start, unless it is held.
+// enqueue puts a job in the queue, unless SimConfig.Hold holds it.
 func (s *Sim) enqueue(k simKey) {
 	if s.c.Hold != nil {
-		if code, text := s.c.Hold(s.view(k), s.holds[k]); code != "" || text != "" {
+		if code, text := s.c.Hold(s.describe(k), s.holds[k]); code != "" || text != "" {
 			s.holds[k]++
 			s.job(k).state, s.codes[k], s.reasons[k] = jjm.BatchHold, code, text
 			return
@@ -82,8 +81,7 @@ func (s *Sim) enqueue(k simKey) {
 	s.queue = append(s.queue, k)
 }
 
-// HoldInBatch holds waiting jobs as the batch system itself or an operator
-// does.
+// HoldInBatch holds waiting jobs as the batch system itself or an operator does.
 func (s *Sim) HoldInBatch(reason string, jobs ...adapters.Ref) {
 	s.each(jobs, func(k simKey) {
 		if j := s.job(k); j.state == jjm.BatchQueued {
@@ -93,8 +91,8 @@ func (s *Sim) HoldInBatch(reason string, jobs ...adapters.Ref) {
 	})
 }
 
-// Requeue ends the runs of jobs without result and lets them wait again, as
-// after a preemption. The batch id stays, the restart count grows.
+// Requeue stops running jobs without a result and puts them back in the queue, as after a
+// preemption. The batch id stays, the restart count grows.
 func (s *Sim) Requeue(jobs ...adapters.Ref) {
 	s.each(jobs, func(k simKey) {
 		if j := s.job(k); j.state == jjm.BatchRunning {
@@ -107,8 +105,8 @@ func (s *Sim) Requeue(jobs ...adapters.Ref) {
 	})
 }
 
-// each applies do to the jobs named, of any owner; with an empty id, to those
-// of every bulk of the tag; with index -1 and a bulk's id or none, to all jobs.
+// each applies do to the jobs named, of any owner. An empty ID stands for every bulk of the
+// tag, an Index below 0 for every job of a bulk.
 func (s *Sim) each(jobs []adapters.Ref, do func(simKey)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,41 +123,41 @@ func (s *Sim) each(jobs []adapters.Ref, do func(simKey)) {
 			}
 		}
 	}
-	s.poke()
+	s.notify()
 }
 
-// Runs counts how often the application of each attempt was run, by wrappers
-// that won the claim. None may be above 1.
+// Runs returns how often the application of each attempt was run by a wrapper that won the
+// claim. No count may be above 1.
 func (s *Sim) Runs() map[jjm.AttemptID]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.counts)
 }
 
-// Calls counts calls and events since the beginning.
+// Calls counts calls and events since the start of the simulation.
 type Calls struct {
 	Submits int // calls of Submit, whatever became of them
 	Bulks   int // bulks accepted
-	Starts  int // runs begun, also those that lost the claim
+	Starts  int // runs started, those that lost the claim included
 	Lists   int // calls of List
 }
 
-// Calls tells what has been asked and done.
+// Calls returns the counts so far.
 func (s *Sim) Calls() Calls {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Calls{Submits: s.submits, Bulks: len(s.bulks), Starts: s.starts, Lists: s.lists}
 }
 
-// Troubles returns the errors of the wrapper; a test wants none.
+// Troubles returns the errors of the wrapper; a test expects none.
 func (s *Sim) Troubles() []error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]error(nil), s.troubles...)
 }
 
-// Next returns the time of the next end or start, so that a test can move its
-// clock there; false if nothing will happen by itself.
+// Next returns the time of the next end or start, so that a test can move its clock there;
+// false if nothing will happen by itself.
 func (s *Sim) Next() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +165,7 @@ func (s *Sim) Next() (time.Time, bool) {
 	for len(s.ends) > 0 {
 		e := s.ends[0]
 		if j := s.job(e.key); j.state != jjm.BatchRunning || j.due != e.at {
-			s.ends.pop() // ended otherwise
+			s.ends.pop() // this end was overtaken, by a cancel for example
 			continue
 		}
 		if !ok || e.at < at {

@@ -9,17 +9,17 @@ import (
 	"jjm/adapters/conformance"
 )
 
-// System is a batch system under test.
+// System is a batch system that is tested.
 type System = conformance.System
 
-// TB is what the hooks of a System get; *testing.T is one.
+// TB is what the functions of a System receive; *testing.T is one.
 type TB = conformance.TB
 
-// Run checks an adapter against the contract in package adapters, with real
-// jobs: one subtest for each check of package conformance. open makes the
-// system anew for each subtest; it may give the same batch system again, as
-// every job has a tag of its own. At the end the checks that do not apply are
-// listed, with the reasons that [System].NotHere gives.
+// Run checks an adapter against the contract in package adapters, with real jobs: one
+// subtest for each check of package conformance. open makes the system anew for each
+// subtest; it may return the same batch system each time, as every job has a tag of its
+// own. At the end Run logs the checks that do not apply, with their reasons from
+// [System].NotHere.
 func Run(t *testing.T, open func(t *testing.T) System) {
 	var mu sync.Mutex
 	ran, left, problems := 0, map[string]string{}, []string(nil)
@@ -46,6 +46,6 @@ func Run(t *testing.T, open func(t *testing.T) System) {
 	}
 }
 
-// WithoutCommands is the part of a NotHere for adapters whose commands cannot be
+// WithoutCommands returns the part of System.NotHere for adapters whose commands cannot be
 // replaced by faulty ones.
 func WithoutCommands(reason string) map[string]string { return conformance.WithoutCommands(reason) }

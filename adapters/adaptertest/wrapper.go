@@ -14,34 +14,33 @@ import (
 	"jjm/stream"
 )
 
-// Wrapper plays jjm-wrapper for the jobs of a Sim. Its methods are called one
-// at a time.
+// Wrapper plays jjm-wrapper for the jobs of a Sim. Its methods are not called concurrently.
 type Wrapper interface {
-	// Start claims the attempt of a job that starts. won is false if another
-	// holds the claim: the application does not run then.
+	// Start claims the attempt of a job that starts. won is false if another wrapper has
+	// the claim: the application then does not run.
 	Start(job SimJob, at jjm.Time) (id jjm.AttemptID, won bool, err error)
-	// End reports the end of a run that Start allowed. job.Attempt is the id
-	// that Start gave.
+	// End reports the end of a run for which Start won. job.Attempt is the id that Start
+	// returned.
 	End(job SimJob, play Play, started, ended jjm.Time) error
 }
 
-// AreaWrapper claims and reports in work areas, as jjm-wrapper does.
+// AreaWrapper claims and reports in work areas as jjm-wrapper does.
 type AreaWrapper struct {
 	// Area returns the work area of an owner.
 	Area func(owner jjm.Owner) *sandbox.Area
-	// Bare leaves out the attempt's folder with its GLF and outputs; the result
-	// alone is written. It is for benchmarks.
+	// Bare writes the result alone, without the attempt's folder, GLF and outputs. It is
+	// for benchmarks.
 	Bare bool
 }
 
-// InArea is an AreaWrapper for one owner.
+// InArea returns an AreaWrapper for one owner.
 func InArea(area *sandbox.Area) *AreaWrapper {
 	return &AreaWrapper{Area: func(jjm.Owner) *sandbox.Area { return area }}
 }
 
 var _ Wrapper = (*AreaWrapper)(nil)
 
-// simPID is the process id that a simulated wrapper has.
+// simPID is the process id of every simulated wrapper; the value has no meaning.
 const simPID = 4711
 
 func claimOf(job SimJob, at jjm.Time) jjm.Claim {
@@ -74,7 +73,7 @@ func (w *AreaWrapper) Start(job SimJob, at jjm.Time) (jjm.AttemptID, bool, error
 	return id, true, err
 }
 
-// End writes the application's line, the end line, its output, and the result.
+// End writes the GLF, the outputs and the result.
 func (w *AreaWrapper) End(job SimJob, play Play, started, ended jjm.Time) error {
 	id := job.Attempt
 	exit := play.Exit
@@ -97,7 +96,10 @@ func (w *AreaWrapper) End(job SimJob, play Play, started, ended jjm.Time) error 
 		Fragment: play.Fragment,
 	}
 	area := w.Area(job.Owner)
-	if keyword == glf.Succeeded && !w.Bare {
+	if err := missGiven(area, job, &r); err != nil {
+		return err
+	}
+	if keyword == glf.Succeeded && !w.Bare && len(r.Gone) == 0 {
 		for _, name := range glf.SplitArgs(data) {
 			out, err := writeOutput(area, id, name)
 			if err != nil {
@@ -118,7 +120,29 @@ func (w *AreaWrapper) End(job SimJob, play Play, started, ended jjm.Time) error 
 	return area.PutResult(r)
 }
 
-// writeOutput makes one output file as an application would have; none for "-".
+// missGiven notes files that other local jobs made and that are gone: without them the
+// application is not started.
+func missGiven(area *sandbox.Area, job SimJob, r *jjm.Result) error {
+	as, err := area.ReadAssignment(job.Tag, job.Index)
+	if err != nil {
+		return err
+	}
+	for _, g := range as.Given {
+		is, why, err := area.CheckMade(g.Path, g.Size)
+		if err != nil {
+			return err
+		}
+		if is != jjm.FileReady {
+			r.Gone = append(r.Gone, jjm.GoneFile{Link: g.Link, Why: why})
+		}
+	}
+	if len(r.Gone) > 0 {
+		r.Exit, r.Error = 126, "prepare: "+r.Gone[0].Link+": "+r.Gone[0].Why
+	}
+	return nil
+}
+
+// writeOutput makes one output file as an application would; none for "-".
 func writeOutput(area *sandbox.Area, id jjm.AttemptID, name string) ([]jjm.Output, error) {
 	below := filepath.Join(sandbox.WorkName, name)
 	switch {
@@ -131,7 +155,7 @@ func writeOutput(area *sandbox.Area, id jjm.AttemptID, name string) ([]jjm.Outpu
 	return []jjm.Output{out}, err
 }
 
-// addLog makes the log of an attempt that is to have one.
+// addLog makes the log of an attempt whose assignment asks for one.
 func addLog(area *sandbox.Area, job SimJob, r *jjm.Result) error {
 	as, err := area.ReadAssignment(job.Tag, job.Index)
 	if err != nil || !as.Log {

@@ -16,7 +16,7 @@ import (
 	"jjm/sandbox"
 )
 
-// assigned is an area with a bulk of n attempts of grid job 17.
+// assigned returns an area with a bulk of n attempts of grid job 17.
 func assigned(t *testing.T, tag jjm.Tag, n int32) *sandbox.Area {
 	t.Helper()
 	area, err := sandbox.OpenArea(filepath.Join(t.TempDir(), "ann"))
@@ -77,7 +77,7 @@ func TestWrapper_ClaimsRunsAndReports(t *testing.T) {
 	}
 	c.pass(time.Minute)
 	for i, r := range listed(t, s) {
-		want := jjm.BatchEndedOK // the wrapper exits with 0 whatever the application did
+		want := jjm.BatchEndedOK // the wrapper exits with 0, whatever the application did
 		if i == 3 {
 			want = jjm.BatchEndedFailed
 		}
@@ -142,14 +142,14 @@ func TestWrapper_TheOutputCanBeCollected(t *testing.T) {
 func TestWrapper_ALostClaimMeansNoRun(t *testing.T) {
 	c := newClock()
 	area := assigned(t, "a", 2)
-	// The daemon has given up on position 1.
+	// The daemon has claimed position 1, because it counts it as lost.
 	_, won, err := area.Claim("a", 1, jjm.Claim{Holder: jjm.HolderDaemon, Nonce: "n", Time: 1})
 	if err != nil || !won {
 		t.Fatal(won, err)
 	}
 	s := NewSim(SimConfig{Now: c.Now, Life: time.Minute, Wrapper: InArea(area)})
 	first := submitted(t, s, "a", 2)
-	submitted(t, s, "a", 2) // a doubled submission
+	submitted(t, s, "a", 2) // the same bulk submitted twice
 	s.Step()
 	c.pass(time.Minute)
 	codes := map[string]int{}
@@ -209,7 +209,7 @@ func TestWrapper_TroubleIsTold(t *testing.T) {
 	c := newClock()
 	area := assigned(t, "a", 1)
 	s := NewSim(SimConfig{Now: c.Now, Wrapper: InArea(area)})
-	submitted(t, s, "b", 1) // has no assignment
+	submitted(t, s, "b", 1) // a bulk without an assignment
 	s.Step()
 	c.pass(time.Minute)
 	if r := listed(t, s)[0]; r.Exit != 92 || r.State != jjm.BatchEndedFailed {

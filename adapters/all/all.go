@@ -11,7 +11,7 @@ import (
 	"jjm/adapters/slurm"
 )
 
-// Registry returns the kinds of clusters that a configuration may name.
+// Registry returns the constructor for each kind of cluster that a configuration may name.
 func Registry() adapters.Registry {
 	return adapters.Registry{
 		"command": command.New,

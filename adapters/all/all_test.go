@@ -37,8 +37,9 @@ func TestRegistry_EveryKindMakesAnAdapterOfTheGivenName(t *testing.T) {
 	}
 }
 
-// Settings that mean the same for all batch systems are said once. The embedded
-// one has no commands, and its jobs no such words.
+// Settings that mean the same for all batch systems have the same key everywhere. The
+// embedded batch system has no commands, and its jobs have no queue, account, project or
+// QOS.
 func TestRegistry_EveryKindButTheEmbeddedHasTheCommonSettings(t *testing.T) {
 	for kind, make := range Registry() {
 		has := false
@@ -55,7 +56,7 @@ func TestRegistry_EveryKindButTheEmbeddedHasTheCommonSettings(t *testing.T) {
 	}
 }
 
-// least sets what a kind cannot do without.
+// least returns the settings that a kind cannot work without.
 func least(into any) error {
 	c, ok := into.(*command.Config)
 	if !ok {
@@ -68,8 +69,7 @@ func least(into any) error {
 	return c.Description.UnmarshalText([]byte(path))
 }
 
-// stop runs the adapter with a context that has ended, so that it lets go of
-// what it holds.
+// stop runs the adapter with a context that has ended, so that it releases what it holds.
 func stop(t *testing.T, a adapters.Adapter) {
 	t.Helper()
 	if r, ok := a.(adapters.Runner); ok {

@@ -13,7 +13,7 @@ import (
 	"jjm/run"
 )
 
-// Adapter is a batch system that a description tells how to use.
+// Adapter runs a batch system as a description says.
 type Adapter struct {
 	name   string
 	config Config
@@ -30,47 +30,50 @@ var (
 	_ adapters.Prober  = (*Adapter)(nil)
 )
 
-// Name is the cluster's name.
+// Description returns the path of the file that describes the batch system.
+func (a *Adapter) Description() string { return a.config.Description.Path }
+
+// Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
-// Capabilities says what the description and the last probe tell.
+// Capabilities returns what the description and the last probe say.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.caps
 }
 
-// Check finds what the description has no option for.
+// Check returns an error of kind Invalid for a request that the description has no option
+// for.
 func (a *Adapter) Check(r jjm.Request) error {
-	if err := a.config.CheckDirectives(a.name, r, a.d.script.odd).Err(); err != nil {
+	if err := a.config.CheckDirectives(a.name, r, a.d.script.checkDirective).Err(); err != nil {
 		return err
 	}
 	if err := a.d.submit.check(a.config.Fill(r)); err != nil {
 		return err
 	}
-	return overLimits(r, a.Capabilities())
+	return checkLimits(r, a.Capabilities())
 }
 
-// overLimits finds a request that is greater than any job may be.
-func overLimits(r jjm.Request, c adapters.Capabilities) error {
+// checkLimits returns an error for a request that is greater than any job may have.
+func checkLimits(r jjm.Request, c adapters.Capabilities) error {
 	var ps jjm.Problems
 	if c.MaxCores > 0 && r.Cores > c.MaxCores {
 		ps = append(ps, jjm.Problem{Field: "request.cores",
-			Text: fmt.Sprintf("%d: this cluster gives one job at most %d", r.Cores, c.MaxCores)})
+			Text: fmt.Sprintf("%d: this cluster allows one job at most %d", r.Cores, c.MaxCores)})
 	}
 	if c.MaxMemoryMB > 0 && r.MemoryMB > c.MaxMemoryMB {
 		ps = append(ps, jjm.Problem{Field: "request.memory_mb",
-			Text: fmt.Sprintf("%d: this cluster gives one job at most %d", r.MemoryMB, c.MaxMemoryMB)})
+			Text: fmt.Sprintf("%d: this cluster allows one job at most %d", r.MemoryMB, c.MaxMemoryMB)})
 	}
 	if c.MaxWalltime > 0 && time.Duration(r.Walltime) > c.MaxWalltime {
 		ps = append(ps, jjm.Problem{Field: "request.walltime",
-			Text: fmt.Sprintf("%v: this cluster gives one job at most %v", r.Walltime, c.MaxWalltime)})
+			Text: fmt.Sprintf("%v: this cluster allows one job at most %v", r.Walltime, jjm.Duration(c.MaxWalltime))})
 	}
 	return ps.Err()
 }
 
-// run runs a command. A program with a path of its own is not looked for in
-// bin.
+// run runs a command. A program with an absolute path is not looked for in bin.
 func (a *Adapter) run(ctx context.Context, stdin []byte, argv []string) (run.Output, error) {
 	cli := a.config.CLI
 	if len(argv) > 0 && filepath.IsAbs(argv[0]) {
@@ -79,10 +82,10 @@ func (a *Adapter) run(ctx context.Context, stdin []byte, argv []string) (run.Out
 	return cli.Run(ctx, stdin, argv...)
 }
 
-// ask runs a command that changes nothing, and wants an outcome "ok", or "none",
-// for which it gives no output.
-func (a *Adapter) ask(ctx context.Context, what string, c command, os outcomes, v values) (out run.Output, none bool,
-	err error) {
+// runQuery runs a command that changes nothing. none is true if its outcome says that there
+// are no jobs; any outcome but "ok" and "none" is an error of kind Busy.
+func (a *Adapter) runQuery(ctx context.Context, what string, c command, os outcomes, v values) (out run.Output,
+	none bool, err error) {
 	out, err = a.run(ctx, nil, c.argv(v))
 	if err != nil {
 		return out, false, fmt.Errorf("%s: %s: %w", a.name, what, adapters.AsBusy(err))
@@ -97,9 +100,9 @@ func (a *Adapter) ask(ctx context.Context, what string, c command, os outcomes, 
 	return out, got.word == wordNone, nil
 }
 
-// query asks for jobs.
+// query runs a query and returns the jobs that it printed.
 func (a *Adapter) query(ctx context.Context, what string, q *query, v values) ([]job, error) {
-	out, none, err := a.ask(ctx, what, q.command, q.outcomes, v)
+	out, none, err := a.runQuery(ctx, what, q.command, q.outcomes, v)
 	if err != nil || none {
 		return nil, err
 	}
@@ -110,8 +113,8 @@ func (a *Adapter) query(ctx context.Context, what string, q *query, v values) ([
 	return jobs, nil
 }
 
-// about returns the values of a query.
-func (a *Adapter) about(q *query, owner jjm.Owner, since time.Time) values {
+// queryValues returns the values that the templates of a query may use.
+func (a *Adapter) queryValues(q *query, owner jjm.Owner, since time.Time) values {
 	v := values{words: ownerValues(owner), lists: map[string][]string{}}
 	v.words["SINCE"] = write(since, q.since, a.d.times.zone)
 	return v

@@ -13,10 +13,10 @@ import (
 	"jjm/internal/nearest"
 )
 
-// checker makes a Description of a file and gathers what is wrong with it.
+// checker makes a Description from a file and collects all mistakes.
 type checker struct {
 	problems jjm.Problems
-	bulkID   string // expressions, once they are known
+	bulkID   string // regular expressions, set by ids
 	jobID    string
 }
 
@@ -24,8 +24,8 @@ func (c *checker) bad(field, format string, args ...any) {
 	c.problems = append(c.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// pick says which of some words was probably meant.
-func pick(word string, known []string) string {
+// suggest returns which of the known words was probably meant, else all of them.
+func suggest(word string, known []string) string {
 	slices.Sort(known)
 	if near := nearest.Of(word, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -54,10 +54,10 @@ func (c *checker) description(f *file) *Description {
 	d.account = c.query("account", f.Account, "OWNER", "UID", "GID", "SINCE", "TAG", "TAGS", "JOB_ID", "JOB_IDS",
 		nameBulkID, "BATCH_JOB_IDS")
 	if d.find != nil {
-		d.find.loose = true
+		d.find.mayLackIndex = true
 	}
 	if d.account != nil {
-		d.account.loose = true
+		d.account.mayLackIndex = true
 	}
 	d.control = map[adapters.Op]*control{}
 	for op, from := range map[adapters.Op]*fileControl{adapters.Cancel: f.Cancel, adapters.HoldJobs: f.Hold,
@@ -71,7 +71,7 @@ func (c *checker) description(f *file) *Description {
 	return d
 }
 
-// capabilities finds what the verbs contradict.
+// capabilities returns the capabilities, and reports those that contradict the verbs.
 func (c *checker) capabilities(f *file, d *Description) adapters.Capabilities {
 	from := f.Capabilities
 	caps := adapters.Capabilities{
@@ -112,7 +112,7 @@ func (c *checker) capabilities(f *file, d *Description) adapters.Capabilities {
 		c.bad("cancel.hold_first", "there is no verb hold")
 	}
 	if caps.Guarantee == "" {
-		caps.Guarantee = fmt.Sprintf("window %v: a submission in doubt is looked for by its tag", caps.Settle)
+		caps.Guarantee = fmt.Sprintf("window %s: a submission in doubt is looked for by its tag", jjm.HowLong(caps.Settle))
 		if caps.TwoPhase {
 			caps.Guarantee = "strong: jobs are submitted held and released only when their ids are stored"
 		}
@@ -122,8 +122,8 @@ func (c *checker) capabilities(f *file, d *Description) adapters.Capabilities {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// idLiteral is what may stand in an id beside its numbers: it becomes part of a
-// shell script.
+// idLiteral matches what may stand in an id besides its numbers. It is strict because the
+// id becomes part of a shell script.
 var idLiteral = regexp.MustCompile(`^[][A-Za-z0-9._:/-]*$`)
 
 func (c *checker) ids(f fileIDs) (ids, *regexp.Regexp) {
@@ -141,7 +141,7 @@ func (c *checker) ids(f fileIDs) (ids, *regexp.Regexp) {
 		bulk = `[0-9]+`
 	}
 	i := ids{form: parseTemplate(form), first: f.FirstIndex}
-	c.names("ids.job", i.form, nameBulkID, nameIndex)
+	c.checkNames("ids.job", i.form, nameBulkID, nameIndex)
 	switch p := i.form.parts; {
 	case len(p) == 0 || p[0].name != nameBulkID:
 		c.bad("ids.job", "%q: want it to begin with %%__%s__, so that a job shows its bulk", form, nameBulkID)
@@ -176,7 +176,7 @@ func (c *checker) script(f fileJob, i ids) script {
 		field := "job." + v.key
 		switch {
 		case v.wanted && v.name == "":
-			c.bad(field, "missing: want the variable in the environment of a job that tells who it is")
+			c.bad(field, "missing: want the environment variable in which a job finds its id or index")
 		case !v.wanted && v.name != "":
 			c.bad(field, "%q: ids.job has no %%__%s__", v.name, nameIndex)
 		case v.name != "" && !variableName.MatchString(v.name):
@@ -185,7 +185,7 @@ func (c *checker) script(f fileJob, i ids) script {
 	}
 	s := script{idVariable: f.IDVariable, indexVariable: f.IndexVariable, directive: parseTemplate(f.Directive),
 		reserved: f.Reserved}
-	c.names("job.directive", s.directive, "DIRECTIVE")
+	c.checkNames("job.directive", s.directive, "DIRECTIVE")
 	if f.Directive != "" && (!s.directive.has("DIRECTIVE") || !strings.HasPrefix(f.Directive, "#")) {
 		c.bad("job.directive", "%q: want a comment line of the script with %%__DIRECTIVE__ in it", f.Directive)
 	}
@@ -208,7 +208,7 @@ func (c *checker) times(f fileTimes) times {
 		t.resolution = time.Second
 	}
 	if t.resolution < 0 {
-		c.bad("times.resolution", "%v: want no negative time", t.resolution)
+		c.bad("times.resolution", "%v: want no negative time", jjm.Duration(t.resolution))
 	}
 	if f.Zone == "" || f.Zone == "local" {
 		return t
@@ -222,8 +222,7 @@ func (c *checker) times(f fileTimes) times {
 	return t
 }
 
-// layout finds a layout that does not show the time of day, or does not read
-// what it writes.
+// layout reports a layout that does not show the time of day or cannot read what it writes.
 func (c *checker) layout(field, layout string) {
 	at := time.Date(2026, 11, 21, 17, 36, 49, 0, time.UTC)
 	back, err := time.Parse(layout, at.Format(layout))
@@ -233,7 +232,7 @@ func (c *checker) layout(field, layout string) {
 	}
 }
 
-// batchStates are the states that a description may name.
+// batchStates returns the states that a description may name.
 func batchStates() []string {
 	return []string{"UNKNOWN", "QUEUED", "HELD", "STARTING", "RUNNING", "SUSPENDED", "OK", "FAILED", "OOM", "TIMEOUT",
 		"ABORTED", "CANCELLED"}
@@ -242,7 +241,7 @@ func batchStates() []string {
 func (c *checker) state(field, text string) jjm.BatchState {
 	var s jjm.BatchState
 	if text == "" || s.UnmarshalText([]byte(text)) != nil {
-		c.bad(field, "%.40q is no state of jjm: %s", text, pick(text, batchStates()))
+		c.bad(field, "%.40q is not a state of jjm: %s", text, suggest(text, batchStates()))
 	}
 	return s
 }
@@ -250,7 +249,7 @@ func (c *checker) state(field, text string) jjm.BatchState {
 func (c *checker) states(from map[string]string) map[string]jjm.BatchState {
 	states := map[string]jjm.BatchState{}
 	if len(from) == 0 {
-		c.bad("states", "missing: want the batch system's words for states, each with that of jjm")
+		c.bad("states", "missing: want a table from the batch system's words for states to jjm's")
 	}
 	for _, key := range slices.Sorted(maps.Keys(from)) {
 		states[key] = c.state("states."+key, from[key])
@@ -265,7 +264,7 @@ func (c *checker) rules(f *file) []rule {
 		r := rule{when: from.When, becomes: c.state(field+".becomes", from.Becomes)}
 		if _, known := f.States[from.When]; from.When != "" && !known {
 			c.bad(field+".when", "%.40q is not in the table states: %s", from.When,
-				pick(from.When, slices.Collect(maps.Keys(f.States))))
+				suggest(from.When, slices.Collect(maps.Keys(f.States))))
 		}
 		if from.Reason != "" {
 			r.reason = c.compile(field+".reason", from.Reason)
@@ -275,7 +274,7 @@ func (c *checker) rules(f *file) []rule {
 			r.exit = &e
 		}
 		if from.Reason == "" && from.Exit == "" {
-			c.bad(field, "want reason or exit: a state alone belongs into the table states")
+			c.bad(field, "want reason or exit: a rule for a state alone belongs in the table states")
 		}
 		rules = append(rules, r)
 	}
@@ -285,7 +284,7 @@ func (c *checker) rules(f *file) []rule {
 func (c *checker) compile(field, text string) *regexp.Regexp {
 	re, err := regexp.Compile(text)
 	if err != nil {
-		c.bad(field, "%.200q is no regular expression: %v", text, err)
+		c.bad(field, "%.200q is not a regular expression: %v", text, err)
 	}
 	return re
 }
@@ -298,14 +297,14 @@ func (c *checker) exits(field, text string) exits {
 	return e
 }
 
-// names finds names in a template that mean nothing in its place.
-func (c *checker) names(field string, t template, known ...string) {
+// checkNames reports names in a template that are not allowed in its place.
+func (c *checker) checkNames(field string, t template, known ...string) {
 	for _, p := range t.parts {
 		switch {
 		case p.name != "" && !slices.Contains(known, p.name):
-			c.bad(field, "%%__%s__ means nothing here: %s", p.name, pick(p.name, slices.Clone(known)))
+			c.bad(field, "%%__%s__ cannot be used here: %s", p.name, suggest(p.name, slices.Clone(known)))
 		case strings.Contains(p.literal, "%__"):
-			c.bad(field, "%.100q: a name is written %%__NAME__, in capital letters", t.text)
+			c.bad(field, "%.100q: write a name as %%__NAME__, in capital letters", t.text)
 		}
 	}
 }

@@ -7,26 +7,28 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"jjm"
 )
 
-// command reads the words of a command that may use the names.
+// command parses the words of a command whose templates may use the names.
 func (c *checker) command(field string, words []string, join string, names ...string) command {
 	if len(words) == 0 || words[0] == "" {
 		c.bad(field+".command", `missing: want a list of words, such as ["qstat", "-u", "%%__OWNER__"]`)
 	}
-	cmd := command{join: join, whole: join != ""}
+	cmd := command{join: join, joinWhole: join != ""}
 	if join == "" {
 		cmd.join = defaultJoin
 	}
 	for i, w := range words {
 		t := parseTemplate(w)
-		c.names(fmt.Sprintf("%s.command[%d]", field, i), t, names...)
+		c.checkNames(fmt.Sprintf("%s.command[%d]", field, i), t, names...)
 		cmd.words = append(cmd.words, t)
 	}
 	return cmd
 }
 
-// The names of what a submission may use beside those of options.
+// submitNames are the names that a submission may use, apart from those of options.
 var submitNames = []string{"TAG", "COUNT", "FIRST_INDEX", "LAST_INDEX", "OWNER", "UID", "GID", "SCRIPT", "OPTIONS"}
 
 func (c *checker) submit(f *fileSubmit, i ids) submit {
@@ -37,7 +39,7 @@ func (c *checker) submit(f *fileSubmit, i ids) submit {
 	s := submit{perCore: f.MemoryPerCore, options: map[string][]template{}}
 	s.command = c.command("submit", f.Command, "", submitNames...)
 	if !s.command.has("TAG") {
-		c.bad("submit.command", "want %%__TAG__ as the job's name, or nothing can be found again")
+		c.bad("submit.command", "want %%__TAG__ as the job's name: jjm finds its jobs by it")
 	}
 	switch f.Script {
 	case "", "stdin":
@@ -47,31 +49,31 @@ func (c *checker) submit(f *fileSubmit, i ids) submit {
 		c.bad("submit.script", `%.40q: want "stdin" or "argument"`, f.Script)
 	}
 	if s.argument != s.command.has("SCRIPT") {
-		c.bad("submit.command", `%%__SCRIPT__ is the path of the script where submit.script is "argument", and only there`)
+		c.bad("submit.command", `use %%__SCRIPT__, the path of the script, if and only if submit.script is "argument"`)
 	}
 	if len(f.Options) > 0 && !s.command.has("OPTIONS") {
-		c.bad("submit.options", "no word %%__OPTIONS__ in submit.command says where they go")
+		c.bad("submit.options", "submit.command has no %%__OPTIONS__ that says where they go")
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Options)) {
 		field := "submit.options." + key
 		if !slices.Contains(optionKeys(), key) {
-			c.bad(field, "unknown key %.40q: %s", key, pick(key, optionKeys()))
+			c.bad(field, "unknown key %.40q: %s", key, suggest(key, optionKeys()))
 		}
 		for n, w := range f.Options[key] {
 			t := parseTemplate(w)
-			c.names(fmt.Sprintf("%s[%d]", field, n), t, optionNames()...)
+			c.checkNames(fmt.Sprintf("%s[%d]", field, n), t, optionNames()...)
 			s.options[key] = append(s.options[key], t)
 		}
 	}
 	s.memory, s.scratch = c.unit("submit.memory", f.Memory), c.unit("submit.scratch", f.Scratch)
 	s.walltime = c.walltime(f.Walltime)
 	s.outcomes = c.outcomes("submit", f.Outcomes, slices.Concat(submitNames, optionNames()))
-	c.catchesID(s.outcomes)
+	c.requireID(s.outcomes)
 	return s
 }
 
-// catchesID wants every success of a submission to give the id.
-func (c *checker) catchesID(os outcomes) {
+// requireID reports outcomes for success of a submission that capture no id.
+func (c *checker) requireID(os outcomes) {
 	ok := false
 	for i, o := range os {
 		if o.word != wordOK {
@@ -83,7 +85,7 @@ func (c *checker) catchesID(os outcomes) {
 		})
 		if !id {
 			c.bad(fmt.Sprintf("submit.outcome[%d]", i),
-				`want a text with %%__%s__ (or an expression with a group (?P<%s>...)): "ok" without an id is of no use`,
+				`want a text with %%__%s__ (or an expression with a group (?P<%s>...)): without an id jjm cannot use "ok"`,
 				nameBulkID, nameBulkID)
 		}
 	}
@@ -92,7 +94,7 @@ func (c *checker) catchesID(os outcomes) {
 	}
 }
 
-// outcomes reads the outcomes of a verb whose texts may use the names.
+// outcomes parses the outcomes of a verb whose texts may use the names.
 func (c *checker) outcomes(field string, from []fileOutcome, names []string) outcomes {
 	if len(from) == 0 {
 		c.bad(field+".outcome", "missing: want at least one, for success")
@@ -107,7 +109,7 @@ func (c *checker) outcomes(field string, from []fileOutcome, names []string) out
 		o := outcome{word: word(f.Word)}
 		known := words(slices.Contains([]string{"list", "find", "account"}, field))
 		if !slices.Contains(known, f.Word) {
-			c.bad(at+".word", "%.40q: %s", f.Word, pick(f.Word, known))
+			c.bad(at+".word", "%.40q: %s", f.Word, suggest(f.Word, known))
 		}
 		exit := f.Exit
 		if exit == "" {
@@ -125,22 +127,22 @@ func (c *checker) outcomes(field string, from []fileOutcome, names []string) out
 	return all
 }
 
-// pattern reads a text or an expression, of which only one may be there.
+// pattern parses a text or a regular expression; only one of them may be given.
 func (c *checker) pattern(field string, text, matches *string, names []string) *pattern {
 	p := &pattern{bulkID: c.bulkID, jobID: c.jobID}
 	switch {
 	case text != nil && matches != nil:
-		c.bad(field, "want either this or %s_matches", field[strings.LastIndexByte(field, '.')+1:])
+		c.bad(field, "want this or %s_matches, not both", field[strings.LastIndexByte(field, '.')+1:])
 		return nil
 	case text == nil && matches == nil:
 		return nil
 	case text != nil:
 		p.template = parseTemplate(*text)
-		p.silent = *text == ""
-		c.names(field, p.template, append(slices.Clone(names), nameBulkID, nameJobID, nameMessage, nameAny, nameWord,
+		p.empty = *text == ""
+		c.checkNames(field, p.template, append(slices.Clone(names), nameBulkID, nameJobID, nameMessage, nameAny, nameWord,
 			nameNumber)...)
 		p.perJob = p.template.has(nameJobID)
-		if !p.template.has(names...) && !p.silent {
+		if !p.template.has(names...) && !p.empty {
 			p.fixed = p.expression(values{})
 		}
 		return p
@@ -150,22 +152,22 @@ func (c *checker) pattern(field string, text, matches *string, names []string) *
 		return nil
 	}
 	for _, name := range re.SubexpNames() {
-		if name != "" && !slices.Contains(caught, name) {
-			c.bad(field+"_matches", "group %.40q means nothing: %s", name, pick(name, slices.Clone(caught)))
+		if name != "" && !slices.Contains(captured, name) {
+			c.bad(field+"_matches", "group %.40q is not known: %s", name, suggest(name, slices.Clone(captured)))
 		}
 	}
 	p.fixed, p.perJob = re, re.SubexpIndex(nameJobID) > 0
 	return p
 }
 
-// singular are the names that allow one id or tag in a call, plural those that
-// allow several.
+// A command with one of singular takes one id or tag in each call, with one of plural
+// several.
 var (
 	singular = []string{"TAG", "JOB_ID", nameBulkID}
 	plural   = []string{"TAGS", "JOB_IDS", "BATCH_JOB_IDS"}
 )
 
-// perCall is how many ids or tags one call takes.
+// perCall returns how many ids or tags one call takes.
 func (c *checker) perCall(field string, n int, cmd command) int {
 	one, many := cmd.has(singular...), cmd.has(plural...)
 	switch {
@@ -191,7 +193,7 @@ func (c *checker) query(field string, f *fileQuery, names ...string) *query {
 	}
 	q := &query{command: c.command(field, f.Command, f.Join, names...), source: f.Source, since: f.Since,
 		history: time.Duration(f.History)}
-	q.per = c.perCall(field, f.PerCall, q.command)
+	q.perCall = c.perCall(field, f.PerCall, q.command)
 	if q.source == "" && len(f.Command) > 0 {
 		q.source = f.Command[0]
 	}
@@ -203,19 +205,19 @@ func (c *checker) query(field string, f *fileQuery, names ...string) *query {
 		q.history = defaultHistory
 	}
 	if q.history < 0 {
-		c.bad(field+".history", "%v: want no negative time", q.history)
+		c.bad(field+".history", "%v: want no negative time", jjm.Duration(q.history))
 	}
 	q.exit = exitForm(f.ExitForm)
 	if q.exit == "" {
 		q.exit = exitPlain
 	}
 	if !slices.Contains(exitForms(), string(q.exit)) {
-		c.bad(field+".exit_form", "%.40q: %s", f.ExitForm, pick(f.ExitForm, exitForms()))
+		c.bad(field+".exit_form", "%.40q: %s", f.ExitForm, suggest(f.ExitForm, exitForms()))
 	}
 	q.outcomes = c.outcomes(field, f.Outcomes, names)
 	for i, o := range q.outcomes {
 		if o.perJob() {
-			c.bad(fmt.Sprintf("%s.outcome[%d]", field, i), "%%__%s__ means nothing here: a listing is good or bad as a whole",
+			c.bad(fmt.Sprintf("%s.outcome[%d]", field, i), "%%__%s__ cannot be used here: a listing is good or bad as a whole",
 				nameJobID)
 		}
 	}
@@ -223,11 +225,11 @@ func (c *checker) query(field string, f *fileQuery, names ...string) *query {
 		q.header = c.compile(field+".header", `^(?:`+f.Header+`)$`)
 	}
 	q.format = c.format(field, f)
-	c.tellsJobs(field, q.format)
+	c.requireFields(field, q.format)
 	return q
 }
 
-// format reads which of the three forms a listing has.
+// format finds out which of the three forms a listing has, and parses it.
 func (c *checker) format(field string, f *fileQuery) format {
 	forms := 0
 	for _, given := range []bool{len(f.Columns) > 0, f.Line != "", f.Begin != "" || len(f.Fields) > 0} {
@@ -261,7 +263,7 @@ func (c *checker) format(field string, f *fileQuery) format {
 func (c *checker) field(at, name string) field {
 	i := slices.Index(fieldNames(), name)
 	if i < 0 {
-		c.bad(at, "%.40q is no field: %s", name, pick(name, append(fieldNames(), skipColumn)))
+		c.bad(at, "%.40q is not a field: %s", name, suggest(name, append(fieldNames(), skipColumn)))
 		return skipped
 	}
 	return field(i)
@@ -315,11 +317,11 @@ func (c *checker) records(at string, f *fileQuery) format {
 	return out
 }
 
-// tellsJobs wants a listing to say of each job what jjm cannot do without.
-func (c *checker) tellsJobs(at string, f format) {
+// requireFields reports fields that jjm needs of each job and that a listing does not have.
+func (c *checker) requireFields(at string, f format) {
 	known := f.fields()
 	if len(known) == 0 {
-		return // said already
+		return // already reported
 	}
 	job, bulk, index := slices.Contains(known, fieldJob), slices.Contains(known, fieldBulk),
 		slices.Contains(known, fieldIndex)
@@ -329,7 +331,7 @@ func (c *checker) tellsJobs(at string, f format) {
 	for _, f := range []struct {
 		field field
 		why   string
-	}{{fieldName, "it holds the tag"}, {fieldState, "it says what became of the job"}} {
+	}{{fieldName, "it contains the tag"}, {fieldState, "it says what became of the job"}} {
 		if !slices.Contains(known, f.field) {
 			c.bad(at, "want the field %q: %s", fieldNames()[f.field], f.why)
 		}
@@ -338,16 +340,16 @@ func (c *checker) tellsJobs(at string, f format) {
 
 func (c *checker) control(field string, f *fileControl) *control {
 	out := &control{command: c.command(field, f.Command, f.Join, "OWNER", "UID", "GID", "JOB_ID", "JOB_IDS"),
-		bulk: f.WholeBulk, hold: f.HoldFirst}
+		wholeBulk: f.WholeBulk, holdFirst: f.HoldFirst}
 	if !out.command.has("JOB_ID", "JOB_IDS") {
-		c.bad(field+".command", "want %%__JOB_IDS__, or %%__JOB_ID__ for one job in each call")
+		c.bad(field+".command", "want %%__JOB_IDS__, or %%__JOB_ID__ for one job per call")
 	}
-	out.per = c.perCall(field, f.PerCall, out.command)
+	out.perCall = c.perCall(field, f.PerCall, out.command)
 	out.outcomes = c.outcomes(field, f.Outcomes, []string{"OWNER"})
 	return out
 }
 
-// The groups of expressions of a probe.
+// probeNames are the groups that the expressions of a probe may have.
 var probeNames = []string{"slots", "max_bulk", "max_queued", "max_cores", "max_memory_mb"}
 
 func (c *checker) probes(from []fileProbe) []probe {
@@ -356,11 +358,11 @@ func (c *checker) probes(from []fileProbe) []probe {
 		field := fmt.Sprintf("probe[%d]", i)
 		p := probe{command: c.command(field, f.Command, "", "OPTIONS"), outcomes: c.outcomes(field, f.Outcomes, nil)}
 		if (len(f.Queue) > 0) != p.command.has("OPTIONS") {
-			c.bad(field+".queue", "the words for the cluster's queue go where %%__OPTIONS__ stands in the command: want both or neither")
+			c.bad(field+".queue", "its words replace %%__OPTIONS__ in the command: want both or neither")
 		}
 		for n, w := range f.Queue {
 			t := parseTemplate(w)
-			c.names(fmt.Sprintf("%s.queue[%d]", field, n), t, "QUEUE")
+			c.checkNames(fmt.Sprintf("%s.queue[%d]", field, n), t, "QUEUE")
 			p.queue = append(p.queue, t)
 		}
 		for n, text := range f.Find {
@@ -371,7 +373,7 @@ func (c *checker) probes(from []fileProbe) []probe {
 			}
 			for _, name := range re.SubexpNames() {
 				if name != "" && !slices.Contains(probeNames, name) {
-					c.bad(at, "group %.40q means nothing: %s", name, pick(name, slices.Clone(probeNames)))
+					c.bad(at, "group %.40q is not known: %s", name, suggest(name, slices.Clone(probeNames)))
 				}
 			}
 			p.find = append(p.find, re)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"jjm"
@@ -14,25 +15,24 @@ import (
 
 // Config is the section of a cluster of kind "command".
 type Config struct {
-	// Directives are lines for the head of every job's script. What the
-	// description has no option for must be left out.
+	// Directives are written at the head of every job's script. Queue, Account, Project and
+	// QOS may be set only if the description has an option for them.
 	adapters.Common
-	// Description is the file that describes the batch system: an absolute
-	// path, or the name of a file NAME.toml in one of Folders.
+	// Description is the file that describes the batch system: an absolute path, or NAME
+	// for the file NAME.toml in one of Folders.
 	Description Source `toml:"description"`
 }
 
 // DefaultConfig returns the defaults: a shared file system, no directives.
 func DefaultConfig() Config { return Config{Common: adapters.DefaultCommon()} }
 
-// Folders are where descriptions are looked for by their names.
+// Folders returns the folders in which descriptions are looked for by name.
 func Folders() []string {
 	return []string{"/etc/jjm/adapters", "/usr/local/share/jjm/adapters", "/usr/share/jjm/adapters"}
 }
 
-// Source is a description and where it came from. It reads the file when the
-// configuration is decoded, so that a check of the configuration checks the
-// description too.
+// Source is a description and its path. The file is read when the configuration is decoded,
+// so that a check of the configuration also checks the description.
 type Source struct {
 	Path        string
 	description *Description
@@ -50,10 +50,24 @@ func (s *Source) UnmarshalText(text []byte) error {
 	}
 	d, err := Parse(path, data)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return inFile(path, err)
 	}
 	s.Path, s.description = path, d
 	return nil
+}
+
+// inFile names the file in each problem of a description, by its whole path.
+func inFile(path string, err error) error {
+	var ps jjm.Problems
+	if !errors.As(err, &ps) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	named := slices.Clone(ps)
+	for i := range named {
+		line := strings.TrimPrefix(named[i].Where, filepath.Base(path))
+		named[i].Where = path + line
+	}
+	return named.Err()
 }
 
 // locate returns the path of a description.
@@ -62,7 +76,7 @@ func locate(name string, folders []string) (string, error) {
 		return name, nil
 	}
 	if name == "" || strings.ContainsAny(name, "/\x00") {
-		return "", jjm.Errorf(jjm.Invalid, "description %.100q: want an absolute path, or a name", name)
+		return "", jjm.Errorf(jjm.Invalid, "%.100q: want an absolute path, or a name", name)
 	}
 	for _, folder := range folders {
 		path := filepath.Join(folder, strings.TrimSuffix(name, ".toml")+".toml")
@@ -70,16 +84,26 @@ func locate(name string, folders []string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", jjm.Errorf(jjm.Invalid, "description %.100q: no such file in %s", name, strings.Join(folders, ", "))
+	return "", jjm.Errorf(jjm.Invalid, "%.100q: no such file in %s", name, strings.Join(folders, ", "))
 }
 
-// check finds settings that are wrong in themselves or do not fit the
+// Advice implements adapters.Advised.
+func (c Config) Advice() jjm.Problems {
+	notes := c.Common.Advice()
+	if d := c.Description.description; d != nil && len(d.probes) == 0 {
+		notes = append(notes, jjm.Problem{Field: "description", Text: fmt.Sprintf("%s has no [[probe]]: while nobody has "+
+			"jobs on this cluster nothing tells whether its commands work, and its limits are not known", c.Description.Path)})
+	}
+	return notes
+}
+
+// Check implements adapters.Checked: settings may be wrong in themselves, or not fit the
 // description.
-func (c Config) check(name string) error {
+func (c Config) Check(name string, _ adapters.Env) jjm.Problems {
 	d := c.Description.description
 	rules := adapters.Rules{Directive: func(string) error { return nil }}
 	if d != nil {
-		rules.Directive = d.script.odd
+		rules.Directive = d.script.checkDirective
 	}
 	ps := c.Common.Check(name, rules)
 	bad := func(field, format string, args ...any) {
@@ -87,7 +111,7 @@ func (c Config) check(name string) error {
 	}
 	if d == nil {
 		bad("description", `missing: want the file that describes the batch system, such as "/etc/jjm/adapters/lsf.toml"`)
-		return ps.Err()
+		return ps
 	}
 	if err := d.submit.check(c.Fill(jjm.Request{})); err != nil {
 		bad("", "defaults for jobs: %v", err)
@@ -95,13 +119,13 @@ func (c Config) check(name string) error {
 	if c.MaxBulk > d.caps.MaxBulk {
 		bad("max_bulk", "%d: the description allows %d", c.MaxBulk, d.caps.MaxBulk)
 	}
-	return ps.Err()
+	return ps
 }
 
-// New makes an adapter; it is the entry for a Registry.
+// New makes an adapter; it is the constructor for adapters.Registry.
 func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	c := DefaultConfig()
-	if err := adapters.Settings(name, decode, &c, Config.check); err != nil {
+	if err := adapters.Settings(name, env, decode, &c); err != nil {
 		return nil, err
 	}
 	env = env.Whole()
@@ -113,7 +137,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	return a, nil
 }
 
-// merged returns both maps in one; the second wins.
+// merged returns both maps in one; values of b win.
 func merged(a, b map[string]string) map[string]string {
 	all := map[string]string{}
 	for _, m := range []map[string]string{a, b} {

@@ -14,14 +14,14 @@ import (
 	"jjm/run"
 )
 
-// TestConformance_Slurm proves the mechanism: a description of Slurm passes the
-// suite on a real one.
+// A description of Slurm passes the suite on a real Slurm.
 func TestConformance_Slurm(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "slurm")
 	with := func(t testing.TB, bin string) adapters.Adapter {
 		return open(t, shipped(t, "slurm.toml"), func(c *command.Config) {
-			// A partition of its own: the suite of adapters/slurm takes its nodes away.
+			// A partition of its own, because the suite of adapters/slurm takes nodes of
+			// its partition away.
 			c.Bin, c.Env, c.Queue = bin, bed.Env, "four"
 		})
 	}
@@ -29,7 +29,7 @@ func TestConformance_Slurm(t *testing.T) {
 	if err := a.Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	all := adaptertest.Together(a, bed.Owner)
+	all := adaptertest.ShareListings(a, bed.Owner)
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
 			Adapter: all, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
@@ -45,7 +45,7 @@ func TestConformance_Slurm(t *testing.T) {
 				"the walltime limit is enforced":            "Slurm's least limit is a minute, which the suite of adapters/slurm waits for",
 				"the memory limit is enforced":              "without cgroups Slurm says JobLaunchFailure, and a description cannot tell more",
 				"a held bulk never runs before its release": "the description submits in one phase",
-				"a lost node is told":                       "the suite of adapters/slurm does it",
+				"a lost node is reported":                   "the suite of adapters/slurm does it",
 				"a job that history forgot is left out":     "slurmdbd forgets nobody on command",
 			},
 			Bin: bed.Bin, Commands: []string{"sbatch", "squeue", "scancel", "scontrol", "sacct", "sinfo"}, Submits: "sbatch",
@@ -65,7 +65,7 @@ func scontrol(t adaptertest.TB, bed *testbed.Bed, args ...string) {
 	}
 }
 
-// shipped returns the path of a description of etc/adapters.
+// shipped returns the path of a description in etc/adapters.
 func shipped(t testing.TB, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", "..", "etc", "adapters", name))
@@ -75,7 +75,7 @@ func shipped(t testing.TB, name string) string {
 	return path
 }
 
-// open makes an adapter of a description.
+// open makes an adapter from a description.
 func open(t testing.TB, path string, change func(c *command.Config)) adapters.Adapter {
 	t.Helper()
 	a, err := command.New("site", adapters.Env{State: t.TempDir()}, func(into any) error {

@@ -10,22 +10,22 @@ import (
 	"jjm/run"
 )
 
-// Control looks for the jobs by their tags first, so that no job is touched
-// that has the id but not the tag; it acts on those that are alive and not yet
-// as they should be, and answers for each.
+// Control first looks for the jobs by their tags, so that no job is touched that has the id
+// but another tag. It then acts on those that are alive and not yet as wanted, and returns
+// a result for each.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
 	if len(refs) == 0 {
-		return nil, ctxBusy(ctx)
+		return nil, busyIfEnded(ctx)
 	}
 	c := a.d.control[op]
-	jobs, err := a.tagged(ctx, owner, distinct(refs, func(r adapters.Ref) jjm.Tag { return r.Tag }))
+	jobs, err := a.jobsOfTags(ctx, owner, distinct(refs, func(r adapters.Ref) jjm.Tag { return r.Tag }))
 	if err != nil {
 		return nil, err
 	}
 	answers := make([]error, len(refs))
-	targets := map[string][]int{} // what to name in the command -> positions in refs
+	targets := map[string][]int{} // id to name in the command -> positions in refs
 	var order []string
-	for i, id := range a.d.targets(c != nil && c.bulk, op, refs, jobs, answers) {
+	for i, id := range a.d.targets(c != nil && c.wholeBulk, op, refs, jobs, answers) {
 		switch {
 		case id == "":
 		case c == nil:
@@ -41,10 +41,10 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	if len(order) == 0 {
 		return answers, nil
 	}
-	if op == adapters.Cancel && c.hold {
-		a.holdFirst(ctx, owner, waiting(jobs, targets))
+	if op == adapters.Cancel && c.holdFirst {
+		a.holdWaiting(ctx, owner, waiting(jobs, targets))
 	}
-	for chunk := range slices.Chunk(order, c.per) {
+	for chunk := range slices.Chunk(order, c.perCall) {
 		verdicts := a.act(ctx, owner, op, c, chunk)
 		for n, id := range chunk {
 			for _, i := range targets[id] {
@@ -55,7 +55,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// waiting returns the ids of jobs that wait and are named each by itself.
+// waiting returns the ids of the jobs among the targets that are queued and named singly.
 func waiting(jobs []job, targets map[string][]int) []string {
 	var ids []string
 	for _, j := range jobs {
@@ -66,33 +66,33 @@ func waiting(jobs []job, targets map[string][]int) []string {
 	return ids
 }
 
-// holdFirst holds jobs that are to be cancelled. Whether it could does not
-// matter: a job that runs by now is cancelled all the same.
-func (a *Adapter) holdFirst(ctx context.Context, owner jjm.Owner, ids []string) {
+// holdWaiting holds jobs before they are cancelled. Its result is ignored: a job that runs
+// by now is cancelled as well.
+func (a *Adapter) holdWaiting(ctx context.Context, owner jjm.Owner, ids []string) {
 	c := a.d.control[adapters.HoldJobs]
-	for chunk := range slices.Chunk(ids, c.per) {
+	for chunk := range slices.Chunk(ids, c.perCall) {
 		a.act(ctx, owner, adapters.HoldJobs, c, chunk)
 	}
 }
 
-// targets returns for each ref what to name in the command, "" where nothing is
-// to be done; answers gets why. A bulk is named as a whole if the refs are all
-// of its jobs that the operation is for, and whole allows that.
+// targets returns, for each ref, the id to name in the command, and "" where there is
+// nothing to do; the reason goes to answers. With whole, a bulk is named by its own id if
+// the refs are all of its jobs that need the operation.
 func (d *Description) targets(whole bool, op adapters.Op, refs []adapters.Ref, jobs []job, answers []error) []string {
 	type key struct {
 		tag jjm.Tag
 		id  string
 	}
 	known := map[key]job{}
-	due := map[string]int{} // by bulk: jobs that the operation is for
+	due := map[string]int{} // by bulk: jobs that need the operation
 	for _, j := range jobs {
 		known[key{j.Tag, j.ID}] = j
-		if todo, _ := d.due(op, j); todo {
+		if todo, _ := d.needs(op, j); todo {
 			due[j.bulk]++
 		}
 	}
 	ids := make([]string, len(refs))
-	named := map[string]map[string]bool{} // by bulk
+	named := map[string]map[string]bool{} // by bulk: jobs that were asked for
 	for i, ref := range refs {
 		id := d.refID(ref)
 		j, ok := known[key{ref.Tag, id}]
@@ -100,7 +100,7 @@ func (d *Description) targets(whole bool, op adapters.Op, refs []adapters.Ref, j
 			answers[i] = jjm.Errorf(jjm.Gone, "job %s: the batch system has no such job with tag %s", id, ref.Tag)
 			continue
 		}
-		todo, err := d.due(op, j)
+		todo, err := d.needs(op, j)
 		if answers[i] = err; todo {
 			ids[i] = id
 			if named[j.bulk] == nil {
@@ -119,9 +119,9 @@ func (d *Description) targets(whole bool, op adapters.Op, refs []adapters.Ref, j
 	return ids
 }
 
-// due reports whether an operation has something to do with a job, and why not
+// needs reports whether an operation has something to do for a job. The error says why not
 // where that is no success.
-func (d *Description) due(op adapters.Op, j job) (bool, error) {
+func (d *Description) needs(op adapters.Op, j job) (bool, error) {
 	if j.State.Ended() {
 		return false, nil
 	}
@@ -141,7 +141,7 @@ func (d *Description) due(op adapters.Op, j job) (bool, error) {
 	return true, nil
 }
 
-// act runs the command for some ids and gives the answer for each.
+// act runs the command for some ids and returns the result for each.
 func (a *Adapter) act(ctx context.Context, owner jjm.Owner, op adapters.Op, c *control, ids []string) []error {
 	v := values{words: ownerValues(owner), lists: map[string][]string{"JOB_IDS": ids}}
 	v.words["JOB_ID"] = ids[0]
@@ -162,9 +162,8 @@ func (a *Adapter) act(ctx context.Context, owner jjm.Owner, op adapters.Op, c *c
 	return answers
 }
 
-// answers returns for each id what the output says: a line about it, else the
-// outcome of the whole command. A job that is gone is as cancelled, held or
-// released as it can be.
+// answers returns, for each id, what the output says: a line about that id, else the
+// outcome of the whole command. A job that is gone counts as cancelled, held or released.
 func (c *control) answers(out run.Output, v values, ids []string) []error {
 	single := c.outcomes.jobs(out, v)
 	whole, unclear := c.outcomes.judge(out, v)
@@ -173,7 +172,7 @@ func (c *control) answers(out run.Output, v values, ids []string) []error {
 		got, told := single[id]
 		switch {
 		case !told && unclear != nil:
-			answers[i] = jjm.Errorf(jjm.Busy, "%s", failure("its command", out, unclear.Error()))
+			answers[i] = jjm.Errorf(jjm.Busy, "%s", failure("run the command", out, unclear.Error()))
 			continue
 		case !told:
 			got = whole
@@ -185,7 +184,7 @@ func (c *control) answers(out run.Output, v values, ids []string) []error {
 		if kind == jjm.Ambiguous {
 			kind = jjm.Busy
 		}
-		answers[i] = jjm.Errorf(kind, "%s", failure("its command", out, got.message))
+		answers[i] = jjm.Errorf(kind, "%s", failure("run the command", out, got.message))
 	}
 	return answers
 }

@@ -9,24 +9,24 @@ import (
 	"jjm/internal/strict"
 )
 
-// Description is a batch system as a file describes it: complete, and without
-// contradictions. It does not change, and may be used by many goroutines.
+// Description is a batch system as a file describes it, complete and without
+// contradictions. It never changes and may be used by many goroutines.
 type Description struct {
-	// Name is the batch system's, for people.
+	// Name is the name of the batch system for people.
 	Name string
 
 	environment map[string]string
-	none        []string
+	none        []string // words that stand for an empty field
 	caps        adapters.Capabilities
 	ids         ids
-	name        *regexp.Regexp // of a job; its first group is the tag
+	name        *regexp.Regexp // matches a job's name; its first group is the tag
 	script      script
 	times       times
 	states      map[string]jjm.BatchState
 	rules       []rule
 	submit      submit
 	list        *query
-	find        *query // nil: list tells
+	find        *query // nil: list is used
 	account     *query // nil: no accounting
 	control     map[adapters.Op]*control
 	probes      []probe
@@ -35,57 +35,56 @@ type Description struct {
 // script is what a description says about the script of a job.
 type script struct {
 	idVariable, indexVariable string
-	directive                 template // no parts: there are none
+	directive                 template // no parts: the batch system has no directives
 	reserved                  []string
 }
 
-// submit is the verb that hands a bulk over.
+// submit is the verb that submits a bulk.
 type submit struct {
 	command  command
-	argument bool // the script is a file, not standard input
+	argument bool // the script is passed as a file, not on standard input
 	options  map[string][]template
 	memory   unit
-	perCore  bool
+	perCore  bool // the memory option is for each core
 	scratch  unit
 	walltime walltimeForm
 	outcomes outcomes
 }
 
-// query is a verb that tells about jobs.
+// query is a verb that lists jobs.
 type query struct {
 	command  command
-	per      int // ids or tags in one call
-	since    string
-	history  time.Duration
-	source   string
-	header   *regexp.Regexp // of a line that every good output has; nil: none
+	perCall  int            // ids or tags in one call
+	since    string         // layout of %__SINCE__
+	history  time.Duration  // how far back Find and Account look
+	source   string         // jjm.Report.Source of its reports
+	header   *regexp.Regexp // a line that every good output has; nil: none
 	format   format
 	exit     exitForm
 	outcomes outcomes
-	// loose queries may tell of a bulk without saying which of its jobs.
-	loose bool
+	// mayLackIndex queries may report on a bulk without saying which of its jobs.
+	mayLackIndex bool
 }
 
 // control is a verb that acts on jobs.
 type control struct {
-	command  command
-	per      int
-	bulk     bool // the id of a bulk alone means all its jobs
-	hold     bool // waiting jobs are held first
-	outcomes outcomes
+	command   command
+	perCall   int
+	wholeBulk bool // the id of a bulk stands for all its jobs
+	holdFirst bool // waiting jobs are held before they are cancelled
+	outcomes  outcomes
 }
 
-// probe is a command that tells about the batch system.
+// probe is a command that reports limits of the batch system.
 type probe struct {
 	command  command
-	queue    []template // words for the cluster's default queue
-	find     []*regexp.Regexp
+	queue    []template       // words for the cluster's default queue
+	find     []*regexp.Regexp // their groups are the limits, see probeNames
 	outcomes outcomes
 }
 
-// Parse reads a description. The name is that of its file and appears in the
-// problems, which are all that there are: keys that are not known, values of a
-// wrong type, and what contradicts each other, each with its place.
+// Parse reads a description. name is the name of its file, for the error. The error lists
+// every mistake with its place: unknown keys, values of a wrong type, and contradictions.
 func Parse(name string, text []byte) (*Description, error) {
 	var f file
 	places, problems := strict.Decode(name, text, &f)
@@ -98,7 +97,7 @@ func Parse(name string, text []byte) (*Description, error) {
 	return d, nil
 }
 
-// ownerValues returns the values that every command may use.
+// ownerValues returns the values that the templates of every command may use.
 func ownerValues(owner jjm.Owner) map[string]string {
 	return map[string]string{"OWNER": userName(owner), "UID": number(owner.UID), "GID": number(owner.GID)}
 }

@@ -15,8 +15,8 @@ import (
 	"jjm/adapters/command"
 )
 
-// TestConformance_ExampleOfTheDocument reads the example of the document and
-// runs the suite with it, on the batch system that the document tells of.
+// The test reads the example of the document and runs the suite with it, on the batch
+// system that the document describes.
 func TestConformance_ExampleOfTheDocument(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "tiny.toml")
@@ -32,8 +32,9 @@ func TestConformance_ExampleOfTheDocument(t *testing.T) {
 		return open(t, path, func(c *command.Config) { c.Bin, c.Env = bin, map[string]string{"TINY_HOME": home} })
 	}
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
-		// Each check lists its own jobs only: tstat opens a file for each job that
-		// ever was. What still writes when a check ends has until the end of all.
+		// Each check lists only its own jobs, because tstat opens a file for each job that
+		// ever existed. Jobs that still write when a check ends may do so until the end of
+		// all checks.
 		home, err := os.MkdirTemp(homes, "")
 		if err != nil {
 			t.Fatal(err)
@@ -47,8 +48,8 @@ func TestConformance_ExampleOfTheDocument(t *testing.T) {
 	})
 }
 
-// asSignals are the exit codes by which the shell that runs its jobs tells that
-// a signal ended one.
+// asSignals are the exit codes with which the shell that runs its jobs reports that a
+// signal ended one.
 func asSignals() (codes []int) {
 	for signal := range 64 {
 		codes = append(codes, 129+signal)
@@ -56,15 +57,15 @@ func asSignals() (codes []int) {
 	return codes
 }
 
-// notTiny says what the document's batch system of three scripts does not do.
+// notTiny lists what the document's batch system of three scripts does not do.
 func notTiny() map[string]string {
 	const small = "the document's batch system is three scripts and has no such thing"
 	all := map[string]string{"the jobs of two owners are kept apart": "it runs all as the account of the test"}
 	for _, check := range []string{
 		"the walltime limit is enforced", "the memory limit is enforced", "a waiting job can be cancelled",
 		"a held job waits for its release",
-		"a held bulk never runs before its release", "a hold by the system is told", "a rerun is counted",
-		"a lost node is told",
+		"a held bulk never runs before its release", "a hold by the batch system is reported", "a rerun is counted",
+		"a lost node is reported",
 		"a job that history forgot is left out",
 	} {
 		all[check] = small

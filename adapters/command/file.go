@@ -6,14 +6,13 @@ import (
 	"jjm"
 )
 
-// file is a description as it is written. docs/SITE-ADAPTERS.md explains every
-// key.
+// file is a description as it is written. docs/SITE-ADAPTERS.md explains every key.
 type file struct {
-	// Name is the batch system's, for people.
+	// Name is the name of the batch system for people.
 	Name string `toml:"name"`
-	// Environment is added to that of every command.
+	// Environment is added to the environment of every command.
 	Environment map[string]string `toml:"environment"`
-	// None are words that stand for nothing, in any field of a listing.
+	// None are words that stand for an empty field of a listing.
 	None         []string          `toml:"none"`
 	Capabilities fileCapabilities  `toml:"capabilities"`
 	IDs          fileIDs           `toml:"ids"`
@@ -47,7 +46,7 @@ type fileIDs struct {
 	Bulk       string `toml:"bulk"`
 	Job        string `toml:"job"`
 	FirstIndex int64  `toml:"first_index"`
-	// Name is an expression for the names of jobs; its first group is the tag.
+	// Name is a regular expression for the names of jobs; its first group is the tag.
 	Name string `toml:"name"`
 }
 

@@ -9,7 +9,7 @@ import (
 	"jjm/run"
 )
 
-// FuzzParse: whatever a file holds, it is refused or can be used.
+// Whatever a file contains, it is refused or can be used.
 func FuzzParse(f *testing.F) {
 	f.Add(small)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -25,7 +25,7 @@ func FuzzParse(f *testing.F) {
 		if len(d.submit.command.argv(v)) == 0 {
 			t.Error("a submission without a command")
 		}
-		d.script.text(b, d.ids, nil)
+		d.script.write(b, d.ids, nil)
 		out := run.Output{Stdout: []byte("job 7\nSubmitted batch job 8\n")}
 		if id, err := d.submitted(out, v); (id == "") != (err != nil) {
 			t.Errorf("id %q, error %v", id, err)
@@ -35,7 +35,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzRead: no listing is read as something that jjm could not have submitted.
+// No listing is read as a job that jjm could not have submitted.
 func FuzzRead(f *testing.F) {
 	f.Add(lsfList, uint8(0))
 	f.Add(lsfHistory, uint8(1))
@@ -52,7 +52,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, j := range jobs {
-			if !j.Tag.Valid() || j.ID == "" || j.bulk == "" || j.Index < -1 || j.Index < 0 && !q.loose {
+			if !j.Tag.Valid() || j.ID == "" || j.bulk == "" || j.Index < -1 || j.Index < 0 && !q.mayLackIndex {
 				t.Errorf("%+v", j)
 			}
 			if !j.State.Ended() && (j.Exit != 0 || j.Signal != 0 || j.Ended != 0) || j.Signal < 0 || j.Signal > maxSignal ||
@@ -63,7 +63,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzSubmitted: an id comes from a whole line only, and is one.
+// An id is read from a whole line only, and has the form of an id.
 func FuzzSubmitted(f *testing.F) {
 	f.Add("Submitted batch job 42\n", "", 0, 0)
 	f.Add("", "sbatch: error: Batch job submission failed: Socket timed out\n", 1, 0)

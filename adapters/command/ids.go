@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// ids is how a batch system names bulks and their jobs.
+// ids says how a batch system names bulks and their jobs.
 type ids struct {
-	bulk  *regexp.Regexp // a bulk's id, the whole text
-	form  template       // a job's id: BATCH_JOB_ID, and ARRAY_INDEX if it has arrays
-	job   *regexp.Regexp // the same, as an expression
-	start *regexp.Regexp // an id that begins with a bulk's
-	first int64          // the index of the first job of an array
+	bulk  *regexp.Regexp // matches a bulk's id
+	form  template       // a job's id: BATCH_JOB_ID, and ARRAY_INDEX if there are arrays
+	job   *regexp.Regexp // form as a regular expression
+	start *regexp.Regexp // matches an id that begins with a bulk's; group 1 is that
+	first int64          // index of the first job of an array
 }
 
 const nameIndex = "ARRAY_INDEX"
 
 func (i ids) arrays() bool { return i.form.has(nameIndex) }
 
-// write returns a job's id; index is as the batch system counts.
+// write returns a job's id; index counts as the batch system does.
 func (i ids) write(bulk, index string) string {
 	return i.form.fill(values{words: map[string]string{nameBulkID: bulk, nameIndex: index}}, "")
 }
 
-// id returns the id of the job at a position of its bulk.
+// id returns the id of the job at a position (from 0) of its bulk.
 func (i ids) id(bulk string, position int32) string {
 	return i.write(bulk, strconv.FormatInt(int64(position)+i.first, 10))
 }
 
-// read takes a job's id apart. If it is none, but begins with the id of a
-// bulk, that bulk is given with the error.
+// read splits a job's id. If the id is not of the form but begins with the id of a bulk,
+// that bulk is returned with the error.
 func (i ids) read(id string) (bulk string, position int32, err error) {
 	m := i.job.FindStringSubmatch(id)
 	if m == nil {
@@ -51,7 +51,7 @@ func (i ids) read(id string) (bulk string, position int32, err error) {
 	return bulk, int32(n - i.first), nil
 }
 
-// expression returns the ids of jobs as an expression with named groups.
+// idExpression returns a regular expression for the ids of jobs, with named groups.
 func idExpression(form template, bulk string) string {
 	var s strings.Builder
 	seen := map[string]bool{}
@@ -68,8 +68,8 @@ func idExpression(form template, bulk string) string {
 	return s.String()
 }
 
-// anyID is an expression, without named groups, for the ids that commands are
-// given: those of jobs, or of whole bulks.
+// anyID returns a regular expression, without named groups, for the ids that commands
+// print: of jobs or of whole bulks.
 func anyID(form template, bulk string) string {
 	var s strings.Builder
 	for _, p := range form.parts {
@@ -85,8 +85,8 @@ func anyID(form template, bulk string) string {
 	return `(?:` + s.String() + `|` + bulk + `)`
 }
 
-// shell returns the expressions of sh(1) for a job's index and its id, from the
-// variables of its environment.
+// shell returns the sh(1) expressions for a job's index and id, made from the variables of
+// its environment.
 func (i ids) shell(idVariable, indexVariable string) (index, id string) {
 	id = `"` + i.write("${"+idVariable+"}", "${"+indexVariable+"}") + `"`
 	switch {

@@ -11,7 +11,7 @@ import (
 
 // List runs the verb list.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
-	jobs, err := a.query(ctx, "list", a.d.list, a.about(a.d.list, owner, since))
+	jobs, err := a.query(ctx, "list", a.d.list, a.queryValues(a.d.list, owner, since))
 	if err != nil {
 		return adapters.Listing{}, err
 	}
@@ -25,15 +25,15 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return l, nil
 }
 
-// Find looks for tags with the verb find, else list, and for those that it
-// lacks with the verb account, if that can be asked without ids. Absent means
-// that each of them answered and none has the tag.
+// Find looks for tags with the verb find, or with list if there is none. Tags that it does
+// not have are looked for with the verb account, if that needs no ids. Absent means that
+// each of these answered and none has the tag.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
-	jobs, err := a.tagged(ctx, owner, tags)
+	jobs, err := a.jobsOfTags(ctx, owner, tags)
 	if err != nil {
 		return nil, err
 	}
-	found := gather(tags, jobs, adapters.Absent)
+	found := bulksByTag(tags, jobs, adapters.Absent)
 	q := a.d.account
 	if q == nil || q.command.has("JOB_ID", "JOB_IDS", nameBulkID, "BATCH_JOB_IDS") {
 		return found, nil
@@ -47,16 +47,17 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	more, err := a.byTag(ctx, "account", q, owner, missing)
 	unless := adapters.Absent
 	if err != nil {
-		unless = adapters.NotYetKnown // the one source lacks them, the other is silent
+		unless = adapters.NotYetKnown // the listing does not have them, but accounting did not answer
 	}
-	for _, f := range gather(missing, more, unless) {
+	for _, f := range bulksByTag(missing, more, unless) {
 		found[slices.IndexFunc(found, func(old adapters.Found) bool { return old.Tag == f.Tag })] = f
 	}
 	return found, nil
 }
 
-// gather says for each tag which bulks carry it.
-func gather(tags []jjm.Tag, jobs []job, unless adapters.Presence) []adapters.Found {
+// bulksByTag returns, for each tag, the bulks that carry it; unless is the presence of a
+// tag without any.
+func bulksByTag(tags []jjm.Tag, jobs []job, unless adapters.Presence) []adapters.Found {
 	found := make([]adapters.Found, len(tags))
 	at := map[jjm.Tag]int{}
 	for i, tag := range tags {
@@ -76,20 +77,20 @@ func gather(tags []jjm.Tag, jobs []job, unless adapters.Presence) []adapters.Fou
 	return found
 }
 
-// tagged returns the jobs of tags, from the source that knows best what is alive.
-func (a *Adapter) tagged(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]job, error) {
+// jobsOfTags returns the jobs with these tags, from find or else from list.
+func (a *Adapter) jobsOfTags(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]job, error) {
 	if a.d.find != nil {
 		return a.byTag(ctx, "find", a.d.find, owner, tags)
 	}
 	q := a.d.list
-	return a.query(ctx, "find", q, a.about(q, owner, a.env.Now().Add(-q.history)))
+	return a.query(ctx, "find", q, a.queryValues(q, owner, a.env.Now().Add(-q.history)))
 }
 
-// byTag asks for tags, as many in a call as it takes.
+// byTag asks for tags, as many in one call as the command takes.
 func (a *Adapter) byTag(ctx context.Context, what string, q *query, owner jjm.Owner, tags []jjm.Tag) ([]job, error) {
 	var all []job
-	v := a.about(q, owner, a.env.Now().Add(-q.history))
-	for chunk := range slices.Chunk(tags, a.chunk(q, len(tags))) {
+	v := a.queryValues(q, owner, a.env.Now().Add(-q.history))
+	for chunk := range slices.Chunk(tags, a.chunkSize(q, len(tags))) {
 		v.words["TAG"], v.lists["TAGS"] = string(chunk[0]), texts(chunk)
 		jobs, err := a.query(ctx, what, q, v)
 		if err != nil {
@@ -100,13 +101,12 @@ func (a *Adapter) byTag(ctx context.Context, what string, q *query, owner jjm.Ow
 	return all, nil
 }
 
-// chunk is how many of n things one call is about: all of them where the
-// command names none.
-func (a *Adapter) chunk(q *query, n int) int {
+// chunkSize returns how many of n tags one call is about: all, if the command names none.
+func (a *Adapter) chunkSize(q *query, n int) int {
 	if !q.command.has(append(slices.Clone(singular), plural...)...) {
 		return max(1, n)
 	}
-	return q.per
+	return q.perCall
 }
 
 func texts[S ~string](all []S) []string {
@@ -117,12 +117,11 @@ func texts[S ~string](all []S) []string {
 	return out
 }
 
-// Account runs the verb account. Of several jobs with one id - ids are used
-// anew - the one with the right tag counts, and of several lives of one job the
-// last.
+// Account runs the verb account. Ids are reused, so only the job with the right tag counts;
+// of several records of one job the one that was submitted last counts.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) ([]jjm.Report, error) {
 	if a.d.account == nil || len(refs) == 0 {
-		return nil, ctxBusy(ctx)
+		return nil, busyIfEnded(ctx)
 	}
 	jobs, err := a.accounts(ctx, owner, refs)
 	if err != nil {
@@ -148,8 +147,8 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.
 	return reports, nil
 }
 
-// accounts asks about jobs in the way that the command wants: by tags, or by
-// the ids of jobs or bulks.
+// accounts asks about jobs in the way that the command needs: by tags, by job ids or by
+// bulk ids.
 func (a *Adapter) accounts(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) ([]job, error) {
 	q := a.d.account
 	if !q.command.has("JOB_ID", "JOB_IDS", nameBulkID, "BATCH_JOB_IDS") {
@@ -160,8 +159,8 @@ func (a *Adapter) accounts(ctx context.Context, owner jjm.Owner, refs []adapters
 		of = a.d.refBulk
 	}
 	var all []job
-	v := a.about(q, owner, a.env.Now().Add(-q.history))
-	for chunk := range slices.Chunk(distinct(refs, of), q.per) {
+	v := a.queryValues(q, owner, a.env.Now().Add(-q.history))
+	for chunk := range slices.Chunk(distinct(refs, of), q.perCall) {
 		v.words["JOB_ID"], v.lists["JOB_IDS"] = chunk[0], chunk
 		v.words[nameBulkID], v.lists["BATCH_JOB_IDS"] = chunk[0], chunk
 		jobs, err := a.query(ctx, "account", q, v)
@@ -173,7 +172,7 @@ func (a *Adapter) accounts(ctx context.Context, owner jjm.Owner, refs []adapters
 	return all, nil
 }
 
-// distinct returns what of makes of the refs, each once and in order.
+// distinct returns of(r) for all refs, each value once, in order.
 func distinct[T comparable](refs []adapters.Ref, of func(adapters.Ref) T) []T {
 	var all []T
 	seen := map[T]bool{}
@@ -194,7 +193,7 @@ func (d *Description) refID(r adapters.Ref) string {
 	return d.ids.id(r.ID, r.Index)
 }
 
-// refBulk returns the id of the bulk that a ref's job is in.
+// refBulk returns the id of the bulk of the job that a ref names.
 func (d *Description) refBulk(r adapters.Ref) string {
 	if r.Index < 0 {
 		if bulk, _, _ := d.ids.read(r.ID); bulk != "" {
@@ -204,7 +203,7 @@ func (d *Description) refBulk(r adapters.Ref) string {
 	return r.ID
 }
 
-func ctxBusy(ctx context.Context) error {
+func busyIfEnded(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return jjm.Errorf(jjm.Busy, "%w", err)
 	}

@@ -51,7 +51,7 @@ func TestLSF_SubmitsAHeldArray(t *testing.T) {
 	if diff := cmp.Diff(want, d.submit.command.argv(d.submitValues(b))); diff != "" {
 		t.Error(diff)
 	}
-	script := d.script.text(b, d.ids, []string{"-app grid"})
+	script := d.script.write(b, d.ids, []string{"-app grid"})
 	wantScript := "#!/bin/sh\n#BSUB -app grid\nJJM_INDEX=$((LSB_JOBINDEX - 1))\nJJM_BATCH_ID=\"${LSB_JOBID}[${LSB_JOBINDEX}]\"\n"
 	if !strings.HasPrefix(script, wantScript) {
 		t.Errorf("script %s", script)
@@ -145,7 +145,7 @@ func TestLSF_Listing(t *testing.T) {
 	}
 }
 
-func TestLSF_ListingInDoubtIsNone(t *testing.T) {
+func TestLSF_ADoubtfulListingIsAnError(t *testing.T) {
 	d := shippedDescription(t, "lsf.toml")
 	header, _, _ := strings.Cut(lsfList, "\n")
 	ours := "7|1|RUN|-|-|Nov 21 17:05|-|-|hosta|-|-|" + tagA + "[1]\n"

@@ -12,15 +12,14 @@ import (
 
 // option is one thing that a job may ask for.
 type option struct {
-	// key is how descriptions name it, field how job files do, name what its
-	// template is called.
+	// key is its name in descriptions, field its name in job files, name its name in
+	// templates.
 	key, field, name string
-	// value returns the text for a request; "" = not asked for.
+	// value returns its text for a request; "" if it is not asked for.
 	value func(s submit, r jjm.Request) string
 }
 
-// requestOptions are the options in the order in which they stand on a command
-// line.
+// requestOptions returns the options in the order in which they stand on a command line.
 func requestOptions() []option {
 	return []option{
 		{"queue", "request.queue", "QUEUE", func(_ submit, r jjm.Request) string { return r.Queue }},
@@ -62,7 +61,7 @@ func positive(n int64) string {
 
 func number(n int) string { return strconv.Itoa(n) }
 
-// optionValues returns what a request asks for, by the names of templates.
+// optionValues returns the values of a request by template name.
 func (s submit) optionValues(r jjm.Request) map[string]string {
 	all := map[string]string{}
 	for _, o := range requestOptions() {
@@ -71,7 +70,7 @@ func (s submit) optionValues(r jjm.Request) map[string]string {
 	return all
 }
 
-// optionWords returns the words that stand for %__OPTIONS__.
+// optionWords returns the words that replace %__OPTIONS__.
 func (s submit) optionWords(v values) []string {
 	words := []string{}
 	for _, o := range requestOptions() {
@@ -85,8 +84,8 @@ func (s submit) optionWords(v values) []string {
 	return words
 }
 
-// check finds what the batch system cannot express, as the description has it.
-// One core is what every job gets.
+// check returns an error for each option of a request that the description does not have.
+// One core is no request, because every job gets one.
 func (s submit) check(r jjm.Request) error {
 	var ps jjm.Problems
 	for _, o := range requestOptions() {
@@ -96,7 +95,7 @@ func (s submit) check(r jjm.Request) error {
 		case len(s.options[o.key]) == 0 && !s.command.has(o.name):
 			ps = append(ps, jjm.Problem{Field: o.field,
 				Text: fmt.Sprintf("%q: the description of this cluster has no option for it", value)})
-		case !plainValue(value):
+		case !isPlainValue(value):
 			ps = append(ps, jjm.Problem{Field: o.field,
 				Text: fmt.Sprintf("%.60q: want a word that does not begin with - and has no blanks", value)})
 		}
@@ -104,9 +103,9 @@ func (s submit) check(r jjm.Request) error {
 	return ps.Err()
 }
 
-// plainValue reports whether a value can be nothing but a value on a command
-// line.
-func plainValue(s string) bool {
+// isPlainValue reports whether a command line cannot take a value for an option or for more
+// than one word.
+func isPlainValue(s string) bool {
 	return s != "" && s[0] != '-' && len(s) <= 200 &&
 		strings.IndexFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) < 0
 }
@@ -114,7 +113,7 @@ func plainValue(s string) bool {
 // unit is a unit of memory or disk space, in bytes.
 type unit int64
 
-// units are those that a description may name.
+// units returns the units that a description may name.
 func units() map[string]unit {
 	return map[string]unit{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 }
@@ -125,18 +124,18 @@ func (c *checker) unit(field, text string) unit {
 	}
 	u, known := units()[text]
 	if !known {
-		c.bad(field, "%.40q: %s", text, pick(text, []string{"B", "KiB", "MiB", "GiB", "kB", "MB", "GB"}))
+		c.bad(field, "%.40q: %s", text, suggest(text, []string{"B", "KiB", "MiB", "GiB", "kB", "MB", "GB"}))
 		return 1 << 20
 	}
 	return u
 }
 
-// ofMiB converts, rounded up: a job gets what it asks for.
+// ofMiB converts n MiB, rounded up so that a job gets what it asks for.
 func (u unit) ofMiB(n int64) int64 {
 	if n <= 0 {
 		return 0
 	}
-	const most = 1 << 42 // MiB; more would not fit in bytes
+	const most = 1 << 42 // MiB; a larger number of bytes would not fit in an int64
 	bytes := min(n, most) << 20
 	return (bytes-1)/int64(u) + 1
 }
@@ -149,7 +148,7 @@ func (s submit) memoryOf(r jjm.Request) string {
 	return positive(s.memory.ofMiB(mb))
 }
 
-// walltimeForm is how a batch system wants a walltime.
+// walltimeForm is the form in which a batch system takes a walltime.
 type walltimeForm string
 
 // The forms of a walltime.
@@ -170,11 +169,11 @@ func (c *checker) walltime(text string) walltimeForm {
 			return walltimeForm(text)
 		}
 	}
-	c.bad("submit.walltime", "%.40q: %s", text, pick(text, known))
+	c.bad("submit.walltime", "%.40q: %s", text, suggest(text, known))
 	return inSeconds
 }
 
-// write rounds up; 0 gives "".
+// write returns d in this form, rounded up; "" for 0.
 func (f walltimeForm) write(d time.Duration) string {
 	if d <= 0 {
 		return ""

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strconv"
@@ -10,11 +11,11 @@ import (
 	"jjm/run"
 )
 
-// word is what an outcome says of a command.
+// word names what an outcome means.
 type word string
 
-// The words of outcomes. In verbs other than submit "ambiguous" is the same as
-// "busy", for they can be repeated.
+// The words of outcomes. In verbs other than submit "ambiguous" is the same as "busy",
+// because these can be repeated.
 const (
 	wordOK        word = "ok"
 	wordInvalid   word = "invalid"
@@ -22,11 +23,11 @@ const (
 	wordAmbiguous word = "ambiguous"
 	wordDenied    word = "denied"
 	wordGone      word = "gone"
-	// wordNone is the good answer of a query that there are no jobs.
+	// wordNone is the successful answer of a query that there are no jobs.
 	wordNone word = "none"
 )
 
-// words are those that a verb may use.
+// words returns those that a verb may use.
 func words(query bool) []string {
 	all := []string{string(wordOK), string(wordInvalid), string(wordBusy), string(wordAmbiguous), string(wordDenied),
 		string(wordGone)}
@@ -36,7 +37,7 @@ func words(query bool) []string {
 	return all
 }
 
-// kind is the kind of error that a word stands for.
+// kind returns the kind of error that a word stands for.
 func (w word) kind() jjm.Kind {
 	switch w {
 	case wordInvalid:
@@ -51,8 +52,7 @@ func (w word) kind() jjm.Kind {
 	return jjm.Busy
 }
 
-// outcome is one thing that a command may have done. All its conditions must
-// hold.
+// outcome is one way in which a command may end. All its conditions must hold.
 type outcome struct {
 	word                   word
 	exit                   exits
@@ -69,11 +69,10 @@ func (o outcome) perJob() bool {
 	return false
 }
 
-// find returns what the outcome's patterns catch: an element for each line, or an
-// empty one for an outcome without patterns. It is empty if the outcome does
-// not match.
+// find returns what the outcome's patterns capture: one element for each line that matches,
+// one empty element for an outcome without patterns, nothing if the outcome does not match.
 func (o outcome) find(out run.Output, v values) []map[string]string {
-	// A command that a signal ended did not say what it did.
+	// A command that was ended by a signal may not have printed all.
 	if out.Signal != 0 || !o.exit.has(out.Exit) {
 		return nil
 	}
@@ -100,8 +99,8 @@ func (o outcome) find(out run.Output, v values) []map[string]string {
 	return all
 }
 
-// combine joins what two patterns caught; lines that contradict each other
-// stay apart.
+// combine joins what two patterns captured, every element of a with every one of b. On the
+// same name a wins.
 func combine(a, b []map[string]string) []map[string]string {
 	if len(b) == 0 {
 		return nil
@@ -120,18 +119,18 @@ func combine(a, b []map[string]string) []map[string]string {
 	return all
 }
 
-// verdict is what is known of a command, or of one job of it.
+// verdict says how a command ended, or what it did to one job.
 type verdict struct {
 	word word
 	// id is the id that an outcome caught, message its text for people.
 	id, message string
 }
 
-// outcomes are tried in order.
+// outcomes are tried in order; the first match counts.
 type outcomes []outcome
 
-// judge returns the first outcome that matches the command as a whole. Lines
-// that catch different ids contradict each other: nothing is known then.
+// judge returns the first outcome that matches the command as a whole. It returns an error
+// if none matches, or if lines capture different ids.
 func (os outcomes) judge(out run.Output, v values) (verdict, error) {
 	for _, o := range os {
 		if o.perJob() {
@@ -152,7 +151,7 @@ func (os outcomes) judge(out run.Output, v values) (verdict, error) {
 	return verdict{}, fmt.Errorf("no outcome of the description explains this")
 }
 
-// jobs returns what single lines say of single jobs, by the id in the line.
+// jobs returns what single lines say about single jobs, by job id.
 func (os outcomes) jobs(out run.Output, v values) map[string]verdict {
 	all := map[string]verdict{}
 	for _, o := range os {
@@ -169,13 +168,10 @@ func (os outcomes) jobs(out run.Output, v values) map[string]verdict {
 	return all
 }
 
-// failure puts a bad end of a command into words: its exit status and the last
-// line that it complained with.
+// failure describes a failed command: what, its exit code, the cause, and the last line of
+// its error output, else of its output.
 func failure(what string, out run.Output, because string) string {
-	said := lastLine(out.Stderr)
-	if said == "" {
-		said = lastLine(out.Stdout)
-	}
+	said := cmp.Or(lastLine(out.Stderr), lastLine(out.Stdout), "it printed nothing")
 	text := fmt.Sprintf("%s: exit %d", what, out.Exit)
 	if out.Signal != 0 {
 		text = fmt.Sprintf("%s: ended by signal %d", what, out.Signal)
@@ -213,7 +209,7 @@ func (e exits) has(code int) bool {
 	return false
 }
 
-// all reports whether no exit code is left out.
+// all reports whether the set contains every exit code.
 func (e exits) all() bool {
 	for code := range 256 {
 		if !e.has(code) {

@@ -14,7 +14,7 @@ import (
 	"jjm/run"
 )
 
-// small is a description that is good; tests spoil it.
+// small is a correct description; tests put mistakes into it.
 const small = `name = "small"
 
 [capabilities]
@@ -62,15 +62,15 @@ func TestParse_ContradictionsAreNamedWithTheirPlace(t *testing.T) {
 		{"unknown key", `max_bulk`, `max_bluk`,
 			`small.toml:4: capabilities.max_bluk: unknown key "max_bluk": did you mean "max_bulk"?`},
 		{"unknown name", `%__COUNT__`, `%__CUONT__`, `did you mean "COUNT"?`},
-		{"name of another verb", `["stat"]`, `["stat", "%__JOB_ID__"]`, `%__JOB_ID__ means nothing here`},
-		{"unfinished name", `["stat"]`, `["stat", "%__owner__"]`, `a name is written %__NAME__`},
+		{"name of another verb", `["stat"]`, `["stat", "%__JOB_ID__"]`, `%__JOB_ID__ cannot be used here`},
+		{"unfinished name", `["stat"]`, `["stat", "%__owner__"]`, `write a name as %__NAME__`},
 		{"no tag", `"%__TAG__", `, ``, `want %__TAG__`},
 		{"no id", `job %__BATCH_JOB_ID__`, `done`, `small.toml:19: submit.outcome[0]: want a text with %__BATCH_JOB_ID__`},
 		{"bulk without index", `.%__ARRAY_INDEX__`, ``, `ids.job has no %__ARRAY_INDEX__`},
 		{"ids run together", `.%__ARRAY_INDEX__`, `0%__ARRAY_INDEX__`, `want something other than a digit`},
 		{"no size", `"%__COUNT__", `, ``, `no %__COUNT__ or %__LAST_INDEX__`},
 		{"held without release", `max_bulk = 10`, "max_bulk = 10\ntwo_phase = true", `no verb release`},
-		{"option without place", `, "%__OPTIONS__"`, ``, `no word %__OPTIONS__`},
+		{"option without place", `, "%__OPTIONS__"`, ``, `submit.command has no %__OPTIONS__`},
 		{"unknown option", `queue = [`, `qeue = [`,
 			`small.toml:17: submit.options.qeue: unknown key "qeue": did you mean "queue"?`},
 		{"unknown state", `"RUNNING"`, `"RUNING"`, `did you mean "RUNNING"?`},
@@ -80,13 +80,14 @@ func TestParse_ContradictionsAreNamedWithTheirPlace(t *testing.T) {
 		{"column twice", `"state", "name"]`, `"state", "name", "state"]`, `"state" is given twice`},
 		{"no name", `"state", "name"]`, `"state"]`, `want the field "name"`},
 		{"half an id", `["job", "state"`, `["bulk", "state"`, `both "bulk" and "index"`},
-		{"bad expression", `[list]`, "[list]\nheader = '('", `is no regular expression`},
+		{"bad expression", `[list]`, "[list]\nheader = '('", `is not a regular expression`},
 		{"bad exit", `stdout = "job`, "exit = \"300\"\nstdout = \"job", `want exit codes such as`},
 		{"never reached", `stdout = "job %__BATCH_JOB_ID__"`,
 			"stdout = \"job %__BATCH_JOB_ID__\"\n[[submit.outcome]]\nword = \"busy\"\n[[submit.outcome]]\nword = \"invalid\"",
 			`never reached`},
-		{"both conditions", `stdout = "job`, "stdout_matches = 'x'\nstdout = \"job", `want either this or stdout_matches`},
-		{"script without path", `command = ["sub"`, "script = \"argument\"\ncommand = [\"sub\"", `%__SCRIPT__ is the path`},
+		{"both conditions", `stdout = "job`, "stdout_matches = 'x'\nstdout = \"job", `want this or stdout_matches, not both`},
+		{"script without path", `command = ["sub"`, "script = \"argument\"\ncommand = [\"sub\"",
+			`use %__SCRIPT__, the path of the script`},
 		{"no cancel", "[cancel]\ncommand = [\"del\", \"%__JOB_IDS__\"]\n\n[[cancel.outcome]]\nword = \"ok\"\n", "",
 			"cancel: missing"},
 		{"no jobs", `"del", "%__JOB_IDS__"`, `"del"`, "want %__JOB_IDS__"},
@@ -147,7 +148,7 @@ func TestTemplate_ListsAreWordsOrJoined(t *testing.T) {
 	}{
 		{command{words: word("del", "%__JOB_IDS__", "%__OPTIONS__"), join: ","}, []string{"del", "1_0", "1_1"}},
 		{command{words: word("del", "--jobs=%__JOB_IDS__"), join: ","}, []string{"del", "--jobs=1_0,1_1"}},
-		{command{words: word("del", "%__JOB_IDS__", "%__OPTIONS__"), join: ":", whole: true}, []string{"del", "1_0:1_1"}},
+		{command{words: word("del", "%__JOB_IDS__", "%__OPTIONS__"), join: ":", joinWhole: true}, []string{"del", "1_0:1_1"}},
 		{command{words: word("q", "-u%__OWNER__%", "%_x_"), join: ","}, []string{"q", "-ualice%", "%_x_"}},
 	} {
 		if got := c.cmd.argv(v); !slices.Equal(got, c.want) {
@@ -174,7 +175,7 @@ func TestOutcome_ASignalOrAnExitCodeOutsideIsNoMatch(t *testing.T) {
 	}
 }
 
-// TestSlurm_RecordedErrors holds the outcomes against what Slurm 22.05.8 wrote.
+// The outcomes must fit the errors that Slurm 22.05.8 wrote.
 func TestSlurm_RecordedErrors(t *testing.T) {
 	d := shippedDescription(t, "slurm.toml")
 	const failed = "sbatch: error: Batch job submission failed: "
@@ -205,7 +206,7 @@ func TestSlurm_RecordedErrors(t *testing.T) {
 	}
 }
 
-// TestSlurm_RecordedAccounting reads lines that sacct 22.05.8 wrote.
+// The lines are from sacct 22.05.8.
 func TestSlurm_RecordedAccounting(t *testing.T) {
 	d := shippedDescription(t, "slurm.toml")
 	text := "JobID|State|ExitCode|Submit|Start|End|NodeList|TotalCPU|JobName\n" +
@@ -231,7 +232,7 @@ func TestSlurm_RecordedAccounting(t *testing.T) {
 	}
 }
 
-// TestSlurm_NamesOfOtherJobsDoNoHarm: names may hold separators and line ends.
+// Names of jobs may contain separators and newlines.
 func TestSlurm_NamesOfOtherJobsDoNoHarm(t *testing.T) {
 	d := shippedDescription(t, "slurm.toml")
 	header := "ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|REASON|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|#\n"
@@ -250,8 +251,7 @@ func TestSlurm_NamesOfOtherJobsDoNoHarm(t *testing.T) {
 	}
 }
 
-// TestSlurm_TheRecordOfAnArrayIsNoneOfItsJobs: squeue shows one, without an index,
-// once all that waited was cancelled.
+// squeue shows one, without an index, once all waiting jobs were cancelled.
 func TestSlurm_TheRecordOfAnArrayIsNoneOfItsJobs(t *testing.T) {
 	d := shippedDescription(t, "slurm.toml")
 	header := "ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|REASON|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|#\n"
@@ -296,16 +296,16 @@ func TestCheck_WhatTheDescriptionCannotExpressIsRefused(t *testing.T) {
 	}
 }
 
-func TestDirectives_WhatIsOursIsRefused(t *testing.T) {
+func TestDirectives_OptionsThatJJMSetsAreRefused(t *testing.T) {
 	s := shippedDescription(t, "slurm.toml").script
 	for _, d := range []string{"--job-name=x", "--job-name x", "-Jx", "--arr=1", "-o /tmp/x", "--constraint=a -J x",
 		"a\nb"} {
-		if err := s.odd(d); err == nil {
+		if err := s.checkDirective(d); err == nil {
 			t.Errorf("%q: error %v", d, err)
 		}
 	}
 	for _, d := range []string{"--constraint=intel", "-C intel", "--licenses=x:1"} {
-		if err := s.odd(d); err != nil {
+		if err := s.checkDirective(d); err != nil {
 			t.Error(err)
 		}
 	}
@@ -313,7 +313,7 @@ func TestDirectives_WhatIsOursIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := small.script.odd("-x"); err == nil {
+	if err := small.script.checkDirective("-x"); err == nil {
 		t.Errorf("a description without directives: error %v", err)
 	}
 }
@@ -365,7 +365,7 @@ command = ["/bin/sh", "-c", 'grep -qx "JJM_INDEX=.*" "$0" && echo "job 7"', "%__
 	}
 }
 
-func TestControl_OnlyJobsThatAreOursAndDue(t *testing.T) {
+func TestControl_ActsOnlyOnOurJobsThatNeedIt(t *testing.T) {
 	d := shippedDescription(t, "slurm.toml")
 	jobs := []job{}
 	for i, s := range []jjm.BatchState{jjm.BatchQueued, jjm.BatchRunning, jjm.BatchHold, jjm.BatchEndedOK} {
@@ -424,7 +424,7 @@ func TestUnitsAndTimes_AreRoundedUp(t *testing.T) {
 		Cores: 4}); got != "251" {
 		t.Errorf("per core %s", got)
 	}
-	leap := lastYear(time.Date(0, 2, 29, 12, 0, 0, 0, time.UTC), time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), time.UTC)
+	leap := withYear(time.Date(0, 2, 29, 12, 0, 0, 0, time.UTC), time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), time.UTC)
 	if leap.Year() != 2024 || leap.Day() != 29 {
 		t.Errorf("29 February was %v", leap)
 	}

@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// pattern is what a line of an output must look like. It always means a whole
-// line, without the blanks at its end: text around it, such as a banner that
-// quotes an answer, does not match.
+// pattern describes a line of an output. It always matches a whole line without the blanks
+// at its end, so that a banner which quotes an answer does not match.
 type pattern struct {
-	// silent patterns want a stream without any text.
-	silent bool
-	// fixed is the expression, unless the template holds values of the call.
+	// empty patterns match an output without any text.
+	empty bool
+	// fixed is the regular expression; nil if the template contains values of the call.
 	fixed    *regexp.Regexp
 	template template
-	// bulkID and jobID are expressions for the ids of this batch system.
+	// bulkID and jobID are regular expressions for the ids of this batch system.
 	bulkID, jobID string
-	// perJob is set where the line says which job it is about.
+	// perJob is set if the line says which job it is about.
 	perJob bool
 }
 
-// The names that a pattern catches or skips.
+// The names that a pattern captures (the first three) or skips.
 const (
 	nameBulkID  = "BATCH_JOB_ID"
 	nameJobID   = "JOB_ID"
@@ -30,8 +29,8 @@ const (
 	nameNumber  = "NUMBER"
 )
 
-// caught are the names of groups that tell something.
-var caught = []string{nameBulkID, nameJobID, nameMessage}
+// captured are the names of the groups that find returns.
+var captured = []string{nameBulkID, nameJobID, nameMessage}
 
 func (p pattern) expression(v values) *regexp.Regexp {
 	if p.fixed != nil {
@@ -62,7 +61,7 @@ func (p pattern) expression(v values) *regexp.Regexp {
 	return regexp.MustCompile(`^(?:` + s.String() + `)$`)
 }
 
-// group names an expression the first time it is used.
+// group names an expression at its first use; a name may be used only once.
 func group(name, expression string, seen map[string]bool) string {
 	if seen[name] {
 		return `(?:` + expression + `)`
@@ -71,11 +70,11 @@ func group(name, expression string, seen map[string]bool) string {
 	return `(?P<` + name + `>` + expression + `)`
 }
 
-// find returns what the pattern catches in each line that it matches. For a
-// silent pattern that is one empty match, or none. A line without an end may
-// have been cut: no id is read from it.
+// find returns what the pattern captures in each line that it matches. For an empty pattern
+// that is one empty match, or none. A line without a newline may have been cut, so no id is
+// read from it.
 func (p pattern) find(text []byte, v values) []map[string]string {
-	if p.silent {
+	if p.empty {
 		if strings.TrimSpace(string(text)) == "" {
 			return []map[string]string{{}}
 		}
@@ -100,7 +99,7 @@ func (p pattern) find(text []byte, v values) []map[string]string {
 	return all
 }
 
-// lines returns the lines of a text without the blanks at their ends.
+// lines yields the lines of a text without the blanks at their ends.
 func lines(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for line := range strings.Lines(text) {

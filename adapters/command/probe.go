@@ -10,13 +10,13 @@ import (
 	"jjm/adapters"
 )
 
-// Probe runs the description's probes and takes over the limits that they
-// tell. A description without probes tells nothing of the health of its system.
+// Probe runs the description's probes and takes over the limits that they report. Without
+// probes it always succeeds.
 func (a *Adapter) Probe(ctx context.Context) error {
 	caps := a.d.caps
 	limits := map[string]int64{}
 	for i, p := range a.d.probes {
-		out, _, err := a.ask(ctx, fmt.Sprintf("probe %d", i+1), p.command, p.outcomes, p.values(a.config.Queue))
+		out, _, err := a.runQuery(ctx, fmt.Sprintf("probe %d", i+1), p.command, p.outcomes, p.values(a.config.Queue))
 		if err != nil {
 			return err
 		}
@@ -33,8 +33,8 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// values returns what stands for %__OPTIONS__ in the command: words for the
-// cluster's default queue, if it has one.
+// values returns the words that replace %__OPTIONS__ in the command: the description's
+// words for the cluster's default queue, if it has one.
 func (p probe) values(queue string) values {
 	v := values{words: map[string]string{"QUEUE": queue}, lists: map[string][]string{"OPTIONS": {}}}
 	if queue == "" {
@@ -46,9 +46,11 @@ func (p probe) values(queue string) values {
 	return v
 }
 
-// read adds what the lines of an output tell. Slots add up over lines; of
-// limits for the whole system the smallest counts, of limits for one job the
-// greatest, since nodes differ.
+// read adds the limits found in an output to limits:
+//
+//	slots                    summed over all lines
+//	max_bulk, max_queued     the smallest counts: they hold for the whole system
+//	max_cores, memory        the greatest counts: nodes differ
 func (p probe) read(text string, limits map[string]int64) {
 	for line := range lines(text) {
 		for _, re := range p.find {
@@ -77,8 +79,8 @@ func (p probe) read(text string, limits map[string]int64) {
 	}
 }
 
-// withLimits returns capabilities with what a probe found. Its limit of a bulk
-// may only lower the description's, which says what the adapter can do.
+// withLimits returns capabilities with what a probe found. A probed max_bulk can only lower
+// the description's, which says what the adapter can do.
 func withLimits(c adapters.Capabilities, limits map[string]int64) adapters.Capabilities {
 	fits := func(n int64) bool { return n > 0 && n < 1<<31 }
 	if n := limits["max_bulk"]; fits(n) {

@@ -13,42 +13,42 @@ import (
 	"jjm"
 )
 
-// job is a report, and the bulk that the job is in. Index is -1 where a line
-// tells of the bulk but not of which of its jobs.
+// job is a report, with the id of the job's bulk. Index is -1 where a line does not say
+// which job of the bulk it is about.
 type job struct {
 	jjm.Report
 	bulk string
 }
 
-// rule makes a better state of a word and what else is known.
-type rule struct {
+// rule refines a state by reason and exit code.
+type rule struct { // the batch system's word; "" = any state of an ended job
 	when    string // the batch system's word; "" = any of a job that ended
 	reason  *regexp.Regexp
 	exit    *exits
 	becomes jjm.BatchState
 }
 
-// tagLike are names that jjm's tags have: "j", a nonce, random characters.
+// tagLike matches the form of jjm's own tags: "j" and 14 more characters, see jjm.NewTag.
 var tagLike = regexp.MustCompile(`^j[a-z0-9]{14}$`)
 
-// read reads the whole output of a query: to its last line end, and with its
-// header.
+// read parses the output of a query. It must end with a newline and contain the header, if
+// there is one; otherwise it may have been cut.
 func (d *Description) read(q *query, text string, now time.Time) ([]job, error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
-		return nil, errors.New("it ends within a line")
+		return nil, errors.New("the output ends within a line")
 	}
 	if q.header != nil {
 		rest, found := withoutHeader(text, q.header)
 		if !found {
-			return nil, fmt.Errorf("no line in it is the header %s", q.header)
+			return nil, fmt.Errorf("no line of the output is the header %s", q.header)
 		}
 		text = rest
 	}
 	return d.jobs(q, text, now)
 }
 
-// withoutHeader takes the first line that is the header out of a text. What
-// stands before it stays: it must be known too.
+// withoutHeader removes the first line that is the header. Lines before it stay, so that
+// the caller has to understand them too.
 func withoutHeader(text string, header *regexp.Regexp) (rest string, found bool) {
 	at := 0
 	for line := range strings.Lines(text) {
@@ -60,8 +60,8 @@ func withoutHeader(text string, header *regexp.Regexp) (rest string, found bool)
 	return text, false
 }
 
-// jobs reads an output. Lines about jobs that cannot be jjm's are left out; a
-// line that may be about one of jjm's and is not understood is an error.
+// jobs parses an output. It leaves out jobs that cannot be jjm's. A line that may be about
+// one of jjm's jobs and is not understood is an error.
 func (d *Description) jobs(q *query, text string, now time.Time) ([]job, error) {
 	rows, err := q.format.rows(text)
 	if err != nil {
@@ -76,8 +76,8 @@ func (d *Description) jobs(q *query, text string, now time.Time) ([]job, error) 
 			}
 		}
 		tag, ok := d.tag(r[fieldName])
-		if !ok || whole && !q.loose {
-			continue // whole: the record of an array itself, which is none of its jobs
+		if !ok || whole && !q.mayLackIndex {
+			continue // the record of an array itself is none of its jobs
 		}
 		j, ours, err := d.job(q, r, tag, now)
 		if err != nil {
@@ -90,7 +90,7 @@ func (d *Description) jobs(q *query, text string, now time.Time) ([]job, error) 
 	return all, nil
 }
 
-// tag finds the tag in the name of a job.
+// tag returns the tag in the name of a job.
 func (d *Description) tag(name string) (jjm.Tag, bool) {
 	m := d.name.FindStringSubmatch(name)
 	if m == nil {
@@ -100,8 +100,8 @@ func (d *Description) tag(name string) (jjm.Tag, bool) {
 	return tag, tag.Valid()
 }
 
-// job makes a report of a row. ours is false for a job that has a name like a
-// tag by chance.
+// job makes a report from a row. ours is false for a job whose name looks like a tag by
+// chance.
 func (d *Description) job(q *query, r row, tag jjm.Tag, now time.Time) (j job, ours bool, err error) {
 	j.Tag, j.Source = tag, q.source
 	id := r[fieldJob]
@@ -110,7 +110,7 @@ func (d *Description) job(q *query, r row, tag jjm.Tag, now time.Time) (j job, o
 	}
 	bulk, index, err := d.ids.read(id)
 	if err != nil {
-		if bulk != "" && q.loose {
+		if bulk != "" && q.mayLackIndex {
 			j.bulk, j.ID, j.Index = bulk, id, -1
 			return j, true, nil
 		}
@@ -125,11 +125,11 @@ func (d *Description) job(q *query, r row, tag jjm.Tag, now time.Time) (j job, o
 		return job{}, false, err
 	}
 	d.state(&j, r[fieldState])
-	d.settle(&j, q)
+	d.normalize(&j, q)
 	return j, true, nil
 }
 
-// numbers reads times, status and use.
+// numbers reads times, exit code and resource usage.
 func (d *Description) numbers(j *job, q *query, r row, now time.Time) (err error) {
 	for _, t := range []struct {
 		field field
@@ -144,22 +144,21 @@ func (d *Description) numbers(j *job, q *query, r row, now time.Time) (err error
 	}
 	if text := r[fieldSignal]; text != "" {
 		if j.Signal, err = strconv.Atoi(text); err != nil {
-			return fmt.Errorf("signal %.40q is no number", text)
+			return fmt.Errorf("signal %.40q is not a number", text)
 		}
 	}
 	if text := r[fieldRestarts]; text != "" {
 		if j.Restarts, err = strconv.Atoi(text); err != nil || j.Restarts < 0 {
-			return fmt.Errorf("restarts %.40q is no number", text)
+			return fmt.Errorf("restarts %.40q is not a number of 0 or more", text)
 		}
 	}
-	// Use is for people: what is odd is left out.
+	// Resource usage is only for people, so values that cannot be read are left out.
 	j.CPUms, j.RSSKB = parseCPU(r[fieldCPU]), parseRSS(r[fieldRSS])
 	return nil
 }
 
-// state finds the batch state of a word: the whole text, or its first word
-// ("CANCELLED by 1000"). A word that the description lacks is unknown, and the
-// reason says so.
+// state sets the batch state for a word: the whole text, or its first word ("CANCELLED by
+// 1000"). A word that the description does not have is unknown, and the reason says so.
 func (d *Description) state(j *job, text string) {
 	first, _, _ := strings.Cut(text, " ")
 	state, known := d.states[text]
@@ -180,8 +179,8 @@ func (d *Description) state(j *job, text string) {
 	}
 }
 
-// settle makes the parts of a report agree.
-func (d *Description) settle(j *job, q *query) {
+// normalize makes the parts of a report agree with its state.
+func (d *Description) normalize(j *job, q *query) {
 	if j.State == jjm.BatchEndedOK && (j.Exit != 0 || j.Signal != 0) {
 		j.State = jjm.BatchEndedFailed
 	}
@@ -190,38 +189,37 @@ func (d *Description) settle(j *job, q *query) {
 	}
 	if j.State == jjm.BatchQueued || j.State == jjm.BatchHold {
 		if j.Starts == 0 {
-			j.Starts = j.Started // batch systems show there when they expect the start
+			j.Starts = j.Started // batch systems show the expected start in the start column
 		}
 		j.Started, j.Host = 0, ""
 	} else {
 		j.Starts = 0
 	}
 	if j.State.Ended() && j.Host == "" && slices.Contains(q.format.fields(), fieldHost) {
-		j.Started = 0 // it never ran
+		j.Started = 0 // no host: it never ran
 	}
 	if j.State != jjm.BatchHold {
 		j.Hold = ""
 	}
 }
 
-// exitForm is how a batch system writes how a job ended.
+// exitForm is the form in which a batch system writes how a job ended.
 type exitForm string
 
 // The forms of an exit status.
 const (
 	exitPlain exitForm = "code"        // 3
-	exitWait  exitForm = "wait"        // as wait(2) gives it: 768 for exit 3, 9 for signal 9
+	exitWait  exitForm = "wait"        // as in wait(2): 768 for exit 3, 9 for signal 9
 	exitPair  exitForm = "code:signal" // 3:0
-	exitShell exitForm = "shell"       // as sh(1) gives it: 137 for signal 9
+	exitShell exitForm = "shell"       // as in sh(1): 137 for signal 9
 )
 
 func exitForms() []string {
 	return []string{string(exitPlain), string(exitWait), string(exitPair), string(exitShell)}
 }
 
-// maxSignal is the last signal of Linux (signal(7)). Batch systems write
-// greater numbers with meanings of their own, such as Slurm's 125 for "out of
-// memory".
+// maxSignal is the last signal of Linux (signal(7)). Batch systems use greater numbers with
+// meanings of their own, such as Slurm's 125 for "out of memory".
 const maxSignal = 64
 
 func (f exitForm) parse(text string) (code, signal int, err error) {
@@ -254,8 +252,8 @@ func (f exitForm) parse(text string) (code, signal int, err error) {
 
 var firstNumber = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?`)
 
-// parseCPU reads seconds, "12.5 second(s)", or [days-][hours:]minutes:seconds,
-// and returns milliseconds; 0 for what it does not understand.
+// parseCPU reads "12.5 second(s)", seconds, or [days-][hours:]minutes:seconds, and returns
+// milliseconds; 0 for what it cannot read.
 func parseCPU(text string) int64 {
 	text, _, _ = strings.Cut(text, " ")
 	days, rest, dashed := strings.Cut(text, "-")
@@ -280,8 +278,8 @@ func parseCPU(text string) int64 {
 	return 0
 }
 
-// parseRSS reads "3256K", "12.3 Mbytes", "1G", or KiB, and gives KiB; 0 for
-// what it does not understand.
+// parseRSS reads "3256K", "12.3 Mbytes", "1G", or a number of KiB, and returns KiB; 0 for
+// what it cannot read.
 func parseRSS(text string) int64 {
 	number := firstNumber.FindString(text)
 	n, err := strconv.ParseFloat(number, 64)

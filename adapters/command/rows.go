@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// field is one thing that a listing says of a job.
+// field is one column of a listing, as jjm understands it.
 type field int
 
-// The fields. A job is named by "job", or by "bulk" and "index".
+// The fields. A job is identified by "job", or by "bulk" and "index".
 const (
 	fieldJob field = iota
 	fieldBulk
@@ -32,7 +32,7 @@ const (
 	numFields
 )
 
-// fieldNames are the fields as descriptions write them.
+// fieldNames returns the names of the fields in descriptions.
 func fieldNames() []string {
 	return []string{"job", "bulk", "index", "name", "state", "reason", "hold", "exit", "signal", "host",
 		"submitted", "started", "ended", "starts", "restarts", "cpu", "rss"}
@@ -41,24 +41,23 @@ func fieldNames() []string {
 // skipColumn is the name of a column that is not read.
 const skipColumn = "skip"
 
-// row is what a listing says of one job, by field.
+// row is what a listing says about one job, by field.
 type row [numFields]string
 
-// format takes an output apart. The error names the line that it does not
-// understand.
+// format splits an output into rows. The error names the line that it does not understand.
 type format interface {
 	rows(text string) ([]row, error)
-	// fields are those that the format can give.
+	// fields returns the fields that the format can fill.
 	fields() []field
 }
 
-// columns is a line for each job, its fields between separators. The last
-// column takes what is left of the line, separators included; with an end it
-// may also hold line ends, as names of other jobs do.
+// columns is one line for each job, with separators between its fields. The last column
+// takes the rest of the line, separators included. With an end marker a job's text may also
+// contain newlines, as names of other people's jobs may.
 type columns struct {
 	separator string // "" = blanks
 	columns   []field
-	end       string // what every job's text ends with; "" = a line for each
+	end       string // end marker of each job's text; "" = the newline
 	ignore    []*regexp.Regexp
 }
 
@@ -120,16 +119,15 @@ func (c columns) split(line string) []string {
 	return append(words, strings.TrimSpace(line))
 }
 
-// ignored reports whether a line is known to be about no job. An empty line
-// always is.
+// ignored reports whether a line is known to be about no job. An empty line always is.
 func ignored(line string, ignore []*regexp.Regexp) bool {
 	return line == "" || slices.ContainsFunc(ignore, func(re *regexp.Regexp) bool { return re.MatchString(line) })
 }
 
-// expression is a line for each job, its fields the groups of an expression.
+// expression is one line for each job, whose fields are the groups of a regular expression.
 type expression struct {
 	re     *regexp.Regexp
-	groups []field // of each group of re; skipped for those without a name
+	groups []field // field of each group of re; skipped for groups without a name
 	ignore []*regexp.Regexp
 }
 
@@ -160,10 +158,10 @@ func (e expression) rows(text string) ([]row, error) {
 	return all, nil
 }
 
-// records are several lines for each job. A record goes from a line that begin
-// matches to the next such line; each field is looked for by an expression of
-// its own, and the last match counts, for the end of a job's history is nearest
-// to the truth. What stands before the first record is not read.
+// records is several lines for each job. A record goes from a line that begin matches to
+// the next such line. Each field has an expression of its own, and its last match counts,
+// because the end of a job's history is the most recent. Text before the first record is
+// not read.
 type records struct {
 	begin *regexp.Regexp
 	find  [numFields]*regexp.Regexp

@@ -8,8 +8,8 @@ import (
 	"jjm/adapters"
 )
 
-// text makes the script of a bulk, with the directives in its head.
-func (s script) text(b adapters.Bulk, i ids, directives []string) string {
+// write returns the script of a bulk, with the directives at its head.
+func (s script) write(b adapters.Bulk, i ids, directives []string) string {
 	index, id := i.shell(s.idVariable, s.indexVariable)
 	text := adapters.JobScript(b, index, id)
 	if len(directives) == 0 {
@@ -24,8 +24,8 @@ func (s script) text(b adapters.Bulk, i ids, directives []string) string {
 	return head.String() + rest
 }
 
-// odd says what is wrong with one directive.
-func (s script) odd(directive string) error {
+// checkDirective says what is wrong with one directive.
+func (s script) checkDirective(directive string) error {
 	if len(s.directive.parts) == 0 {
 		return fmt.Errorf("%.60q: the description of this cluster has no job.directive", directive)
 	}
@@ -40,8 +40,8 @@ func (s script) odd(directive string) error {
 	return nil
 }
 
-// reserves returns the reserved option that a word may be: the option, the option
-// with a value attached, or an abbreviation of a long one (getopt_long(3)).
+// reserves returns the reserved option that a word may stand for: the option itself, the
+// option with a value attached, or an abbreviation of a long one (getopt_long(3)).
 func (s script) reserves(word string) string {
 	name, _, _ := strings.Cut(word, "=")
 	for _, r := range s.reserved {

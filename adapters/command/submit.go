@@ -11,10 +11,10 @@ import (
 	"jjm/run"
 )
 
-// Submit runs the verb submit. What no outcome explains is ambiguous.
+// Submit runs the verb submit. An answer that no outcome explains is Ambiguous.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	fail := func(err error) (adapters.Receipt, error) {
-		return adapters.Receipt{}, fmt.Errorf("%s: submit %d jobs with tag %s: %w", a.name, b.N, b.Tag, err)
+		return adapters.Receipt{}, fmt.Errorf("%s: submit %s with tag %s: %w", a.name, jjm.Count(b.N, "job"), b.Tag, err)
 	}
 	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
 		return fail(err)
@@ -27,7 +27,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 		return fail(err)
 	}
 	b.Request = a.config.Fill(b.Request)
-	script := a.d.script.text(b, a.d.ids, directives)
+	script := a.d.script.write(b, a.d.ids, directives)
 	v := a.d.submitValues(b)
 	stdin := []byte(script)
 	if a.d.submit.argument {
@@ -40,7 +40,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	}
 	out, err := a.run(ctx, stdin, a.d.submit.command.argv(v))
 	if err != nil {
-		if out.Wall > 0 { // it ran, and was stopped or said too much
+		if out.Wall > 0 { // it ran, and was stopped or printed too much
 			err = jjm.Errorf(jjm.Ambiguous, "%w", err)
 		}
 		return fail(err)
@@ -52,8 +52,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	return adapters.Receipt{ID: id}, nil
 }
 
-// directives returns all lines for the head of the script: the site's, the job's
-// and the hook's.
+// directives returns the directives of a script: the site's, the job's and the hook's.
 func (a *Adapter) directives(ctx context.Context, b adapters.Bulk) ([]string, error) {
 	all := append([]string{}, a.config.Directives...)
 	all = append(all, adapters.Lines(b.Request.Directives)...)
@@ -66,15 +65,15 @@ func (a *Adapter) directives(ctx context.Context, b adapters.Bulk) ([]string, er
 		return nil, err
 	}
 	for _, line := range more {
-		if err := a.d.script.odd(line); err != nil {
+		if err := a.d.script.checkDirective(line); err != nil {
 			return nil, jjm.Errorf(jjm.Invalid, "the site's hook %s: %w", a.config.Hook, err)
 		}
 	}
 	return append(all, more...), nil
 }
 
-// spool writes the script to a file that the batch system's command may read,
-// whoever runs it.
+// spool writes the script to a file that the batch system's command can read, as whatever
+// account it runs.
 func (a *Adapter) spool(script string) (string, error) {
 	f, err := os.CreateTemp(a.env.State, "script-*")
 	if err != nil {
@@ -94,7 +93,7 @@ func (a *Adapter) spool(script string) (string, error) {
 	return f.Name(), nil
 }
 
-// submitValues are what the templates of a submission stand for.
+// submitValues returns the values for the templates of a submission.
 func (d *Description) submitValues(b adapters.Bulk) values {
 	v := values{words: ownerValues(b.Owner), lists: map[string][]string{}}
 	for name, value := range d.submit.optionValues(b.Request) {
@@ -108,18 +107,18 @@ func (d *Description) submitValues(b adapters.Bulk) values {
 	return v
 }
 
-// submitted returns the id that a submission's answer tells, or the error that it
+// submitted returns the id in the answer to a submission, or the error that the answer
 // means.
 func (d *Description) submitted(out run.Output, v values) (string, error) {
 	got, err := d.submit.outcomes.judge(out, v)
 	switch {
 	case err != nil:
-		return "", jjm.Errorf(jjm.Ambiguous, "%s", failure("its command", out, err.Error()))
+		return "", jjm.Errorf(jjm.Ambiguous, "%s", failure("run the command", out, err.Error()+", see [[submit.outcome]]"))
 	case got.word != wordOK:
-		return "", jjm.Errorf(got.word.kind(), "%s", failure("its command", out, got.message))
+		return "", jjm.Errorf(got.word.kind(), "%s", failure("run the command", out, got.message))
 	case !d.ids.bulk.MatchString(got.id):
 		return "", jjm.Errorf(jjm.Ambiguous, "%s",
-			failure("its command", out, fmt.Sprintf("id %.60q is not of the form of ids.bulk", got.id)))
+			failure("run the command", out, fmt.Sprintf("id %.60q is not of the form of ids.bulk", got.id)))
 	}
 	return got.id, nil
 }

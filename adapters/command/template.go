@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// templateName is how a description writes what jjm fills in. The form is that
-// of SAM's batch adapters.
+// templateName matches the names that jjm replaces, written as in SAM's batch adapters.
 var templateName = regexp.MustCompile(`%__([A-Z]+(?:_[A-Z]+)*)__`)
 
-// template is a text with names to fill in.
+// template is a text with names to replace.
 type template struct {
 	text  string
 	parts []part
@@ -35,12 +34,12 @@ func parseTemplate(text string) template {
 	return t
 }
 
-// has reports whether the template holds one of the names.
+// has reports whether the template contains one of the names.
 func (t template) has(names ...string) bool {
 	return slices.ContainsFunc(t.parts, func(p part) bool { return p.name != "" && slices.Contains(names, p.name) })
 }
 
-// literals is the text without its names.
+// literals returns the text without its names.
 func (t template) literals() string {
 	var s strings.Builder
 	for _, p := range t.parts {
@@ -49,13 +48,13 @@ func (t template) literals() string {
 	return s.String()
 }
 
-// values are what names stand for in one call: a word, or a list of words.
+// values holds what the names stand for in one call: a word, or a list of words.
 type values struct {
 	words map[string]string
 	lists map[string][]string
 }
 
-// fill returns the text with its names replaced; lists are joined.
+// fill returns the text with its names replaced; the words of a list are joined with join.
 func (t template) fill(v values, join string) string {
 	var s strings.Builder
 	for _, p := range t.parts {
@@ -71,26 +70,26 @@ func (t template) fill(v values, join string) string {
 	return s.String()
 }
 
-// command is the words of a command.
+// command is the command line of a verb.
 type command struct {
 	words []template
-	// join stands between the words of a list that is part of a word; whole
-	// also joins a list that is a word by itself.
-	join  string
-	whole bool
+	// join separates the words of a list that is part of a word. With joinWhole it also
+	// joins a list that is a word by itself.
+	join      string
+	joinWhole bool
 }
 
 func (c command) has(names ...string) bool {
 	return slices.ContainsFunc(c.words, func(t template) bool { return t.has(names...) })
 }
 
-// argv returns the words. A word that is nothing but the name of a list becomes
-// as many words as the list has, unless it is to be joined.
+// argv returns the command line. A word that consists of the name of a list becomes as many
+// words as the list has, unless it is to be joined.
 func (c command) argv(v values) []string {
 	var argv []string
 	for _, t := range c.words {
 		if len(t.parts) == 1 && t.parts[0].name != "" {
-			whole := c.whole && t.parts[0].name != "OPTIONS"
+			whole := c.joinWhole && t.parts[0].name != "OPTIONS"
 			if list, ok := v.lists[t.parts[0].name]; ok && !whole {
 				argv = append(argv, list...)
 				continue

@@ -13,19 +13,19 @@ import (
 // layoutEpoch stands for seconds since 1970.
 const layoutEpoch = "epoch"
 
-// times is how a batch system writes times.
+// times says how a batch system writes times.
 type times struct {
 	layouts []string       // of package time, or layoutEpoch
-	suffix  *regexp.Regexp // of what may stand behind a time
+	suffix  *regexp.Regexp // matches what may follow a time
 	zone    *time.Location
-	// resolution is the smallest step: a time is up to that much later than it
-	// is written.
+	// resolution is the smallest step: a real time is up to that much later than what is
+	// written.
 	resolution time.Duration
 }
 
-// parse returns 0 for an empty text. A layout without a year means the last such
-// day that is not in the future; a day of grace is for jobs that are expected
-// to start, and for clocks that differ.
+// parse returns 0 for an empty text. A layout without a year means the last such day that
+// is not later than tomorrow; the extra day is for jobs whose expected start is shown, and
+// for clocks that differ.
 func (t times) parse(text string, now time.Time) (jjm.Time, error) {
 	if text == "" {
 		return 0, nil
@@ -43,20 +43,20 @@ func (t times) parse(text string, now time.Time) (jjm.Time, error) {
 			continue
 		}
 		if at.Year() == 0 {
-			at = lastYear(at, now.In(t.zone), t.zone)
+			at = withYear(at, now.In(t.zone), t.zone)
 		}
 		return jjm.At(at), nil
 	}
 	return 0, fmt.Errorf("time %.60q is of none of the layouts %q", text, t.layouts)
 }
 
-// lastYear puts a day and time without a year into the last year in which it
-// is not later than tomorrow.
-func lastYear(at, now time.Time, zone *time.Location) time.Time {
+// withYear puts a date without a year into the last year in which it is not later than
+// tomorrow.
+func withYear(at, now time.Time, zone *time.Location) time.Time {
 	year := now.Year() + 1
 	for {
 		full := time.Date(year, at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), 0, zone)
-		// The 29th of February turns into March in other years.
+		// The 29th of February becomes a day in March in other years.
 		if !full.After(now.AddDate(0, 0, 1)) && full.Day() == at.Day() || year < now.Year()-8 {
 			return full
 		}
@@ -64,7 +64,7 @@ func lastYear(at, now time.Time, zone *time.Location) time.Time {
 	}
 }
 
-// write is the opposite of parse.
+// write is the inverse of parse.
 func write(at time.Time, layout string, zone *time.Location) string {
 	if layout == layoutEpoch {
 		return strconv.FormatInt(at.Unix(), 10)

@@ -25,7 +25,7 @@ func open(t testing.TB, bed *testbed.Bed, change func(c *condor.Config)) *condor
 		c := config.(*condor.Config)
 		c.Bin, c.Env = bed.Bin, bed.Env
 		c.Grace = jjm.Duration(time.Second)
-		c.Keep = jjm.Duration(5 * time.Minute) // what is in the queue is listed each time, and can be forgotten
+		c.Keep = jjm.Duration(5 * time.Minute) // jobs in the queue are listed each time, and can be forgotten
 		if change != nil {
 			change(c)
 		}
@@ -37,7 +37,7 @@ func open(t testing.TB, bed *testbed.Bed, change func(c *condor.Config)) *condor
 	return a.(*condor.Adapter)
 }
 
-// command runs one of HTCondor's as the owner of the jobs, or as root.
+// command runs a command of HTCondor as the owner of the jobs, or as root.
 func command(t adaptertest.TB, bed *testbed.Bed, asRoot bool, argv ...string) string {
 	t.Helper()
 	out, err := try(bed, asRoot, argv...)
@@ -56,9 +56,9 @@ func try(bed *testbed.Bed, asRoot bool, argv ...string) (run.Output, error) {
 	return run.Run(context.Background(), run.Cmd{Argv: argv, Env: env, Deadline: patience})
 }
 
-// forget takes a job's tag from it. The schedd refuses that while it writes
-// something else of the job.
-func forget(t adaptertest.TB, bed *testbed.Bed, id string) {
+// forget removes a job's tag. The schedd refuses that while it writes something else about
+// the job.
+func extraSeconds(t adaptertest.TB, bed *testbed.Bed, id string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
 		out, err := try(bed, true, "condor_qedit", id, "JJMTag", "undefined")
@@ -74,11 +74,11 @@ func forget(t adaptertest.TB, bed *testbed.Bed, id string) {
 func TestConformance(t *testing.T) {
 	notHere := map[string]string{}
 	var bed *testbed.Bed
-	// A lost node, at 30 s, is for CI.
+	// The check of a lost node takes 30 s, so it runs only in CI.
 	var killNode func(tb adaptertest.TB, host string)
 	if !needs.CI() {
 		bed = testbed.Start(t, "condor")
-		notHere["a lost node is told"] = "it takes 30 s, which only CI spends"
+		notHere["a lost node is reported"] = "it takes 30 s, which only CI spends"
 	} else {
 		bed = testbed.StartAlone(t, "condor2")
 		killNode = func(tb adaptertest.TB, _ string) {
@@ -92,17 +92,17 @@ func TestConformance(t *testing.T) {
 	// HTCondor looks for a lost node until the job's lease ends: 40 minutes by
 	// default, 20 s at least.
 	lease := func(c *condor.Config) { c.Directives = []string{"job_lease_duration = 20"} }
-	// One for all: each would read the whole history once.
+	// One adapter for all checks: each new one would read the whole history once.
 	one := open(t, bed, lease)
 	if err := one.Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	all := adaptertest.Together(one, bed.Owner)
+	all := adaptertest.ShareListings(one, bed.Owner)
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
 			Adapter: all, Probed: true, Owner: bed.Owner, Other: &other, Dir: bed.Dir(t), Walltime: 3 * time.Second,
 			MemoryMB: 40,
-			// at 40 ms of CPU each
+			// Each takes 40 ms of CPU
 			Parallel: true, Patience: 8 * time.Minute, Pause: 50 * time.Millisecond, Jobs: 60, AllExits: true,
 			NotHere: notHere, Bin: bed.Bin, Submits: "condor_submit",
 			Commands: []string{"condor_q", "condor_history", "condor_submit", "condor_rm", "condor_hold", "condor_release",
@@ -115,7 +115,7 @@ func TestConformance(t *testing.T) {
 			SystemHold: func(tb adaptertest.TB, id string) {
 				command(tb, bed, true, "condor_hold", id, "-reason", "disk is full", "-subcode", "7")
 			},
-			LoseHistory: func(tb adaptertest.TB, id string) { forget(tb, bed, id) },
+			LoseHistory: func(tb adaptertest.TB, id string) { extraSeconds(tb, bed, id) },
 		}
 	})
 }
@@ -172,7 +172,7 @@ func (s *site) control(op adapters.Op, jobs ...adapters.Ref) {
 	}
 }
 
-// patience bounds every wait.
+// patience is the longest time of every wait.
 const patience = 8 * time.Minute
 
 // until lists until ok accepts job 0 of a bulk.
@@ -204,7 +204,7 @@ func (s *site) untilOf(index int, what string, b adapters.Bulk, ok func(r jjm.Re
 func runs(r jjm.Report) bool { return r.State == jjm.BatchRunning }
 func over(r jjm.Report) bool { return r.State.Ended() }
 
-// queued returns what condor_q itself says of a tag.
+// queued returns what condor_q itself prints for a tag.
 func (s *site) queued(tag jjm.Tag, attributes ...string) string {
 	s.Helper()
 	argv := append([]string{"condor_q", "-allusers", "-constraint", `JJMTag == "` + string(tag) + `"`, "-af:V"},
@@ -237,8 +237,8 @@ func TestFaults(t *testing.T) {
 	t.Run("a killed schedd", func(t *testing.T) { killed(newSite(t, bed, nil)) })
 }
 
-// frozen: condor_submit hangs, and what it sent may or may not arrive. Find
-// tells, once the schedd lives again.
+// condor_submit hangs when the schedd is frozen, and its request may or may not arrive.
+// Find must tell, once the schedd runs again.
 func frozen(s *site) {
 	thaw := func() { s.bed.Do(s, "thaw", "schedd") }
 	s.Cleanup(thaw)
@@ -261,7 +261,7 @@ func frozen(s *site) {
 	}
 }
 
-// resolved wants Find to say what condor_q says.
+// resolved checks that Find agrees with condor_q.
 func (s *site) resolved(b adapters.Bulk) {
 	s.Helper()
 	var found []adapters.Found
@@ -285,8 +285,8 @@ func (s *site) resolved(b adapters.Bulk) {
 	}
 }
 
-// killed: nothing is known while the schedd is down; acknowledged jobs and
-// running ones are there when it is back.
+// While the schedd is down nothing is known; acknowledged and running jobs are there when
+// it is back.
 func killed(s *site) {
 	waits, works := s.bulk(3, "echo x >> ran.$JJM_INDEX"),
 		s.bulk(1, "echo x >> works; while [ ! -e go ]; do sleep 0.2; done; exit 3")
@@ -360,8 +360,7 @@ func TestTraps(t *testing.T) {
 	})
 }
 
-// cancelCompleted: condor_rm of a completed job that is still in the queue makes
-// a removed job of it.
+// condor_rm of a completed job that is still in the queue turns it into a removed job.
 func cancelCompleted(s *site) {
 	b := s.bulk(1, "exit 4")
 	id := s.submit(b)
@@ -373,7 +372,7 @@ func cancelCompleted(s *site) {
 	}
 }
 
-// evicted: HTCondor would run the job again by itself.
+// HTCondor would run the job again by itself.
 func evicted(s *site) {
 	b := s.bulk(1, "echo x >> ran; exec sleep 100")
 	id := s.submit(b)
@@ -476,7 +475,7 @@ func siteRefuses(s *site) {
 	}
 }
 
-// sinceCounts holds both for the queue and for the history.
+// sinceCounts holds for the queue and for the history.
 func sinceCounts(s *site) {
 	b := s.bulk(2, "exit 0")
 	id := s.submit(b)
@@ -500,11 +499,11 @@ func sinceCounts(s *site) {
 	}
 }
 
-// leaves: without Keep the end is in the history alone, where it is what it was
-// before: completed jobs leave the queue at once, what met its limit a while later.
+// Without Keep the end is only in the history, and equals what the queue showed. Completed
+// jobs leave the queue at once, jobs over a limit a while later.
 func leaves(s *site) {
-	b := s.bulk(4, `[ $JJM_INDEX = 3 ] && exec sleep 100; sleep 0.$JJM_INDEX; exit 6`)
-	b.Request.Walltime = jjm.Duration(3 * time.Second)
+	b := s.bulk(4, `[ $JJM_INDEX = 3 ] && exec sleep 1000; sleep 0.$JJM_INDEX; exit 6`)
+	b.Request.Walltime = jjm.Duration(20 * time.Second) // enough for the others on a busy machine
 	id := s.submit(b)
 	s.control(adapters.Release, refs(b, id)...)
 	ends := map[int32]jjm.Report{}

@@ -3,6 +3,7 @@ package condor_test
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,8 +15,8 @@ import (
 	"jjm/adapters/testbed"
 )
 
-// foreign lets HTCondor run jobs as nobody, who may not read what the owner keeps
-// for itself: all that jobs know must have been carried.
+// foreign makes HTCondor run jobs as nobody, who cannot read the owner's files: everything
+// that jobs know must have been carried.
 func foreign(c *condor.Config) {
 	c.SharedFS = false
 	c.Directives = []string{"+RunAsOwner = false"}
@@ -25,6 +26,7 @@ func TestCarry(t *testing.T) {
 	bed := testbed.Start(t, "condor")
 	for name, do := range map[string]func(s *site){
 		"parcels come back":                            parcels,
+		"each gets a folder of its own":                folders,
 		"what cannot be sent is held, and runs later":  notSent,
 		"what cannot come back is held, and runs once": notBack,
 		"a bulk without files runs":                    nothingCarried,
@@ -37,8 +39,8 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// area makes a folder of the owner's own, with what a job needs, and a folder
-// that all may write, named in the environment as seen.
+// area makes a folder of the owner's own, with what a job needs, and a folder that
+// everybody can write; the environment variable seen names it.
 func (s *site) area(script string) adapters.Bulk {
 	s.Helper()
 	area := filepath.Join(s.dir, "area")
@@ -75,7 +77,7 @@ func (s *site) area(script string) adapters.Bulk {
 	return b
 }
 
-// filler makes the parcels so large that they are a while on their way.
+// filler makes the parcels so large that their transfer takes a while.
 const filler = 4 << 20
 
 func parcels(s *site) {
@@ -98,7 +100,7 @@ exit $((JJM_INDEX + 3))
 		if r.State != jjm.BatchEndedFailed || r.Exit != i+3 {
 			s.Errorf("job %d: %+v", i, r)
 		}
-		// The first listing that says so must find it whole.
+		// The first listing that shows the end must find the whole parcel.
 		got, err := os.ReadFile(filepath.Join(b.Transfer.Back, strconv.Itoa(i)))
 		want := "65534\na box\nan input\n" + strconv.Itoa(i) + " " + id + "." + strconv.Itoa(i) + "\n"
 		if err != nil || !bytes.HasPrefix(got, []byte(want)) || len(got) != len(want)+filler {
@@ -106,12 +108,45 @@ exit $((JJM_INDEX + 3))
 		}
 	}
 	left, err := os.ReadDir(b.Transfer.Back)
-	if err != nil || len(left) != 4 { // and the file that was there before
+	if err != nil || len(left) != 4 { // the file that was there before is one of them
 		s.Errorf("came back: %v, error %v", left, err)
 	}
 }
 
-// notSent: the job did not start, so that a release may let it run.
+// folders: links to files elsewhere are files when they arrive, and an empty folder is one.
+func folders(s *site) {
+	b := s.area(`cd "$JJM_INDEX" && { ls; cat -- * 2>/dev/null || :; } >../parcel.tar`)
+	area := filepath.Dir(filepath.Dir(b.Transfer.In[0]))
+	b.Transfer.Each = filepath.Join(area, "in")
+	made := filepath.Join(area, "box.tar")
+	for i := range b.N {
+		dir := filepath.Join(b.Transfer.Each, strconv.Itoa(i))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			s.Fatal(err)
+		}
+		for n := range i {
+			if err := os.Link(made, filepath.Join(dir, strconv.Itoa(n))); err != nil {
+				s.Fatal(err)
+			}
+		}
+	}
+	if out, err := exec.Command("chown", "-R", strconv.Itoa(s.bed.Owner.UID),
+		b.Transfer.Each).CombinedOutput(); err != nil {
+		s.Fatal(string(out))
+	}
+	id := s.submit(b)
+	s.control(adapters.Release, refs(b, id)...)
+	for i, want := range []string{"", "0\na box\n", "0\n1\na box\na box\n"} {
+		if r := s.untilOf(i, "over", b, over); r.State != jjm.BatchEndedOK {
+			s.Errorf("job %d: %+v", i, r)
+		}
+		if got, err := os.ReadFile(filepath.Join(b.Transfer.Back, strconv.Itoa(i))); err != nil || string(got) != want {
+			s.Errorf("job %d: %q, error %v, want %q", i, got, err, want)
+		}
+	}
+}
+
+// The job did not start, so a release may let it run.
 func notSent(s *site) {
 	b := s.area("echo x >>\"$1/ran\"; chmod a+rw \"$1/ran\"; echo >parcel.tar")
 	b.N = 1
@@ -134,8 +169,8 @@ func notSent(s *site) {
 	}
 }
 
-// notBack: the job has run, and is not over before its parcel is here. A release
-// lets it not run again.
+// The job ran, and has not ended before its parcel is here. A release must not run it
+// again.
 func notBack(s *site) {
 	b := s.area("echo x >>\"$1/ran\"")
 	b.N = 1
@@ -156,8 +191,8 @@ func notBack(s *site) {
 	}
 }
 
-// nothingCarried: files that nobody asked for would go to the root folder, and
-// hold the job.
+// Files that nobody asked for would be written to the root folder, and the job would be
+// held.
 func nothingCarried(s *site) {
 	b := s.bulk(1, "pwd >"+s.dir+"/where; touch litter; exit 5")
 	b.Dir = "/nonexistent"

@@ -1,24 +1,27 @@
-// Package condor is the adapter of HTCondor, through its command-line tools.
+// Package condor is the adapter for HTCondor. It uses HTCondor's command-line tools.
 //
 // # Submission
 //
-// A bulk is one cluster of jobs, submitted on hold by one condor_submit that
-// reads the description on standard input. Every job carries the bulk's tag as
-// the attribute JJMTag. The engine stores the cluster's id, then releases the
-// jobs: a submission whose answer was lost never runs. The jobs' requirements
-// bar a second start, and a job that HTCondor took off its machine removes
-// itself: a new run is jjm's to decide.
+// A bulk is one cluster of jobs, submitted on hold by one condor_submit that reads the
+// description on standard input. Every job carries the bulk's tag in the attribute JJMTag.
+// The engine stores the cluster's id and then releases the jobs, so a submission whose
+// answer was lost never runs. The jobs' requirements prevent a second start, and a job that
+// HTCondor took off its machine removes itself: jjm decides whether it runs again.
 //
 // # Listing
 //
-// Ended jobs stay in the queue for Config.Keep, so that condor_q alone tells how
-// they ended; condor_history adds those that left it. condor_q goes first: a job
-// that leaves between the two is in the history by then. Of the history only what
-// is new is read; see look.go.
+// Ended jobs stay in the queue for Config.Keep, so that condor_q alone usually shows how
+// they ended; condor_history adds those that left the queue. condor_q is asked first: a job
+// that leaves between the two commands is in the history by then. Only new records of the
+// history are read; see history.go.
 //
-// Both commands print nothing and exit with 0 when no job matches. They are
-// asked for a heading, which they print in any case: an answer without it is no
-// answer.
+// Both commands print nothing and exit with 0 when no job matches. They are asked for a
+// heading, which they always print, so that an answer without it is recognized as
+// incomplete.
+//
+// # What it leaves to others
+//
+// Retrying, doubt and absence, like every adapter.
 //
 // Figures in comments were measured on HTCondor 23.9.6.
 package condor
@@ -39,25 +42,25 @@ import (
 
 // Config is the section of a cluster of kind "condor".
 type Config struct {
-	// Queue is one of Queues. Account is the accounting group; Project and QOS
-	// need their attributes. Directives are lines of a submit description.
+	// Queue is one of Queues. Account is the accounting group; Project and QOS need
+	// ProjectAttribute and QOSAttribute. Directives are lines of a submit description.
 	adapters.Common
-	// Keep is how long ended jobs stay in the queue, where condor_q shows them.
-	// They count for MAX_JOBS_PER_OWNER there.
+	// Keep is how long ended jobs stay in the queue, where condor_q shows them. They count
+	// towards MAX_JOBS_PER_OWNER.
 	Keep jjm.Duration `toml:"keep"`
-	// History is whether condor_history of this machine knows the jobs that
-	// left the queue.
+	// History says whether condor_history on this machine shows the jobs that left the
+	// queue.
 	History bool `toml:"history"`
 	// Grace is the time between TERM and KILL for a job that is removed
-	// (job_max_vacate_time). The machines may allow less.
+	// (job_max_vacate_time). The configuration of the machines may allow less.
 	Grace jjm.Duration `toml:"grace"`
-	// MaxCores, MaxMemoryMB and MaxWalltime are the most that one job may ask
-	// for; 0 means no bound. A pool does not say: its machines come and go.
+	// MaxCores, MaxMemoryMB and MaxWalltime are the most that one job may ask for; 0 means
+	// no bound. A pool does not tell such bounds, because its machines come and go.
 	MaxCores    int          `toml:"max_cores"`
 	MaxMemoryMB int64        `toml:"max_memory_mb"`
 	MaxWalltime jjm.Duration `toml:"max_walltime"`
-	// Queues maps the names that a job file may give as request.queue to an
-	// expression that the job's machine must fulfil.
+	// Queues maps the names that request.queue of a job file may have to an expression that
+	// the job's machine must fulfil.
 	Queues map[string]string `toml:"queues"`
 	// Requirements is an expression that every job's machine must fulfil.
 	Requirements string `toml:"requirements"`
@@ -65,41 +68,41 @@ type Config struct {
 	// request.project and request.qos; "" refuses such requests.
 	ProjectAttribute string `toml:"project_attribute"`
 	QOSAttribute     string `toml:"qos_attribute"`
-	// DelegatedProxies hands proxies to HTCondor also where it delegates them to
-	// the jobs, instead of copying them.
+	// DelegatedProxies hands proxies to HTCondor even where it delegates them to the jobs
+	// instead of copying them; see delegates.
 	DelegatedProxies bool `toml:"delegated_proxies"`
-	// EventLog is the absolute path of the schedd's EVENT_LOG; "" for none. Its
-	// growth makes jjm list at once.
+	// EventLog is the absolute path of the schedd's EVENT_LOG; "" for none. When it grows,
+	// jjm lists at once.
 	EventLog string `toml:"event_log"`
 }
 
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
 	common := adapters.DefaultCommon()
-	common.MaxBulk = 5000 // the schedd's own limit, where it is lower, is found by Probe
+	common.MaxBulk = 5000 // Probe finds the schedd's own limit if that is lower
 	return Config{
 		Common: common, Keep: jjm.Duration(time.Hour), History: true, Grace: jjm.Duration(30 * time.Second),
 	}
 }
 
-// settle is how long after a doubtful submission the schedd may still commit
-// it: what a killed condor_submit had sent is handled within a second, once the
-// schedd handles anything.
+// settle is how long after a doubtful submission the schedd may still commit it. It handles
+// what a killed condor_submit had sent within a second, once it handles anything; the rest
+// is a margin.
 const settle = 15 * time.Second
 
-// Adapter is one schedd.
+// Adapter uses one schedd.
 type Adapter struct {
 	name    string
 	config  Config
 	env     adapters.Env
 	changed chan struct{} // the event log has grown
 
-	proven  atomic.Bool   // nothing of the owner's configures a command that runs as the owner
-	proving chan struct{} // has room for one who proves it
+	proven  atomic.Bool   // commands as owners read no configuration of the owner, see ownersfile.go
+	proving chan struct{} // capacity 1; full while somebody proves it
 
-	mu    sync.Mutex // guards what follows
-	found limits
-	past  map[string]*past // by the name of the owner
+	mu       sync.Mutex // guards what follows
+	found    limits
+	memories map[string]*memory // by the name of the owner
 }
 
 var (
@@ -110,25 +113,22 @@ var (
 	_ adapters.Watcher = (*Adapter)(nil)
 )
 
-// New makes the adapter of a cluster. It asks HTCondor nothing.
+// New makes the adapter of a cluster. It runs no command.
 func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	c := DefaultConfig()
-	if err := adapters.Settings(name, decode, &c, Config.check); err != nil {
+	if err := adapters.Settings(name, env, decode, &c); err != nil {
 		return nil, err
-	}
-	if problem := oddConfigFile(c.Env[configEnv]); env.Owners && problem != "" {
-		return nil, jjm.Problems{{Where: "cluster " + name, Field: "env." + configEnv,
-			Text: fmt.Sprintf("%q: %s", c.Env[configEnv], problem)}}.Err()
 	}
 	env = env.Whole()
 	return &Adapter{name: name, config: c, env: env, changed: make(chan struct{}, 1),
-		proving: make(chan struct{}, 1), past: map[string]*past{}}, nil
+		proving: make(chan struct{}, 1), memories: map[string]*memory{}}, nil
 }
 
-// attributeName is a ClassAd attribute's.
+// attributeName matches the name of a ClassAd attribute.
 var attributeName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
-func (c Config) check(name string) error {
+// Check implements adapters.Checked.
+func (c Config) Check(name string, env adapters.Env) jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Where: "cluster " + name, Field: field, Text: fmt.Sprintf(format, args...)})
@@ -151,18 +151,21 @@ func (c Config) check(name string) error {
 	if c.EventLog != "" && !filepath.IsAbs(c.EventLog) {
 		bad("event_log", "%q: want an absolute path", c.EventLog)
 	}
-	return append(append(c.Common.Check(name, rules()), ps...), c.checkWords(name)...).Err()
+	if problem := configFileProblem(c.Env[configEnv]); env.Owners && problem != "" {
+		bad("env."+configEnv, "%q: %s", c.Env[configEnv], problem)
+	}
+	return append(append(c.Common.Check(name, rules()), ps...), c.checkWords(name)...)
 }
 
 // jobRule says what is wrong with one directive of a job file.
 func jobRule(line string) error {
-	if problem := oddJobDirective(line); problem != "" {
+	if problem := jobDirectiveProblem(line); problem != "" {
 		return fmt.Errorf("%.80q: %s", line, problem)
 	}
 	return nil
 }
 
-// rules are what a submit description can hold.
+// rules returns what the common settings may contain.
 func rules() adapters.Rules {
 	return adapters.Rules{Carries: true, Word: func(text string) error {
 		if !plainWord.MatchString(text) {
@@ -170,14 +173,14 @@ func rules() adapters.Rules {
 		}
 		return nil
 	}, Directive: func(line string) error {
-		if problem := oddDirective(line); problem != "" {
+		if problem := directiveProblem(line); problem != "" {
 			return fmt.Errorf("%.80q: %s", line, problem)
 		}
 		return nil
 	}}
 }
 
-// checkWords checks what else goes into the submit description.
+// checkWords checks the settings that become part of the submit description.
 func (c Config) checkWords(name string) (ps jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Where: "cluster " + name, Field: field, Text: fmt.Sprintf(format, args...)})
@@ -194,26 +197,26 @@ func (c Config) checkWords(name string) (ps jjm.Problems) {
 		bad("qos", "%q: set qos_attribute too", c.QOS)
 	}
 	if _, known := c.Queues[c.Queue]; c.Queue != "" && !known {
-		bad("queue", "%q: is not among queues", c.Queue)
+		bad("queue", "%q: want one of the names in queues", c.Queue)
 	}
 	expressions := maps.Clone(c.Queues)
 	if expressions == nil {
 		expressions = map[string]string{}
 	}
 	for queue, text := range expressions {
-		if problem := oddExpression(text); problem != "" {
+		if problem := expressionProblem(text); problem != "" {
 			bad("queues."+queue, "%q: %s", text, problem)
 		}
 	}
-	if problem := oddExpression(c.Requirements); c.Requirements != "" && problem != "" {
+	if problem := expressionProblem(c.Requirements); c.Requirements != "" && problem != "" {
 		bad("requirements", "%q: %s", c.Requirements, problem)
 	}
 	return ps
 }
 
-// oddExpression says what keeps a text from being an expression on one line of
-// a submit description.
-func oddExpression(text string) string {
+// expressionProblem says why a text cannot be an expression on one line of a submit
+// description; "" if it can.
+func expressionProblem(text string) string {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return "want an expression, such as TARGET.HasGlidein"
@@ -225,10 +228,10 @@ func oddExpression(text string) string {
 	return ""
 }
 
-// Name is the cluster's name.
+// Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
-// Capabilities says what HTCondor can do here.
+// Capabilities returns what HTCondor can do here.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -248,10 +251,10 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 const guarantee = "strong: bulks arrive on hold under their tag and run only after their id is stored; " +
 	"HTCondor starts no job a second time"
 
-// Changed tells when the event log has grown.
+// Changed returns a channel that receives a value when the event log has grown.
 func (a *Adapter) Changed() <-chan struct{} { return a.changed }
 
-// fail adds to an error what was tried, on which cluster.
+// fail adds the cluster and what was attempted to an error.
 func (a *Adapter) fail(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", a.name, what, err)
 }

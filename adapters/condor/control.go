@@ -8,24 +8,24 @@ import (
 	"jjm/adapters"
 )
 
-// verbs are the commands that act, and the states in which jobs are acted on:
-// the schedd itself leaves alone what changed since jjm looked. condor_rm would
-// make a removed job of a completed one that is still in the queue.
+// verbs are the commands for each operation, and the states in which jobs are acted on. The
+// guard makes the schedd leave a job alone whose state has changed since jjm looked:
+// condor_rm would turn a completed job that is still in the queue into a removed one.
 var verbs = map[adapters.Op]struct{ command, guard, reason string }{
 	adapters.Cancel:   {"condor_rm", "JobStatus =!= 3 && JobStatus =!= 4", "cancelled through jjm"},
 	adapters.HoldJobs: {"condor_hold", "JobStatus =?= 1", "held through jjm"},
 	adapters.Release:  {"condor_release", "JobStatus =?= 5", "released through jjm"},
 }
 
-// Control looks at the jobs, acts on those that need it by one command, and
-// looks again if that command is in doubt: it exits with 0 if any job matched,
-// and with 1 both when none did and when the schedd is down.
+// Control looks at the jobs, acts with one command on those that need it, and looks again
+// if the result of that command is in doubt: it exits with 0 if any job matched, and with 1
+// both when none did and when the schedd is down.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	verb, ok := verbs[op]
 	if !ok {
 		return nil, a.fail("control", jjm.Errorf(jjm.Invalid, "operation %d: want cancel, hold or release", int(op)))
 	}
-	seen, err := a.look(ctx, jobs)
+	seen, err := a.inQueue(ctx, jobs)
 	if err != nil {
 		return nil, a.fail(op.String(), err)
 	}
@@ -45,7 +45,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	if !doubt {
 		return answers, nil
 	}
-	if seen, err = a.look(ctx, jobs); err != nil {
+	if seen, err = a.inQueue(ctx, jobs); err != nil {
 		return nil, a.fail(op.String(), err)
 	}
 	answers, todo = decide(op, owner, jobs, seen)
@@ -57,8 +57,8 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// look finds what is in the queue of the tags that jobs have.
-func (a *Adapter) look(ctx context.Context, jobs []adapters.Ref) (map[tagged]record, error) {
+// inQueue returns the jobs in the queue with the tags of these jobs.
+func (a *Adapter) inQueue(ctx context.Context, jobs []adapters.Ref) (map[tagged]record, error) {
 	var tags []jjm.Tag
 	for _, j := range jobs {
 		if j.Tag.Valid() {
@@ -79,7 +79,7 @@ func (a *Adapter) look(ctx context.Context, jobs []adapters.Ref) (map[tagged]rec
 	return seen, nil
 }
 
-// decide answers for what needs no action, and gives the rest.
+// decide returns the answers for jobs that need no action, and the other jobs.
 func decide(op adapters.Op, owner jjm.Owner, jobs []adapters.Ref, seen map[tagged]record) (answers []error,
 	todo []adapters.Ref) {
 	answers = make([]error, len(jobs))
@@ -87,7 +87,7 @@ func decide(op adapters.Op, owner jjm.Owner, jobs []adapters.Ref, seen map[tagge
 		id, ok := jobOf(ref)
 		r, there := seen[tagged{ref.Tag, id}]
 		if !ok || !there {
-			continue // gone
+			continue // it is gone
 		}
 		if r.owner != owner.User {
 			answers[i] = jjm.Errorf(jjm.Denied, "job %v: it belongs to %s, not to %s", id, r.owner, owner.User)
@@ -101,8 +101,8 @@ func decide(op adapters.Op, owner jjm.Owner, jobs []adapters.Ref, seen map[tagge
 	return answers, todo
 }
 
-// needs reports whether a job has to be acted on. HTCondor can hold a running
-// job, by killing it: that is not what jjm means by a hold.
+// needs reports whether a job has to be acted on. HTCondor holds a running job by killing
+// it, which is not what jjm means by a hold.
 func needs(op adapters.Op, r record) (bool, error) {
 	over := r.status == completed || r.status == removed
 	switch {
@@ -111,7 +111,7 @@ func needs(op adapters.Op, r record) (bool, error) {
 	case op == adapters.Cancel:
 		return true, nil
 	case op == adapters.Release:
-		return r.status == held && r.limit() == jjm.BatchUnknown, nil
+		return r.status == held && r.limitState() == jjm.BatchUnknown, nil
 	case r.status == held:
 		return false, nil
 	case r.status != idle:

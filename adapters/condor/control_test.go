@@ -126,7 +126,7 @@ func TestDecide_ActsOnlyWhereItMust(t *testing.T) {
 	}
 }
 
-func TestFound_EveryClusterOnce(t *testing.T) {
+func TestFound_HasEveryClusterOnce(t *testing.T) {
 	bulks := []bulk{{"a", 9}, {"a", 9}, {"a", 10}, {"a", 9}, {"c", 11}}
 	want := []adapters.Found{
 		{Tag: "b", Presence: adapters.Absent},

@@ -9,31 +9,30 @@ import (
 	"jjm/adapters"
 )
 
-// directiveLine is "name = value" or "+Attribute = value". It leaves out queue,
+// directiveLine matches "name = value" and "+Attribute = value". It does not match queue,
 // include, if, and values of several lines.
 var directiveLine = regexp.MustCompile(`^(\+|[Mm][Yy]\.)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$`)
 
-// allowed are the submit commands that a site or a job file may add (HTCondor
-// manual, condor_submit); request_NAME of a resource of the site's own comes on
-// top. All others are refused: what jjm owns, and what would start more, other
-// or later jobs than jjm counts.
+// allowed are the submit commands that a site or a job file may add (HTCondor manual,
+// condor_submit), besides request_NAME for resources of the site's own. All others are
+// refused: those that jjm sets, and those that would start more, other or later jobs than
+// jjm counts.
 var allowed = []string{
 	"concurrency_limits", "container_image", "cuda_version", "email_attributes", "gpus_maximum_capability",
 	"gpus_minimum_capability", "gpus_minimum_memory", "gpus_minimum_runtime", "job_lease_duration", "keep_claim_idle",
 	"nice_user", "notification", "notify_user", "prefer_gpus", "priority", "rank", "require_gpus",
 }
 
-// mapped are submit commands in whose place jjm has fields of its own.
+// mapped are submit commands for which jjm has fields of its own.
 var mapped = map[string]string{
 	"request_cpus": "request.cores", "request_memory": "request.memory_mb", "request_disk": "request.scratch_mb",
 	"request_gpus": "request.gpus", "accounting_group": "request.account", "allowed_job_duration": "request.walltime",
 	"allowed_execute_duration": "request.walltime", "requirements": "request.queue",
 }
 
-// ownedAttributes are job attributes, in lower case, that jjm or HTCondor itself
-// must own: what the listing is read from, what guards against a second start,
-// what the commands above stand for. Those that end in * stand for all that
-// begin so.
+// ownedAttributes are job attributes, in lower case, that only jjm or HTCondor may set: the
+// listing is read from them, they prevent a second start, or the commands above set them.
+// An entry that ends with * stands for all names that begin so.
 var ownedAttributes = []string{
 	"jjm*", "owner", "user", "acctgroup*", "accountinggroup*", "clusterid", "procid", "cmd", "args", "arguments",
 	"env", "environment", "iwd", "in", "out", "err", "requirements", "rootdir", "globaljobid", "qdate",
@@ -44,9 +43,8 @@ var ownedAttributes = []string{
 	"wantgracefulremoval", "killsig*", "lastrejmatch*", "x509*", "ntdomain", "mytype", "targettype",
 }
 
-// oddDirective says why a line may not be added to a submit description; "" if
-// it may.
-func oddDirective(line string) string {
+// directiveProblem says why a line may not be added to a submit description; "" if it may.
+func directiveProblem(line string) string {
 	m := directiveLine.FindStringSubmatch(strings.TrimSpace(line))
 	switch {
 	case strings.ContainsAny(line, "\n\r\x00") || strings.HasSuffix(strings.TrimSpace(line), `\`):
@@ -56,26 +54,26 @@ func oddDirective(line string) string {
 	}
 	name := strings.ToLower(m[2])
 	if m[1] == "" {
-		return oddCommand(name)
+		return commandProblem(name)
 	}
-	if among(ownedAttributes, name) {
-		return fmt.Sprintf("attribute %s is jjm's or HTCondor's own", m[2])
+	if inList(ownedAttributes, name) {
+		return fmt.Sprintf("attribute %s is set by jjm or HTCondor itself: leave it out", m[2])
 	}
 	return ""
 }
 
-func oddCommand(name string) string {
+func commandProblem(name string) string {
 	if field, ok := mapped[name]; ok {
-		return name + " is jjm's own: use " + field
+		return name + " is set by jjm: use " + field
 	}
 	if slices.Contains(allowed, name) || strings.HasPrefix(name, "request_") {
 		return ""
 	}
-	return name + " is jjm's own, or not one that may be added"
+	return name + " is set by jjm or is not one of the commands that may be added: leave it out"
 }
 
-// jobOwnedAttributes are further attributes, as ownedAttributes, that a job file must
-// not set, but the site may. They name files that the schedd and the shadow read or
+// jobOwnedAttributes are further attributes, in the form of ownedAttributes, that the site
+// may set and a job file may not. They name files that the schedd and the shadow read or
 // write on the submit host (UserLog), programs that run outside of the job (PreCmd),
 // identities and their tokens, and other kinds of jobs.
 var jobOwnedAttributes = []string{
@@ -93,10 +91,10 @@ var jobOwnedAttributes = []string{
 	"submit*", "shadow*",
 }
 
-// oddJobDirective is oddDirective for a line of a job file. Macros could show it the
-// environment of condor_submit ($ENV), or be one that names a file ($F).
-func oddJobDirective(line string) string {
-	if problem := oddDirective(line); problem != "" {
+// jobDirectiveProblem is directiveProblem for a line of a job file. Macros are refused,
+// because they could reveal the environment of condor_submit ($ENV) or name a file ($F).
+func jobDirectiveProblem(line string) string {
+	if problem := directiveProblem(line); problem != "" {
 		return problem
 	}
 	m := directiveLine.FindStringSubmatch(strings.TrimSpace(line))
@@ -104,9 +102,9 @@ func oddJobDirective(line string) string {
 	switch {
 	case strings.Contains(value, "$"):
 		return "want no macros ($) in a job file"
-	case m[1] != "" && among(jobOwnedAttributes, name):
+	case m[1] != "" && inList(jobOwnedAttributes, name):
 		return fmt.Sprintf(
-			"attribute %s is not one that a job file may set: ask the administrators to set it in the cluster's directives or its hook", m[2])
+			"attribute %s may not be set by a job file: ask the administrators to set it in the cluster's directives or its hook", m[2])
 	case m[1] != "":
 		return ""
 	case name == "container_image" && !remoteImage.MatchString(value):
@@ -119,12 +117,12 @@ func oddJobDirective(line string) string {
 	return ""
 }
 
-// remoteImage is an image that the worker gets by itself.
+// remoteImage matches images that the worker fetches itself.
 var remoteImage = regexp.MustCompile(`^(docker://|oras://|/cvmfs/)[A-Za-z0-9][A-Za-z0-9_.:/@+-]*$`)
 
-// among reports whether a name in lower case is in a list whose entries that end in *
-// stand for all that begin so.
-func among(list []string, name string) bool {
+// inList reports whether a name in lower case matches an entry of a list like
+// ownedAttributes.
+func inList(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(entry string) bool {
 		begin, all := strings.CutSuffix(entry, "*")
 		return name == entry || all && strings.HasPrefix(name, begin)

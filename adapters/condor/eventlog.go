@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// lookEvery is how often the event log is looked at. Inotify does not see what
-// other hosts write to a shared file system.
+// lookEvery is how often the event log is looked at. Inotify would not see what other hosts
+// write to a shared file system.
 const lookEvery = 250 * time.Millisecond
 
-// Run follows the schedd's event log, if there is one. It is only a hint that a
-// listing would differ: nothing is concluded from its content.
+// Run follows the schedd's event log, if there is one. Growth only means that a listing may
+// differ; nothing is concluded from the content.
 func (a *Adapter) Run(ctx context.Context) error {
 	if a.config.EventLog == "" {
 		<-ctx.Done()
@@ -30,11 +30,11 @@ func (a *Adapter) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		news, err := tail.news()
+		news, err := tail.grown()
 		if now := errorText(err); now != trouble {
 			trouble = now
 			if err != nil {
-				a.env.Warn("the event log cannot be read; jobs are listed as often as without it", "file", a.config.EventLog,
+				a.env.Warn("read the event log; until then jobs are listed as often as without it", "file", a.config.EventLog,
 					"error", err)
 			}
 		}
@@ -54,23 +54,23 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// follower reads what is appended to a file that may be rotated away.
+// follower reads what is appended to a file that may be rotated.
 type follower struct {
 	path string
-	last os.FileInfo // of the file that was read
-	at   int64
+	last os.FileInfo // of the file that was read last
+	at   int64       // offset of what was not read yet
 }
 
-// mark is in every event of a job of jjm if the schedd's
+// jjmMark is in every event of a job of jjm if the schedd's
 // EVENT_LOG_JOB_AD_INFORMATION_ATTRS names it.
-const mark = "JJMTag"
+const jjmMark = "JJMTag"
 
-// maxNews is how much is read at a time; more counts as news unread.
+// maxNews is the most that is read at once; larger growth counts as news without being
+// read.
 const maxNews = 1 << 20
 
-// news reports whether the file has grown by something about jobs of jjm, or
-// was replaced.
-func (f *follower) news() (bool, error) {
+// grown reports whether the file has new events about jobs of jjm, or was replaced.
+func (f *follower) grown() (bool, error) {
 	file, err := os.Open(f.path)
 	if errors.Is(err, os.ErrNotExist) && f.last == nil {
 		return false, err
@@ -90,8 +90,8 @@ func (f *follower) news() (bool, error) {
 		return grown, nil
 	}
 	text, err := io.ReadAll(io.NewSectionReader(file, f.at, info.Size()-f.at))
-	// An event that is only half written is read again.
+	// An event that is only half written is read again next time.
 	whole := bytes.LastIndexByte(text, '\n') + 1
 	f.at += int64(whole)
-	return bytes.Contains(text[:whole], []byte(mark)), err
+	return bytes.Contains(text[:whole], []byte(jjmMark)), err
 }

@@ -20,17 +20,17 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-func TestFollower_TellsWhatConcernsJjm(t *testing.T) {
+func TestFollower_ReportsOnlyEventsOfJjmsJobs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "EventLog")
 	f := &follower{path: path}
 	want := func(what string, news bool) {
 		t.Helper()
-		got, err := f.news()
+		got, err := f.grown()
 		if got != news || err != nil {
 			t.Errorf("%s: news %v, error %v", what, got, err)
 		}
 	}
-	if _, err := f.news(); err == nil {
+	if _, err := f.grown(); err == nil {
 		t.Error("a missing file is no trouble")
 	}
 	appendTo(t, path, `{"JJMTag": "old"}`+"\n")
@@ -56,7 +56,7 @@ func TestFollower_TellsWhatConcernsJjm(t *testing.T) {
 	want("after that", false)
 }
 
-func TestRun_PokesUntilItIsToldToEnd(t *testing.T) {
+func TestRun_NotifiesUntilItsContextEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "EventLog")
 	a := adapterOf(t, func(c *Config) { c.EventLog = path })
 	ctx, cancel := context.WithCancel(t.Context())

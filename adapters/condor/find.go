@@ -10,10 +10,11 @@ import (
 	"jjm/adapters"
 )
 
-// tagsAtOnce bounds the tags in one constraint: 500 of 15 characters are 8 KiB.
+// tagsAtOnce is the largest number of tags in one constraint: 500 of 15 characters are 8
+// KiB.
 const tagsAtOnce = 500
 
-// Find looks for bulks in the queue, then among those that left it.
+// Find looks for bulks in the queue, then among the jobs that left it.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	var all []bulk
 	for some := range slices.Chunk(tags, tagsAtOnce) {
@@ -25,8 +26,8 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 			all = append(all, bulk{r.tag, r.cluster})
 		}
 	}
-	if a.config.History && len(tags) > 0 { // else a bulk in doubt is on hold, and does not leave the queue
-		left, err := a.bulksLeft(ctx, owner, tags)
+	if a.config.History && len(tags) > 0 { // without History a doubtful bulk is on hold, and does not leave the queue
+		left, err := a.bulksInHistory(ctx, owner, tags)
 		if err != nil {
 			return nil, a.fail("find", err)
 		}
@@ -35,7 +36,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found(tags, all), nil
 }
 
-// found answers for each tag, in order.
+// found returns the answer for each tag, in order.
 func found(tags []jjm.Tag, bulks []bulk) []adapters.Found {
 	ids := map[jjm.Tag][]int64{}
 	for _, b := range bulks {
@@ -54,7 +55,8 @@ func found(tags []jjm.Tag, bulks []bulk) []adapters.Found {
 	return out
 }
 
-// Account returns the ends of jobs, from the queue where they are still there.
+// Account returns the ends of jobs, from the queue if they are still there, else from the
+// history.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	wanted := jobSet(jobs)
 	var queue, history []record
@@ -67,14 +69,14 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	}
 	if a.config.History && len(queue) < len(wanted) {
 		var err error
-		if history, err = a.jobsLeft(ctx, owner, wanted); err != nil {
+		if history, err = a.jobsInHistory(ctx, owner, wanted); err != nil {
 			return nil, a.fail("account", err)
 		}
 	}
 	return slices.DeleteFunc(merge(queue, history), func(r jjm.Report) bool { return !r.State.Ended() }), nil
 }
 
-// tagged is a job together with the tag that it must carry.
+// tagged is a job with the tag that it must carry.
 type tagged struct {
 	tag jjm.Tag
 	jobID
@@ -83,8 +85,7 @@ type tagged struct {
 // taggedJobs is a set of jobs.
 type taggedJobs []tagged
 
-// jobSet returns the jobs that refs name, in order, without those that cannot
-// exist.
+// jobSet returns the jobs that refs name, sorted, without those that cannot exist.
 func jobSet(refs []adapters.Ref) taggedJobs {
 	var set taggedJobs
 	for _, ref := range refs {
@@ -115,11 +116,11 @@ func compare[T string | jjm.Tag | int64 | int32](a, b T) int {
 	return 0
 }
 
-// maxConstraint bounds an argument well below the 128 KiB of execve(2).
+// maxConstraint is the largest size of a constraint, well below the 128 KiB of execve(2).
 const maxConstraint = 60 << 10
 
-// constraints match the jobs of a set, in as few texts as may be. Ids are
-// recycled: each job must carry its tag.
+// constraints returns expressions that match the jobs of a set, as few as possible. They
+// contain the tags because ids are recycled.
 func (set taggedJobs) constraints() []string {
 	var all []string
 	text := ""
@@ -145,10 +146,11 @@ func (set taggedJobs) constraints() []string {
 	return all
 }
 
-// procsAtOnce bounds the positions in one term: 2000 scattered ones are 36 KiB.
+// procsAtOnce is the largest number of positions in one term: 2000 scattered ones are 36
+// KiB.
 const procsAtOnce = 2000
 
-// bulks returns the jobs of each bulk, at most procsAtOnce at a time.
+// bulks yields the jobs of each bulk, at most procsAtOnce at once.
 func (set taggedJobs) bulks() func(yield func(taggedJobs) bool) {
 	return func(yield func(taggedJobs) bool) {
 		for i := 0; i < len(set); {

@@ -7,16 +7,15 @@ import (
 	"jjm/adapters"
 )
 
-// askHook returns the lines of a submit description that the site's hook adds, as
-// Config.Directives has them. What is no line for a site to give is of kind
-// Invalid.
+// askHook returns the lines of a submit description that the site's hook adds. A line that
+// is not allowed in Config.Directives is an error of kind Invalid.
 func (a *Adapter) askHook(ctx context.Context, b adapters.Bulk) ([]string, error) {
 	lines, err := a.config.Hook.Ask(ctx, a.name, b)
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range lines {
-		if problem := oddDirective(l); problem != "" {
+		if problem := directiveProblem(l); problem != "" {
 			return nil, jjm.Errorf(jjm.Invalid, "the site's hook %s printed %.80q: %s", a.config.Hook, l, problem)
 		}
 	}

@@ -13,15 +13,15 @@ import (
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	at := a.env.Now()
 	from := since.Unix()
-	// Not CompletionDate: for a moment a completed job has none.
+	// CompletionDate is not used: for a moment a completed job has none.
 	queue, err := a.query(ctx, queueArgs(fmt.Sprintf("%s && (JobStatus =!= %d || EnteredCurrentStatus >= %d)",
-		mineOf(owner), completed, from)))
+		jjmJobsOf(owner), completed, from)))
 	if err != nil {
 		return adapters.Listing{}, a.fail("list", err)
 	}
 	var history []record
 	if a.config.History {
-		history, err = a.left(ctx, owner, from)
+		history, err = a.endedInHistory(ctx, owner, from)
 		if err != nil {
 			return adapters.Listing{}, a.fail("list", err)
 		}
@@ -29,7 +29,8 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return adapters.Listing{At: at, Reports: merge(queue, history)}, nil
 }
 
-// merge makes reports of both answers. The history is the younger one.
+// merge makes reports from both answers. A job in both is taken from the history, which was
+// asked later.
 func merge(queue, history []record) []jjm.Report {
 	reports := make([]jjm.Report, 0, len(queue)+len(history))
 	type key struct {

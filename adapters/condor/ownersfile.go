@@ -14,13 +14,13 @@ import (
 	"jjm/run"
 )
 
-// Commands that run as the owners of jobs would read ~/.condor/user_config, found
-// by the account's number and not by HOME, and read before variables of the
-// environment count. So they get a configuration of the daemon's own, which takes
-// in the site's and switches that off.
+// Commands that run as the owners of jobs would read ~/.condor/user_config. HTCondor finds
+// that file by the number of the account, not by HOME, and reads it before the environment
+// counts. Therefore such commands get a configuration of the daemon's own, which includes
+// the site's and switches the user's file off.
 
-// configEnv names the file that HTCondor's programs read first; onlyEnv in its place
-// means none.
+// configEnv names the file that HTCondor's programs read first; the value onlyEnv means no
+// file.
 const (
 	configEnv = "CONDOR_CONFIG"
 	onlyEnv   = "ONLY_ENV"
@@ -29,19 +29,19 @@ const (
 // ownersFile is the name of the daemon's own configuration in the adapter's folder.
 const ownersFile = "condor_config"
 
-// The proof that a command reads the daemon's own configuration, and nothing
-// of its account's: these two, asked for at once, give the second one's value alone.
+// The proof that a command reads the daemon's own configuration and no file of its account:
+// if both are asked for at once, only the value of the second is printed.
 const (
 	userFile   = "USER_CONFIG_FILE"
 	proofName  = "JJM_USER_CONFIG_FILES"
 	proofValue = "ignored"
 )
 
-// ownersConfig is a configuration that takes in the site's: a file, a command that
-// ends with "|", or "" for none. Programs look for NAME under that of their kind
-// first, so that whatever the site's files, which may be read later, say of
-// USER_CONFIG_FILE does not count. CONFIG_ROOT, the folder of the first file, is
-// what sites name their further files by.
+// ownersConfig returns a configuration that includes the site's, which is a file, a command
+// that ends with "|", or "" for none. Programs look for a setting under the name of their
+// kind first, so what the site's later files say about USER_CONFIG_FILE does not count.
+// CONFIG_ROOT is the folder of the first file; sites name their further files relative to
+// it.
 func ownersConfig(site string) string {
 	var s strings.Builder
 	s.WriteString("# Written by jjm at its start, for the commands that it runs as the owners of jobs:\n" +
@@ -61,9 +61,9 @@ func ownersConfig(site string) string {
 	return s.String()
 }
 
-// oddConfigFile says what keeps the value of CONDOR_CONFIG from being named on a
-// line of a configuration.
-func oddConfigFile(path string) string {
+// configFileProblem says why the value of CONDOR_CONFIG cannot be named on a line of a
+// configuration; "" if it can.
+func configFileProblem(path string) string {
 	switch {
 	case strings.ContainsAny(path, "\n\r\x00") || strings.HasSuffix(path, `\`):
 		return "want one line that does not end with a backslash"
@@ -73,24 +73,24 @@ func oddConfigFile(path string) string {
 	return "want an absolute path"
 }
 
-// siteFileOf reads, from what "condor_config_val -config" prints, the file that is
-// read first.
+// siteFileOf returns the file that is read first, from the output of "condor_config_val
+// -config".
 func siteFileOf(text string) (string, error) {
 	heading, rest, _ := strings.Cut(text, "\n")
 	file, _, _ := strings.Cut(rest, "\n")
 	file = strings.TrimSpace(file)
 	if !strings.HasPrefix(heading, "Configuration source") {
-		return "", fmt.Errorf("it printed %.200q: want a configuration source", text)
+		return "", fmt.Errorf("it printed %.200q, which has no configuration source", text)
 	}
-	if problem := oddConfigFile(file); problem != "" {
+	if problem := configFileProblem(file); problem != "" {
 		return "", fmt.Errorf("it names %.200q: %s", file, problem)
 	}
 	return file, nil
 }
 
-// proven says whether what condor_config_val printed of userFile and proofName
-// proves that commands read the daemon's configuration and no account's.
-func proven(stdout string) error {
+// checkProof returns an error unless the output of condor_config_val for userFile and
+// proofName proves that commands read the daemon's configuration and no account's.
+func checkProof(stdout string) error {
 	lines := strings.Fields(stdout)
 	switch {
 	case len(lines) == 1 && lines[0] == proofValue:
@@ -98,7 +98,7 @@ func proven(stdout string) error {
 	case len(lines) > 0 && lines[len(lines)-1] == proofValue:
 		return fmt.Errorf("%s is still %.80q", userFile, strings.Join(lines[:len(lines)-1], " "))
 	}
-	return errors.New("it is not read")
+	return errors.New("the file is not read")
 }
 
 // run runs one of HTCondor's commands.
@@ -112,9 +112,9 @@ func (a *Adapter) run(ctx context.Context, stdin []byte, argv ...string) (run.Ou
 	return a.ownersCLI().Run(ctx, stdin, argv...)
 }
 
-// prove has commands that run as owners read nothing of theirs, and proves it: once,
-// and anew if that is wanted, since the site's configuration may be elsewhere now.
-// An error, of kind Busy, means that no command must be run.
+// prove makes commands that run as owners read no configuration of theirs, and proves it.
+// It does so once, and again with anew, because the site's configuration may have moved.
+// The error is of kind Busy and means that no command may be run.
 func (a *Adapter) prove(ctx context.Context, anew bool) error {
 	if !anew && a.proven.Load() {
 		return nil
@@ -123,7 +123,7 @@ func (a *Adapter) prove(ctx context.Context, anew bool) error {
 	case a.proving <- struct{}{}:
 		defer func() { <-a.proving }()
 	case <-ctx.Done():
-		return jjm.Errorf(jjm.Busy, "wait for HTCondor's configuration: %w", ctx.Err())
+		return jjm.Errorf(jjm.Busy, "wait for HTCondor's configuration: %w", jjm.Plainly(ctx.Err()))
 	}
 	if !anew && a.proven.Load() {
 		return nil
@@ -133,7 +133,7 @@ func (a *Adapter) prove(ctx context.Context, anew bool) error {
 	return err
 }
 
-// ownersCLI is the configuration's, with the daemon's own file.
+// ownersCLI returns the CLI of the configuration with the daemon's own CONDOR_CONFIG.
 func (a *Adapter) ownersCLI() adapters.CLI {
 	cli := a.config.CLI
 	cli.Env = maps.Clone(cli.Env)
@@ -144,11 +144,11 @@ func (a *Adapter) ownersCLI() adapters.CLI {
 	return cli
 }
 
-// setOwnersConfig writes the daemon's own configuration, and proves that it counts.
-// It asks as the daemon's account, whatever account ctx is for: the answers hold for
-// all of them. Errors are of kind Busy.
+// setOwnersConfig writes the daemon's own configuration and proves that it is used. It runs
+// as the daemon's account, whatever account ctx names, because the answers hold for all of
+// them. Errors are of kind Busy.
 func (a *Adapter) setOwnersConfig(ctx context.Context) error {
-	ctx = run.Through(ctx, nil)
+	ctx = run.WithRunner(ctx, nil)
 	site, err := a.siteFile(ctx)
 	if err != nil {
 		return jjm.Errorf(jjm.Busy, "find HTCondor's configuration: condor_config_val -config: %w: "+
@@ -162,7 +162,7 @@ func (a *Adapter) setOwnersConfig(ctx context.Context) error {
 	if err != nil {
 		return adapters.AsBusy(err)
 	}
-	if err := proven(string(out.Stdout)); err != nil {
+	if err := checkProof(string(out.Stdout)); err != nil {
 		return jjm.Errorf(jjm.Busy, "commands as owners would read ~/.condor/user_config of the account, so none is run: "+
 			"condor_config_val with CONDOR_CONFIG=%s, which includes %q: %w (%s): commands in bin must keep a "+
 			"CONDOR_CONFIG that is set, and the site's configuration must be readable", file, site, err, complaints(out.Stderr))
@@ -170,8 +170,8 @@ func (a *Adapter) setOwnersConfig(ctx context.Context) error {
 	return nil
 }
 
-// siteFile is what the site's own CONDOR_CONFIG says, or what HTCondor finds
-// without it; "" is that there is none.
+// siteFile returns CONDOR_CONFIG of the cluster's env, or else the file that HTCondor finds
+// by itself; "" if there is none.
 func (a *Adapter) siteFile(ctx context.Context) (string, error) {
 	if site := a.config.Env[configEnv]; site != "" {
 		return site, nil
@@ -186,7 +186,7 @@ func (a *Adapter) siteFile(ctx context.Context) (string, error) {
 	return siteFileOf(string(out.Stdout))
 }
 
-// writeFile puts a text in the place of a file at once: commands may be reading it.
+// writeFile replaces a file atomically, because commands may be reading it.
 func writeFile(file, text string) error {
 	if have, err := os.ReadFile(file); err == nil && string(have) == text {
 		return os.Chmod(file, 0o644)

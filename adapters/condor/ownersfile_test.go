@@ -12,7 +12,7 @@ import (
 
 const shielded = "USER_CONFIG_FILE =\nTOOL.USER_CONFIG_FILE =\nSUBMIT.USER_CONFIG_FILE =\nJJM_USER_CONFIG_FILES = ignored\n"
 
-func TestOwnersConfig_TakesInTheSites(t *testing.T) {
+func TestOwnersConfig_IncludesTheSitesConfiguration(t *testing.T) {
 	for site, want := range map[string]string{
 		"":                          "",
 		"only_env":                  "",
@@ -51,19 +51,19 @@ func TestSiteFileOf_ReadsTheFirstFile(t *testing.T) {
 	}
 }
 
-func TestProven_OnlyByTheMarkAlone(t *testing.T) {
+func TestCheckProof_AcceptsOnlyTheMark(t *testing.T) {
 	for stdout, want := range map[string]bool{
 		"ignored\n": true, "": false, "user_config\n": false, "user_config\nignored\n": false, "/x y\nignored\n": false,
 		"ignored\nx\n": false,
 	} {
-		if err := proven(stdout); (err == nil) != want {
+		if err := checkProof(stdout); (err == nil) != want {
 			t.Errorf("%q: %v", stdout, err)
 		}
 	}
 }
 
-// pretend is a folder of commands that do with CONDOR_CONFIG as HTCondor's do:
-// without it there is site; what it names is read for the one setting that matters.
+// pretend makes a folder of commands that treat CONDOR_CONFIG as HTCondor's do: without it
+// they use site; of the file that it names they read the one setting that matters.
 type pretend struct {
 	t                *testing.T
 	bin, state, site string
@@ -71,7 +71,7 @@ type pretend struct {
 }
 
 const (
-	// pretendValue is condor_config_val; it understands what ownersConfig writes.
+	// pretendValue plays condor_config_val; it understands what ownersConfig writes.
 	pretendValue = `#!/bin/sh
 file=${CONDOR_CONFIG:-$(cat "${0%/*}/site")}
 if [ "$1" = -config ]; then printf 'Configuration source:\n\t%s\n' "$file"; exit; fi
@@ -108,16 +108,16 @@ func (p *pretend) write(name, text string) {
 	}
 }
 
-// moved has HTCondor find the site's configuration elsewhere.
+// moved makes HTCondor find the site's configuration elsewhere.
 func (p *pretend) moved(site string) { p.write("site", site+"\n") }
 
-// file is what the daemon wrote.
+// file returns what the daemon wrote.
 func (p *pretend) file() string {
 	text, _ := os.ReadFile(filepath.Join(p.state, "condor_config"))
 	return string(text)
 }
 
-// asked is which configuration condor_q had, each time.
+// asked returns which configuration each condor_q had.
 func (p *pretend) asked() string {
 	text, _ := os.ReadFile(filepath.Join(p.bin, "asked"))
 	return strings.Join(strings.Fields(string(text)), " ")
@@ -140,7 +140,7 @@ func TestRun_OwnersCommandsHaveTheDaemonsConfiguration(t *testing.T) {
 	}
 }
 
-func TestRun_TheSitesOwnIsIncluded(t *testing.T) {
+func TestRun_TheSitesConfigurationIsIncluded(t *testing.T) {
 	p := newPretend(t, true, map[string]string{"CONDOR_CONFIG": "/site/condor_config", "_CONDOR_SCHEDD_HOST": "far"})
 	if _, err := p.adapter.run(t.Context(), nil, "condor_q"); err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestRun_TheSitesOwnIsIncluded(t *testing.T) {
 	}
 }
 
-func TestProbe_FindsTheSitesConfigurationWhereItIsNow(t *testing.T) {
+func TestProbe_FindsTheSitesConfigurationAgain(t *testing.T) {
 	p := newPretend(t, true, nil)
 	for _, site := range []string{"/etc/condor/condor_config", "/usr/local/etc/condor_config"} {
 		p.moved(site)
@@ -164,7 +164,7 @@ func TestProbe_FindsTheSitesConfigurationWhereItIsNow(t *testing.T) {
 			t.Errorf("it is %s, the file is\n%s", site, p.file())
 		}
 	}
-	// A daemon that starts anew finds what an older one wrote.
+	// A daemon that starts again finds what an older one wrote.
 	again := *p
 	again.adapter = &Adapter{name: "pool", config: p.adapter.config, env: p.adapter.env, proving: make(chan struct{}, 1)}
 	p.moved("/third")
@@ -173,7 +173,7 @@ func TestProbe_FindsTheSitesConfigurationWhereItIsNow(t *testing.T) {
 	}
 }
 
-// Commands that do not keep CONDOR_CONFIG would read what accounts have at home.
+// Commands that do not keep CONDOR_CONFIG would read what accounts have in their homes.
 func TestRun_NoCommandWithoutProof(t *testing.T) {
 	p := newPretend(t, true, nil)
 	other := filepath.Join(p.bin, "other")
@@ -204,7 +204,7 @@ func TestRun_NoCommandWithoutProof(t *testing.T) {
 	}
 }
 
-func TestRun_AServiceAsksAsItIsTold(t *testing.T) {
+func TestRun_WithoutOwnersTheConfigurationIsUsedAsItIs(t *testing.T) {
 	for _, env := range []map[string]string{nil, {"CONDOR_CONFIG": "/site/condor_config"}} {
 		p := newPretend(t, false, env)
 		if _, err := p.adapter.run(t.Context(), nil, "condor_q"); err != nil || p.asked() != env["CONDOR_CONFIG"] {

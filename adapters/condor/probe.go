@@ -10,26 +10,25 @@ import (
 	"jjm/adapters"
 )
 
-// limits are what Probe learns; 0 is what it does not know.
+// limits is what Probe learns; 0 is not known.
 type limits struct {
 	bulk   int // jobs of one submission
 	queued int // jobs of one owner in the queue
 	slots  int // cores in the pool
-	// copies is whether a proxy is copied to jobs rather than delegated.
+	// copies says that a proxy is copied to jobs, not delegated.
 	copies bool
 }
 
-// limitNames are settings of the schedd, in the order of limitsOf.
+// limitNames are settings of the schedd, in the order in which limitsOf reads them.
 var limitNames = []string{"MAX_JOBS_PER_SUBMISSION", "MAX_JOBS_PER_OWNER", "MAX_JOBS_SUBMITTED", delegates}
 
-// delegates is the setting that makes a new, limited proxy for each job, instead
-// of a copy. HTCondor 23.9.6 with OpenSSL 3.4 and later cannot: its jobs do not
-// start, and are tried for ever.
+// delegates is the setting that makes a new, limited proxy for each job instead of a copy.
+// With OpenSSL 3.4 and later HTCondor 23.9.6 cannot do that: the jobs do not start and are
+// tried for ever.
 const delegates = "DELEGATE_JOB_GSI_CREDENTIALS"
 
-// Probe asks the schedd for its limits and the collector for the pool's size.
-// Without a collector the schedd still takes jobs, so that the size alone
-// stays as it was.
+// Probe asks the schedd for its limits and the collector for the size of the pool. Without
+// a collector the schedd still takes jobs, so then only the size stays as it was.
 func (a *Adapter) Probe(ctx context.Context) error {
 	if a.env.Owners {
 		if err := a.prove(ctx, true); err != nil {
@@ -58,12 +57,12 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// limitsOf reads one line for each limit: a number, or that it is not defined; and
-// whether proxies are delegated, which they are unless it says that they are not.
+// limitsOf reads one line for each limit, a number or "Not defined", and one that says
+// whether proxies are delegated, which is the default.
 func limitsOf(text string) (limits, error) {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 	if len(lines) != len(limitNames) {
-		return limits{}, fmt.Errorf("%d values for %v: %.200q", len(lines), limitNames, text)
+		return limits{}, fmt.Errorf("%d values for %s: %.200q", len(lines), strings.Join(limitNames, ", "), text)
 	}
 	var values [3]int
 	for i := range values {
@@ -72,7 +71,7 @@ func limitsOf(text string) (limits, error) {
 		case strings.HasPrefix(lines[i], "Not defined"), err == nil && (n <= 0 || n >= 1<<31-1):
 			n = 0
 		case err != nil:
-			return limits{}, fmt.Errorf("%.80q is no limit", lines[i])
+			return limits{}, fmt.Errorf("%.80q is not a number", lines[i])
 		}
 		values[i] = n
 	}
@@ -83,8 +82,8 @@ func limitsOf(text string) (limits, error) {
 	return limits{bulk: values[0], queued: queued, copies: strings.EqualFold(strings.TrimSpace(lines[3]), "false")}, nil
 }
 
-// countSlots sums the cores of the pool's machines. Dynamic slots are parts of
-// partitionable ones, whose TotalSlotCpus counts them.
+// countSlots returns the cores of the pool's machines. Dynamic slots are left out, because
+// TotalSlotCpus of their partitionable slot counts them.
 func (a *Adapter) countSlots(ctx context.Context) (n int, known bool) {
 	out, err := a.run(ctx, nil, "condor_status", "-constraint", `SlotType =!= "Dynamic"`, "-af:ht", "TotalSlotCpus")
 	if err != nil || out.Exit != 0 {

@@ -23,7 +23,7 @@ import (
 	"jjm/adapters"
 )
 
-// proxies makes proxy certificates of somebody.
+// proxies makes proxy certificates.
 type proxies struct {
 	*testing.T
 	key    *ecdsa.PrivateKey
@@ -50,7 +50,7 @@ func (p *proxies) newKey() *ecdsa.PrivateKey {
 	return key
 }
 
-// sign makes a certificate for a key; without an issuer it is its own.
+// sign makes a certificate for a key; without an issuer it signs itself.
 func (p *proxies) sign(c, issuer *x509.Certificate, key *ecdsa.PrivateKey) *x509.Certificate {
 	p.Helper()
 	if issuer == nil {
@@ -66,8 +66,8 @@ func (p *proxies) sign(c, issuer *x509.Certificate, key *ecdsa.PrivateKey) *x509
 	return c
 }
 
-// make puts a new proxy (RFC 3820) in the place of a file's, and gives a line of
-// it by which it is known.
+// make replaces a file by a new proxy (RFC 3820), and returns a line by which that is
+// recognized.
 func (p *proxies) make(file string, owner jjm.Owner, good time.Duration) (mark string) {
 	p.Helper()
 	info, err := asn1.Marshal(struct {
@@ -106,8 +106,7 @@ func (p *proxies) make(file string, owner jjm.Owner, good time.Duration) (mark s
 	return lines[4]
 }
 
-// renews: a newer proxy comes to the jobs that run. The bed copies proxies: see
-// delegates.
+// Newer proxies must come to the running jobs. The bed copies proxies: see delegates.
 func renews(s *site) {
 	if err := s.Probe(s.Context()); err != nil {
 		s.Fatal(err)
@@ -131,8 +130,8 @@ mv tmp parcel.tar`, old))
 			return err == nil
 		})
 	}
-	// The shadow compares seconds: one that comes in the second of its start it
-	// takes for the first.
+	// The shadow compares whole seconds: a proxy written in the second of its start looks
+	// to it like the first.
 	var newer []string
 	var made time.Time
 	renew := func(r jjm.Report) bool {

@@ -11,10 +11,9 @@ import (
 	"jjm/run"
 )
 
-// columns are what is asked of a job, in the order of the fields of a record.
-// They are expressions; -af evaluates them where -json gives unevaluated ones.
-// The free text comes last but one, so that whatever is in it cannot be taken
-// for another field.
+// columns are the expressions that are asked of a job, in the order of the fields of a
+// record. -af evaluates them; -json would not. The free text is the last but one, so that
+// nothing in it can be taken for another field.
 var columns = [...]string{
 	markBegin, "ClusterId", "ProcId", "JobStatus", "Owner", "JJMTag", "QDate", "JobStartDate", "LastVacateTime",
 	"EnteredCurrentStatus", "ExitBySignal", "ExitCode", "ExitSignal", "NumJobStarts", "HoldReasonCode",
@@ -24,26 +23,26 @@ var columns = [...]string{
 	"ifThenElse(JobStatus == 5, HoldReason, ifThenElse(JobStatus == 1, LastRejMatchReason, RemoveReason))", markEnd,
 }
 
-// The two marks are constants, printed with every job: what carries neither is
-// none of our lines.
+// The marks are constants that are printed with every job: a line with neither is not an
+// answer.
 const (
 	markBegin = `"jjm-job"`
 	markEnd   = `"jjm-end"`
 )
 
-// What answers to a query, in Report.Source.
+// The values of Report.Source.
 const (
 	sourceQueue   = "condor_q"
 	sourceHistory = "condor_history"
 )
 
-// queueArgs asks condor_q for the jobs of all users that fulfil a constraint.
+// queueArgs returns the condor_q command for the jobs of all users that match a constraint.
 func queueArgs(constraint string) []string {
 	return tableArgs([]string{sourceQueue, "-allusers"}, constraint)
 }
 
-// historyArgs asks condor_history, which reads backwards and stops at the first
-// job that fulfils stop ("" = it reads everything).
+// historyArgs returns the condor_history command, which reads backwards and stops at the
+// first job that matches stop ("" = it reads everything).
 func historyArgs(constraint, stop string) []string {
 	argv := []string{sourceHistory}
 	if stop != "" {
@@ -57,14 +56,14 @@ func tableArgs(argv []string, constraint string) []string {
 	return append(argv, columns[:]...)
 }
 
-// query runs a command that lists jobs, and reads its answer. Any doubt is an
-// error of kind Busy.
+// query runs a command that lists jobs and parses its answer. Any doubt is an error of kind
+// Busy.
 func (a *Adapter) query(ctx context.Context, argv []string) ([]record, error) {
 	out, err := a.run(ctx, nil, argv...)
 	if err != nil {
 		return nil, adapters.AsBusy(err)
 	}
-	if err := answered(argv[0], out); err != nil {
+	if err := checkAnswer(argv[0], out); err != nil {
 		return nil, err
 	}
 	records, err := parseTable(out.Stdout)
@@ -74,8 +73,8 @@ func (a *Adapter) query(ctx context.Context, argv []string) ([]record, error) {
 	return records, nil
 }
 
-// answered finds trouble in how a listing command ended.
-func answered(command string, out run.Output) error {
+// checkAnswer returns an error of kind Busy if a listing command did not end well.
+func checkAnswer(command string, out run.Output) error {
 	complaint := complaints(out.Stderr)
 	switch {
 	case out.Exit != 0 && strings.Contains(complaint, "No history file"):
@@ -89,8 +88,8 @@ func answered(command string, out run.Output) error {
 	return nil
 }
 
-// complaints joins the lines of a command's standard error but for warnings,
-// which HTCondor prints of its own configuration.
+// complaints joins the lines of a command's standard error, without warnings, which
+// HTCondor prints about its own configuration.
 func complaints(stderr []byte) string {
 	var lines []string
 	for line := range strings.Lines(string(stderr)) {
@@ -103,11 +102,11 @@ func complaints(stderr []byte) string {
 	return strings.ToValidUTF8(text[:min(len(text), 400)], "")
 }
 
-// quoteString makes a string of ClassAd expressions. Tags and account names
-// hold nothing that needs more.
+// quoteString returns a ClassAd string. Tags and account names contain nothing that needs
+// more quoting.
 func quoteString(s string) string { return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"` }
 
-// taggedWith matches jobs of the tags. stringListMember takes hundreds of names
+// taggedWith matches jobs with one of the tags. stringListMember takes hundreds of names
 // without a deep expression.
 func taggedWith(tags []jjm.Tag) string {
 	words := make([]string, len(tags))
@@ -119,10 +118,10 @@ func taggedWith(tags []jjm.Tag) string {
 
 func ownedBy(owner jjm.Owner) string { return "Owner =?= " + quoteString(owner.User) }
 
-// mineOf matches the owner's jobs of jjm.
-func mineOf(owner jjm.Owner) string { return "JJMTag =!= undefined && " + ownedBy(owner) }
+// jjmJobsOf matches the owner's jobs of jjm.
+func jjmJobsOf(owner jjm.Owner) string { return "JJMTag =!= undefined && " + ownedBy(owner) }
 
-// jobIDs matches the jobs of one bulk at the given positions, which ascend.
+// jobIDs matches the jobs of one bulk at the given positions, which must ascend.
 func jobIDs(cluster int64, procs []int32) string {
 	var ranges []string
 	for i := 0; i < len(procs); {
@@ -140,8 +139,8 @@ func jobIDs(cluster int64, procs []int32) string {
 	return fmt.Sprintf("(ClusterId == %d && (%s))", cluster, strings.Join(ranges, " || "))
 }
 
-// jobOf reads the cluster and position that a Ref names; ok is false for what
-// cannot be an id of HTCondor.
+// jobOf returns the cluster and position that a Ref names; ok is false for what cannot be
+// an id of HTCondor.
 func jobOf(ref adapters.Ref) (id jobID, ok bool) {
 	cluster, proc, dotted := strings.Cut(ref.ID, ".")
 	if ref.Index >= 0 && dotted || ref.Index < 0 && !dotted {
@@ -158,7 +157,7 @@ func jobOf(ref adapters.Ref) (id jobID, ok bool) {
 	return jobID{cluster: n, proc: int32(p)}, err == nil && p >= 0
 }
 
-// jobID is a job's number: "CLUSTER.PROC".
+// jobID is the id of a job: "CLUSTER.PROC".
 type jobID struct {
 	cluster int64
 	proc    int32

@@ -7,15 +7,15 @@ import (
 	"jjm"
 )
 
-// The hold codes of limits (HTCondor manual, "HoldReasonCode"). What ended a job
-// for good is not a hold to us: the job removes itself.
+// The hold codes of limits (HTCondor manual, "HoldReasonCode"). A job with one of them has
+// ended and removes itself, so jjm does not report it as held.
 const (
 	holdMemory  = 34 // out of memory, by the cgroup
 	holdJobTime = 46 // allowed_job_duration
 	holdRunTime = 47 // allowed_execute_duration
 )
 
-// report says in the words of jjm what HTCondor says.
+// report translates a record.
 func report(r record, source string) jjm.Report {
 	out := jjm.Report{
 		Tag: r.tag, Index: r.proc, ID: r.String(), Source: source, Host: r.host,
@@ -50,10 +50,10 @@ func report(r record, source string) jjm.Report {
 	return out
 }
 
-// ended is when a job ended, by attributes that do not change any more. The
-// CompletionDate of a completed job comes late, at times by a second; a removed
-// job enters its state again when its processes are gone, and when a held one is
-// removed, but is taken off its machine only once.
+// ended returns when a job ended, from attributes that no longer change. CompletionDate of
+// a completed job appears late, at times by a second. A removed job enters its state again
+// when its processes are gone, and when it was held before, but it leaves its machine only
+// once.
 func ended(r record) jjm.Time {
 	if r.status != completed && r.vacated > 0 {
 		return seconds(r.vacated)
@@ -61,8 +61,8 @@ func ended(r record) jjm.Time {
 	return seconds(r.entered)
 }
 
-// state reads a JobStatus. What is being removed or put on hold is attached to
-// its machine until its processes are gone.
+// state translates JobStatus. A job that is being removed or put on hold is attached to its
+// machine, and so still running, until its processes are gone.
 func state(r record, source string) jjm.BatchState {
 	attached := source == sourceQueue && r.host != ""
 	switch r.status {
@@ -79,9 +79,9 @@ func state(r record, source string) jjm.BatchState {
 		if attached {
 			return jjm.BatchRunning
 		}
-		return whyRemoved(r)
+		return removedState(r)
 	case held:
-		if over := r.limit(); over == jjm.BatchUnknown {
+		if over := r.limitState(); over == jjm.BatchUnknown {
 			return jjm.BatchHold
 		} else if !attached {
 			return over
@@ -91,9 +91,9 @@ func state(r record, source string) jjm.BatchState {
 	return jjm.BatchQueued
 }
 
-// limit is the end that a held or removed job has by one of its limits;
-// BatchUnknown if it has none.
-func (r record) limit() jjm.BatchState {
+// limitState returns the end state of a held or removed job that exceeded a limit;
+// BatchUnknown if it did not.
+func (r record) limitState() jjm.BatchState {
 	code := r.lastHold
 	if r.status == held {
 		code = r.hold
@@ -107,11 +107,11 @@ func (r record) limit() jjm.BatchState {
 	return jjm.BatchUnknown
 }
 
-// whyRemoved tells a limit, a person and the system apart. HTCondor adds the
-// user to the reason of a person, "via condor_rm (by user ann)", and none where
+// removedState tells whether a limit, a person or the system removed a job. HTCondor adds
+// the user to the reason of a person, "via condor_rm (by user ann)", and sets no reason if
 // an expression removed the job.
-func whyRemoved(r record) jjm.BatchState {
-	if over := r.limit(); over != jjm.BatchUnknown {
+func removedState(r record) jjm.BatchState {
+	if over := r.limitState(); over != jjm.BatchUnknown {
 		return over
 	}
 	if r.text == "" || strings.Contains(r.text, "(by user ") || strings.Contains(r.text, "via condor_rm") {

@@ -12,19 +12,19 @@ import (
 	"jjm"
 )
 
-// plainWord is what may name an account, a project, a QOS: it needs no quoting.
+// plainWord matches names of accounts, projects and QOS that need no quoting.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$`)
 
-// The most that a request may name: HTCondor takes greater numbers, and no
-// machine ever matches.
+// The most that a request may ask for: HTCondor accepts greater numbers, which no machine
+// ever matches.
 const (
-	mostCores    = 1 << 16
-	mostMemoryMB = 1 << 30
-	mostGPUs     = 1 << 10
-	mostWalltime = 10 * 365 * 24 * time.Hour
+	maxCores    = 1 << 16
+	maxMemoryMB = 1 << 30
+	maxGPUs     = 1 << 10
+	maxWalltime = 10 * 365 * 24 * time.Hour
 )
 
-// Check finds what HTCondor, as configured, cannot express.
+// Check returns an error of kind Invalid for what HTCondor, as configured, cannot express.
 func (a *Adapter) Check(r jjm.Request) error { return a.config.checkRequest(a.name, r).Err() }
 
 func (c Config) checkRequest(cluster string, r jjm.Request) (ps jjm.Problems) {
@@ -36,19 +36,19 @@ func (c Config) checkRequest(cluster string, r jjm.Request) (ps jjm.Problems) {
 			most = min(most, limit)
 		}
 		if n < 0 || n > most {
-			bad(field, "%d: this cluster gives one job at most %d", n, most)
+			bad(field, "%d: this cluster allows one job at most %d", n, most)
 		}
 	}
-	atMost("cores", int64(r.Cores), mostCores, int64(c.MaxCores))
-	atMost("memory_mb", r.MemoryMB, mostMemoryMB, c.MaxMemoryMB)
+	atMost("cores", int64(r.Cores), maxCores, int64(c.MaxCores))
+	atMost("memory_mb", r.MemoryMB, maxMemoryMB, c.MaxMemoryMB)
 	atMost("scratch_mb", r.ScratchMB, math.MaxInt64>>20, 0)
-	atMost("gpus", int64(r.GPUs), mostGPUs, 0)
-	most := mostWalltime
+	atMost("gpus", int64(r.GPUs), maxGPUs, 0)
+	most := maxWalltime
 	if c.MaxWalltime > 0 {
 		most = c.MaxWalltime.D()
 	}
 	if r.Walltime < 0 || r.Walltime.D() > most {
-		bad("walltime", "%v: this cluster gives one job at most %v", r.Walltime, most)
+		bad("walltime", "%v: this cluster allows one job at most %v", r.Walltime, jjm.Duration(most))
 	}
 	if _, known := c.Queues[r.Queue]; r.Queue != "" && !known {
 		bad("queue", "%.40q: this cluster has %s", r.Queue, listed(c.Queues))
@@ -75,9 +75,9 @@ func listed(queues map[string]string) string {
 	return strings.Join(slices.Sorted(maps.Keys(queues)), ", ")
 }
 
-// requested returns the lines of a submit description for a request that passed
+// requestLines returns the lines of a submit description for a request that passed
 // checkRequest.
-func (c Config) requested(r jjm.Request) []string {
+func (c Config) requestLines(r jjm.Request) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if r.Cores > 0 {
@@ -108,7 +108,8 @@ func (c Config) requested(r jjm.Request) []string {
 	return append(out, "requirements = "+c.requirements(r))
 }
 
-// requirements bars a second start, and adds the site's and the queue's.
+// requirements returns an expression that prevents a second start and includes the site's
+// and the queue's.
 func (c Config) requirements(r jjm.Request) string {
 	all := []string{"(NumJobStarts == 0)"}
 	for _, text := range []string{c.Requirements, c.Queues[c.Fill(r).Queue]} {

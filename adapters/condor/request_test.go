@@ -69,14 +69,14 @@ func TestCheck_NamesTheField(t *testing.T) {
 	}
 }
 
-func TestDirective_OnlyWhatJjmDoesNotOwn(t *testing.T) {
+func TestDirective_WhatJjmSetsItselfIsRefused(t *testing.T) {
 	good := []string{
 		"rank = Mips", "  priority=5 ", "concurrency_limits = db:2", `+SingularityImage = "/x.sif"`, "My.WantIO = true",
 		"request_fpgas = 1",
 		"container_image = docker://debian", "nice_user = true",
 	}
 	for _, line := range good {
-		if problem := oddDirective(line); problem != "" {
+		if problem := directiveProblem(line); problem != "" {
 			t.Errorf("%q: %s", line, problem)
 		}
 	}
@@ -94,7 +94,7 @@ func TestDirective_OnlyWhatJjmDoesNotOwn(t *testing.T) {
 		"kill_sig = 9", "X = $(Y)",
 	}
 	for _, line := range bad {
-		if problem := oddDirective(line); problem == "" {
+		if problem := directiveProblem(line); problem == "" {
 			t.Errorf("%q is accepted", line)
 		}
 	}
@@ -106,7 +106,7 @@ func FuzzDirective(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		if oddDirective(line) != "" {
+		if directiveProblem(line) != "" {
 			return
 		}
 		name, _, ok := strings.Cut(line, "=")
@@ -122,7 +122,7 @@ func TestConfig_MistakesNameTheKey(t *testing.T) {
 	tests := map[string]func(c *Config){
 		"bin":               func(c *Config) { c.Bin = "bin" },
 		"keep":              func(c *Config) { c.Keep = -1 },
-		"keep: 10m0s":       func(c *Config) { c.History, c.Keep = false, jjm.Duration(10*time.Minute) },
+		"keep: 10m":         func(c *Config) { c.History, c.Keep = false, jjm.Duration(10*time.Minute) },
 		"grace":             func(c *Config) { c.Grace = 0 },
 		"max_bulk":          func(c *Config) { c.MaxBulk = 0 },
 		"max_cores":         func(c *Config) { c.MaxMemoryMB = -1 },
@@ -195,7 +195,7 @@ func TestJobDirective_NamesNoFilesOfTheSubmitHostAndNoPrograms(t *testing.T) {
 	for _, line := range []string{"rank = Mips", `+WantScratch = true`, `+SingularityImage = "/x.sif"`,
 		"container_image = docker://debian:12",
 		"container_image = /cvmfs/images/x", "request_fpgas = 1", "notify_user = a@b.c"} {
-		if problem := oddJobDirective(line); problem != "" {
+		if problem := jobDirectiveProblem(line); problem != "" {
 			t.Errorf("%q: %s", line, problem)
 		}
 	}
@@ -213,7 +213,7 @@ func TestJobDirective_NamesNoFilesOfTheSubmitHostAndNoPrograms(t *testing.T) {
 		"accounting_group_user = bob", "delegate_job_GSI_credentials_lifetime = 1", "x509userproxy = /x", "dagman_log = /x",
 		"hold_kill_sig = 9",
 	} {
-		if problem := oddJobDirective(line); problem == "" {
+		if problem := jobDirectiveProblem(line); problem == "" {
 			t.Errorf("%q is accepted", line)
 		}
 	}

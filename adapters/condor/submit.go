@@ -12,9 +12,9 @@ import (
 	"jjm/run"
 )
 
-// Submit hands over a bulk, on hold. A frozen schedd lets condor_submit wait for
-// ever (135 s and more were seen), so ctx or the default deadline of package run
-// ends it, and the bulk is then in doubt.
+// Submit submits a bulk on hold. condor_submit waits for ever for a frozen schedd (135 s
+// and more were seen), so ctx or the default deadline of package run ends it; the bulk is
+// then in doubt.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	what := fmt.Sprintf("submit bulk of %d (tag %.20s)", b.N, b.Tag)
 	text, err := a.describe(ctx, b)
@@ -35,7 +35,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	return adapters.Receipt{ID: cluster}, nil
 }
 
-// describe checks a bulk and writes its submit description.
+// describe checks a bulk and returns its submit description.
 func (a *Adapter) describe(ctx context.Context, b adapters.Bulk) (string, error) {
 	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
 		return "", err
@@ -63,34 +63,34 @@ func (a *Adapter) describe(ctx context.Context, b adapters.Bulk) (string, error)
 	return a.config.description(b, script, lines), nil
 }
 
-// maxScript bounds one argument of a command: execve(2) allows 128 KiB.
+// maxScript is the largest size of one argument of a command: execve(2) allows 128 KiB.
 const maxScript = 120 << 10
 
-// description writes the submit description of a bulk. What others add comes
-// first: of two lines for one command the last one counts.
+// description returns the submit description of a bulk. extra comes first, because of two
+// lines for one command the last counts.
 func (c Config) description(b adapters.Bulk, script string, extra []string) string {
 	lines := append([]string{}, extra...)
-	lines = append(lines, c.requested(b.Request)...)
+	lines = append(lines, c.requestLines(b.Request)...)
 	lines = append(lines, transferLines(b.Transfer)...)
 	lines = append(lines,
 		"universe = vanilla",
 		"executable = /bin/sh",
 		"transfer_executable = false",
 		"initialdir = /",
-		// The shell decodes its script, so that nothing of it can mean anything
-		// to HTCondor: $(X), $$(X), quotes, line ends.
+		// The shell decodes its script, so that HTCondor interprets nothing of it: $(X),
+		// $$(X), quotes, newlines.
 		`arguments = "-c 'eval ""`+"`printf %b $1`"+`""' jjm `+script+`"`,
 		`environment = "PATH=/usr/local/bin:/usr/bin:/bin JJM_INDEX=$(Process) JJM_BATCH_ID=$(Cluster).$(Process)"`,
 		"hold = true",
 		"batch_name = jjm-"+string(b.Tag),
 		"+JJMTag = "+quoteString(string(b.Tag)),
 		"+JJMOverMemory = "+overMemory,
-		// The wrapper gets TERM, and time to report, when its job is removed.
+		// When its job is removed, the wrapper gets TERM and time to report.
 		"want_graceful_removal = true",
 		fmt.Sprintf("job_max_vacate_time = %d", int64(c.Grace.D().Seconds())),
 		fmt.Sprintf("leave_in_queue = (JobStatus == 4) && (time() - EnteredCurrentStatus < %d)", int64(c.Keep.D().Seconds())),
-		// What started once and is not running any more, and what a limit put on
-		// hold, is over. Both are evaluated by the schedd, every minute by default.
+		// A job that started once and no longer runs, and one that a limit put on hold, is
+		// over. The schedd evaluates both expressions every minute by default.
 		fmt.Sprintf("periodic_remove = (JobStatus == 1 && NumJobStarts > 0) || (JobStatus == 5 && "+
 			"(HoldReasonCode =?= %d || HoldReasonCode =?= %d || JJMOverMemory =?= true))", holdJobTime, holdRunTime),
 		`+PeriodicRemoveReason = ifThenElse(JobStatus == 5, strcat("over its limit: ", HoldReason), "taken off its machine")`,
@@ -98,17 +98,17 @@ func (c Config) description(b adapters.Bulk, script string, extra []string) stri
 	return strings.Join(lines, "\n")
 }
 
-// overMemory is true for a job that is held or was removed for its memory: by the
-// cgroup (34), by the machine, as POLICY:HOLD_IF_MEMORY_EXCEEDED does (21/102), or
-// by a SYSTEM_PERIODIC_REMOVE that says so while the job used more than it asked
-// for or got. Where it asked for nothing RequestMemory follows the usage.
+// overMemory is true for a job that was held or removed because of its memory: by the
+// cgroup (34); by the machine, as POLICY:HOLD_IF_MEMORY_EXCEEDED does (21/102); or by a
+// SYSTEM_PERIODIC_REMOVE whose reason says so while the job used more than it asked for or
+// got. If it asked for nothing, RequestMemory follows the usage.
 const overMemory = `ifThenElse(JobStatus == 5, HoldReasonCode == 34 || (HoldReasonCode == 21 && HoldReasonSubCode == 102), ` +
 	`LastHoldReasonCode =?= 34 || (LastHoldReasonCode =?= 21 && LastHoldReasonSubCode =?= 102) || ` +
 	`(JobStatus == 3 && regexp("memory|residentset|imagesize", RemoveReason, "i") && !regexp("by user ", RemoveReason) && ` +
 	`ResidentSetSize_RAW > 1024 * min({RequestMemory, MemoryProvisioned}))) =?= true`
 
-// encode writes a text in letters that no language here gives a meaning, as
-// printf(1) %b reads it: "\0ooo" for all other bytes.
+// encode writes a text for printf(1) %b: letters, digits and harmless characters as they
+// are, other bytes as "\0ooo". None of the languages on the way gives them a meaning.
 func encode(text string) string {
 	var s strings.Builder
 	for _, c := range []byte(text) {
@@ -122,10 +122,11 @@ func encode(text string) string {
 	return s.String()
 }
 
-// clusterLine is what condor_submit -terse prints of a cluster: "119.0 - 119.7".
+// clusterLine matches what condor_submit -terse prints for a cluster: "119.0 - 119.7".
 var clusterLine = regexp.MustCompile(`(?m)^(\d+)\.(\d+) - (\d+)\.(\d+)\s*$`)
 
-// verdict says what became of a submission of n jobs.
+// verdict returns the id of the cluster, or the error that the answer to a submission of n
+// jobs means.
 func verdict(out run.Output, n int) (cluster string, err error) {
 	found := clusterLine.FindAllStringSubmatch(string(out.Stdout), -1)
 	complaint := complaints(out.Stderr)
@@ -154,18 +155,18 @@ func verdict(out run.Output, n int) (cluster string, err error) {
 	return "", jjm.Errorf(jjm.Ambiguous, "%s", told)
 }
 
-// asOwner is the remedy for an account whose jobs HTCondor does not take.
-const asOwner = "HTCondor takes no jobs from this account (never from root): run the daemon as the jobs' owner"
+// remedyAsOwner is for accounts whose jobs HTCondor does not take.
+const remedyAsOwner = "HTCondor takes no jobs from this account (never from root): run the daemon as the jobs' owner"
 
-// refusals are complaints of condor_submit after which surely nothing is in the
-// queue, the first match counts. What is not among them is in doubt.
+// refusals are complaints of condor_submit after which certainly nothing is in the queue;
+// the first match counts. After any other complaint the submission is in doubt.
 var refusals = []struct {
 	says   string
 	kind   jjm.Kind
 	remedy string
 }{
-	{"is not permitted", jjm.Denied, asOwner},
-	{"Cannot allocate a cluster id", jjm.Denied, asOwner},
+	{"is not permitted", jjm.Denied, remedyAsOwner},
+	{"Cannot allocate a cluster id", jjm.Denied, remedyAsOwner},
 	{"Failed to authenticate", jjm.Denied, "see SEC_CLIENT_AUTHENTICATION_METHODS and the schedd's log"},
 	{`Received "DENIED"`, jjm.Denied, "the schedd allows this account no WRITE"},
 	{"MAX_JOBS_PER_SUBMISSION", jjm.Invalid, "set max_bulk of this cluster below it"},
@@ -182,7 +183,7 @@ var refusals = []struct {
 	{"I don't know about the", jjm.Invalid, ""},
 	{"Unterminated double-quote", jjm.Invalid, ""},
 	{"Unexpected characters following", jjm.Invalid, ""},
-	// With a reason behind it the schedd has refused the whole transaction
-	// (SUBMIT_REQUIREMENT); without one the connection may have broken.
+	// With a reason behind it, the schedd has refused the whole transaction
+	// (SUBMIT_REQUIREMENT); without one, the connection may have broken.
 	{"Failed to commit job submission into the queue.; ERROR: ", jjm.Invalid, ""},
 }

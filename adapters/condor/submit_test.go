@@ -12,7 +12,7 @@ import (
 	"jjm/run"
 )
 
-// recorded reads what a command of HTCondor 23.9.6 left.
+// recorded reads what a command of HTCondor 23.9.6 printed.
 func recorded(t testing.TB, name string) run.Output {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "recorded", name+".txt"))
@@ -54,10 +54,10 @@ func TestVerdict_OnRecordedSubmissions(t *testing.T) {
 		"down_submit":          {n: 1, kind: jjm.Busy, says: "Failed to connect"},
 		"submit_over_limit":    {n: 200, kind: jjm.Invalid, says: "max_bulk"},
 		"submit_over_owner":    {n: 20, kind: jjm.Busy, says: "MAX_JOBS_PER_OWNER"},
-		"submit_nofile":        {n: 1, kind: jjm.Ambiguous}, // not a way in which jjm calls it
+		"submit_nofile":        {n: 1, kind: jjm.Ambiguous}, // jjm does not call it in this way
 		"submit_badopt":        {n: 1, kind: jjm.Ambiguous},
-		"submit_spool_missing": {n: 1, kind: jjm.Ambiguous}, // exit 1, and the job is there
-		"submit_ok":            {n: 1, kind: jjm.Ambiguous}, // not terse: the ids are not known
+		"submit_spool_missing": {n: 1, kind: jjm.Ambiguous}, // exit 1, although the job is there
+		"submit_ok":            {n: 1, kind: jjm.Ambiguous}, // without -terse the ids are not known
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestVerdict_DoubtIsAmbiguous(t *testing.T) {
 	}
 }
 
-// sh runs the submitted command as HTCondor's starter would.
+// sh runs the submitted command as HTCondor's starter does.
 func sh(t testing.TB, script string) string {
 	t.Helper()
 	out, err := run.Run(t.Context(), run.Cmd{

@@ -10,8 +10,8 @@ import (
 	"jjm"
 )
 
-// record is one job as condor_q and condor_history print it. Times are in
-// seconds since 1970; 0 is what is not defined.
+// record is one job as condor_q and condor_history print it. Times are in seconds since
+// 1970; 0 is not defined.
 type record struct {
 	jobID
 	tag                               jjm.Tag
@@ -21,13 +21,13 @@ type record struct {
 	bySignal                          bool
 	exit, signal                      int
 	starts                            int
-	hold, holdSub, lastHold           int // -1 where there is none
+	hold, holdSub, lastHold           int // -1 if not defined
 	overMemory                        bool
 	cpu                               float64
 	rssKB                             int64
-	// host is where it is attached now, lastHost where it was last.
+	// host is the machine that it is attached to now, lastHost the last one.
 	host, lastHost string
-	// text is why it is held, is pending, or was removed.
+	// text says why it is held, pending or removed.
 	text string
 }
 
@@ -38,13 +38,13 @@ const (
 	removed      = 3
 	completed    = 4
 	held         = 5
-	transferring = 6 // of output; it runs, to us
+	transferring = 6 // transferring output; jjm counts that as running
 	suspended    = 7
 )
 
-// parseTable reads the answer to tableArgs. Lines that carry no mark of ours -
-// a banner - do not matter; a line that carries one and cannot be read, and an
-// answer without the heading, are errors.
+// parseTable reads the answer to tableArgs. Lines without our marks, such as a banner, are
+// ignored. A line with a mark that cannot be read, and an answer without the heading, are
+// errors.
 func parseTable(out []byte) ([]record, error) {
 	var records []record
 	headed := false
@@ -73,7 +73,7 @@ func parseTable(out []byte) ([]record, error) {
 		records = append(records, r)
 	}
 	if !headed {
-		return nil, fmt.Errorf("no heading, so no answer, but %.200q", bytes.TrimSpace(out))
+		return nil, fmt.Errorf("no heading in the answer %.200q", bytes.TrimSpace(out))
 	}
 	return records, nil
 }
@@ -90,14 +90,14 @@ func isHeading(fields []string) bool {
 	return true
 }
 
-// parseRecord reads one job. The free text may hold tabs.
+// parseRecord reads one job. Its free text may contain tabs.
 func parseRecord(fields []string) (record, error) {
 	n := len(columns)
 	if len(fields) < n || fields[0] != markBegin || strings.TrimSpace(fields[len(fields)-1]) != markEnd {
 		return record{}, fmt.Errorf("%d fields, want %d between %s and %s", len(fields), n, markBegin, markEnd)
 	}
 	p := &fieldReader{fields: fields[1 : n-2]}
-	r := record{jobID: jobID{cluster: p.must(), proc: int32(p.must())}, status: int(p.must())}
+	r := record{jobID: jobID{cluster: p.required(), proc: int32(p.required())}, status: int(p.required())}
 	r.owner, r.tag = p.text(), jjm.Tag(p.text())
 	r.queued, r.started, r.vacated, r.entered = p.number(0), p.number(0), p.number(0), p.number(0)
 	r.bySignal = p.next() == "true"
@@ -119,7 +119,7 @@ func parseRecord(fields []string) (record, error) {
 	return r, nil
 }
 
-// fieldReader takes fields one by one and keeps the first error.
+// fieldReader reads fields one by one and keeps the first error.
 type fieldReader struct {
 	fields []string
 	err    error
@@ -131,18 +131,18 @@ func (p *fieldReader) next() string {
 	return f
 }
 
-// must is a whole number that has to be there.
-func (p *fieldReader) must() int64 {
+// required returns a whole number that has to be there.
+func (p *fieldReader) required() int64 {
 	f := p.next()
 	n, err := strconv.ParseInt(f, 10, 32)
 	if err != nil && p.err == nil {
-		p.err = fmt.Errorf("%.40q where a number should be", f)
+		p.err = fmt.Errorf("%.40q: want a number", f)
 	}
 	return n
 }
 
-// number is a whole number, or none where nothing is defined. Some attributes
-// are real numbers in some versions.
+// number returns a whole number, or none if it is not defined. Some attributes are real
+// numbers in some versions.
 func (p *fieldReader) number(none int64) int64 {
 	f := p.next()
 	if f == "undefined" || f == "error" {
@@ -154,14 +154,14 @@ func (p *fieldReader) number(none int64) int64 {
 	v, err := strconv.ParseFloat(f, 64)
 	if err != nil || math.IsNaN(v) || math.Abs(v) > 1<<53 {
 		if p.err == nil {
-			p.err = fmt.Errorf("%.40q where a number should be", f)
+			p.err = fmt.Errorf("%.40q: want a number", f)
 		}
 		return none
 	}
 	return int64(v)
 }
 
-// real is a number of seconds; 0 for anything else.
+// real returns a number of seconds; 0 for anything else.
 func (p *fieldReader) real() float64 {
 	v, err := strconv.ParseFloat(p.next(), 64)
 	if err != nil || math.IsNaN(v) || v < 0 || v > 1<<40 {
@@ -172,7 +172,7 @@ func (p *fieldReader) real() float64 {
 
 func (p *fieldReader) text() string { return unquote(p.next()) }
 
-// unquote reads a printed string; "" for what is none. Only quotes are escaped:
+// unquote returns a printed string, or "" if f is not one. Only quotes are escaped, because
 // HTCondor prints strings in the old syntax of ClassAds.
 func unquote(f string) string {
 	f = strings.TrimRight(f, " ")
@@ -182,7 +182,7 @@ func unquote(f string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(f[1:len(f)-1], `\"`, `"`), "?")
 }
 
-// machine is the host of a slot: "slot1_4@host" -> "host".
+// machine returns the host of a slot: "slot1_4@host" -> "host".
 func machine(slot string) string {
 	if _, host, ok := strings.Cut(slot, "@"); ok {
 		return host

@@ -16,7 +16,7 @@ import (
 func states(t *testing.T, name, source string) map[jjm.Tag]jjm.Report {
 	t.Helper()
 	out := recorded(t, name)
-	if err := answered(source, out); err != nil {
+	if err := checkAnswer(source, out); err != nil {
 		t.Fatal(err)
 	}
 	records, err := parseTable(out.Stdout)
@@ -58,7 +58,7 @@ func TestReports_OfRecordedQueue(t *testing.T) {
 		"rmemory": with(done, "rmemory", "64.0", func(r *jjm.Report) {
 			r.State, r.Started, r.Ended, r.RSSKB = jjm.BatchRunning, at(1795310433), 0, 201608
 		}),
-		"rstubborn": with(done, "rstubborn", "68.0", func(r *jjm.Report) { // its processes still live
+		"rstubborn": with(done, "rstubborn", "68.0", func(r *jjm.Report) { // its processes are still alive
 			r.State, r.Reason, r.RSSKB = jjm.BatchRunning, "being removed", 3320
 			r.Submitted, r.Started, r.Ended = at(1795310432), at(1795310433), 0
 		}),
@@ -78,7 +78,7 @@ func TestReports_OfRecordedHistory(t *testing.T) {
 	want := map[jjm.Tag]jjm.BatchState{
 		"rlimit": jjm.BatchTimeout, "revict": jjm.BatchAborted, "rkilled": jjm.BatchCancelled, "rcancel": jjm.BatchCancelled,
 		"rstubborn": jjm.BatchCancelled, "rmemory": jjm.BatchOOM,
-		// Two whose policy speaks of memory. The second had used what it may.
+		// Two with a policy that mentions memory. The second used no more than it may.
 		"rpolremove": jjm.BatchOOM, "rharmless": jjm.BatchAborted,
 	}
 	for tag, state := range want {
@@ -94,8 +94,8 @@ func TestReports_OfRecordedHistory(t *testing.T) {
 	}
 }
 
-// The end of a job stays, whatever is asked and when.
-func TestReport_EndsDoNotMove(t *testing.T) {
+// The time of an end stays the same, whatever is asked and when.
+func TestReport_TheTimeOfAnEndDoesNotChange(t *testing.T) {
 	tests := map[string][]record{
 		"completed": {{status: completed, entered: 100}},
 		"at its limit, on hold, then removed": {
@@ -161,7 +161,7 @@ func TestState_LimitsAndReasons(t *testing.T) {
 	}
 }
 
-func TestMerge_TheHistoryIsTheYoungerOne(t *testing.T) {
+func TestMerge_TheHistoryCounts(t *testing.T) {
 	queue := []record{
 		{jobID: jobID{5, 0}, tag: "a", status: running}, {jobID: jobID{5, 1}, tag: "a", status: running},
 		{jobID: jobID{6, 0}, tag: "NOT ONE", status: idle},
@@ -179,21 +179,21 @@ func TestMerge_TheHistoryIsTheYoungerOne(t *testing.T) {
 	}
 }
 
-func TestAnswered_TroubleIsBusy(t *testing.T) {
+func TestCheckAnswer_TroubleIsBusy(t *testing.T) {
 	for _, name := range []string{"down_q", "down_q_af", "frozen_q", "q_bad_constraint", "hist_bad"} {
-		if err := answered("condor_q", recorded(t, name)); jjm.KindOf(err) != jjm.Busy {
+		if err := checkAnswer("condor_q", recorded(t, name)); jjm.KindOf(err) != jjm.Busy {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if err := answered("condor_q", run.Output{Stderr: []byte("SECMAN:2007: x\n")}); jjm.KindOf(err) != jjm.Busy {
+	if err := checkAnswer("condor_q", run.Output{Stderr: []byte("SECMAN:2007: x\n")}); jjm.KindOf(err) != jjm.Busy {
 		t.Errorf("exit 0 and a complaint: error %v", err)
 	}
-	if err := answered("condor_q", run.Output{Stderr: []byte("\nWARNING: config source is odd\n")}); err != nil {
+	if err := checkAnswer("condor_q", run.Output{Stderr: []byte("\nWARNING: config source is odd\n")}); err != nil {
 		t.Errorf("a warning: error %v", err)
 	}
 }
 
-func TestParseTable_NoAnswerIsNoEmptyListing(t *testing.T) {
+func TestParseTable_AnAnswerWithoutHeadingIsAnError(t *testing.T) {
 	for _, name := range []string{"q_none", "history_none"} {
 		if got, err := parseTable(recorded(t, name).Stdout); err != nil || len(got) != 0 {
 			t.Errorf("%s: %v, error %v", name, got, err)
@@ -230,7 +230,7 @@ func TestParseTable_NoAnswerIsNoEmptyListing(t *testing.T) {
 	}
 }
 
-func TestParseTable_FreeTextCannotPretend(t *testing.T) {
+func TestParseTable_FreeTextIsNotTakenForFields(t *testing.T) {
 	line := func(text string) []byte {
 		fields := make([]string, len(columns))
 		for i := range fields {

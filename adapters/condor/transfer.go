@@ -11,34 +11,39 @@ import (
 	"jjm/adapters"
 )
 
-// transferLines says in a submit description where a job finds its files.
+// transferLines returns the lines of a submit description that say where a job finds its
+// files.
 //
-// A folder without a slash at its end is sent as a folder, with modes. The
-// schedd's side writes what comes back, as the owner of the jobs, before the job
-// counts as completed (JobStatus 4; 6 meanwhile). Trouble puts the job on hold:
-// 13 for what goes, 12 for what comes, with errno(3) as the subcode.
+// A folder without a slash at its end is sent as a folder, with modes. The schedd's side
+// writes what comes back, as the owner of the jobs, before the job counts as completed
+// (JobStatus 4; 6 meanwhile). A failed transfer puts the job on hold: code 13 for input, 12
+// for output, with errno(3) as the subcode.
 func transferLines(t *adapters.Transfer) []string {
 	if t == nil {
 		return []string{"should_transfer_files = NO"}
 	}
 	out := []string{"should_transfer_files = YES", "when_to_transfer_output = ON_EXIT"}
-	if len(t.In) > 0 {
-		out = append(out, "transfer_input_files = "+strings.Join(t.In, ","))
+	in := t.In
+	if t.Each != "" {
+		in = append(in[:len(in):len(in)], t.Each+"/$(Process)")
 	}
-	if t.Proxy != "" {
+	if len(in) > 0 {
+		out = append(out, "transfer_input_files = "+strings.Join(in, ","))
+	}
+	if t.Proxy != "" { // the shadow sends a newer one to the running job
 		out = append(out, "x509userproxy = "+t.Proxy) // the shadow brings a newer one to the job that runs
 	}
 	if t.Out == "" {
-		// Without the line all new files would come back, to initialdir.
+		// Without this line all new files would come back, to initialdir.
 		return append(out, `transfer_output_files = ""`)
 	}
 	return append(out, "transfer_output_files = "+t.Out,
 		fmt.Sprintf(`transfer_output_remaps = "%s=%s/$(Process)"`, t.Out, t.Back))
 }
 
-// transferOf returns what is carried for a bulk, nil where workers see the work
-// area. A bulk that names nothing, as those of tests do, gets an empty folder of
-// its own all the same: its Dir is not there.
+// transferOf returns what is carried for a bulk, nil where workers see the work area. A
+// bulk without Transfer, as in tests, gets an empty one, because its Dir does not exist on
+// the worker.
 func (c Config) transferOf(b adapters.Bulk) (*adapters.Transfer, error) {
 	switch {
 	case c.SharedFS:
@@ -51,20 +56,20 @@ func (c Config) transferOf(b adapters.Bulk) (*adapters.Transfer, error) {
 	return b.Transfer, checkTransfer(*b.Transfer)
 }
 
-// outName is the name of a file, which needs no quoting.
+// outName matches names of files that need no quoting.
 var outName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// checkTransfer finds what would not arrive under its name. Submit descriptions
-// have no way to quote a separator.
+// checkTransfer returns an error for files that would not arrive under their names. Submit
+// descriptions have no way to quote a separator.
 func checkTransfer(t adapters.Transfer) error {
 	seen := map[string]bool{}
 	bring := func(field, path string) error {
-		if problem := oddPath(path); problem != "" {
+		if problem := pathProblem(path); problem != "" {
 			return jjm.Errorf(jjm.Invalid, "transfer.%s %.200q: %s", field, path, problem)
 		}
 		name := filepath.Base(path)
 		if seen[name] || name == t.Out {
-			return jjm.Errorf(jjm.Invalid, "transfer.%s %.200q: the job's folder has another %q already", field, path, name)
+			return jjm.Errorf(jjm.Invalid, "transfer.%s %.200q: the job's folder already has another %q", field, path, name)
 		}
 		seen[name] = true
 		return nil
@@ -73,6 +78,9 @@ func checkTransfer(t adapters.Transfer) error {
 		if err := bring("in", path); err != nil {
 			return err
 		}
+	}
+	if problem := pathProblem(t.Each); t.Each != "" && problem != "" {
+		return jjm.Errorf(jjm.Invalid, "transfer.each %.200q: %s", t.Each, problem)
 	}
 	if t.Proxy != "" {
 		if err := bring("proxy", t.Proxy); err != nil {
@@ -85,14 +93,14 @@ func checkTransfer(t adapters.Transfer) error {
 	case !outName.MatchString(t.Out):
 		return jjm.Errorf(jjm.Invalid, "transfer.out %.200q: want the name of a file, of letters, digits and . _ -", t.Out)
 	}
-	if problem := oddPath(t.Back); problem != "" {
+	if problem := pathProblem(t.Back); problem != "" {
 		return jjm.Errorf(jjm.Invalid, "transfer.back %.200q: %s", t.Back, problem)
 	}
 	return nil
 }
 
-// oddPath says what keeps HTCondor from carrying a path.
-func oddPath(path string) string {
+// pathProblem says why HTCondor cannot carry a path; "" if it can.
+func pathProblem(path string) string {
 	odd := func(r rune) bool {
 		return r == unicode.ReplacementChar || unicode.IsSpace(r) || !unicode.IsPrint(r) ||
 			strings.ContainsRune("\"'`,;=$\\*?[]{}", r)

@@ -27,6 +27,9 @@ func TestTransferLines(t *testing.T) {
 			"transfer_input_files = /area/bin/jjm-wrapper,/area/bulks/t/box.tar,/area/packages/0a1b",
 			"transfer_output_files = parcel.tar",
 			`transfer_output_remaps = "parcel.tar=/area/bulks/t/back/$(Process)"`}},
+		"a folder for each": {&adapters.Transfer{In: []string{"/area/box.tar"}, Each: "/area/bulks/t/in"}, []string{
+			"should_transfer_files = YES", "when_to_transfer_output = ON_EXIT",
+			"transfer_input_files = /area/box.tar,/area/bulks/t/in/$(Process)", `transfer_output_files = ""`}},
 		"a proxy": {&adapters.Transfer{Proxy: "/area/credentials/g/proxy"}, []string{
 			"should_transfer_files = YES", "when_to_transfer_output = ON_EXIT", "x509userproxy = /area/credentials/g/proxy",
 			`transfer_output_files = ""`}},
@@ -48,6 +51,7 @@ func TestCheckTransfer_NamesTheField(t *testing.T) {
 		for field, change := range map[string]func(x *adapters.Transfer){
 			"transfer.in":    func(x *adapters.Transfer) { x.In[1] = path },
 			"transfer.back":  func(x *adapters.Transfer) { x.Back = path },
+			"transfer.each":  func(x *adapters.Transfer) { x.Each = path + " " },
 			"transfer.out":   func(x *adapters.Transfer) { x.Out = path },
 			"transfer.proxy": func(x *adapters.Transfer) { x.Proxy = path + " " },
 		} {
@@ -96,19 +100,19 @@ func TestTransferOf(t *testing.T) {
 	}
 }
 
-// What the lines of a description mean must not depend on a path.
-func FuzzOddPath(f *testing.F) {
+// The meaning of the lines of a description must not depend on a path.
+func FuzzPathProblem(f *testing.F) {
 	for _, path := range []string{"/area/bulks/t/back", "/a,b", "/a\nqueue 5", "/$(Process)", "/a b", "/a\\"} {
 		f.Add(path)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
-		if oddPath(path) != "" {
+		if pathProblem(path) != "" {
 			return
 		}
-		x := &adapters.Transfer{In: []string{path, path}, Out: "parcel.tar", Back: path}
+		x := &adapters.Transfer{In: []string{path, path}, Each: path, Out: "parcel.tar", Back: path}
 		text := strings.Join(transferLines(x), "\n")
-		if strings.Count(text, "\n") != 4 || strings.Count(text, ",") != 1 || strings.Count(text, `"`) != 2 ||
-			strings.Count(text, "$") != 1 || strings.ContainsAny(text, ";\\\r\t") {
+		if strings.Count(text, "\n") != 4 || strings.Count(text, ",") != 2 || strings.Count(text, `"`) != 2 ||
+			strings.Count(text, "$") != 2 || strings.ContainsAny(text, ";\\\r\t") {
 			t.Errorf("%q", text)
 		}
 	})

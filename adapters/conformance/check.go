@@ -10,33 +10,36 @@ import (
 	"time"
 )
 
-// Check is one thing that an adapter must do.
+// Check is one property that an adapter must have.
 type Check struct {
-	// Name is a sentence of a few words.
+	// Name is a short sentence that names the property.
 	Name string
-	// Proves says what is known when it has passed.
+	// Proves says what is known once the check has passed.
 	Proves string
-	// Alone checks fill the batch system or disturb it: no other check runs at
+	// Alone marks checks that fill the batch system or disturb it: no other check runs at
 	// the same time.
 	Alone bool
-	// Bearable checks can be run on a site's own queue: a few short jobs that
+	// Bearable marks checks that can run on a site's own queue: a few short jobs that
 	// disturb nobody.
 	Bearable bool
-	// Site checks look at the site with a real job, and need [System].Site.
+	// Site marks checks that examine the site with a real job; they need [System].Site.
 	Site bool
-	// Remedy tells an admin what to look at if it fails on a site; "" where
-	// only the adapter can be at fault.
+	// Remedy tells an admin what to look at if the check fails on a site; "" where only the
+	// adapter can be at fault.
 	Remedy string
+	// Part names the tables of a description (kind "command") that the property depends on.
+	Part string
 
-	files bool // its jobs speak to it through files
-	// lacks says what a system has not that the check needs, "" if it has all;
-	// nil where nothing is needed.
+	kinds map[string]string // what else helps with one kind of cluster
+	files bool              // its jobs talk to the check through files
+	// lacks says what the system does not have and the check needs, "" if it has all. It is
+	// nil for a check that needs nothing.
 	lacks func(*suite) string
 	test  func(*suite)
 }
 
-// Checks lists all checks, in the order of the documentation. The first one
-// runs alone, and so starts no jobs.
+// Checks returns all checks in the order of the documentation. Schedule runs the first one
+// alone, so the first one must start no jobs.
 func Checks() []Check {
 	var all []Check
 	for _, theme := range [][]Check{
@@ -48,23 +51,26 @@ func Checks() []Check {
 	return all
 }
 
-// ForTests lists the checks of an adapter.
+// ForTests returns the checks for the tests of an adapter.
 func ForTests() []Check { return only(func(c Check) bool { return !c.Site }) }
 
-// ForSite lists the checks that a site's own queue can bear, first those of the
-// site itself.
+// ForSite returns the checks that a site's own queue can bear, those of the site itself
+// first.
 func ForSite() []Check {
 	return append(siteChecks(), only(func(c Check) bool { return c.Bearable && !c.Site })...)
 }
+
+// Answering returns the check that shows whether the commands of a batch system answer at all.
+func Answering() []Check { return only(func(c Check) bool { return c.Part == "[[probe]]" })[:1] }
 
 func only(keep func(Check) bool) []Check {
 	return slices.DeleteFunc(Checks(), func(c Check) bool { return !keep(c) })
 }
 
-// Run runs the check on a system, which must be its own. NotHere is "" if it
-// ran, else why it does not apply: on a site what is missing, in a test of an
-// adapter the reason in [System].NotHere. What is missing there and not declared
-// is a failure, and so is a check that is declared and passes.
+// Run runs the check on a system of its own. notHere is "" if it ran, else the reason why
+// it does not apply: on a site what is missing, in a test of an adapter the reason from
+// [System].NotHere. In a test it is a failure if something is missing that NotHere does not
+// declare, and if a check that NotHere declares passes.
 func (c Check) Run(t TB, system System) (notHere string) {
 	t.Helper()
 	s := newSuite(t, system)
@@ -79,7 +85,7 @@ func (c Check) Run(t TB, system System) (notHere string) {
 	case reason == "":
 		s.Fatalf("this check does not apply: %s. Give the system what it needs, or say in NotHere why it cannot", lacking)
 	case lacking == "":
-		s.refute(c, reason)
+		s.expectFailure(c, reason)
 	}
 	return reason
 }
@@ -98,12 +104,12 @@ func newSuite(t TB, system System) *suite {
 	return s
 }
 
-// lacking says what keeps a check from being run here, "" if nothing does.
+// lacking says why a check cannot be run here, "" if it can.
 func (s *suite) lacking(c Check) string {
 	switch {
 	case c.Site && s.Site == nil:
 		return "it is for sites only"
-	case c.files && s.Site != nil && !s.Adapter.Capabilities().SharedFS:
+	case c.files && !sharesFiles(s):
 		return "the workers of this cluster do not see the work area"
 	case c.lacks == nil:
 		return ""
@@ -111,15 +117,28 @@ func (s *suite) lacking(c Check) string {
 	return c.lacks(s)
 }
 
-// refute runs a check of which the system's test says that it cannot pass here,
-// up to its first failure, and wants one.
-func (s *suite) refute(c Check, reason string) {
+// sharesFiles reports whether jobs see the check's folder. In a test of an adapter they do.
+func sharesFiles(s *suite) bool { return s.Site == nil || s.Adapter.Capabilities().SharedFS }
+
+// notTried ends a check that could not look at its property. In the test of an adapter, which can be
+// given what is missing, that is a failure.
+func notTried(s *suite, why string) {
 	s.Helper()
-	p := &probation{ctx: s.Context(), name: c.Name, hasty: true}
+	if r, ok := s.TB.(*recorder); ok && s.Site != nil {
+		r.leave(why)
+	}
+	s.Fatalf("not tried: %s", why)
+}
+
+// expectFailure runs a check that NotHere declares to fail here, up to its first failure,
+// and fails if there is none.
+func (s *suite) expectFailure(c Check, reason string) {
+	s.Helper()
+	p := &recorder{ctx: s.Context(), name: c.Name, stopAtFirst: true}
 	inner := &suite{TB: p, System: s.System, began: s.began, ctx: s.ctx}
 	p.guard(func() { c.test(inner) })
 	p.clean()
-	s.made = append(s.made, inner.made...) // for the sweep
+	s.made = append(s.made, inner.made...) // sweep cancels their jobs
 	if !p.Failed() {
 		s.Errorf("NotHere says %q, but the check passes: take it out", reason)
 		return
@@ -127,8 +146,8 @@ func (s *suite) refute(c Check, reason string) {
 	s.Logf("as declared, it does not pass: %s", p.failures[0])
 }
 
-// Undeclared lists what a NotHere says that no check is named, each in a
-// sentence.
+// Undeclared returns a problem for each entry of a NotHere that names no check or has no
+// reason.
 func Undeclared(notHere map[string]string) (problems []string) {
 	for _, name := range slices.Sorted(maps.Keys(notHere)) {
 		switch known := slices.ContainsFunc(ForTests(), func(c Check) bool { return c.Name == name }); {
@@ -148,12 +167,13 @@ const (
 	commandPause    = 500 * time.Millisecond
 )
 
-// atOnce is how many checks run at the same time where they may: they wait
-// nearly all of their time.
+// atOnce is how many checks run at the same time where they may. They spend nearly all of
+// their time waiting.
 const atOnce = 12
 
-// Schedule calls run for each check: for the first one alone, and for the
-// others that need not be alone several at once if run said that they may.
+// Schedule calls run for each check: for the first one alone, then for those that need not
+// be alone, several at once if run returned true for the first, then for the others one by
+// one.
 func Schedule(checks []Check, run func(Check) (parallel bool)) {
 	if len(checks) == 0 {
 		return

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestDocumentation_ListsTheChecks holds docs/ADAPTERS.md against the code.
-// JJM_UPDATE=1 writes the list anew.
+// docs/ADAPTERS.md must have the same list as the code. JJM_UPDATE=1 rewrites it.
 func TestDocumentation_ListsTheChecks(t *testing.T) {
 	const file, from, to = "../../docs/ADAPTERS.md", "-run Documentation -->\n", "<!-- end of checks -->"
 	page, err := os.ReadFile(file)
@@ -32,7 +31,7 @@ func TestDocumentation_ListsTheChecks(t *testing.T) {
 	}
 }
 
-// table is the list of checks in Markdown.
+// table returns the list of checks in Markdown.
 func table() string {
 	var text strings.Builder
 	text.WriteString("\n| check | what it proves | where |\n|---|---|---|\n")

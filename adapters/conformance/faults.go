@@ -20,27 +20,27 @@ func faultChecks() []Check {
 		{Name: "a command that hangs is given up", test: with("hangs"),
 			Proves: "every method ends at its deadline, Submit with Ambiguous, and leaves no process"},
 		{Name: "a command that acts and hangs is given up", test: with("hangs late"),
-			Proves: "the same where the batch system has the job by then; Find tells"},
+			Proves: "the same if the batch system has the job by then; Find shows it"},
 		{Name: "a reply that is lost is doubtful", test: with("lost reply"),
-			Proves: "a submission that was killed after its act is Ambiguous, and Find gives its id"},
+			Proves: "a submission that was killed after it took effect is Ambiguous, and Find returns its id"},
 		{Name: "a command killed midway is no answer", test: with("killed"),
-			Proves: "half an output and a signal give no shorter listing and no wrong id"},
+			Proves: "half an output and a signal cause no shorter listing and no wrong id"},
 		{Name: "a cut output is no answer", test: with("cut"),
-			Proves: "half an output and exit 0 give no shorter listing and no wrong id"},
-		{Name: "an exit code stands against a good output", test: with("fails"),
-			Proves: "exit 1 after a valid output gives no shorter listing; a submission is Ambiguous or right"},
+			Proves: "half an output and exit 0 cause no shorter listing and no wrong id"},
+		{Name: "a failure with a good output is a failure", test: with("fails"),
+			Proves: "exit 1 after a valid output causes no shorter listing; a submission is Ambiguous or right"},
 		{Name: "a refused connection is trouble", test: with("refuses"),
-			Proves: "exit 1 with a message gives Busy, and never an empty listing, an absence or a refusal for good"},
+			Proves: "exit 1 with a message is Busy, and never an empty listing, an absence or a final refusal"},
 		{Name: "an empty output is no answer", test: with("empty"),
-			Proves: "nothing printed and exit 0 give no empty listing, and a submission is Ambiguous"},
+			Proves: "no output and exit 0 cause no empty listing, and a submission is Ambiguous"},
 		{Name: "garbage is no answer", test: with("garbage"),
-			Proves: "bytes of any kind and exit 0 give errors, and a submission is Ambiguous"},
+			Proves: "arbitrary bytes and exit 0 cause errors, and a submission is Ambiguous"},
 		{Name: "a banner on standard output does no harm", test: with("banner out"),
 			Proves: "answers are right or errors, never wrong"},
 		{Name: "a banner on standard error does no harm", test: with("banner err"),
 			Proves: "answers are right or errors, never wrong"},
 		{Name: "a missing command is named", test: with("missing"),
-			Proves: "every method gives Busy with the command's name, as if the software were not mounted yet"},
+			Proves: "every method returns Busy and names the command: the software may not be mounted yet"},
 		{Name: "the methods are cheap", test: (*suite).cheap,
 			Proves: "a listing and a search run at most two commands, a submission and a probe three, a control of 200 jobs four"},
 	}
@@ -50,8 +50,8 @@ func faultChecks() []Check {
 	return all
 }
 
-// WithoutCommands is the part of a NotHere for adapters whose commands cannot
-// be replaced by faulty ones.
+// WithoutCommands returns the part of a NotHere for adapters whose commands cannot be
+// replaced by faulty ones.
 func WithoutCommands(reason string) map[string]string {
 	all := map[string]string{}
 	for _, c := range faultChecks() {
@@ -60,11 +60,10 @@ func WithoutCommands(reason string) map[string]string {
 	return all
 }
 
-// deadline bounds a call that may hang.
+// deadline ends a call through a command that hangs.
 const deadline = 2 * time.Second
 
-// faulty looks at one batch system through good and through faulty commands,
-// and compares.
+// faulty looks at one batch system through good and through faulty commands, and compares.
 func (s *suite) faulty(f fault) {
 	over := s.shell(1, "exit 5")
 	var was *jjm.Report
@@ -75,31 +74,31 @@ func (s *suite) faulty(f fault) {
 		was = &r
 	}
 	b := s.shell(s.fit(3), "exec sleep 600")
-	receipt := s.deposit(b)
+	receipt := s.submitOnly(b)
 	truth := s.until("listed", b.Tag, b.N, jobLives)
-	sh, sub := s.before(f), s.before(f, s.others()...)
+	sh, sub := s.putShims(f), s.putShims(f, s.others()...)
 	bad, submitter := s.WithBin(s.TB, sh.dir), s.WithBin(s.TB, sub.dir)
-	s.all(
+	s.parallel(
 		func() { s.faultyList(f, bad, b, truth) },
 		func() { s.faultyFind(f, bad, b, receipt) },
 		func() { s.faultyAccount(f, bad, was) },
 		func() { s.faultySubmit(f, submitter, sub) },
 	)
 	s.faultyCancel(f, bad, b, receipt)
-	s.leftovers(sh)
-	s.leftovers(sub)
+	s.noLeftovers(sh)
+	s.noLeftovers(sub)
 }
 
 func jobLives(r jjm.Report) bool { return r.State.Alive() }
 
-// noCommands is what the checks of faulty commands lack.
+// noCommands says why the checks of faulty commands cannot run here, "" if they can.
 func noCommands(s *suite) string {
 	return unless(s.WithBin != nil && s.Bin != "" && len(s.Commands) > 0,
 		"the adapter runs no commands, or the test does not say which")
 }
 
-// all runs functions at the same time, which must not end the check.
-func (s *suite) all(do ...func()) {
+// parallel runs functions at the same time. They must not end the check.
+func (s *suite) parallel(do ...func()) {
 	var wg sync.WaitGroup
 	for _, one := range do {
 		wg.Go(one)
@@ -107,11 +106,11 @@ func (s *suite) all(do ...func()) {
 	wg.Wait()
 }
 
-// answerTime is what a call through faulty commands may take at least: one that
-// is cut off for a busy machine shows nothing of the fault.
+// answerTime is how long a call through faulty commands may take at least. It is long
+// because a call that is cut off on a busy machine says nothing about the fault.
 const answerTime = time.Minute
 
-// limited is the context of one call through faulty commands.
+// limited returns the context for one call through faulty commands.
 func (s *suite) limited(f fault) (context.Context, context.CancelFunc) {
 	if f.hangs {
 		return context.WithTimeout(s.Context(), deadline)
@@ -119,8 +118,9 @@ func (s *suite) limited(f fault) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(s.Context(), max(s.Patience, answerTime))
 }
 
-// trouble wants an error of kind Busy that a person can use.
-func (s *suite) trouble(f fault, what string, err error, kinds ...jjm.Kind) {
+// wantBusy checks that err is of kind Busy, or of one of kinds, and names a missing
+// command.
+func (s *suite) wantBusy(f fault, what string, err error, kinds ...jjm.Kind) {
 	s.Helper()
 	s.wantKind(what, err, append(kinds, jjm.Busy)...)
 	if !f.missing || err == nil {
@@ -132,7 +132,7 @@ func (s *suite) trouble(f fault, what string, err error, kinds ...jjm.Kind) {
 	}
 }
 
-// mayBeNone reports whether nothing printed is an honest answer.
+// mayBeNone reports whether an empty output is a valid answer here.
 func (s *suite) mayBeNone(f fault) bool { return f.empty && s.EmptyIsNone }
 
 func (s *suite) faultyList(f fault, bad adapters.Adapter, b adapters.Bulk, truth map[int32]jjm.Report) {
@@ -140,7 +140,7 @@ func (s *suite) faultyList(f fault, bad adapters.Adapter, b adapters.Bulk, truth
 	defer cancel()
 	l, err := bad.List(ctx, s.Owner, s.began.Add(-time.Minute))
 	if err != nil || f.hangs || f.missing {
-		s.trouble(f, "list", err)
+		s.wantBusy(f, "list", err)
 		return
 	}
 	if s.mayBeNone(f) {
@@ -164,7 +164,7 @@ func (s *suite) faultyFind(f fault, bad adapters.Adapter, b adapters.Bulk, r ada
 	defer cancel()
 	got, err := bad.Find(ctx, s.Owner, []jjm.Tag{b.Tag})
 	if err != nil || f.missing {
-		s.trouble(f, "find", err)
+		s.wantBusy(f, "find", err)
 		return
 	}
 	wrong := len(got) != 1 || got[0].Presence == adapters.Absent ||
@@ -174,7 +174,7 @@ func (s *suite) faultyFind(f fault, bad adapters.Adapter, b adapters.Bulk, r ada
 	}
 }
 
-// faultyAccount asks for a job that has ended; nil where there is no accounting.
+// faultyAccount asks for a job that has ended; was is nil where there is no accounting.
 func (s *suite) faultyAccount(f fault, bad adapters.Adapter, was *jjm.Report) {
 	if was == nil {
 		return
@@ -182,8 +182,8 @@ func (s *suite) faultyAccount(f fault, bad adapters.Adapter, was *jjm.Report) {
 	ctx, cancel := s.limited(f)
 	defer cancel()
 	got, err := bad.Account(ctx, s.Owner, []adapters.Ref{jobRef(*was)})
-	if err != nil { // none, if it read a file and ran no command
-		s.trouble(f, "account", err)
+	if err != nil { // a nil error is fine for an adapter that read a file and ran no command
+		s.wantBusy(f, "account", err)
 		return
 	}
 	wrong := len(got) != 1 || got[0].ID != was.ID || got[0].State != was.State || got[0].Exit != was.Exit
@@ -192,7 +192,7 @@ func (s *suite) faultyAccount(f fault, bad adapters.Adapter, was *jjm.Report) {
 	}
 }
 
-// others are the commands that stay well while the one that submits is faulty.
+// others returns the commands that keep working while the one that submits is faulty.
 func (s *suite) others() []string {
 	if s.Submits == "" {
 		return nil
@@ -226,7 +226,7 @@ func (s *suite) faultySubmit(f fault, bad adapters.Adapter, sh shims) {
 	case f.pretends && called && s.Submits != "":
 		s.wantKind("submit, whose command said yes,", err, jjm.Ambiguous)
 	default:
-		s.trouble(f, "submit", err, jjm.Ambiguous)
+		s.wantBusy(f, "submit", err, jjm.Ambiguous)
 	}
 	if f.missing {
 		s.wantKind("submit", err, jjm.Busy)
@@ -264,8 +264,8 @@ func (s *suite) forget(b adapters.Bulk, r adapters.Receipt) {
 	}
 }
 
-// faultyCancel wants a cancel that is told as done to have been done. What a
-// command pretends to have done nobody can see at once.
+// faultyCancel checks that a cancel reported as done was done. If the command only pretends
+// to act, nobody can see that at once.
 func (s *suite) faultyCancel(f fault, bad adapters.Adapter, b adapters.Bulk, r adapters.Receipt) {
 	ctx, cancel := s.limited(f)
 	defer cancel()
@@ -279,7 +279,7 @@ func (s *suite) faultyCancel(f fault, bad adapters.Adapter, b adapters.Bulk, r a
 	}
 	switch {
 	case err != nil || f.hangs || f.missing:
-		s.trouble(f, "cancel", err, jjm.Ambiguous)
+		s.wantBusy(f, "cancel", err, jjm.Ambiguous)
 	case f.pretends:
 		return
 	default:
@@ -287,9 +287,9 @@ func (s *suite) faultyCancel(f fault, bad adapters.Adapter, b adapters.Bulk, r a
 	}
 }
 
-// cheap counts commands.
+// cheap counts the commands that each method runs.
 func (s *suite) cheap() {
-	sh := s.before(fault{body: `exec "$real" "$@"`})
+	sh := s.putShims(fault{body: `exec "$real" "$@"`})
 	a := s.WithBin(s.TB, sh.dir)
 	count := func(what string, most int, do func() error) {
 		s.Helper()

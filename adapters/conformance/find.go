@@ -12,19 +12,24 @@ import (
 func findChecks() []Check {
 	return []Check{
 		{Name: "known and unknown tags are found", Bearable: true, test: (*suite).find,
+			Part:   "[find], else [list]",
 			Proves: "a bulk is found by its tag while it lives and after; a tag that was never used is absent"},
 		{Name: "hundreds of tags in one search", Bearable: true, test: (*suite).findMany,
+			Part:   "[find], else [list]",
 			Proves: "one Find of 300 tags answers for each, in order"},
 		{Name: "two bulks of one tag are both found", Bearable: true, test: (*suite).doubled,
-			Proves: "a doubled submission is seen as two ids, of which one can be cancelled; or it gives the first id again"},
+			Part:   "[find], else [list], and [cancel]",
+			Proves: "a doubled submission shows as two ids, one of which can be cancelled; or the first id is returned again"},
 		{Name: "unknown ids are no trouble", Bearable: true, test: (*suite).unknown,
+			Part:   "[ids], [account] and [cancel]",
 			Proves: "accounting leaves out, and control answers success or Gone for, ids that do not exist"},
 		{Name: "a recycled id is another's", Bearable: true, files: true, test: (*suite).recycled,
-			Proves: "an id that exists with another tag is neither accounted nor cancelled, held or released"},
+			Part:   "[ids], [account] and [cancel]",
+			Proves: "an id that now belongs to another tag is neither accounted nor cancelled, held or released"},
 	}
 }
 
-// search looks for tags until all answers are definite.
+// search asks for tags until all answers are definite.
 func (s *suite) search(tags ...jjm.Tag) []adapters.Found {
 	s.Helper()
 	patience := s.Patience + s.Adapter.Capabilities().Settle
@@ -49,7 +54,7 @@ func (s *suite) search(tags ...jjm.Tag) []adapters.Found {
 	}
 }
 
-// isThere wants a tag to be found with just these ids.
+// isThere checks that a tag was found with exactly these ids.
 func (s *suite) isThere(f adapters.Found, ids ...string) {
 	s.Helper()
 	slices.Sort(ids)
@@ -66,7 +71,7 @@ func (s *suite) isAbsent(f adapters.Found) {
 }
 
 func (s *suite) find() {
-	b, other := s.shell(2, "exit 0"), s.newTag()
+	b, other := s.shell(s.fit(2), "exit 0"), s.newTag()
 	r := s.submit(b)
 	check := func() {
 		s.Helper()
@@ -95,10 +100,10 @@ func (s *suite) findMany() {
 }
 
 func (s *suite) doubled() {
-	b := s.shell(1, "exec sleep 600")
-	r1 := s.deposit(b)
-	r2 := s.deposit(b)
-	if r1.ID == r2.ID { // idempotent
+	b := s.shell(1, lasting(s))
+	r1 := s.submitOnly(b)
+	r2 := s.submitOnly(b)
+	if r1.ID == r2.ID { // Submit is idempotent here
 		s.isThere(s.search(b.Tag)[0], r1.ID)
 		return
 	}
@@ -122,7 +127,10 @@ func (s *suite) doubled() {
 			return
 		}
 		if time.Now().After(end) {
-			s.Fatalf("the second of two was cancelled, and is %+v", second)
+			if running(second) {
+				s.because(causeCancel)
+			}
+			s.Fatalf("the second of two was cancelled, and after %v it is %+v", s.Patience, second)
 		}
 	}
 }
@@ -131,15 +139,15 @@ func (s *suite) unknown() {
 	known := s.shell(1, "exit 0")
 	r := s.submit(known)
 	is := s.wait(known)[0]
-	s.notOurs([]adapters.Ref{
+	s.leavesAlone([]adapters.Ref{
 		{Tag: s.newTag(), ID: "987654321", Index: 0},
 		{Tag: s.newTag(), ID: strings.Replace(is.ID, r.ID, "987654321", 1), Index: -1},
-		{Tag: s.newTag(), ID: r.ID, Index: 0}, // an id that another bulk has by now
+		{Tag: s.newTag(), ID: r.ID, Index: 0}, // an id that another bulk has now
 	})
 }
 
-// notOurs wants jobs that are not jjm's to be left alone.
-func (s *suite) notOurs(jobs []adapters.Ref) {
+// leavesAlone checks that jobs that are not jjm's are neither accounted nor touched.
+func (s *suite) leavesAlone(jobs []adapters.Ref) {
 	s.Helper()
 	got, err := s.Adapter.Account(s.Context(), s.Owner, jobs)
 	if err != nil {
@@ -151,7 +159,7 @@ func (s *suite) notOurs(jobs []adapters.Ref) {
 	for _, op := range []adapters.Op{adapters.Cancel, adapters.HoldJobs, adapters.Release} {
 		for i, err := range s.answers(op, jobs) {
 			if err != nil && jjm.KindOf(err) != jjm.Gone {
-				s.Errorf("%v %+v: %v", op, jobs[i], err)
+				s.Errorf("%v of %+v, which is none of jjm's: %v", op, jobs[i], err)
 			}
 		}
 	}
@@ -161,12 +169,12 @@ func (s *suite) recycled() {
 	b := s.shell(1, "while [ ! -e go ]; do sleep 0.3; done")
 	r := s.submit(b)
 	is := s.until("running", b.Tag, 1, running)[0]
-	s.notOurs([]adapters.Ref{
+	s.leavesAlone([]adapters.Ref{
 		{Tag: s.newTag(), ID: r.ID, Index: 0},
 		{Tag: s.newTag(), ID: is.ID, Index: -1},
 	})
 	s.write("go")
 	if r := s.wait(b)[0]; r.State != jjm.BatchEndedOK {
-		s.Errorf("a stranger's job was touched: %+v", r)
+		s.Errorf("the job with the recycled id was touched: %+v", r)
 	}
 }

@@ -12,8 +12,9 @@ func holdChecks() []Check {
 		{Name: "a held job waits for its release", Alone: true, lacks: tooBig, test: (*suite).hold,
 			Proves: "a waiting job that is held is reported HELD and does not run while others do; after its release it runs"},
 		{Name: "a held bulk never runs before its release", Bearable: true, lacks: onePhase, test: (*suite).heldBulk,
-			Proves: "a bulk of a system of two phases is there, and does not run while a later one runs to its end"},
-		{Name: "a hold by the system is told", Alone: true, lacks: noSystemHold, test: (*suite).systemHold,
+			Part:   "[submit], [release] and [states]",
+			Proves: "on a two-phase system a bulk is there, and does not run while a later one runs to its end"},
+		{Name: "a hold by the batch system is reported", Alone: true, lacks: noSystemHold, test: (*suite).systemHold,
 			Proves: "a job that the batch system or an operator holds is reported HELD with a reason"},
 	}
 }
@@ -47,26 +48,33 @@ func onePhase(s *suite) string {
 }
 
 func (s *suite) heldBulk() {
-	first := s.shell(2, "echo x > ran")
-	r := s.deposit(first)
+	first := s.shell(s.fit(2), "echo x > ran")
+	r := s.submitOnly(first)
 	later := s.shell(1, "exit 0")
 	s.submit(later)
-	s.wait(later) // the scheduler has had its chance
-	s.until("waiting", first.Tag, 2, waiting)
+	s.wait(later) // the scheduler could have started the held one
+	s.until("waiting", first.Tag, first.N, waiting)
 	s.absent("ran")
 	s.isThere(s.search(first.Tag)[0], r.ID)
+	if first.N == 1 {
+		s.control(adapters.Release, refs(first, r)...)
+		if r := s.wait(first)[0]; r.State != jjm.BatchEndedOK {
+			s.Errorf("after its release, want OK: %+v", r)
+		}
+		return
+	}
 	s.control(adapters.Cancel, refs(first, r)[0])
 	s.control(adapters.Release, refs(first, r)...)
 	s.until("over", first.Tag, 1, func(r jjm.Report) bool { return r.Index == 1 && ended(r) })
 	for i, r := range s.waitCancelled(first) {
 		if (i == 0) != (r.State == jjm.BatchCancelled) {
-			s.Errorf("job %d: %+v", i, r)
+			s.Errorf("job %d, of which the first was cancelled: %+v", i, r)
 		}
 	}
 }
 
 func noSystemHold(s *suite) string {
-	return cmp.Or(unless(s.SystemHold != nil, "the test cannot hold jobs as the system does"), tooBig(s))
+	return cmp.Or(unless(s.SystemHold != nil, "the test cannot hold jobs as the batch system does"), tooBig(s))
 }
 
 func (s *suite) systemHold() {

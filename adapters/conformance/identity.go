@@ -12,31 +12,34 @@ import (
 func identityChecks() []Check {
 	return []Check{
 		{Name: "jobs know who they are", Bearable: true, files: true, test: (*suite).identity,
+			Part:   "[job] and [ids]",
 			Proves: "JJM_INDEX and JJM_BATCH_ID are set, equal the report's, and the id belongs to the bulk's"},
 		{Name: "odd names pass unchanged", Bearable: true, files: true, test: (*suite).oddNames,
+			Part:   "[submit]",
 			Proves: "blanks, quotes, variables and umlauts in arguments, folder and output names"},
 		{Name: "hostile text is refused or passes unchanged", Bearable: true, files: true, test: (*suite).hostileText,
+			Part:   "[submit]",
 			Proves: "no argument or folder is expanded, cut or executed by the batch system: macros, newlines, colons"},
 		{Name: "the environment of the daemon changes nothing", Alone: true, test: (*suite).hostileEnv,
-			Proves: "variables by which people change the commands' output or defaults have no effect on jjm's"},
+			Proves: "variables that change the output or defaults of the commands have no effect on jjm"},
 	}
 }
 
-// belongs reports whether a job's id begins with its bulk's, followed by a
-// character that is no digit, or by nothing.
+// belongs reports whether a job's id consists of its bulk's id, followed by nothing or by a
+// character that is not a digit.
 func belongs(job, bulk string) bool {
 	rest, ok := strings.CutPrefix(job, bulk)
 	return ok && bulk != "" && (rest == "" || rest[0] < '0' || rest[0] > '9')
 }
 
 func (s *suite) identity() {
-	b := s.shell(3, `echo "$JJM_INDEX $JJM_BATCH_ID" > id.$JJM_INDEX.new && mv id.$JJM_INDEX.new id.$JJM_INDEX`)
+	b := s.shell(s.fit(3), `echo "$JJM_INDEX $JJM_BATCH_ID" > id.$JJM_INDEX.new && mv id.$JJM_INDEX.new id.$JJM_INDEX`)
 	receipt := s.submit(b)
 	for i, r := range s.wait(b) {
 		index := string(rune('0' + i))
 		words := strings.Fields(s.file("id." + index))
 		if len(words) != 2 || words[0] != index || words[1] != r.ID {
-			s.Errorf("job %d sees %q, its report has id %q", i, words, r.ID)
+			s.Errorf("job %d sees JJM_INDEX and JJM_BATCH_ID as %q, and is listed as %q", i, strings.Join(words, " "), r.ID)
 		}
 		if !belongs(r.ID, receipt.ID) {
 			s.Errorf("the id %q of job %d is none of bulk %q", r.ID, i, receipt.ID)
@@ -44,20 +47,21 @@ func (s *suite) identity() {
 	}
 }
 
-// folder makes a folder of odd name that jobs can write.
+// folder makes a folder with an odd name that jobs can write.
 func (s *suite) folder(name string) string {
 	s.Helper()
 	dir := s.path(name)
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		s.Fatalf("%v", err)
 	}
-	if err := os.Chmod(dir, 0o777); err != nil { // whatever the umask
+	if err := os.Chmod(dir, 0o777); err != nil { // whatever the umask is
 		s.Fatalf("%v", err)
 	}
 	return dir
 }
 
-// printArgs writes its arguments to a file of the folder in which it starts.
+// printArgs is a script that writes its arguments to a file in the folder in which it
+// starts.
 const printArgs = `for a in "$@"; do printf '%s|' "$a"; done > 'out; put'.new && mv 'out; put'.new 'out; put'`
 
 func (s *suite) oddNames() {
@@ -68,11 +72,11 @@ func (s *suite) oddNames() {
 	s.sawArgs(b, args)
 }
 
-// sawArgs wants the job of b to have written its arguments.
+// sawArgs checks that the job of b has written its arguments.
 func (s *suite) sawArgs(b adapters.Bulk, args []string) {
 	s.Helper()
 	if r := s.wait(b)[0]; r.State != jjm.BatchEndedOK {
-		s.Errorf("in folder %q: %+v", b.Dir, r)
+		s.Errorf("in folder %q, want OK: %+v", b.Dir, r)
 		return
 	}
 	text, err := os.ReadFile(filepath.Join(b.Dir, "out; put"))
@@ -82,20 +86,24 @@ func (s *suite) sawArgs(b adapters.Bulk, args []string) {
 }
 
 func (s *suite) hostileText() {
+	ordinary := s.shell(1, "exit 0")
+	s.submit(ordinary) // where this is refused, it is not the text
 	plain := []string{"x"}
 	tests := []struct {
-		dir  string
-		args []string
+		what, dir string
+		args      []string
 	}{
-		{"macros of arguments", []string{"%j %A_%a %x", "$(Cluster)", "$$(Name) $ENV(HOME)", "$TASK_ID", "^array_index^",
-			"%__ID__%"}},
-		{"line ends", []string{"a\nb", "end\n", "\r", "#PBS -N evil", "\n#SBATCH --begin=now+1hour\n#$ -h\n"}},
-		{"long", []string{strings.Repeat("0123456789abcdef", 1000), "\\", "\"", "'", "a\\"}},
-		{"odd bytes", []string{"\x01\x1b[2J", "\xff\xfe", "--", "-", "=", "~", "{a,b}", "!x"}},
-		{"%j-%A-$(Process)-$TASK_ID-%d", plain},
-		{"host:path,with=marks;touch pwned", plain},
-		{"two\nlines", plain},
-		{"-n", plain},
+		{"macros in arguments", "macros of arguments", []string{
+			"%j %A_%a %x", "$(Cluster)", "$$(Name) $ENV(HOME)", "$TASK_ID", "^array_index^", "%__ID__%"}},
+		{"line ends in arguments", "line ends", []string{
+			"a\nb", "end\n", "\r", "#PBS -N evil", "\n#SBATCH --begin=now+1hour\n#$ -h\n"}},
+		{"a long argument", "long", []string{strings.Repeat("0123456789abcdef", 1000), "\\", "\"", "'", "a\\"}},
+		{"odd bytes in arguments", "odd bytes", []string{
+			"\x01\x1b[2J", "\xff\xfe", "--", "-", "=", "~", "{a,b}", "!x"}},
+		{"a folder's name of macros", "%j-%A-$(Process)-$TASK_ID-%d", plain},
+		{"a folder's name with marks", "host:path,with=marks;touch pwned", plain},
+		{"a folder's name of two lines", "two\nlines", plain},
+		{"a folder's name like an option", "-n", plain},
 	}
 	var ran []func()
 	for _, tt := range tests {
@@ -104,8 +112,8 @@ func (s *suite) hostileText() {
 		s.made = append(s.made, b.Tag)
 		r, err := s.Adapter.Submit(s.Context(), b)
 		if err != nil {
-			s.wantKind(tt.dir, err, jjm.Invalid)
-			s.Logf("%q is refused: %v", tt.dir, err)
+			s.wantKind(tt.what, err, jjm.Invalid)
+			s.Logf("%s: refused: %v", tt.what, err)
 			continue
 		}
 		if s.Adapter.Capabilities().TwoPhase {
@@ -113,6 +121,7 @@ func (s *suite) hostileText() {
 		}
 		ran = append(ran, func() { s.sawArgs(b, tt.args) })
 	}
+	s.wait(ordinary)
 	for _, look := range ran {
 		look()
 	}
@@ -130,17 +139,16 @@ func (s *suite) hostileEnv() {
 	} {
 		s.setenv(name, value)
 	}
-	b := s.shell(2, `[ "$JJM_INDEX" -lt 2 ] && [ "$JJM_BATCH_ID" != 77 ] && exit 7; exit 1`)
+	b := s.shell(s.fit(2), `[ "$JJM_INDEX" -lt 2 ] && [ "$JJM_BATCH_ID" != 77 ] && exit 7; exit 1`)
 	s.submit(b)
-	for i, r := range s.wait(b) {
+	for _, r := range s.wait(b) {
 		if r.State != jjm.BatchEndedFailed || r.Exit != 7 || r.Submitted == 0 || r.Ended < r.Submitted {
-			s.Errorf("job %d: %+v", i, r)
+			s.Errorf("want FAILED, exit code 7 and its times: %+v", r)
 		}
 	}
 }
 
-// setenv sets a variable of this process for the time of the check, which must
-// be alone.
+// setenv sets a variable of this process until the end of the check, which must be Alone.
 func (s *suite) setenv(name, value string) {
 	s.Helper()
 	old, was := os.LookupEnv(name)

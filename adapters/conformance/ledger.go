@@ -7,12 +7,13 @@ import (
 	"jjm"
 )
 
-// ledger remembers what listings said, and finds what cannot be true.
+// ledger remembers what listings said, and finds contradictions.
 type ledger struct {
 	lag   time.Duration // how long after its end a job may be missing
 	jobs  map[jobKey]*entry
-	looks int
-	ended int
+	looks int // number of listings so far
+	ended int // number of jobs that have ended
+	poor  int // number of jobs that did not end well
 }
 
 type jobKey struct {
@@ -20,7 +21,7 @@ type jobKey struct {
 	index int32
 }
 
-// entry is one job: its last report, and since when it is missing.
+// entry is one job: its last report, and since when it is missing from listings.
 type entry struct {
 	last    jjm.Report
 	missing time.Time
@@ -30,18 +31,27 @@ func newLedger(lag time.Duration) *ledger {
 	return &ledger{lag: lag, jobs: map[jobKey]*entry{}}
 }
 
-// expect notes a bulk that was acknowledged: the next listing must have it.
+// expect notes a bulk that was acknowledged: the next listing must contain it.
 func (l *ledger) expect(tag jjm.Tag, n int) {
 	for i := range int32(n) {
 		l.jobs[jobKey{tag, i}] = &entry{}
 	}
 }
 
+// running counts the jobs that the last listing showed as running.
+func (l *ledger) running() (n int) {
+	for _, e := range l.jobs {
+		if e.missing.IsZero() && e.last.State == jjm.BatchRunning {
+			n++
+		}
+	}
+	return n
+}
+
 // done reports whether n jobs are known and have ended.
 func (l *ledger) done(n int) bool { return l.ended == n && len(l.jobs) == n }
 
-// look compares a listing with those before it. Jobs that are not expected yet
-// are left out.
+// look compares a listing with earlier ones. It ignores jobs that are not expected yet.
 func (l *ledger) look(now time.Time, reports []jjm.Report) (problems []string) {
 	l.looks++
 	seen := map[jobKey]bool{}
@@ -52,13 +62,19 @@ func (l *ledger) look(now time.Time, reports []jjm.Report) (problems []string) {
 			continue
 		}
 		if seen[key] {
-			problems = append(problems, fmt.Sprintf("listed twice: %+v", r))
+			problems = append(problems, "listed twice: "+tell(r))
 		}
 		seen[key] = true
+		if poor(r) && !e.last.State.Ended() {
+			l.poor++
+		}
 		if problem := e.next(r); problem != "" {
-			problems = append(problems, fmt.Sprintf("%s: %+v, then %+v", problem, e.last, r))
+			problems = append(problems, problem+": "+tell(e.last)+", then "+tell(r))
 		}
 		e.last, e.missing = r, time.Time{}
+		if poor(r) && l.poor > l.spare() {
+			problems = append(problems, "it did not end well: "+tell(r))
+		}
 	}
 	l.ended = 0
 	for key, e := range l.jobs {
@@ -72,20 +88,25 @@ func (l *ledger) look(now time.Time, reports []jjm.Report) (problems []string) {
 			e.missing = now
 		}
 		if now.Sub(e.missing) >= l.lag {
-			problems = append(problems, fmt.Sprintf("job %d of %s is missing in listing %d; it was %+v", key.index, key.tag,
-				l.looks, e.last))
+			problems = append(problems, fmt.Sprintf("a job that was submitted as %s, index %d, is missing in listing %d; "+
+				"before it was: %s", key.tag, key.index, l.looks, tell(e.last)))
 		}
 	}
 	return problems
 }
 
-// next says what is wrong with a report after the last one.
+// spare returns how many jobs may end badly, which says nothing of listings: one in a hundred, and
+// one of fewer. A node may fail to begin a job (see notBegun).
+func (l *ledger) spare() int { return max(1, len(l.jobs)/100) }
+
+// poor reports whether a job ended badly.
+func poor(r jjm.Report) bool { return r.State.Ended() && r.State != jjm.BatchEndedOK }
+
+// next says what is wrong with a report that follows the last one, "" if nothing.
 func (e *entry) next(r jjm.Report) string {
 	switch was := e.last; {
 	case r.State == jjm.BatchUnknown:
 		return "without a state"
-	case r.State.Ended() && r.State != jjm.BatchEndedOK:
-		return "it did not end well"
 	case was.ID == "":
 		return ""
 	case r.ID != was.ID:

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,12 +24,13 @@ type liar struct {
 	pretend  func(b adapters.Bulk) error
 	report   func(r jjm.Report) (jjm.Report, bool)
 	repeat   func(r jjm.Report) bool
+	listed   func(all []jjm.Report) []jjm.Report
 	since    bool
 	found    func(f adapters.Found) adapters.Found
 	account  func(rs []jjm.Report, jobs []adapters.Ref) []jjm.Report
 	control  func(op adapters.Op, jobs []adapters.Ref) []adapters.Ref
 	answer   func(op adapters.Op, job adapters.Ref) error
-	deaf     bool // takes no notice of a context that ended
+	deaf     bool // ignores that the context ended
 	anyOwner *jjm.Owner
 	probes   func(ctx context.Context, l *liar) error
 	checks   func(r jjm.Request) error
@@ -87,6 +89,9 @@ func (l *liar) List(ctx context.Context, owner jjm.Owner, since time.Time) (adap
 			out = append(out, r)
 		}
 	}
+	if l.listed != nil {
+		out = l.listed(out)
+	}
 	all.Reports = out
 	return all, err
 }
@@ -127,7 +132,7 @@ func (l *liar) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, job
 	return answers, err
 }
 
-// prober and checker are liars with those interfaces.
+// prober and checker are liars that also implement those interfaces.
 type prober struct{ *liar }
 
 func (p prober) Probe(ctx context.Context) error { return p.probes(ctx, p.liar) }
@@ -136,7 +141,7 @@ type checker struct{ *liar }
 
 func (c checker) Check(r jjm.Request) error { return c.checks(r) }
 
-// localSystem is the embedded batch system with what plant changes.
+// localSystem is the embedded batch system with the defect that plant makes.
 func localSystem(plant func(l *liar, s *System)) func(t TB) System {
 	return func(t TB) System {
 		dir := t.TempDir()
@@ -167,14 +172,14 @@ func localSystem(plant func(l *liar, s *System)) func(t TB) System {
 	}
 }
 
-// changed is a report with one fact changed.
+// changed returns a report with one fact changed.
 func changed(what func(r *jjm.Report)) func(l *liar, s *System) {
 	return func(l *liar, _ *System) {
 		l.report = func(r jjm.Report) (jjm.Report, bool) { what(&r); return r, true }
 	}
 }
 
-// defects are by check; the text says what is planted.
+// defects are listed by check; the text says what is planted.
 func defects() map[string]map[string]func(l *liar, s *System) {
 	return map[string]map[string]func(l *liar, s *System){
 		"every exit code comes back": {
@@ -203,7 +208,15 @@ func defects() map[string]map[string]func(l *liar, s *System) {
 		"hostile text is refused or passes unchanged": {
 			"line ends are lost": func(l *liar, _ *System) { l.submit = oneLine },
 			"refused as busy": func(l *liar, _ *System) {
-				l.pretend = func(adapters.Bulk) error { return jjm.Errorf(jjm.Busy, "no") }
+				l.pretend = func(b adapters.Bulk) error {
+					if filepath.Base(b.Dir) == "-n" {
+						return jjm.Errorf(jjm.Busy, "no")
+					}
+					return nil
+				}
+			},
+			"everything is refused": func(l *liar, _ *System) {
+				l.pretend = func(adapters.Bulk) error { return jjm.Errorf(jjm.Invalid, "no") }
 			},
 		},
 		"the environment of the daemon changes nothing": {"a variable decides": func(l *liar, _ *System) {
@@ -236,6 +249,18 @@ func defects() map[string]map[string]func(l *liar, s *System) {
 				return b
 			}
 		}},
+		"listings are whole while jobs run": {
+			"one of twelve is lost": func(l *liar, s *System) {
+				l.report = func(r jjm.Report) (jjm.Report, bool) { return r, r.Index != 7 }
+			},
+			"one that runs is lost now and then": func(l *liar, s *System) {
+				var n atomic.Int64
+				l.report = func(r jjm.Report) (jjm.Report, bool) {
+					return r, r.State != jjm.BatchRunning || n.Add(1)%7 != 0
+				}
+			},
+			"it never ends": changed(func(r *jjm.Report) { r.State = jjm.BatchRunning }),
+		},
 		"listings are whole while jobs start and end": {
 			"one is listed twice": func(l *liar, _ *System) {
 				l.repeat = func(r jjm.Report) bool { return r.Index == 3 && r.State.Ended() }
@@ -306,7 +331,11 @@ func defects() map[string]map[string]func(l *liar, s *System) {
 				l.report = func(r jjm.Report) (jjm.Report, bool) { return r, r.State != jjm.BatchCancelled }
 			},
 		},
-		"a running job can be cancelled, twice": {"nothing is done": func(l *liar, _ *System) { l.deafTo(adapters.Cancel) }},
+		"a running job can be cancelled, twice": {
+			"nothing is done":                func(l *liar, _ *System) { l.deafTo(adapters.Cancel) },
+			"it is marked and runs on":       (*liar).marksOnly,
+			"it is marked when it has ended": (*liar).marksEnds,
+		},
 		"an ended job can be cancelled without change": {"it becomes cancelled": func(l *liar, _ *System) {
 			var hit atomic.Bool
 			l.control = func(_ adapters.Op, jobs []adapters.Ref) []adapters.Ref { hit.Store(true); return jobs }
@@ -317,21 +346,28 @@ func defects() map[string]map[string]func(l *liar, s *System) {
 				return r, true
 			}
 		}},
-		"one job of a bulk can be cancelled": {"the whole bulk is": func(l *liar, _ *System) {
-			l.control = func(_ adapters.Op, jobs []adapters.Ref) []adapters.Ref {
-				one := jobs[0]
-				return []adapters.Ref{one, {Tag: one.Tag, ID: one.ID, Index: 0}, {Tag: one.Tag, ID: one.ID, Index: 2}}
-			}
-		}},
-		"two cancels at once": {"the second fails": func(l *liar, _ *System) {
-			var n atomic.Int64
-			l.answer = func(adapters.Op, adapters.Ref) error {
-				if n.Add(1) > 2 {
-					return jjm.Errorf(jjm.Conflict, "it is being cancelled")
+		"one job of a bulk can be cancelled": {
+			"the whole bulk is": func(l *liar, _ *System) {
+				l.control = func(_ adapters.Op, jobs []adapters.Ref) []adapters.Ref {
+					one := jobs[0]
+					return []adapters.Ref{one, {Tag: one.Tag, ID: one.ID, Index: 0}, {Tag: one.Tag, ID: one.ID, Index: 2}}
 				}
-				return nil
-			}
-		}},
+			},
+			"it is marked and runs on": (*liar).marksOnly,
+		},
+		"two cancels at once": {
+			"the second fails": func(l *liar, _ *System) {
+				var n atomic.Int64
+				l.answer = func(adapters.Op, adapters.Ref) error {
+					if n.Add(1) > 2 {
+						return jjm.Errorf(jjm.Conflict, "it is being cancelled")
+					}
+					return nil
+				}
+			},
+			"they are marked and run on":           (*liar).marksOnly,
+			"they are marked when they have ended": (*liar).marksEnds,
+		},
 		"a thousand ids in one call": {"the last ones are left": func(l *liar, _ *System) {
 			l.control = func(_ adapters.Op, jobs []adapters.Ref) []adapters.Ref { return jobs[:min(len(jobs), 990)] }
 		}},
@@ -342,7 +378,9 @@ func defects() map[string]map[string]func(l *liar, s *System) {
 		"a held bulk never runs before its release": {"it runs at once": func(l *liar, _ *System) {
 			l.caps = func(c adapters.Capabilities) adapters.Capabilities { c.TwoPhase = true; return c }
 		}},
-		"a hold by the system is told": {"it is not": func(_ *liar, s *System) { s.SystemHold = func(TB, string) {} }},
+		"a hold by the batch system is reported": {
+			"it is not": func(_ *liar, s *System) { s.SystemHold = func(TB, string) {} },
+		},
 		"the capabilities are sane": {
 			"no bulk fits": func(l *liar, _ *System) {
 				l.caps = func(c adapters.Capabilities) adapters.Capabilities { c.MaxBulk = 0; return c }
@@ -376,6 +414,7 @@ func defects() map[string]map[string]func(l *liar, s *System) {
 					}
 					return nil
 				}
+				l.submit = func(b adapters.Bulk) adapters.Bulk { b.Request.GPUs = 0; return b }
 			},
 			"nothing is refused":     func(l *liar, _ *System) { l.checks = func(jjm.Request) error { return nil } },
 			"the field is not named": func(l *liar, _ *System) { l.checks = noField },
@@ -395,7 +434,7 @@ func defects() map[string]map[string]func(l *liar, s *System) {
 		"a rerun is counted": {"nothing happens": func(_ *liar, s *System) {
 			s.Requeue = func(TB, string) {}
 		}},
-		"a lost node is told": {"nothing happens": func(_ *liar, s *System) {
+		"a lost node is reported": {"nothing happens": func(_ *liar, s *System) {
 			s.KillNode = func(TB, string) {}
 		}},
 		"a job that history forgot is left out": {"it is not": func(_ *liar, s *System) {
@@ -404,13 +443,13 @@ func defects() map[string]map[string]func(l *liar, s *System) {
 	}
 }
 
-// words splits arguments at blanks, as a shell would.
+// words splits arguments at blanks, as a shell does.
 func words(b adapters.Bulk) adapters.Bulk {
 	b.Argv = append(b.Argv[:4:4], strings.Fields(strings.Join(b.Argv[4:], " "))...)
 	return b
 }
 
-// oneLine makes blanks of line ends.
+// oneLine replaces newlines by blanks.
 func oneLine(b adapters.Bulk) adapters.Bulk {
 	for i, a := range b.Argv[4:] {
 		b.Argv[4+i] = strings.ReplaceAll(a, "\n", " ")
@@ -425,7 +464,7 @@ func noField(r jjm.Request) error {
 	return nil
 }
 
-// deafTo drops one operation and says that it was done.
+// deafTo ignores one operation and reports that it was done.
 func (l *liar) deafTo(deaf adapters.Op) {
 	l.control = func(op adapters.Op, jobs []adapters.Ref) []adapters.Ref {
 		if op == deaf {
@@ -435,7 +474,30 @@ func (l *liar) deafTo(deaf adapters.Op) {
 	}
 }
 
-// ignoreTags acts on whatever has the id now.
+// marksOnly makes a cancel that ends nothing: jobs that were seen to beat are listed as cancelled.
+func (l *liar) marksOnly(s *System) {
+	l.deafTo(adapters.Cancel)
+	l.report = func(r jjm.Report) (jjm.Report, bool) {
+		if beats, _ := filepath.Glob(filepath.Join(s.Dir, "beats*")); r.State == jjm.BatchRunning && len(beats) > 0 {
+			r.State, r.Ended = jjm.BatchCancelled, jjm.At(time.Now())
+		}
+		return r, true
+	}
+}
+
+// marksEnds makes a cancel that ends nothing: jobs are listed as cancelled once they came to their own
+// end.
+func (l *liar) marksEnds(*System) {
+	l.deafTo(adapters.Cancel)
+	l.report = func(r jjm.Report) (jjm.Report, bool) {
+		if r.State.Ended() {
+			r.State = jjm.BatchCancelled
+		}
+		return r, true
+	}
+}
+
+// ignoreTags acts on whatever job has the id now.
 func (l *liar) ignoreTags() {
 	l.control = func(_ adapters.Op, jobs []adapters.Ref) []adapters.Ref {
 		all, _ := l.Adapter.List(context.Background(), jjm.Owner{UID: os.Getuid()}, time.Time{})
@@ -469,8 +531,8 @@ func TestChecks_EachFindsItsDefect(t *testing.T) {
 	atOnceAll(alone)
 }
 
-// atOnceAll runs functions several at once: they wait nearly all of their time,
-// and t.Parallel would run no more than there are processors.
+// atOnceAll runs several functions at once. t.Parallel would run only as many as there are
+// processors, although the functions spend nearly all of their time waiting.
 func atOnceAll(all []func()) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
@@ -484,8 +546,7 @@ func atOnceAll(all []func()) {
 	wg.Wait()
 }
 
-// TestChecks_NoneIsWithoutADefect wants every check to have shown that it can
-// fail.
+// Every check must have shown that it can fail.
 func TestChecks_NoneIsWithoutADefect(t *testing.T) {
 	can := map[string]bool{}
 	for check := range defects() {

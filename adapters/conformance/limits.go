@@ -12,18 +12,22 @@ import (
 func limitChecks() []Check {
 	return []Check{
 		{Name: "the capabilities are sane", Bearable: true, test: (*suite).capabilities,
-			Proves: "the guarantee is told and why, a bulk holds at least one job, no limit is negative"},
+			Part:   "[capabilities]",
+			Proves: "the guarantee is explained, a bulk may have at least one job, no limit is negative"},
 		{Name: "the probe answers", Bearable: true, lacks: noProber, test: (*suite).probe,
-			Proves: "a Prober asks and stays sane; without an answer its error is Busy and the capabilities stay",
-			Remedy: "see that the batch system's servers answer from this machine, and that bin and env of the cluster are right"},
+			Part:   "[[probe]]",
+			Proves: "the probe succeeds and the capabilities stay plausible; without an answer the error is Busy and they do not change",
+			Remedy: serversAnswer},
 		{Name: "what cannot be expressed is refused", Bearable: true, lacks: noChecker, test: (*suite).checkAgrees,
+			Part:   "[submit.options]",
 			Proves: "each request that Check refuses names its field, and Submit refuses it too"},
 		{Name: "a bad bulk is refused", Bearable: true, test: (*suite).refuse,
+			Part:   "[submit] and [capabilities]",
 			Proves: "no jobs, no command, NUL, a bad tag, a relative folder, too many: Invalid"},
 		{Name: "a context that ended stops the call", Bearable: true, test: (*suite).context,
-			Proves: "every method gives Busy, or Submit Ambiguous, and Busy means that nothing was done"},
+			Proves: "every method returns Busy, or Submit Ambiguous, and Busy means that nothing was done"},
 		{Name: "the jobs of two owners are kept apart", lacks: noOther, test: (*suite).owners,
-			Proves: "neither listed nor found nor cancelled by another owner"},
+			Proves: "another owner cannot list, find or cancel a job"},
 	}
 }
 
@@ -32,18 +36,18 @@ func (s *suite) capabilities() {
 	if s.Adapter.Name() == "" {
 		s.Errorf("the cluster has no name")
 	}
-	if problem := insane(c); problem != "" {
+	if problem := implausible(c); problem != "" {
 		s.Errorf("%s: %+v", problem, c)
 	}
 }
 
-// insane says what cannot be right.
-func insane(c adapters.Capabilities) string {
+// implausible says which capability cannot be right, "" if none.
+func implausible(c adapters.Capabilities) string {
 	switch {
 	case strings.TrimSpace(c.Guarantee) == "":
-		return "no guarantee is told"
+		return "the guarantee is empty"
 	case c.MaxBulk < 1:
-		return "no bulk is small enough"
+		return "MaxBulk is below 1"
 	case c.MaxQueued < 0 || c.Slots < 0 || c.MaxCores < 0 || c.MaxMemoryMB < 0 || c.MaxWalltime < 0 || c.Settle < 0:
 		return "a limit is negative"
 	case c.Settle > 24*time.Hour:
@@ -114,7 +118,8 @@ func (s *suite) checkAgrees() {
 	}
 }
 
-// refused wants an error of Check to be a good one, and Submit to agree.
+// refused checks that an error of Check names the field and that Submit refuses too. It
+// reports whether there was an error.
 func (s *suite) refused(name string, err error, b adapters.Bulk) bool {
 	s.Helper()
 	if err == nil {
@@ -174,7 +179,7 @@ func (s *suite) context() {
 	s.wantKind("control", err, jjm.Busy)
 }
 
-// notThere wants a tag not to be found, be it known yet or not.
+// notThere checks that a tag is not reported as present.
 func (s *suite) notThere(tag jjm.Tag) {
 	s.Helper()
 	found, err := s.Adapter.Find(s.Context(), s.Owner, []jjm.Tag{tag})
@@ -206,7 +211,7 @@ func (s *suite) owners() {
 	if err != nil || len(answers) != 1 {
 		s.Fatalf("%v, error %v", answers, err)
 	}
-	if answers[0] != nil { // success: "already gone", for what this owner has
+	if answers[0] != nil { // nil is fine too: "already gone", for what this owner has
 		s.wantKind("cancel another's job", answers[0], jjm.Denied, jjm.Gone)
 	}
 	if r := s.list(b.Tag)[0]; r.State != jjm.BatchRunning {

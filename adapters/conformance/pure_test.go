@@ -8,19 +8,19 @@ import (
 	"jjm"
 )
 
-func TestReadVisit(t *testing.T) {
-	got := readVisit("host n1\nuid 1000\ngid 100\nuser ann\nhello jx\nwrapper 126 ./jjm-wrapper: Permission denied\n")
-	want := visit{host: "n1", uid: 1000, gid: 100, user: "ann", hello: "jx",
+func TestParseWorkerReport(t *testing.T) {
+	got := parseWorkerReport("host n1\nuid 1000\ngid 100\nuser ann\nhello jx\nwrapper 126 ./jjm-wrapper: Permission denied\n")
+	want := workerReport{host: "n1", uid: 1000, gid: 100, user: "ann", hello: "jx",
 		wrapper: "126 ./jjm-wrapper: Permission denied"}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := readVisit("uid x\n\nnonsense"); got.uid != -1 || got.gid != -1 {
+	if got := parseWorkerReport("uid x\n\nnonsense"); got.uid != -1 || got.gid != -1 {
 		t.Errorf("of nonsense: %+v", got)
 	}
 }
 
-func TestSkew_IsBoundedByTwoMomentsHere(t *testing.T) {
+func TestSkew_LiesBetweenTwoReadingsOfThisClock(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	for _, tt := range []struct {
 		name        string
@@ -31,19 +31,19 @@ func TestSkew_IsBoundedByTwoMomentsHere(t *testing.T) {
 		{"an hour ahead", 1_700_003_600, time.Hour - 2*time.Second, time.Hour + time.Second},
 		{"a minute behind", 1_699_999_940, -62 * time.Second, -59 * time.Second},
 	} {
-		least, most := skew(visit{clock: tt.clock, asked: at, told: at.Add(2 * time.Second)})
+		least, most := skew(workerReport{clock: tt.clock, asked: at, told: at.Add(2 * time.Second)})
 		if least != tt.least || most != tt.most {
 			t.Errorf("%s: %v to %v, want %v to %v", tt.name, least, most, tt.least, tt.most)
 		}
 	}
 }
 
-func TestLedger_FindsWhatCannotBeTrue(t *testing.T) {
+func TestLedger_FindsContradictions(t *testing.T) {
 	report := func(index int32, id string, state jjm.BatchState) jjm.Report {
 		return jjm.Report{Tag: "a", Index: index, ID: id, State: state}
 	}
 	r0, r1 := report(0, "7_0", jjm.BatchRunning), report(1, "7_1", jjm.BatchQueued)
-	over := report(0, "7_0", jjm.BatchEndedOK)
+	over, bad := report(0, "7_0", jjm.BatchEndedOK), report(0, "7_0", jjm.BatchAborted)
 	for _, tt := range []struct {
 		name  string
 		lag   time.Duration
@@ -58,7 +58,8 @@ func TestLedger_FindsWhatCannotBeTrue(t *testing.T) {
 		{"twice", 0, [][]jjm.Report{{r0, r1, r0}}, "twice"},
 		{"another id", 0, [][]jjm.Report{{r0, r1}, {report(0, "8_0", jjm.BatchRunning), r1}}, "id"},
 		{"back from the end", 0, [][]jjm.Report{{over, r1}, {r0, r1}}, "lives"},
-		{"a bad end", 0, [][]jjm.Report{{report(0, "7_0", jjm.BatchAborted), r1}}, "well"},
+		{"one bad end", 0, [][]jjm.Report{{bad, r1}, {bad, r1}}, ""},
+		{"more bad ends than one", 0, [][]jjm.Report{{bad, r1}, {bad, report(1, "7_1", jjm.BatchEndedFailed)}}, "well"},
 		{"strangers", 0, [][]jjm.Report{{r0, r1, {Tag: "b", ID: "1"}, {Tag: "b", ID: "1"}}}, ""},
 	} {
 		book := newLedger(tt.lag)
@@ -90,7 +91,7 @@ func TestSchedule_TheFirstAloneThenTogetherThenAlone(t *testing.T) {
 	}
 }
 
-func TestTry_PanicsAndEndsAreOutcomes(t *testing.T) {
+func TestTry_PanicsAndFatalsAreOutcomes(t *testing.T) {
 	for want, test := range map[string]func(*suite){
 		"FAILED": func(*suite) { panic("oh") },
 		"ok":     func(s *suite) { s.Cleanup(func() {}); s.Logf("well") },
@@ -102,7 +103,7 @@ func TestTry_PanicsAndEndsAreOutcomes(t *testing.T) {
 	}
 }
 
-// What does not apply is declared, with a reason that holds.
+// A check that does not apply must be declared, with a reason that is true.
 func TestRun_WhatDoesNotApplyIsDeclared(t *testing.T) {
 	fails := func(s *suite) { s.Errorf("no"); s.Fatalf("not reached by a hasty run") }
 	passes := func(*suite) {}
@@ -116,10 +117,10 @@ func TestRun_WhatDoesNotApplyIsDeclared(t *testing.T) {
 		word     string
 		why      string
 	}{
-		{"lacking, declared", fails, lacks, "it is a fish", false, "skipped", "it is a fish"},
+		{"lacking, declared", fails, lacks, "it is a fish", false, "not applicable", "it is a fish"},
 		{"lacking, not declared", fails, lacks, "", false, "FAILED", "no arms"},
-		{"lacking on a site", fails, lacks, "", true, "skipped", "no arms"},
-		{"declared, and fails", fails, nil, "it is a fish", false, "skipped", "it is a fish"},
+		{"lacking on a site", fails, lacks, "", true, "not applicable", "no arms"},
+		{"declared, and fails", fails, nil, "it is a fish", false, "not applicable", "it is a fish"},
 		{"declared, and passes", passes, nil, "it is a fish", false, "FAILED", "it is a fish"},
 		{"neither, and passes", passes, nil, "", false, "ok", ""},
 		{"neither, and fails", fails, nil, "", false, "FAILED", "no"},
@@ -140,7 +141,7 @@ func TestRun_WhatDoesNotApplyIsDeclared(t *testing.T) {
 	}
 }
 
-func TestUndeclared_NamesThatAreNoChecks(t *testing.T) {
+func TestUndeclared_FindsNamesThatAreNoChecks(t *testing.T) {
 	if problems := Undeclared(WithoutCommands("it is a fish")); len(problems) > 0 {
 		t.Errorf("%q", problems)
 	}
@@ -151,13 +152,12 @@ func TestUndeclared_NamesThatAreNoChecks(t *testing.T) {
 	}
 }
 
-// FuzzReadVisit: whatever a worker writes, nothing breaks, and ids are numbers
-// that stand there.
-func FuzzReadVisit(f *testing.F) {
+// Whatever a worker writes, nothing breaks, and ids are numbers from the text.
+func FuzzParseWorkerReport(f *testing.F) {
 	f.Add("host n1\nuid 1000\ngid 100\nuser ann\nhello jx\nwrapper 0\n")
 	f.Add("uid\nuid 99999999999999999999\n\x00 \xff")
 	f.Fuzz(func(t *testing.T, text string) {
-		v := readVisit(text)
+		v := parseWorkerReport(text)
 		if v.uid != -1 && !strings.Contains(text, "uid") || v.gid != -1 && !strings.Contains(text, "gid") {
 			t.Errorf("%+v of %q", v, text)
 		}

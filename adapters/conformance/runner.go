@@ -8,87 +8,146 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"jjm"
 )
 
-// Outcome is what became of one check.
+// Outcome is the result of one check.
 type Outcome struct {
 	Check Check
-	// Failures are what was wrong; Skipped says why the check did not apply;
-	// Notes are worth telling all the same.
+	// Failures say what was wrong; Skipped says why the check did not apply, NotTried why it
+	// could not look at its property; Notes are remarks that are worth showing even if nothing
+	// is wrong.
 	Failures []string
 	Skipped  string
+	NotTried string
 	Notes    []string
-	Took     time.Duration
+	// Remedy is what an admin should do about the failures on a site.
+	Remedy string
+	Took   time.Duration
+
+	// hopeless says why no other check can pass, where no check has seen a job start; else "".
+	hopeless string
 }
 
-// Word is "ok", "FAILED" or "skipped".
+// Word returns "ok", "FAILED", "not tried" or "not applicable".
 func (o Outcome) Word() string {
 	switch {
 	case len(o.Failures) > 0:
 		return "FAILED"
+	case o.NotTried != "":
+		return "not tried"
 	case o.Skipped != "":
-		return "skipped"
+		return "not applicable"
 	}
 	return "ok"
 }
 
-// Run runs checks without package testing. open makes the system anew for each;
-// it may end the check by t.Fatalf. report is called with each
-// outcome, one at a time. Run gives the number of checks that failed. When ctx
-// ends, the checks that run end soon and the others fail.
-func Run(ctx context.Context, checks []Check, open func(t TB) System, report func(Outcome)) (failed int) {
+// Sum is what became of many checks: how many failed, and how many were not begun, or given up,
+// without a report, for which reason.
+type Sum struct {
+	Failed, NotTried int
+	Why              string
+}
+
+// Run runs checks without package testing. open makes the system anew for each check; it may end
+// the check by t.Fatalf. report is called with each outcome, never concurrently. Where the batch
+// system starts no job or does not say whether it takes any, or when ctx ends, the checks that are
+// running end soon, and neither they nor the others are reported: they are not tried.
+func Run(ctx context.Context, checks []Check, open func(t TB) System, report func(Outcome)) (sum Sum) {
+	running, giveUp := context.WithCancel(ctx)
+	defer giveUp()
 	var mu sync.Mutex
 	Schedule(checks, func(c Check) (parallel bool) {
-		o := Try(ctx, c, func(t TB) System {
+		o := Try(running, c, func(t TB) System {
 			system := open(t)
 			parallel = system.Parallel
 			return system
 		})
 		mu.Lock()
 		defer mu.Unlock()
+		if sum.Why == "" && ctx.Err() != nil {
+			sum.Why = "the test was interrupted"
+		}
+		if len(o.Failures) > 0 && sum.Why != "" {
+			sum.NotTried++
+			return parallel
+		}
 		if len(o.Failures) > 0 {
-			failed++
+			sum.Failed++
 		}
 		report(o)
+		if o.hopeless != "" {
+			sum.Why = o.hopeless
+			giveUp()
+		}
 		return parallel
 	})
-	return failed
+	if sum.NotTried == 0 {
+		sum.Why = ""
+	}
+	return sum
 }
 
-// Try runs one check.
+// Try runs one check and returns its outcome.
 func Try(ctx context.Context, c Check, open func(t TB) System) Outcome {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p := &probation{ctx: ctx, name: c.Name}
+	p := &recorder{ctx: ctx, name: c.Name}
 	began := time.Now()
 	skipped := ""
+	var site *Site
+	var patience time.Duration
 	p.guard(func() {
 		if err := ctx.Err(); err != nil {
-			p.Fatalf("not begun: %v", err)
+			p.Fatalf("not started: %v", jjm.Plainly(err))
 		}
-		skipped = c.Run(p, open(p))
+		system := open(p)
+		site, patience = system.Site, system.Patience
+		skipped = c.Run(p, system)
 	})
-	cancel() // as testing does, before the clean-ups
+	cancel() // before the clean-ups, as package testing does
 	p.clean()
-	return Outcome{Check: c, Failures: p.failures, Skipped: skipped, Notes: p.notes, Took: time.Since(began)}
+	o := Outcome{Check: c, Failures: p.failures, Skipped: skipped, NotTried: p.untried, Notes: p.notes,
+		Took: time.Since(began)}
+	if site != nil && p.Failed() {
+		o.Remedy = c.remedy(site, p.cause)
+		if !site.started.Load() {
+			o.hopeless = hopeless(p.cause, patience)
+		}
+	}
+	return o
 }
 
-// probation is the TB of one check.
-type probation struct {
+// hopeless says why no check can pass where none has seen a job start, "" if others may.
+func hopeless(because cause, patience time.Duration) string {
+	switch because {
+	case causeWaiting:
+		return "no job started within " + jjm.HowLong(patience)
+	case causeDoubt:
+		return "it is not known whether the batch system takes jobs"
+	}
+	return ""
+}
+
+// recorder is the TB of one check outside package testing.
+type recorder struct {
 	ctx  context.Context
 	name string
-	// hasty probations end at the first failure.
-	hasty bool
+	// stopAtFirst ends the check at its first failure.
+	stopAtFirst bool
 
 	mu       sync.Mutex
+	cause    cause
 	failures []string
+	untried  string // why the check was not tried, "" if it was
 	notes    []string
 	cleanups []func()
 }
 
-// guard runs do on a goroutine of its own, which Fatalf ends, and waits
-// for it. A panic is a failure.
-func (p *probation) guard(do func()) {
+// guard runs do in a goroutine of its own, which Fatalf may end, and waits for it. A panic
+// is a failure.
+func (p *recorder) guard(do func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -103,13 +162,13 @@ func (p *probation) guard(do func()) {
 }
 
 // clean runs all clean-ups, the last one first.
-func (p *probation) clean() {
+func (p *recorder) clean() {
 	for p.cleanOne() {
 	}
 }
 
-// cleanOne runs the last clean-up; false if there is none.
-func (p *probation) cleanOne() bool {
+// cleanOne runs the last clean-up; it returns false if there is none.
+func (p *recorder) cleanOne() bool {
 	p.mu.Lock()
 	n := len(p.cleanups)
 	if n == 0 {
@@ -123,47 +182,55 @@ func (p *probation) cleanOne() bool {
 	return true
 }
 
-func (p *probation) Name() string             { return p.name }
-func (p *probation) Helper()                  {}
-func (p *probation) Context() context.Context { return p.ctx }
+func (p *recorder) Name() string             { return p.name }
+func (p *recorder) Helper()                  {}
+func (p *recorder) Context() context.Context { return p.ctx }
 
-func (p *probation) Logf(format string, args ...any) {
+func (p *recorder) Logf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.notes = append(p.notes, fmt.Sprintf(format, args...))
 }
 
-func (p *probation) Errorf(format string, args ...any) {
+func (p *recorder) Errorf(format string, args ...any) {
 	p.fail(format, args)
-	if p.hasty {
+	if p.stopAtFirst {
 		runtime.Goexit()
 	}
 }
 
-func (p *probation) fail(format string, args []any) {
+func (p *recorder) fail(format string, args []any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.failures = append(p.failures, fmt.Sprintf(format, args...))
 }
 
-func (p *probation) Fatalf(format string, args ...any) {
+func (p *recorder) Fatalf(format string, args ...any) {
 	p.fail(format, args)
 	runtime.Goexit()
 }
 
-func (p *probation) Failed() bool {
+// leave ends a check that cannot be tried.
+func (p *recorder) leave(why string) {
+	p.mu.Lock()
+	p.untried = why
+	p.mu.Unlock()
+	runtime.Goexit()
+}
+
+func (p *recorder) Failed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.failures) > 0
 }
 
-func (p *probation) Cleanup(do func()) {
+func (p *recorder) Cleanup(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cleanups = append(p.cleanups, do)
 }
 
-func (p *probation) TempDir() string {
+func (p *recorder) TempDir() string {
 	dir, err := os.MkdirTemp("", "jjm-check-*")
 	if err != nil {
 		p.Fatalf("%v", err)

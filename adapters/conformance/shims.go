@@ -14,37 +14,36 @@ import (
 	"jjm/adapters"
 )
 
-// shims is a folder of scripts of sh(1) that stand before the real commands.
-// Each notes its process id and those of its children.
+// shims is a folder of shell scripts that take the place of the real commands. Each notes
+// its process id and those of its children.
 type shims struct {
 	dir string
-	// pids has a line "COMMAND PID" for each that ran, and "acted 0" where the
-	// real command had ended before the shim went wrong.
+	// pids is a file with a line "COMMAND PID" for each shim that ran, and "acted 0" where
+	// the real command had ended before the shim went wrong.
 	pids string
 }
 
-// fault is a way for a command to go wrong.
+// fault is one way in which a command can go wrong.
 type fault struct {
-	// body is run by each shim; "$real" is the real command.
+	// body is what each shim runs; "$real" is the real command.
 	body string
-	// acts is set where the real command runs all the same.
+	// acts is set if the real command runs nevertheless.
 	acts bool
-	// pretends is set where the command ends with 0 and has done nothing.
+	// pretends is set if the command exits with 0 and has done nothing.
 	pretends bool
-	// empty is set where nothing is printed and the exit code is 0.
+	// empty is set if nothing is printed and the exit code is 0.
 	empty bool
-	// missing is set where there is no command at all.
+	// missing is set if there is no command at all.
 	missing bool
-	// hangs is set where only a deadline ends it.
+	// hangs is set if only a deadline ends the command.
 	hangs bool
 }
 
-// half prints the first half of what the real command prints, without a line
-// end after it.
+// half prints the first half of the real command's output, without a newline after it.
 const half = `out=$("$real" "$@"; echo x); printf %s "$out" | head -c $((${#out} / 2)) | { text=$(cat; echo x); text=${text%x}; printf %s "${text%
 }"; }`
 
-// faults are the ways to go wrong, by name.
+// faults returns the faults by name.
 func faults() map[string]fault {
 	return map[string]fault{
 		"hangs":      {body: `sleep 300 & echo "sleep $!" >>"$pids"; wait $!`, hangs: true},
@@ -62,8 +61,8 @@ func faults() map[string]fault {
 	}
 }
 
-// before makes shims before the real commands; those named in well only count.
-func (s *suite) before(f fault, well ...string) shims {
+// putShims makes shims in place of the real commands; those named in well only count.
+func (s *suite) putShims(f fault, well ...string) shims {
 	s.Helper()
 	dir := s.TempDir()
 	sh := shims{dir: filepath.Join(dir, "bin"), pids: filepath.Join(dir, "pids")}
@@ -71,7 +70,7 @@ func (s *suite) before(f fault, well ...string) shims {
 		if err := os.MkdirAll(path, mode); err != nil {
 			s.Fatalf("%v", err)
 		}
-		if err := os.Chmod(path, mode); err != nil { // whatever the umask
+		if err := os.Chmod(path, mode); err != nil { // whatever the umask is
 			s.Fatalf("%v", err)
 		}
 	}
@@ -94,19 +93,19 @@ func (s *suite) before(f fault, well ...string) shims {
 	return sh
 }
 
-// writeProgram writes an executable file, and no process is forked meanwhile:
-// the child would hold it open until its exec, and nobody could run it then
-// (execve(2), ETXTBSY).
+// writeProgram writes an executable file while no process is forked: a child would hold the
+// file open for writing until its exec, and executing it would fail with ETXTBSY
+// (execve(2)).
 func writeProgram(path, text string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 		return err
 	}
-	return os.Chmod(path, 0o755) // whatever the umask
+	return os.Chmod(path, 0o755) // whatever the umask is
 }
 
-// ran lists the commands that ran, without the first ones.
+// ran returns the names of the commands that ran, without the first ones.
 func (sh shims) ran(without int) []string {
 	text, _ := os.ReadFile(sh.pids)
 	var names []string
@@ -118,8 +117,8 @@ func (sh shims) ran(without int) []string {
 	return names[without:]
 }
 
-// leftovers wants all processes of the shims to be gone soon.
-func (s *suite) leftovers(sh shims) {
+// noLeftovers checks that all processes of the shims are soon gone.
+func (s *suite) noLeftovers(sh shims) {
 	s.Helper()
 	text, err := os.ReadFile(sh.pids)
 	if err != nil {
@@ -143,8 +142,8 @@ func (s *suite) leftovers(sh shims) {
 	}
 }
 
-// lives reports whether a process exists and is more than a zombie, which only
-// its parent can take away (proc(5), stat).
+// lives reports whether a process exists and is no zombie; only its parent can remove a
+// zombie (proc(5), stat).
 func lives(pid int) bool {
 	if syscall.Kill(pid, 0) == syscall.ESRCH {
 		return false

@@ -5,48 +5,54 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"jjm"
 )
 
-// Site is what the checks of a site need besides. The first of them sends one
-// job to a worker; the others judge what it saw.
+// Site is what the checks of a site need in addition. The first of them sends one job to a
+// worker; the others judge what that job reported.
 type Site struct {
 	// Wrapper is the path of the jjm-wrapper program on this machine.
 	Wrapper string
+	// Kind is the kind of the cluster, Description the path of the file that describes it, ""
+	// where none does.
+	Kind, Description string
 
-	seen *visit // by the job on the worker
+	seen    *workerReport // report of the job on the worker
+	started atomic.Bool   // whether any check has seen that a job ran
 }
 
-// visit is what a job on a worker found, and when it spoke.
-type visit struct {
+// workerReport is what a job on a worker found, and when it was read.
+type workerReport struct {
 	host, user, hello string
 	uid, gid          int
-	wrapper           string // exit code of "jjm-wrapper --help", and what it said
-	clock             int64  // Unix seconds there, read between asked and told
+	wrapper           string // exit code of "jjm-wrapper --help" and its error output
+	clock             int64  // Unix time on the worker in seconds, read between asked and told
 	asked, told       time.Time
 }
 
 func siteChecks() []Check {
 	return []Check{
 		{Name: "a worker sees the work area, both ways", Site: true, files: true, test: (*suite).visit,
-			Proves: "a real job reads under the same path what the daemon wrote, and the daemon what the job wrote; the time of a round trip is told",
-			Remedy: "mount the work folder on every worker under the same path, writable for the account, and set work to it; or use a cluster kind that transfers files"},
-		{Name: "the wrapper can be executed there", Site: true, files: true, lacks: notVisited, test: (*suite).wrapperRuns,
+			Proves: "a real job reads under the same path what the daemon wrote, and the daemon what the job wrote; the round trip is timed",
+			Remedy: "mount the work folder on every worker under the same path, writable for the account, and set work to it",
+			kinds:  map[string]string{"condor": "or set shared_fs = false, and HTCondor carries the files"}},
+		{Name: "the wrapper can be executed there", Site: true, files: true, test: visited((*suite).wrapperRuns),
 			Proves: "jjm-wrapper, copied to the work area, runs on the worker",
 			Remedy: "mount the work area without noexec on the workers, and install the jjm-wrapper of their architecture"},
-		{Name: "jobs run as the right account", Site: true, files: true, lacks: notVisited, test: (*suite).account,
+		{Name: "jobs run as the right account", Site: true, files: true, test: visited((*suite).account),
 			Proves: "user id, group id and user name on the worker are the daemon's",
 			Remedy: "give the account the same uid, gid and name on all machines: the same directory service, no NFS id mapping or squashing"},
-		{Name: "the clocks agree", Site: true, files: true, lacks: notVisited, test: (*suite).clocks,
+		{Name: "the clocks agree", Site: true, files: true, test: visited((*suite).clocks),
 			Proves: "the worker's clock is less than 5 s off this machine's",
 			Remedy: "run NTP (chrony) on the workers and on this machine"},
 	}
 }
 
-// worker is the script of the job: it tells what it sees, waits for an answer,
-// and says what time it is.
+// worker is the script of the job: it writes what it sees, waits for an answer, and writes
+// the worker's time.
 const worker = `{ echo "host $(hostname 2>/dev/null || uname -n)"
 echo "uid $(id -u)"
 echo "gid $(id -g)"
@@ -69,7 +75,7 @@ func (s *suite) visit() {
 	}
 	b := s.shell(1, worker)
 	s.submit(b)
-	v := readVisit(s.file("worker"))
+	v := parseWorkerReport(s.file("worker"))
 	v.asked = time.Now()
 	s.write("answer")
 	text := s.file("got")
@@ -82,13 +88,13 @@ func (s *suite) visit() {
 		s.Errorf("the worker read %q where the daemon wrote %q", v.hello, nonce)
 	}
 	if r := s.wait(b)[0]; r.State != jjm.BatchEndedOK {
-		s.Errorf("the job of /bin/sh: %+v", r)
+		s.Errorf("the job, a script of /bin/sh, did not end well: %+v", r)
 	}
 }
 
-// readVisit reads what the job wrote: a name and a value a line.
-func readVisit(text string) visit {
-	v := visit{uid: -1, gid: -1}
+// parseWorkerReport reads what the job wrote: a name and a value on each line.
+func parseWorkerReport(text string) workerReport {
+	v := workerReport{uid: -1, gid: -1}
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, err := strconv.Atoi(value)
@@ -119,13 +125,19 @@ func copyProgram(from, to string) error {
 	return writeProgram(to, string(text))
 }
 
-func notVisited(s *suite) string {
-	return unless(s.Site.seen != nil, "no worker has told what it sees")
+// visited returns a test of what a worker reported. It is not tried where none did.
+func visited(test func(*suite)) func(*suite) {
+	return func(s *suite) {
+		if s.Site.seen == nil {
+			notTried(s, "no worker has reported what it sees: see the first check")
+		}
+		test(s)
+	}
 }
 
 func (s *suite) wrapperRuns() {
 	if v := *s.Site.seen; v.wrapper != "0" {
-		s.Errorf("on %s jjm-wrapper gave exit code and error %q", v.host, cmp.Or(v.wrapper, "none"))
+		s.Errorf("on %s jjm-wrapper --help ended with exit code and error %q", v.host, cmp.Or(v.wrapper, "none"))
 	}
 }
 
@@ -137,22 +149,22 @@ func (s *suite) account() {
 	}
 }
 
-// mostSkew is how far two clocks may be apart. NTP keeps them within
-// milliseconds; whoever is seconds off has none, and will be minutes off.
-const mostSkew = 5 * time.Second
+// maxSkew is how far two clocks may be apart. NTP keeps them within milliseconds; a clock
+// that is seconds off has no NTP and will be minutes off later.
+const maxSkew = 5 * time.Second
 
 func (s *suite) clocks() {
 	v := *s.Site.seen
 	least, most := skew(v)
 	s.Logf("%s is between %v and %v ahead", v.host, least, most)
-	if least > mostSkew || most < -mostSkew {
-		s.Errorf("the clock of %s is between %v and %v ahead of this one's; want at most %v", v.host, least, most, mostSkew)
+	if least > maxSkew || most < -maxSkew {
+		s.Errorf("the clock of %s is between %v and %v ahead of this one's; want at most %v", v.host, least, most, maxSkew)
 	}
 }
 
-// skew bounds how far the worker's clock is ahead: it was read between two
-// moments of ours, and shows whole seconds.
-func skew(v visit) (least, most time.Duration) {
+// skew returns bounds of how far the worker's clock is ahead. It was read between two
+// moments of this machine's clock, and shows whole seconds.
+func skew(v workerReport) (least, most time.Duration) {
 	there := time.Unix(v.clock, 0)
 	return there.Sub(v.told).Round(time.Millisecond), there.Add(time.Second).Sub(v.asked).Round(time.Millisecond)
 }

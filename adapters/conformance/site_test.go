@@ -1,17 +1,21 @@
 package conformance
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"jjm"
 	"jjm/adapters"
 )
 
-// siteSystem is the embedded batch system as a site has it: one visit for all
-// checks.
+// siteSystem is the embedded batch system as a site has it: all checks share one worker
+// report.
 func siteSystem(t TB, site *Site, plant func(l *liar, s *System)) func(t TB) System {
 	if site.Wrapper == "" {
 		site.Wrapper = filepath.Join(t.TempDir(), "jjm-wrapper")
@@ -34,23 +38,110 @@ func siteSystem(t TB, site *Site, plant func(l *liar, s *System)) func(t TB) Sys
 func TestSite_AGoodSitePasses(t *testing.T) {
 	reported := 0
 	open := siteSystem(t, &Site{}, func(_ *liar, s *System) { s.Patience = 30 * time.Second })
-	failed := Run(t.Context(), ForSite(), open, func(o Outcome) {
+	sum := Run(t.Context(), ForSite(), open, func(o Outcome) {
 		reported++
-		if o.Word() == "FAILED" || o.Check.Site && o.Word() != "ok" {
-			t.Errorf("%s: %s %v", o.Check.Name, o.Skipped, o.Failures)
+		if o.Word() != "ok" && (o.Check.Site || o.Word() != "not applicable") {
+			t.Errorf("%s: %s %s %v", o.Check.Name, o.Skipped, o.NotTried, o.Failures)
 		}
 	})
-	if failed != 0 || reported != len(ForSite()) {
-		t.Errorf("%d failed, %d of %d were reported", failed, reported, len(ForSite()))
+	if sum.Failed+sum.NotTried != 0 || reported != len(ForSite()) {
+		t.Errorf("%d failed, %d of %d were reported", sum.Failed, reported, len(ForSite()))
+	}
+}
+
+// A system without arrays, whose listing has little, passes as well: checks of what it does
+// not have do not apply, and say so.
+func TestSite_WhatAClusterDoesNotHaveIsNotTested(t *testing.T) {
+	facts := []string{"host", "submitted", "started", "ended", "exit", "signal"}
+	inner := siteSystem(t, &Site{Kind: "command"}, func(l *liar, s *System) {
+		s.Patience = 30 * time.Second
+		l.report = func(r jjm.Report) (jjm.Report, bool) {
+			r.Host, r.Submitted, r.Started, r.Ended, r.Exit, r.Signal = "", 0, 0, 0, 0, 0
+			if r.State == jjm.BatchEndedFailed {
+				r.State = jjm.BatchEndedOK
+			}
+			return r, true
+		}
+		l.caps = func(c adapters.Capabilities) adapters.Capabilities { c.MaxBulk, c.Accounting = 1, false; return c }
+		l.pretend = func(b adapters.Bulk) error {
+			if b.N > 1 {
+				return jjm.Errorf(jjm.Invalid, "%d jobs are too many", b.N)
+			}
+			return nil
+		}
+	})
+	open := func(t TB) System {
+		s := inner(t)
+		s.Adapter = partial{s.Adapter.(*liar), facts}
+		return s
+	}
+	left := map[string]string{}
+	sum := Run(t.Context(), ForSite(), open, func(o Outcome) {
+		switch o.Word() {
+		case "FAILED", "not tried":
+			t.Errorf("%s: %v", o.Check.Name, o.Failures)
+		case "not applicable":
+			left[o.Check.Name] = o.Skipped
+		}
+	})
+	for check, why := range map[string]string{
+		"one job of a bulk can be cancelled": "it has no arrays", "every exit code comes back": "does not have exit",
+		"signals are told from exit codes": "does not have signal", "since hides what ended before": "does not have ended",
+	} {
+		if !strings.Contains(left[check], why) {
+			t.Errorf("%s: %q, want %q", check, left[check], why)
+		}
+	}
+	if sum.Failed > 0 || len(left) > 8 {
+		t.Errorf("%d sum.Failed; not applicable were %v", sum.Failed, left)
+	}
+}
+
+// partial is a liar whose listings lack facts.
+type partial struct {
+	*liar
+	facts []string
+}
+
+func (p partial) Unlisted() []string { return p.facts }
+
+// What an admin is told to do fits what went wrong, and the kind of cluster.
+func TestRemedy_FitsTheCauseAndTheCluster(t *testing.T) {
+	const visit, lives = "a worker sees the work area, both ways", "the capabilities are sane"
+	slurm, described := &Site{Kind: "slurm"}, &Site{Kind: "command", Description: "/etc/jjm/adapters/x.toml"}
+	for name, c := range map[string]struct {
+		check string
+		site  *Site
+		cause cause
+		want  string
+		not   string
+	}{
+		"its own":                  {visit, slurm, causeProperty, "mount the work folder", "shared_fs"},
+		"another way with condor":  {visit, &Site{Kind: "condor"}, causeProperty, "or set shared_fs = false", ""},
+		"nothing was submitted":    {visit, slurm, causeSubmit, "accepted no job", "mount"},
+		"nobody knows":             {visit, described, causeDoubt, "not known whether", "accepted no job"},
+		"what is to say so":        {visit, described, causeDoubt, "[[submit.outcome]] in /etc/jjm", "mount"},
+		"the queue is long":        {visit, slurm, causeWaiting, "longer --patience", "mount"},
+		"nobody knows any":         {lives, slurm, causeProperty, "authors of jjm's adapter for slurm", ""},
+		"the description":          {lives, described, causeProperty, "[capabilities] in /etc/jjm/adapters", "authors"},
+		"its part of the cause":    {lives, described, causeUnlisted, "[list] and [states] in /etc/jjm", "[capabilities]"},
+		"not what it is not about": {lives, described, causeWaiting, "longer --patience", "[capabilities]"},
+		"which command submits":    {visit, slurm, causeWaiting, "starts none of them", "qsub"},
+		"that of a description":    {visit, described, causeWaiting, "is that of [submit] in /etc/jjm", "sbatch"},
+	} {
+		got := named(t, c.check).remedy(c.site, c.cause)
+		if !strings.Contains(got, c.want) || c.not != "" && strings.Contains(got, c.not) {
+			t.Errorf("%s: %q, want %q and not %q", name, got, c.want, c.not)
+		}
 	}
 }
 
 // siteDefects are sites with something wrong, by check.
 func siteDefects() map[string]func(t *testing.T) func(t TB) System {
-	seen := func(change func(v *visit)) func(t *testing.T) func(t TB) System {
+	seen := func(change func(v *workerReport)) func(t *testing.T) func(t TB) System {
 		return func(t *testing.T) func(t TB) System {
 			now := time.Now()
-			v := &visit{uid: os.Getuid(), gid: os.Getgid(), wrapper: "0", clock: now.Unix(), asked: now, told: now}
+			v := &workerReport{uid: os.Getuid(), gid: os.Getgid(), wrapper: "0", clock: now.Unix(), asked: now, told: now}
 			change(v)
 			return siteSystem(t, &Site{seen: v}, nil)
 		}
@@ -61,9 +152,9 @@ func siteDefects() map[string]func(t *testing.T) func(t TB) System {
 				l.submit = func(b adapters.Bulk) adapters.Bulk { b.Dir = t.TempDir(); return b }
 			})
 		},
-		"the wrapper can be executed there": seen(func(v *visit) { v.wrapper = "126 Permission denied" }),
-		"jobs run as the right account":     seen(func(v *visit) { v.uid = 65534 }),
-		"the clocks agree":                  seen(func(v *visit) { v.clock += 3600 }),
+		"the wrapper can be executed there": seen(func(v *workerReport) { v.wrapper = "126 Permission denied" }),
+		"jobs run as the right account":     seen(func(v *workerReport) { v.uid = 65534 }),
+		"the clocks agree":                  seen(func(v *workerReport) { v.clock += 3600 }),
 	}
 }
 
@@ -76,13 +167,88 @@ func TestSiteChecks_EachFindsItsDefect(t *testing.T) {
 	}
 }
 
-func TestSite_WithoutASharedFileSystemTheFilesAreLeftOut(t *testing.T) {
+func TestSite_WithoutASharedFileSystemChecksOfFilesAreSkipped(t *testing.T) {
 	open := siteSystem(t, &Site{}, func(l *liar, _ *System) {
 		l.caps = func(c adapters.Capabilities) adapters.Capabilities { c.SharedFS = false; return c }
 	})
 	for _, name := range []string{"a worker sees the work area, both ways", "odd names pass unchanged"} {
-		if o := Try(t.Context(), named(t, name), open); o.Word() != "skipped" {
+		if o := Try(t.Context(), named(t, name), open); o.Word() != "not applicable" {
 			t.Errorf("%s: %s %v", name, o.Word(), o.Failures)
 		}
+	}
+}
+
+// A system that takes jobs and does not print their ids is told once, with what to do; the rest is not
+// tried.
+func TestRun_OneSubmissionInDoubtIsEnough(t *testing.T) {
+	open := siteSystem(t, &Site{Kind: "slurm"}, func(l *liar, _ *System) {
+		l.pretend = func(b adapters.Bulk) error { return jjm.Errorf(jjm.Ambiguous, "exit 0: it printed nothing") }
+	})
+	var told []string
+	sum := Run(t.Context(), ForSite(), open, func(o Outcome) {
+		told = append(told, fmt.Sprint(o.Check.Name, o.Failures, o.Remedy))
+	})
+	want := Sum{Failed: 1, NotTried: len(ForSite()) - 1, Why: "it is not known whether the batch system takes jobs"}
+	if sum != want || len(told) != 1 || !strings.Contains(told[0], "it printed nothing") ||
+		!strings.Contains(told[0], "it is not known whether the batch system took the job") {
+		t.Errorf("%+v, want %+v: %q", sum, want, told)
+	}
+}
+
+// What the other checks of the site judge is what the first one has seen; without that they are not
+// tried.
+func TestSite_WithoutAWorkersReportItIsNotJudged(t *testing.T) {
+	open := siteSystem(t, &Site{}, nil)
+	for _, c := range siteChecks()[1:] {
+		if o := Try(t.Context(), c, open); o.Word() != "not tried" || !strings.Contains(o.NotTried, "see the first check") {
+			t.Errorf("%s: %s %q %q", c.Name, o.Word(), o.NotTried, o.Failures)
+		}
+	}
+}
+
+// idle is a batch system that accepts jobs and starts none.
+type idle struct{ *liar }
+
+func (i idle) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
+	b.Argv = []string{"/bin/sh", "-c", "exec sleep 60"}
+	return i.liar.Submit(ctx, b)
+}
+
+// Where no job starts within the patience one check says so, and the others are not tried; nor are
+// those that remain when somebody interrupts the test.
+func TestRun_WhatCannotBeTriedIsCounted(t *testing.T) {
+	inner := siteSystem(t, &Site{Kind: "slurm"}, func(l *liar, s *System) {
+		s.Patience = time.Second
+		l.report = func(r jjm.Report) (jjm.Report, bool) {
+			r.State, r.Host, r.Started = jjm.BatchQueued, "", 0
+			return r, true
+		}
+	})
+	waits := func(t TB) System {
+		s := inner(t)
+		s.Adapter = idle{s.Adapter.(*liar)}
+		return s
+	}
+	var told []string
+	sum := Run(t.Context(), ForSite(), waits, func(o Outcome) {
+		told = append(told, fmt.Sprint(o.Check.Name, o.Failures, o.Remedy))
+	})
+	want := Sum{Failed: 1, NotTried: len(ForSite()) - 1, Why: "no job started within 1 s"}
+	if sum != want || len(told) != 1 || !strings.Contains(told[0], "accepts jobs and starts none") ||
+		!strings.Contains(told[0], "sbatch") {
+		t.Errorf("%+v, want %+v: %q", sum, want, told)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	open := siteSystem(t, &Site{}, func(_ *liar, s *System) { s.Patience = 30 * time.Second })
+	sum = Run(ctx, ForSite(), open, func(o Outcome) {
+		cancel()
+		if strings.Contains(fmt.Sprint(o), "context canceled") {
+			t.Errorf("%+v", o)
+		}
+	})
+	if sum.Failed != 0 || sum.NotTried == 0 || sum.Why != "the test was interrupted" {
+		t.Errorf("%+v", sum)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,21 +14,21 @@ import (
 	"jjm/adapters"
 )
 
-// suite is one check at work.
+// suite is one check that is running.
 type suite struct {
 	TB
 	System
-	began time.Time
-	made  []jjm.Tag
+	began time.Time // when the check began
+	made  []jjm.Tag // tags of the bulks that the check submitted
 	ctx   context.Context
 }
 
-// Context bounds every command of the check: on a busy machine one may take as
-// long as all that the check waits for.
+// Context returns the context of every command of the check. On a busy machine a single
+// command may take as long as everything that the check waits for.
 func (s *suite) Context() context.Context { return s.ctx }
 
-// start runs the adapter if it wants to be, lets it probe, and cancels what is
-// left at the end.
+// start runs the adapter if it is a Runner, lets it probe, and arranges that jobs which are
+// left at the end are cancelled.
 func (s *suite) start() {
 	if r, ok := s.Adapter.(adapters.Runner); ok {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -43,12 +44,13 @@ func (s *suite) start() {
 	s.Cleanup(s.sweep)
 	if p, ok := s.Adapter.(adapters.Prober); ok && !s.Probed {
 		if err := p.Probe(s.Context()); err != nil {
+			s.because(causeProbe)
 			s.Fatalf("probe: %v", err)
 		}
 	}
 }
 
-// sweep cancels what the check made and is still alive.
+// sweep cancels the jobs of the check that are still alive.
 func (s *suite) sweep() {
 	if len(s.made) == 0 {
 		return
@@ -57,7 +59,7 @@ func (s *suite) sweep() {
 	defer cancel()
 	l, err := s.Adapter.List(ctx, s.Owner, s.began.Add(-time.Hour))
 	if err != nil {
-		s.Logf("what the check left cannot be listed: %v", err)
+		s.Logf("list the jobs that the check left: %v", err)
 		return
 	}
 	var left []adapters.Ref
@@ -73,7 +75,7 @@ func (s *suite) sweep() {
 	}
 }
 
-// newTag makes a tag that no other check has.
+// newTag returns a tag that no other check has.
 func (s *suite) newTag() jjm.Tag {
 	s.Helper()
 	tag, err := jjm.NewTag(strings.ToLower(rand.Text()[:4]))
@@ -83,7 +85,7 @@ func (s *suite) newTag() jjm.Tag {
 	return tag
 }
 
-// shell is a bulk of n jobs that run a script with /bin/sh.
+// shell returns a bulk of n jobs that run a script with /bin/sh.
 func (s *suite) shell(n int, script string, args ...string) adapters.Bulk {
 	s.Helper()
 	return adapters.Bulk{
@@ -92,7 +94,45 @@ func (s *suite) shell(n int, script string, args ...string) adapters.Bulk {
 	}
 }
 
-// fit is the most jobs up to n that a bulk may have here.
+// each runs the script once for each word, with the word as its first argument, in as few bulks
+// as the system allows. It returns the reports in the order of the words once all have ended.
+func (s *suite) each(script string, words ...string) []jjm.Report {
+	s.Helper()
+	parts := slices.Collect(slices.Chunk(words, s.fit(256)))
+	bulks := make([]adapters.Bulk, len(parts))
+	for i, part := range parts {
+		bulks[i] = s.shell(len(part), `shift "$JJM_INDEX"; `+script, part...)
+		s.submit(bulks[i])
+	}
+	var all []jjm.Report
+	for i, part := range parts {
+		found := s.wait(bulks[i])
+		for index := range part {
+			all = append(all, found[int32(index)])
+		}
+	}
+	return all
+}
+
+// lists reports whether listings have a fact.
+func (s *suite) lists(fact string) bool {
+	p, ok := s.Adapter.(Partial)
+	return !ok || !slices.Contains(p.Unlisted(), fact)
+}
+
+// unlisted returns a function for Check.lacks, for checks of a fact that not every listing has.
+func unlisted(fact string) func(*suite) string {
+	return func(s *suite) string {
+		return unless(s.lists(fact), "the listing of this cluster does not have "+fact+": jjm takes it from its wrapper")
+	}
+}
+
+// oneJob says that bulks have one job only here, "" if they may have more.
+func oneJob(s *suite) string {
+	return unless(s.Adapter.Capabilities().MaxBulk != 1, "this cluster takes one job in a submission: it has no arrays")
+}
+
+// fit returns n, or MaxBulk if that is lower.
 func (s *suite) fit(n int) int {
 	if most := s.Adapter.Capabilities().MaxBulk; most > 0 {
 		n = min(n, most)
@@ -100,12 +140,13 @@ func (s *suite) fit(n int) int {
 	return n
 }
 
-// deposit hands a bulk over; on a system of two phases it is held then.
-func (s *suite) deposit(b adapters.Bulk) adapters.Receipt {
+// submitOnly submits a bulk; a two-phase system then holds it.
+func (s *suite) submitOnly(b adapters.Bulk) adapters.Receipt {
 	s.Helper()
 	s.made = append(s.made, b.Tag)
 	r, err := s.Adapter.Submit(s.Context(), b)
 	if err != nil {
+		s.because(refusal(err))
 		s.Fatalf("%v", err)
 	}
 	if r.ID == "" {
@@ -114,10 +155,10 @@ func (s *suite) deposit(b adapters.Bulk) adapters.Receipt {
 	return r
 }
 
-// submit hands a bulk over, and lets it run on a system of two phases.
+// submit submits a bulk, and releases it on a two-phase system.
 func (s *suite) submit(b adapters.Bulk) adapters.Receipt {
 	s.Helper()
-	r := s.deposit(b)
+	r := s.submitOnly(b)
 	if s.Adapter.Capabilities().TwoPhase {
 		s.control(adapters.Release, refs(b, r)...)
 	}
@@ -135,28 +176,28 @@ func refs(b adapters.Bulk, r adapters.Receipt) []adapters.Ref {
 // jobRef names a job by its own id.
 func jobRef(r jjm.Report) adapters.Ref { return adapters.Ref{Tag: r.Tag, ID: r.ID, Index: -1} }
 
-// control acts on jobs and wants success for each.
+// control acts on jobs and expects success for each.
 func (s *suite) control(op adapters.Op, jobs ...adapters.Ref) {
 	s.Helper()
 	for i, err := range s.answers(op, jobs) {
 		if err != nil {
-			s.Errorf("%v %+v: %v", op, jobs[i], err)
+			s.Errorf("%v of %+v: %v", op, jobs[i], err)
 		}
 	}
 }
 
-// answers acts on jobs and wants an answer for each.
+// answers acts on jobs and expects one answer for each.
 func (s *suite) answers(op adapters.Op, jobs []adapters.Ref) []error {
 	s.Helper()
 	answers, err := s.Adapter.Control(s.Context(), s.Owner, op, jobs)
 	if err != nil || len(answers) != len(jobs) {
-		s.Fatalf("%v: %d answers for %d jobs, error %v", op, len(answers), len(jobs), err)
+		s.Fatalf("%v: %s for %s, error %v", op, jjm.Count(len(answers), "answer"), jjm.Count(len(jobs), "job"), err)
 	}
 	return answers
 }
 
-// reports lists everything since the check began. A batch system may be busy
-// now and then, as long as it says so.
+// reports lists everything since the start of the check. A batch system may be busy now and
+// then if it says so.
 func (s *suite) reports() []jjm.Report {
 	s.Helper()
 	l, err := s.Adapter.List(s.Context(), s.Owner, s.began.Add(-time.Minute))
@@ -166,16 +207,16 @@ func (s *suite) reports() []jjm.Report {
 		l, err = s.Adapter.List(s.Context(), s.Owner, s.began.Add(-time.Minute))
 	}
 	if err != nil {
+		s.because(causeList)
 		s.Fatalf("%v", err)
 	}
 	if l.At.Before(s.began.Add(-time.Minute)) || l.At.After(time.Now().Add(time.Minute)) {
-		s.Errorf("the listing is of %v", l.At)
+		s.Errorf("the time of the listing is %v", l.At)
 	}
 	return l.Reports
 }
 
-// list returns the reports of one tag by index, and checks that none is there
-// twice.
+// list returns the reports of one tag by index, and fails if a job is listed twice.
 func (s *suite) list(tag jjm.Tag) map[int32]jjm.Report {
 	s.Helper()
 	found := map[int32]jjm.Report{}
@@ -187,11 +228,21 @@ func (s *suite) list(tag jjm.Tag) map[int32]jjm.Report {
 			s.Errorf("job %d is listed twice: %+v and %+v", r.Index, old, r)
 		}
 		found[r.Index] = r
+		if running(r) || r.State == jjm.BatchEndedOK {
+			s.aJobStarted()
+		}
 	}
 	return found
 }
 
-// until waits for all n jobs of a tag to be in a state that ok accepts.
+// aJobStarted notes for the other checks of a site that the batch system starts jobs.
+func (s *suite) aJobStarted() {
+	if s.Site != nil {
+		s.Site.started.Store(true)
+	}
+}
+
+// until waits until all n jobs of a tag are in a state that ok accepts.
 func (s *suite) until(what string, tag jjm.Tag, n int, ok func(jjm.Report) bool) map[int32]jjm.Report {
 	s.Helper()
 	var found map[int32]jjm.Report
@@ -207,23 +258,40 @@ func (s *suite) until(what string, tag jjm.Tag, n int, ok func(jjm.Report) bool)
 			return found
 		}
 	}
-	s.Fatalf("%d jobs were not %s within %v: %s", n, what, s.Patience, some(found))
+	s.becauseOf(n, found)
+	s.Fatalf("%s did not get %s within %v: %s", jjm.Count(n, "job"), what, s.Patience, some(found))
 	return nil
 }
 
-// some shows a few of many reports.
+// becauseOf notes why n jobs did not get as far as they should, if the last listing says so.
+func (s *suite) becauseOf(n int, found map[int32]jjm.Report) {
+	waits := 0
+	for _, r := range found {
+		if waiting(r) {
+			waits++
+		}
+	}
+	switch {
+	case len(found) < n:
+		s.because(causeUnlisted)
+	case waits > 0:
+		s.because(causeWaiting)
+	}
+}
+
+// some returns the first few reports as text.
 func some(found map[int32]jjm.Report) string {
 	text, n := "", 0
 	for _, r := range found {
 		if n++; n > 5 {
-			return fmt.Sprintf("%s ... (%d in all)", text, len(found))
+			return fmt.Sprintf("%sand so on, %d in all", text, len(found))
 		}
-		text += fmt.Sprintf("%+v ", r)
+		text += tell(r) + "; "
 	}
 	if n == 0 {
 		return "none is listed"
 	}
-	return text
+	return strings.TrimSuffix(text, "; ")
 }
 
 // pause waits until a listing may differ.
@@ -236,7 +304,7 @@ func (s *suite) pause() {
 	case <-changed:
 	case <-time.After(s.Pause):
 	case <-s.Context().Done():
-		s.Fatalf("stopped: %v", s.Context().Err())
+		s.Fatalf("stopped: %v", jjm.Plainly(s.Context().Err()))
 	}
 }
 
@@ -244,57 +312,68 @@ func ended(r jjm.Report) bool   { return r.State.Ended() }
 func running(r jjm.Report) bool { return r.State == jjm.BatchRunning }
 func waiting(r jjm.Report) bool { return r.State == jjm.BatchQueued || r.State == jjm.BatchHold }
 
-// wait returns the reports of a bulk once it has ended.
+// wait returns the reports of a bulk once all its jobs have ended.
 func (s *suite) wait(b adapters.Bulk) map[int32]jjm.Report {
 	s.Helper()
 	return s.until("over", b.Tag, b.N, ended)
 }
 
-// waitCancelled returns the reports of jobs that were cancelled, once all have
-// ended; where the batch system forgets such jobs, of those that it has.
+// waitCancelled returns the reports of cancelled jobs once all have ended; where the batch
+// system forgets cancelled jobs, only of those that it still lists.
 func (s *suite) waitCancelled(b adapters.Bulk) map[int32]jjm.Report {
 	s.Helper()
-	if !s.ForgetsCancelled {
-		return s.wait(b)
-	}
 	var found map[int32]jjm.Report
 	for end := time.Now().Add(s.Patience); time.Now().Before(end); s.pause() {
 		found = s.list(b.Tag)
-		alive := 0
+		over := 0
 		for _, r := range found {
-			if !ended(r) {
-				alive++
+			if ended(r) {
+				over++
 			}
 		}
-		if alive == 0 {
+		if over == b.N || s.ForgetsCancelled && over == len(found) {
 			return found
 		}
 	}
-	s.Fatalf("%d jobs were not over within %v: %s", b.N, s.Patience, some(found))
+	s.becauseOf(b.N, found)
+	for _, r := range found {
+		if running(r) {
+			s.because(causeCancel)
+		}
+	}
+	s.Fatalf("cancelled, %s did not end within %v: %s", jjm.Count(b.N, "job"), s.Patience, some(found))
 	return nil
 }
 
-// path is a file of the check's folder.
+// path returns the path of a file in the check's folder.
 func (s *suite) path(name string) string { return filepath.Join(s.Dir, name) }
 
-// file waits for a file that a job writes, and gives its content.
+// file waits for a file that a job writes, and returns its content.
 func (s *suite) file(name string) string {
 	s.Helper()
 	for end := time.Now().Add(s.Patience); time.Now().Before(end) &&
 		s.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
 		if text, err := os.ReadFile(s.path(name)); err == nil && len(text) > 0 {
+			s.aJobStarted()
 			return string(text)
+		}
+	}
+	for _, tag := range s.made {
+		for _, r := range s.list(tag) {
+			if waiting(r) {
+				s.because(causeWaiting)
+			}
 		}
 	}
 	s.Fatalf("no job wrote %s within %v", s.path(name), s.Patience)
 	return ""
 }
 
-// absent wants that no job wrote a file.
+// absent checks that no job wrote a file.
 func (s *suite) absent(name string) {
 	s.Helper()
 	if _, err := os.Stat(s.path(name)); err == nil {
-		s.Errorf("it ran all the same: there is %s", name)
+		s.Errorf("the job ran although it must not: it wrote %s", name)
 	}
 }
 
@@ -305,17 +384,17 @@ func (s *suite) write(name string) {
 	}
 }
 
-// mostFill is the largest system that a check fills.
-const mostFill = 128
+// maxFill is the largest number of slots that a check fills.
+const maxFill = 128
 
 // tooBig says why the system cannot be filled, "" if it can.
 func tooBig(s *suite) string {
 	c := s.Adapter.Capabilities()
-	return unless(c.Slots > 0 && c.Slots <= mostFill && (c.MaxBulk == 0 || c.Slots+2 <= c.MaxBulk),
-		fmt.Sprintf("a system of %d slots and bulks of %d is not filled", c.Slots, c.MaxBulk))
+	return unless(c.Slots > 0 && c.Slots <= maxFill && (c.MaxBulk == 0 || c.Slots+2 <= c.MaxBulk),
+		fmt.Sprintf("a system of %d slots and bulks of %d cannot be filled", c.Slots, c.MaxBulk))
 }
 
-// unless returns the text if something is not so.
+// unless returns "" if the condition holds, else the text.
 func unless(so bool, text string) string {
 	if so {
 		return ""
@@ -323,9 +402,9 @@ func unless(so bool, text string) string {
 	return text
 }
 
-// fill occupies the whole system, so that the next bulk waits: jobs for all its
-// slots run, and two more wait before all that come later. The check lacks
-// something where the system is tooBig.
+// fill occupies the whole system so that the next bulk has to wait: it starts jobs for all
+// slots and two more that wait before all later ones. Checks that use it need a system that
+// is not tooBig.
 func (s *suite) fill() (adapters.Bulk, adapters.Receipt) {
 	s.Helper()
 	c := s.Adapter.Capabilities()
@@ -345,12 +424,12 @@ func (s *suite) fill() (adapters.Bulk, adapters.Receipt) {
 		if now := [2]int{run, wait}; now != last {
 			same, last = 0, now
 		}
-		// A job may need more than a slot, memory say: then fewer run.
+		// A job may need more than one slot, for its memory say; then fewer run.
 		if same++; run == c.Slots && wait == 2 || run > 0 && wait >= 2 && same >= 20 {
 			return b, r
 		}
 	}
-	s.Fatalf("the system was not filled by %d jobs within %v: %s", b.N, s.Patience, some(s.list(b.Tag)))
+	s.Fatalf("the system was not filled by %s within %v: %s", jjm.Count(b.N, "job"), s.Patience, some(s.list(b.Tag)))
 	return b, r
 }
 
@@ -361,5 +440,9 @@ func (s *suite) wantKind(what string, err error, kinds ...jjm.Kind) {
 			return
 		}
 	}
-	s.Errorf("%s: error %v of kind %q, want kind %v", what, err, jjm.KindOf(err), fmt.Sprint(kinds))
+	var words []string
+	for _, k := range kinds {
+		words = append(words, k.String())
+	}
+	s.Errorf("%s: error %v of kind %q, want %s", what, err, jjm.KindOf(err), jjm.AnyOf(words))
 }

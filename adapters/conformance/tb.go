@@ -2,8 +2,8 @@ package conformance
 
 import "context"
 
-// TB is what a check needs of its runner; *testing.T has all of it. Fatalf ends
-// the goroutine of the check.
+// TB is what a check needs from its runner; *testing.T has all of it. Fatalf ends the
+// goroutine of the check.
 type TB interface {
 	Name() string
 	Helper()

@@ -14,14 +14,14 @@ import (
 	"jjm/adapters"
 )
 
-// toy is a batch system of three scripts that keeps jobs and never runs one. Its
-// adapter is careful, unless a defect is planted.
+// toy is a batch system of three scripts that keeps jobs and never runs them. Its adapter
+// is correct unless a defect is planted.
 type toy struct {
 	adapters.CLI
 	defect string
 }
 
-// The scripts work on the folder jobs beside theirs: jobs/ID holds "TAG N".
+// The scripts work on the folder jobs beside theirs: jobs/ID contains "TAG N".
 var toyCommands = map[string]string{
 	"tsub":  `n=$(cat next); echo $((n+1)) >next; echo "$1 $2 Q" >jobs/$n; echo "job $n taken"`,
 	"tstat": `echo "ID TAG N STATE"; for f in jobs/*; do [ -e "$f" ] && echo "${f##*/} $(cat "$f")"; done; echo end`,
@@ -46,7 +46,8 @@ func newToy(t TB) (bin string) {
 	return bin
 }
 
-// toySystem is the system for the suite, its faulty adapters with a defect.
+// toySystem returns the system for the suite; its adapters with faulty commands have a
+// defect.
 func toySystem(defect string) func(t TB) System {
 	return func(t TB) System {
 		bin, patience := newToy(t), 2*time.Second
@@ -70,7 +71,7 @@ func (*toy) Capabilities() adapters.Capabilities {
 
 func (a *toy) has(defect string) bool { return strings.Contains(a.defect, defect) }
 
-// command runs one and wants exit 0.
+// command runs a command and expects exit 0.
 func (a *toy) command(ctx context.Context, argv ...string) (string, error) {
 	if a.has("leaves processes") && argv[0] == "tstat" {
 		argv = []string{"../../../../../../../../usr/bin/setsid", "-w", filepath.Join(a.Bin, argv[0])}
@@ -122,7 +123,7 @@ func (a *toy) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, er
 	return adapters.Receipt{ID: id}, nil
 }
 
-// table reads the listing.
+// table parses the listing.
 func (a *toy) table(ctx context.Context) ([][]string, error) {
 	text, err := a.command(ctx, "tstat")
 	if err != nil {
@@ -219,7 +220,7 @@ func faultDefects() []planted {
 		{"a command killed midway is no answer", "skips what it cannot read, ignores exit codes"},
 		{"a cut output is no answer", "skips what it cannot read"},
 		{"a cut output is no answer", "takes any word for an id"},
-		{"an exit code stands against a good output", "calls doubt busy"},
+		{"a failure with a good output is a failure", "calls doubt busy"},
 		{"a refused connection is trouble", "lists nothing in trouble"},
 		{"a refused connection is trouble", "calls trouble invalid"},
 		{"a refused connection is trouble", "says done in trouble"},
@@ -246,7 +247,7 @@ func TestFaultChecks_EachFindsItsDefect(t *testing.T) {
 	atOnceAll(all)
 }
 
-// wantFailure runs one check by name and wants it to fail.
+// wantFailure runs one check by name and expects it to fail.
 func wantFailure(t *testing.T, name string, open func(t TB) System) {
 	t.Helper()
 	o := Try(t.Context(), named(t, name), open)

@@ -11,18 +11,18 @@ func troubleChecks() []Check {
 	return []Check{
 		{Name: "a rerun is counted", Alone: true, lacks: noRequeue, test: (*suite).requeue,
 			Proves: "a job that the batch system runs again counts a restart under the same id, or is reported ABORTED"},
-		{Name: "a lost node is told", Alone: true, lacks: noKillNode, test: (*suite).lostNode,
+		{Name: "a lost node is reported", Alone: true, lacks: noKillNode, test: (*suite).lostNode,
 			Proves: "a job whose node is lost counts a restart or is reported ABORTED, and never OK or FAILED"},
 		{Name: "a job that history forgot is left out", lacks: noLoseHistory, test: (*suite).lostHistory,
 			Proves: "a vanished job is neither listed nor accounted, its cancel succeeds, its tag is not present, and nothing fails"},
 	}
 }
 
-// stay waits, in its first run, for longer than any check; later runs end.
-const stay = `echo up >> runs; [ "$(wc -l < runs)" -gt 1 ] && exit 0; exec sleep 300`
+// waitOnce is a script that waits, in its first run, longer than any check; later runs end.
+const waitOnce = `echo up >> runs; [ "$(wc -l < runs)" -gt 1 ] && exit 0; exec sleep 300`
 
 func noRequeue(s *suite) string {
-	return unless(s.Requeue != nil, "the test cannot let the system run a job again")
+	return unless(s.Requeue != nil, "the test cannot make the batch system run a job again")
 }
 
 func noKillNode(s *suite) string {
@@ -30,11 +30,11 @@ func noKillNode(s *suite) string {
 }
 
 func noLoseHistory(s *suite) string {
-	return unless(s.LoseHistory != nil, "the test cannot let the system forget a job")
+	return unless(s.LoseHistory != nil, "the test cannot make the batch system forget a job")
 }
 
 func (s *suite) requeue() {
-	b := s.shell(1, stay)
+	b := s.shell(1, waitOnce)
 	s.submit(b)
 	was := s.until("running", b.Tag, 1, running)[0]
 	s.file("runs")
@@ -43,7 +43,7 @@ func (s *suite) requeue() {
 }
 
 func (s *suite) lostNode() {
-	b := s.shell(1, stay)
+	b := s.shell(1, waitOnce)
 	s.submit(b)
 	was := s.until("running", b.Tag, 1, running)[0]
 	s.file("runs")
@@ -52,7 +52,7 @@ func (s *suite) lostNode() {
 	s.rerun(b, was)
 }
 
-// rerun wants a job either run again, and that counted, or ended as ABORTED.
+// rerun checks that a job either was run again and that was counted, or ended as ABORTED.
 func (s *suite) rerun(b adapters.Bulk, was jjm.Report) {
 	s.Helper()
 	is := s.until("counted as a rerun or over", b.Tag, 1, func(r jjm.Report) bool {
@@ -73,7 +73,7 @@ func (s *suite) lostHistory() {
 	s.LoseHistory(s.TB, is.ID)
 	for end := time.Now().Add(s.Patience); len(s.list(b.Tag)) > 0; s.pause() {
 		if time.Now().After(end) {
-			s.Fatalf("it is listed still: %s", some(s.list(b.Tag)))
+			s.Fatalf("it is still listed: %s", some(s.list(b.Tag)))
 		}
 	}
 	got, err := s.Adapter.Account(s.Context(), s.Owner, []adapters.Ref{jobRef(is)})

@@ -8,16 +8,16 @@ import (
 	"jjm/run"
 )
 
-// Where commands run as several accounts, each may hold up or kill its own. So an
-// account has breakers of its own, and half of the places and of the minute's
-// commands at most; what opens the breakers of the batch system is silence towards
-// two accounts at least, or towards the daemon itself.
+// Where commands run as several accounts, an account could hold up or kill its own commands
+// and so make the batch system look dead. Therefore each account has circuit breakers of
+// its own and may use at most half of the places and of the commands per minute. The shared
+// breakers open only when two accounts, or the daemon itself, get no answer.
 
-// theDaemon is the account of commands that run as the daemon's own, with which
-// nobody else can interfere.
+// theDaemon stands for the daemon's own account, with whose commands no other account can
+// interfere.
 const theDaemon = -1
 
-// accountOf returns the account that the commands of a call run as.
+// accountOf returns the uid that the commands of a call run as, or theDaemon.
 func accountOf(ctx context.Context) int {
 	if uid := run.UID(ctx); uid != os.Geteuid() {
 		return uid
@@ -25,45 +25,46 @@ func accountOf(ctx context.Context) int {
 	return theDaemon
 }
 
-// pair are two breakers: the batch system's, and accounting's.
-type pair [2]breaker
+// breakerPair holds two breakers: of the batch system, and of its accounting.
+type breakerPair [2]breaker
 
-// of returns the one that a verb goes through.
-func (p *pair) of(verb Verb) *breaker {
+// of returns the breaker that a verb goes through.
+func (p *breakerPair) of(verb Verb) *breaker {
 	if verb == Account {
 		return &p[1]
 	}
 	return &p[0]
 }
 
-// witnesses are the accounts that got no answer since the last answer of anybody's.
+// witnesses are the accounts that got no answer since anybody got the last one.
 type witnesses map[int]bool
 
-// hear says what an outcome tells of the batch system, which an account got. A
-// probe that failed as an account says nothing either: another may try.
-func (w witnesses) hear(account int, told hearing, probe bool) hearing {
+// judge says what a call of an account shows about the batch system as a whole. Silence
+// counts once two accounts have met it. A probe that failed as an account shows nothing, so
+// that another account may probe next.
+func (w witnesses) judge(account int, seen health, probe bool) health {
 	switch {
-	case told == answer:
+	case seen == responded:
 		clear(w)
-	case told != silence || account == theDaemon:
+	case seen != noResponse || account == theDaemon:
 	case probe:
-		return unsaid
+		return healthUnknown
 	default:
 		if w[account] = true; len(w) < 2 {
-			return unsaid
+			return healthUnknown
 		}
 	}
-	return told
+	return seen
 }
 
-// personal returns the breakers of an account, nil for the daemon's. The lock is held.
-func (l *limit) personal(account int) *pair {
+// accountBreakers returns the breakers of an account, nil for theDaemon. l.mu is held.
+func (l *limit) accountBreakers(account int) *breakerPair {
 	if account == theDaemon {
 		return nil
 	}
 	p := l.accounts[account]
 	if p == nil {
-		p = &pair{}
+		p = &breakerPair{}
 		for i := range p {
 			p[i] = breaker{limit: l.breakers[i].limit, first: l.breakers[i].first, max: l.breakers[i].max}
 		}
@@ -72,7 +73,7 @@ func (l *limit) personal(account int) *pair {
 	return p
 }
 
-// probes are the numbers that the breakers gave a call, 0 where it is no probe.
+// probes holds the numbers that the breakers gave to a call, 0 where the call is no probe.
 type probes struct{ shared, own int }
 
 func (l *limit) refused(verb Verb, account int) error {
@@ -82,46 +83,48 @@ func (l *limit) refused(verb Verb, account int) error {
 	if err := l.breakers.of(verb).refuse(now, verb); err != nil {
 		return err
 	}
-	if own := l.personal(account); own != nil {
+	if own := l.accountBreakers(account); own != nil {
 		return own.of(verb).refuse(now, verb)
 	}
 	return nil
 }
 
-// admit lets a call go, of which the probe of a Prober may have to come first:
-// that is the daemon's own.
+// admit decides whether a call may be sent now. If the Prober has to be asked first, the
+// account's own breaker is left alone, because the Prober runs as the daemon.
 func (l *limit) admit(verb Verb, account int) (n probes, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	shared, own := l.breakers.of(verb), l.personal(account)
+	shared, own := l.breakers.of(verb), l.accountBreakers(account)
 	if own != nil {
 		if err := own.of(verb).refuse(now, verb); err != nil {
 			return n, err
 		}
 	}
-	if n.shared, err = shared.admit(now, verb); err != nil || own == nil || n.shared != 0 && l.asksFirst(verb) {
+	if n.shared, err = shared.admit(now, verb); err != nil || own == nil || n.shared != 0 && l.probesFirst(verb) {
 		return n, err
 	}
 	n.own, err = own.of(verb).admit(now, verb)
 	return n, err
 }
 
-// asksFirst reports whether a Prober's probe goes before a verb.
-func (l *limit) asksFirst(verb Verb) bool { return l.prober != nil && verb != Probe && verb != Account }
+// probesFirst reports whether a Prober has to answer before the verb is sent.
+func (l *limit) probesFirst(verb Verb) bool {
+	return l.prober != nil && verb != Probe && verb != Account
+}
 
-// note takes over what a call told. The lock is held.
-func (l *limit) note(verb Verb, account int, n probes, told hearing, err error) {
+// note tells the breakers what a call showed. l.mu is held.
+func (l *limit) note(verb Verb, account int, n probes, seen health, err error) {
 	now := time.Now()
 	at := 0
 	if verb == Account {
 		at = 1
 	}
-	if own := l.personal(account); own != nil {
-		own[at].note(now, told, n.own, err)
+	if own := l.accountBreakers(account); own != nil {
+		own[at].note(now, seen, n.own, err)
 		if own[0].failures+own[1].failures == 0 && own[0].probing+own[1].probing == 0 {
-			delete(l.accounts, account) // as good as new
+			delete(l.accounts, account) // same as a new pair
 		}
 	}
-	l.breakers[at].note(now, l.witnesses[at].hear(account, told, n.shared != 0), n.shared, err)
+	l.breakers[at].note(now, l.witnesses[at].judge(account, seen, n.shared != 0), n.shared, err)
 }

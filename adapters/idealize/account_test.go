@@ -13,7 +13,7 @@ import (
 	"jjm/run"
 )
 
-// as runs nothing: it is only who commands run as.
+// as makes commands run as an account; it is never asked to run one.
 type as int
 
 func (a as) UID() int { return int(a) }
@@ -24,14 +24,14 @@ func (a as) Run(context.Context, run.Cmd) (run.Output, error) {
 // The accounts of these tests.
 const mallory, bob = as(70_001), as(70_002)
 
-func by(ctx context.Context, a as) context.Context { return run.Through(ctx, a) }
+func by(ctx context.Context, a as) context.Context { return run.WithRunner(ctx, a) }
 
-// held is a batch system some of whose accounts hold up all their own commands.
+// held is a batch system in which some accounts hold up all their own commands.
 type held struct {
 	*scripted
 	mu   sync.Mutex
 	by   map[int]bool
-	most map[int]int // commands at once
+	most map[int]int // the most commands that ran at once, by account
 	now  map[int]int
 }
 
@@ -65,7 +65,7 @@ func (h *held) Control(ctx context.Context, _ jjm.Owner, _ adapters.Op, jobs []a
 	return make([]error, len(jobs)), h.at(ctx, run.UID(ctx))
 }
 
-// Probe counts as everybody's: who is held up must not be asked.
+// Probe runs as the daemon: it must never be sent as an account.
 func (h *held) Probe(ctx context.Context) error { return h.at(ctx, run.UID(ctx)) }
 
 func newHeld(by ...as) *held {
@@ -76,10 +76,10 @@ func newHeld(by ...as) *held {
 	return h
 }
 
-// noProbe hides the probe.
+// noProbe hides the Prober of an adapter.
 type noProbe struct{ adapters.Adapter }
 
-func TestAccount_OneThatHoldsUpItsCommandsOpensNoBreakerButItsOwn(t *testing.T) {
+func TestAccount_OneWhoseCommandsHangOpensOnlyItsOwnBreaker(t *testing.T) {
 	for name, probes := range map[string]bool{"with a probe": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestAccount_OneThatHoldsUpItsCommandsOpensNoBreakerButItsOwn(t *testing.T) 
 	}
 }
 
-func TestAccount_SilenceTowardsTwoOpensTheBreaker(t *testing.T) {
+func TestAccount_TwoWithoutAnAnswerOpenTheSharedBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeld(mallory, bob)
 		c := idealize.Defaults()
@@ -168,7 +168,7 @@ func TestAccount_OneHasHalfOfThePlacesAtMost(t *testing.T) {
 	})
 }
 
-func TestAccount_OneHasHalfOfTheMinuteAtMost(t *testing.T) {
+func TestAccount_OneHasHalfOfTheCommandsPerMinuteAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeld()
 		c := idealize.Defaults()

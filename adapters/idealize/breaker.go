@@ -7,11 +7,11 @@ import (
 	"jjm"
 )
 
-// State is a circuit breaker's.
+// State is the state of a circuit breaker.
 type State uint8
 
-// The states. Closed sends all commands; Open sends none; HalfOpen sends one,
-// to see whether the batch system is back.
+// The states. Closed sends all commands; Open sends none; HalfOpen sends one to see whether
+// the batch system is back.
 const (
 	Closed State = iota
 	Open
@@ -20,32 +20,31 @@ const (
 
 func (s State) String() string { return [...]string{"closed", "open", "half-open"}[s] }
 
-// breaker is a circuit breaker as a plain state machine: its owner has a lock
-// and tells the time.
+// breaker is a circuit breaker as a plain state machine: its owner locks it and passes the
+// time.
 //
-//	Closed    k times silence in a row      Open, or HalfOpen at once where a probe is cheap
-//	Open      its wait is over              HalfOpen, by the next call that may probe
-//	HalfOpen  answer                        Closed
-//	          silence                       Open, for twice the wait
-//	          unsaid                        Open, to be probed again at once
+//	Closed    limit times no response in a row    Open, or HalfOpen at once where a probe is cheap
+//	Open      wait is over                        HalfOpen, by the next call that may probe
+//	HalfOpen  responded                           Closed
+//	          no response                         Open, for twice the wait
+//	          health not known                    Open, to be probed again at once
 type breaker struct {
-	limit      int // failures in a row that open it; 0 = never
+	limit      int // failures in a row that open the breaker; 0 = never
 	first, max time.Duration
-	cheap      bool // there is a Prober: it has the last word before opening
+	cheap      bool // there is a Prober: the breaker opens only after it failed too
 
 	state    State
-	probing  int // the probe under way; 0 = none
-	probes   int // how many there were: their numbers
+	probing  int // number of the probe that is running; 0 = none
+	probes   int // number of the last probe
 	failures int // in a row
 	since    time.Time
 	wait     time.Duration
-	next     time.Time // of the next probe
-	cause    string
+	next     time.Time // time of the next probe
+	cause    string    // text of the last failure
 }
 
-// admit says whether a call may be sent. It gives a number if the call is the
-// probe, else 0. A verb that must not be used to find out is refused instead,
-// unless there is a cheap probe to run before it.
+// admit decides whether a call may be sent. It returns a number above 0 if the call is the
+// probe. A call that cannot serve as probe is refused, unless a Prober runs before it.
 func (b *breaker) admit(now time.Time, verb Verb) (probe int, err error) {
 	if err := b.refuse(now, verb); err != nil || b.state == Closed {
 		return 0, err
@@ -62,27 +61,27 @@ func (b *breaker) refuse(now time.Time, verb Verb) error {
 		return nil
 	case b.probing != 0:
 		return &openError{cause: b.cause, probing: true}
-	case now.Before(b.next), !b.cheap && !asks(verb):
+	case now.Before(b.next), !b.cheap && !canProbe(verb):
 		return &openError{cause: b.cause}
 	}
 	return nil
 }
 
-// asks reports whether a verb may be used to find out: to repeat it does no
-// harm, and it asks one source only.
-func asks(v Verb) bool { return v == List || v == Control || v == Probe || v == Account }
+// canProbe reports whether a verb may be the probe: repeating it does no harm, and it asks
+// only one source.
+func canProbe(v Verb) bool { return v == List || v == Control || v == Probe || v == Account }
 
-// note takes over what a call told, which admit gave a number. A probe from
-// before a reset is a call like others.
-func (b *breaker) note(now time.Time, h hearing, number int, err error) {
+// note takes over what a call showed; number is what admit returned for it. A probe that
+// was admitted before a reset counts as an ordinary call.
+func (b *breaker) note(now time.Time, h health, number int, err error) {
 	probe := number != 0 && number == b.probing
 	if probe {
 		b.probing = 0
 	}
 	switch {
-	case h == answer:
+	case h == responded:
 		b.reset()
-	case h == silence:
+	case h == noResponse:
 		b.silent(now, probe, err)
 	case probe:
 		b.state, b.next = Open, now
@@ -108,18 +107,18 @@ func (b *breaker) silent(now time.Time, probe bool, err error) {
 	}
 }
 
-// reset closes it and forgets the past.
+// reset closes the breaker and forgets all failures.
 func (b *breaker) reset() {
 	b.state, b.probing, b.failures, b.wait, b.cause = Closed, 0, 0, 0, ""
 	b.since, b.next = time.Time{}, time.Time{}
 }
 
-// openError is why a call was not sent. Its text does not change while the
-// breaker stays open.
+// openError says why a call was not sent. Its text stays the same while the breaker is
+// open, so that logs and records do not change either.
 type openError struct {
 	cause   string
-	probing bool // it will be known in seconds
-	asked   bool // a probe was sent
+	probing bool // a probe is running, so that an answer is near
+	asked   bool // the probe was sent for this call
 }
 
 func (o *openError) Error() string {

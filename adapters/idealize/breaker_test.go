@@ -8,16 +8,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBreaker_NoStoryBreaksItsRules drives the state machine with calls that
-// overlap: each is admitted at one time and tells its outcome at a later one.
-func TestBreaker_NoStoryBreaksItsRules(t *testing.T) {
+// The test drives the state machine with overlapping calls: each is admitted at one time
+// and reports its outcome at a later one.
+func TestBreaker_RandomOverlappingCallsKeepItsRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := breaker{
 			limit: rapid.IntRange(0, 3).Draw(t, "limit"), cheap: rapid.Bool().Draw(t, "cheap"),
 			first: 10 * time.Second, max: 2 * time.Minute,
 		}
 		now := time.Unix(1_000_000, 0)
-		var under []int // calls under way: the numbers of probes, 0 of others
+		var under []int // numbers of the calls in progress: of probes, 0 for others
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 15).Draw(t, "after")) * time.Second)
 			if len(under) > 0 && rapid.Bool().Draw(t, "ends") {
@@ -52,18 +52,18 @@ func TestBreaker_NoStoryBreaksItsRules(t *testing.T) {
 	})
 }
 
-// endOne lets one of the calls under way tell its outcome.
+// endOne makes one of the calls in progress report its outcome.
 func endOne(t *rapid.T, b *breaker, now time.Time, under []int) []int {
 	i := rapid.IntRange(0, len(under)-1).Draw(t, "which")
-	h := rapid.SampledFrom([]hearing{unsaid, answer, silence, silence, silence}).Draw(t, "hears")
+	h := rapid.SampledFrom([]health{healthUnknown, responded, noResponse, noResponse, noResponse}).Draw(t, "hears")
 	before := *b
 	b.note(now, h, under[i], errors.New("no answer"))
 	switch {
-	case h == answer && (b.state != Closed || b.failures != 0):
+	case h == responded && (b.state != Closed || b.failures != 0):
 		t.Fatalf("an answer leaves it %v with %d failures", b.state, b.failures)
-	case h == silence && b.limit > 0 && b.state == Closed && b.failures >= b.limit:
+	case h == noResponse && b.limit > 0 && b.state == Closed && b.failures >= b.limit:
 		t.Fatalf("%d failures in a row leave it closed", b.failures)
-	case h == unsaid && under[i] == 0 && *b != before:
+	case h == healthUnknown && under[i] == 0 && *b != before:
 		t.Fatal("a call that says nothing changes something")
 	case b.state != Closed && b.cause == "":
 		t.Fatal("an open breaker has no cause")

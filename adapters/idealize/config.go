@@ -6,33 +6,33 @@ import (
 	"jjm"
 )
 
-// Config are the settings of one cluster's idealizer. A zero Command is given
-// by whoever wraps; the others have their defaults from Defaults.
+// Config holds the settings of one cluster's idealizer. Who calls Wrap has to set Command
+// if it is zero.
 type Config struct {
-	// Command is the deadline of the commands of one call, without the time in
-	// which they wait for their turns.
+	// Command is the deadline for the commands of one call. Time that they spend waiting
+	// for their turns does not count.
 	Command jjm.Duration `toml:"command"`
-	// ParallelCommands is how many commands may run at once. With two or more,
-	// one place is kept for cancel, hold and release.
+	// ParallelCommands is how many calls may be in progress at once. With two or more, one
+	// place is kept for cancel, hold and release.
 	ParallelCommands int `toml:"parallel_commands"`
-	// CommandsPerMinute is the most commands begun within any 60 seconds; 0 =
-	// no ceiling. A tenth, at least one of two, is kept for cancel, hold and
-	// release. Of a call that needs several commands each waits for its turn;
-	// the call keeps its place meanwhile.
+	// CommandsPerMinute is the largest number of commands started within any 60 seconds; 0
+	// means no ceiling. A tenth, and at least one if the ceiling is 2 or more, is kept for
+	// cancel, hold and release. Each command of a call waits for its own turn; the call
+	// keeps its place meanwhile.
 	CommandsPerMinute int `toml:"commands_per_minute"`
-	// BreakerFailures is how many commands in a row may get no answer before
-	// no more are sent; 0 = the breaker never opens.
+	// BreakerFailures is how many commands in a row may get no answer before no more are
+	// sent; 0 means that the breaker never opens.
 	BreakerFailures int `toml:"breaker_failures"`
-	// BreakerWait is the time from there to the first probe. It doubles with
-	// every probe in vain, up to BreakerWaitMax.
+	// BreakerWait is the time from there to the first probe. It doubles with every probe
+	// that fails, up to BreakerWaitMax.
 	BreakerWait    jjm.Duration `toml:"breaker_wait"`
 	BreakerWaitMax jjm.Duration `toml:"breaker_wait_max"`
-	// RetryFor is how long what certainly did not happen is tried again, for
-	// the call at hand; 0s = never.
+	// RetryFor is how long a call that certainly did nothing is repeated before its error
+	// is returned; 0s means never.
 	RetryFor jjm.Duration `toml:"retry_for"`
 }
 
-// Defaults are the settings of a cluster whose section sets nothing.
+// Defaults returns the settings of a cluster whose section sets nothing.
 func Defaults() Config {
 	return Config{
 		Command:           jjm.Duration(30 * time.Second),
@@ -45,7 +45,7 @@ func Defaults() Config {
 	}
 }
 
-// Check finds settings out of range. The fields of the problems are bare keys.
+// Check returns a problem for each setting out of range. Fields are bare keys.
 func (c Config) Check() jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, text string) { ps = append(ps, jjm.Problem{Field: field, Text: text}) }

@@ -26,14 +26,14 @@ type began struct {
 	err  error
 }
 
-// scripted is an adapter whose every command takes and answers what its script
-// says. It counts what runs at once.
+// scripted is an adapter whose commands take the time and end with the error that its
+// script says. It counts what runs at once.
 type scripted struct {
-	// play gives how long a command takes and what it comes to. A command that
-	// is cut off before answers Ambiguous if it is a submission, else Busy.
+	// play returns how long a command takes and its error. A command that is cut off
+	// earlier returns Ambiguous if it is a submission, else Busy.
 	play func(verb idealize.Verb) (time.Duration, error)
-	// steps gives how many commands a call takes; nil, and every submission, is
-	// one.
+	// steps returns how many commands a call takes; nil stands for one, and so does every
+	// submission.
 	steps func(verb idealize.Verb) int
 	// results are those of Control.
 	results []error
@@ -41,9 +41,9 @@ type scripted struct {
 	mu       sync.Mutex
 	commands []began
 	running  int
-	plain    int // of them; a probe may run in the place of a cancel
+	plain    int // those that are no cancels; a probe may use the place of a cancel
 	most     int
-	mostOf   int // plain
+	mostOf   int // the largest value of plain
 }
 
 // command runs all commands of a call.
@@ -95,7 +95,7 @@ func (s *scripted) step(ctx context.Context, verb idealize.Verb, tag jjm.Tag) (e
 	return jjm.Errorf(jjm.Busy, "stopped: %w", ctx.Err())
 }
 
-// ran returns the commands so far.
+// ran returns the commands run so far.
 func (s *scripted) ran() []began {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *scripted) Control(ctx context.Context, _ jjm.Owner, _ adapters.Op, jobs
 	return make([]error, len(jobs)), nil
 }
 
-// pinging is a scripted adapter with a probe.
+// pinging is a scripted adapter with a Prober.
 type pinging struct{ *scripted }
 
 func (p pinging) Probe(ctx context.Context) error { return p.command(ctx, idealize.Probe, "") }
@@ -155,7 +155,7 @@ func ask(ctx context.Context, a adapters.Adapter, verb idealize.Verb, tag jjm.Ta
 	return err
 }
 
-// status is what an idealizer tells of itself.
+// status returns the Status of an idealizer.
 func status(a adapters.Adapter) idealize.Status {
 	return a.(interface{ Status() idealize.Status }).Status()
 }
@@ -166,12 +166,12 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
-// always scripts one answer.
+// always scripts the same answer for every command.
 func always(took time.Duration, err error) func(idealize.Verb) (time.Duration, error) {
 	return func(idealize.Verb) (time.Duration, error) { return took, err }
 }
 
-// once scripts answers one after the other; then all is well.
+// once scripts one answer for each command; later ones succeed.
 func once(errs ...error) func(idealize.Verb) (time.Duration, error) {
 	return func(idealize.Verb) (time.Duration, error) {
 		if len(errs) == 0 {
@@ -189,7 +189,7 @@ var (
 	errInvalid   = jjm.Errorf(jjm.Invalid, "no such queue")
 )
 
-// settings are the defaults, changed.
+// settings are the defaults with changes.
 func settings(change func(*idealize.Config)) idealize.Config {
 	c := idealize.Defaults()
 	if change != nil {
@@ -198,7 +198,7 @@ func settings(change func(*idealize.Config)) idealize.Config {
 	return c
 }
 
-// book keeps what is logged at info and above.
+// book collects what is logged at info and above.
 type book struct {
 	mu    sync.Mutex
 	lines []string

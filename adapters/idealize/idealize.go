@@ -1,20 +1,20 @@
-// Package idealize stands between the engine and the adapter of a batch system
-// that may be slow, busy, frozen or down, so that the engine sees an ideal one:
-// its calls end in time, hiccups of a few seconds do not show, and a system in
-// trouble is left in peace until it answers again.
+// Package idealize stands between the engine and the adapter of a batch system that may be
+// slow, busy, frozen or down, so that the engine sees an ideal one: its calls end in time,
+// failures of a few seconds do not show, and a system in trouble is left in peace until it
+// answers again.
 //
-// It is Retry(Log(Limit(adapter))), each the same for all verbs:
+// It is Retry(Log(Limit(adapter))). Each layer treats all verbs alike:
 //
-//	Limit   places, a ceiling on commands per minute, a deadline for each
-//	        command, and a circuit breaker; innermost, so that a back-off
-//	        holds nothing
-//	Log     each command at debug; trouble once when it begins and once when
-//	        it is over
-//	Retry   for seconds only, and only what may be done twice or was certainly
-//	        not done: a submission that is in doubt is never repeated
+//	Limit   places, a ceiling on commands per minute, a deadline for each call,
+//	        and a circuit breaker; innermost, so that a call that backs off
+//	        holds no place
+//	Log     each call at debug; trouble once when it starts and once when it
+//	        is over
+//	Retry   for seconds only, and only what may be done twice or certainly did
+//	        nothing: a submission that is in doubt is never repeated
 //
-// What an absence means, and what to do about a doubtful submission, is not
-// decided here but in package plan.
+// It does not decide what a missing job means or what to do about a doubtful submission;
+// package plan does.
 package idealize
 
 import (
@@ -27,7 +27,7 @@ import (
 	"jjm/adapters"
 )
 
-// Verb is what a call asks of the batch system.
+// Verb is a kind of call to the batch system.
 type Verb uint8
 
 // The verbs, one for each method that asks the batch system.
@@ -45,21 +45,20 @@ func (v Verb) String() string {
 	return [numVerbs]string{"submit", "list", "find", "account", "control", "probe"}[v]
 }
 
-// call carries out one call of a verb. do runs the adapter's method; it may be
-// called never, once, or again.
+// call carries out one call of a verb. do runs the adapter's method; it may be called
+// never, once or several times.
 type call func(ctx context.Context, verb Verb, do func(context.Context) error) error
 
 // Deps are what an idealizer works with.
 type Deps struct {
-	// Log is told the trouble; nil tells nobody.
+	// Log receives trouble and, at debug, each call; nil discards both.
 	Log *slog.Logger
 }
 
-// Adapter is an idealized adapter. Beside the contract it keeps what the inner
-// one can do: without a Runner inside Run only waits for its end, without a
-// Watcher Changed gives a nil channel, on which nothing ever comes, without a
-// Checker every request is fine, without an io.Closer Close does nothing. It is
-// an [adapters.Prober] only if the inner one is.
+// Adapter is an idealized adapter. It passes on the optional interfaces of the inner
+// adapter. Where the inner one lacks an interface, Run only waits for the end of its
+// context, Changed returns a nil channel, Check is adapters.PlainOnly, and Close does
+// nothing. It is an [adapters.Prober] only if the inner one is.
 type Adapter struct {
 	inner adapters.Adapter
 	limit *limit
@@ -75,11 +74,10 @@ var (
 	_ adapters.Prober  = probing{}
 )
 
-// probing is an Adapter whose inner one is a Prober.
+// probing is an Adapter whose inner adapter is a Prober.
 type probing struct{ *Adapter }
 
-// Wrap idealizes an adapter. It starts nothing. What it gives is an *Adapter,
-// or embeds one.
+// Wrap idealizes an adapter. It starts nothing. The result is an *Adapter, or embeds one.
 func Wrap(inner adapters.Adapter, c Config, deps Deps) adapters.Adapter {
 	log := deps.Log
 	if log == nil {
@@ -88,17 +86,17 @@ func Wrap(inner adapters.Adapter, c Config, deps Deps) adapters.Adapter {
 	prober, probes := inner.(adapters.Prober)
 	l := newLimit(c, prober)
 	a := &Adapter{inner: inner, limit: l}
-	a.call = retried(c.RetryFor.D(), logged(log, l.call))
+	a.call = withRetry(c.RetryFor.D(), withLog(log, l.call))
 	if probes {
 		return probing{a}
 	}
 	return a
 }
 
-// Name is the cluster's name.
+// Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.inner.Name() }
 
-// Capabilities are the inner adapter's.
+// Capabilities returns those of the inner adapter.
 func (a *Adapter) Capabilities() adapters.Capabilities { return a.inner.Capabilities() }
 
 // Submit hands over one bulk.
@@ -137,8 +135,8 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return rs, err
 }
 
-// Control acts on jobs. If for none of them it came to anything, that is tried
-// again as a call that failed is.
+// Control acts on jobs. If all results are of kind Busy, it is repeated as a call that
+// failed is.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) (results []error,
 	err error) {
 	err = a.call(ctx, Control, func(ctx context.Context) (err error) {
@@ -155,7 +153,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return nil, err
 }
 
-// allBusy returns the first of the results if each says that nothing was done.
+// allBusy returns the first of the results if all are of kind Busy, else nil.
 func allBusy(results []error) error {
 	for _, err := range results {
 		if err == nil || jjm.KindOf(err) != jjm.Busy {
@@ -182,7 +180,7 @@ func (a *Adapter) Run(ctx context.Context) error {
 	return nil
 }
 
-// Changed tells when to list, if the inner adapter can.
+// Changed returns the inner adapter's channel, nil if it has none.
 func (a *Adapter) Changed() <-chan struct{} {
 	if w, ok := a.inner.(adapters.Watcher); ok {
 		return w.Changed()
@@ -190,7 +188,7 @@ func (a *Adapter) Changed() <-chan struct{} {
 	return nil
 }
 
-// Check finds what the batch system cannot express.
+// Check returns an error of kind Invalid for what the batch system cannot express.
 func (a *Adapter) Check(r jjm.Request) error {
 	if c, ok := a.inner.(adapters.Checker); ok {
 		return c.Check(r)
@@ -206,8 +204,8 @@ func (a *Adapter) Close() error {
 	return nil
 }
 
-// Status tells how the idealizer sees its batch system.
+// Status returns how the idealizer sees its batch system.
 func (a *Adapter) Status() Status { return a.limit.status() }
 
-// Reset closes the circuit breaker: the next call is sent.
+// Reset closes all circuit breakers: the next call is sent.
 func (a *Adapter) Reset() { a.limit.reset() }

@@ -19,10 +19,10 @@ import (
 var verbs = []idealize.Verb{idealize.Submit, idealize.List, idealize.Find, idealize.Account, idealize.Control,
 	idealize.Probe}
 
-// visit is one call of a random story.
+// visit is one call of a random sequence.
 type visit struct {
 	verb  idealize.Verb
-	after time.Duration // the call before it
+	after time.Duration // since the call before it
 	wait  time.Duration // deadline of the call; 0 = none
 }
 
@@ -45,7 +45,7 @@ func drawConfig(t *rapid.T) idealize.Config {
 	})
 }
 
-// outcome is how one command of a random story goes.
+// outcome says how one command of a random sequence ends.
 type outcome struct {
 	took time.Duration
 	err  error
@@ -60,8 +60,8 @@ func drawOutcomes(t *rapid.T) []outcome {
 	}), 0, 60).Draw(t, "outcomes")
 }
 
-// tell runs a story, each visit in a goroutine of its own, and gives the
-// adapter that saw it.
+// tell makes the calls, each in a goroutine of its own, and returns the adapter that
+// received them.
 func tell(t *testing.T, c idealize.Config, visits []visit, outcomes []outcome, steps []int) *scripted {
 	s := &scripted{steps: func(v idealize.Verb) int {
 		return steps[int(v)%len(steps)]
@@ -97,7 +97,7 @@ func tell(t *testing.T, c idealize.Config, visits []visit, outcomes []outcome, s
 
 func tagOf(i int) jjm.Tag { return jjm.Tag("t" + string(rune('a'+i/26)) + string(rune('a'+i%26))) }
 
-func TestIdeal_NoStoryBreaksThePromises(t *testing.T) {
+func TestIdeal_RandomCallsKeepThePromises(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c, visits := drawConfig(rt), drawVisits(rt)
 		s := tell(t, c, visits, drawOutcomes(rt), rapid.SliceOfN(rapid.IntRange(1, 4), 1, 6).Draw(rt, "steps"))
@@ -213,7 +213,7 @@ func TestLimit_AHangingCommandEndsAtItsDeadline(t *testing.T) {
 	})
 }
 
-func TestLimit_ACancelPassesListingsThatHangAndThoseInLine(t *testing.T) {
+func TestLimit_ACancelGoesBeforeHangingAndWaitingListings(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := &scripted{play: func(v idealize.Verb) (time.Duration, error) {
 			if v == idealize.Control {
@@ -316,11 +316,11 @@ func TestBreaker_OpensAndRunsNothingUntilAProbeIsAnswered(t *testing.T) {
 	})
 }
 
-func TestBreaker_APingThatAnswersKeepsItClosed(t *testing.T) {
+func TestBreaker_AProbeThatSucceedsKeepsItClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := &scripted{play: func(v idealize.Verb) (time.Duration, error) {
 			if v == idealize.List {
-				return 0, errBusy // says something, but nothing that can be read
+				return 0, errBusy // an answer that cannot be read
 			}
 			return 0, nil
 		}}
@@ -334,7 +334,7 @@ func TestBreaker_APingThatAnswersKeepsItClosed(t *testing.T) {
 	})
 }
 
-func TestBreaker_OnlyThePingRunsWhileThatFails(t *testing.T) {
+func TestBreaker_OnlyTheProbeRunsWhileItFails(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := &scripted{play: always(0, errBusy)}
 		a := idealize.Wrap(pinging{s}, settings(nil), idealize.Deps{})
@@ -378,7 +378,7 @@ func TestBreaker_AccountingThatIsDownStopsNothingElse(t *testing.T) {
 	})
 }
 
-func TestBreaker_ACallerThatWentAwayTellsNothing(t *testing.T) {
+func TestBreaker_ACallCutShortByItsCallerDoesNotCount(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := &scripted{play: always(time.Hour, nil)}
 		a := idealize.Wrap(s, settings(nil), idealize.Deps{})
@@ -407,7 +407,7 @@ func TestReset_ClosesTheBreaker(t *testing.T) {
 	})
 }
 
-func TestControl_ResultsOfEachJobComeThrough(t *testing.T) {
+func TestControl_ReturnsTheResultOfEachJob(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := &scripted{play: always(0, nil), results: []error{nil, errBusy}}
 		a := idealize.Wrap(s, settings(nil), idealize.Deps{})
@@ -436,7 +436,7 @@ func (a *able) Check(jjm.Request) error         { return errInvalid }
 func (a *able) Close() error                    { a.closed = true; return nil }
 func (a *able) Probe(ctx context.Context) error { return a.command(ctx, idealize.Probe, "") }
 
-func TestWrap_WhatTheAdapterCanDoIsKept(t *testing.T) {
+func TestWrap_PassesOnOptionalInterfaces(t *testing.T) {
 	inner := &able{scripted: &scripted{play: always(0, nil)}, changed: make(chan struct{})}
 	a := idealize.Wrap(inner, settings(nil), idealize.Deps{})
 	err := errors.Join(a.(adapters.Runner).Run(t.Context()), a.(io.Closer).Close(), a.(adapters.Prober).Probe(t.Context()))

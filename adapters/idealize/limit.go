@@ -10,41 +10,41 @@ import (
 	"jjm/run"
 )
 
-// limit is the innermost part: it decides whether and when a command is run,
-// and for how long.
+// limit is the innermost layer: it decides whether and when a call is sent, and how long it
+// may take.
 type limit struct {
 	command time.Duration
 	prober  adapters.Prober // nil if there is none
 	turns   *turns
 
 	mu sync.Mutex
-	// breakers: the batch system's own, and accounting's, which may be down
-	// alone; and what opens them.
-	breakers  pair
+	// breakers of the batch system and of its accounting, which may be down alone;
+	// witnesses decide when the failures of accounts open them.
+	breakers  breakerPair
 	witnesses [2]witnesses
-	// accounts are the breakers of accounts that got no answer lately.
-	accounts map[int]*pair
-	last     [numVerbs]time.Duration // how long the last command took
+	// accounts holds the breakers of accounts that got no answer lately.
+	accounts map[int]*breakerPair
+	lastTook [numVerbs]time.Duration // how long the last call took that was answered
 }
 
-// Status tells how an idealizer sees its batch system. Times are zero where
-// nothing of the kind is so.
+// Status is how an idealizer sees its batch system.
 type Status struct {
-	// Running is how many calls are at it, Waiting how many commands wait for
-	// their turn.
+	// Running is how many calls have a place, Waiting how many commands wait for their
+	// turn.
 	Running, Waiting int
-	// Used is how many commands were begun within the last minute; Ceiling the
-	// most there may be, 0 = no ceiling.
+	// Used is how many commands were started within the last minute; Ceiling the most there
+	// may be, 0 = no ceiling.
 	Used, Ceiling int
 	// Breaker and Accounting are the circuit breakers of the batch system and
 	// of its accounting.
 	Breaker, Accounting BreakerStatus
-	// Listing is how long the last listing took that was answered.
+	// Listing is how long the last successful listing took.
 	Listing time.Duration
 }
 
-// BreakerStatus tells of a circuit breaker: the failures in a row, since when,
-// and why the last one failed. NextProbe is set unless it is closed.
+// BreakerStatus describes a circuit breaker. Failures is the number in a row, Since the
+// time of the first, Cause the text of the last; NextProbe is zero while the breaker is
+// closed.
 type BreakerStatus struct {
 	State     State
 	Failures  int
@@ -58,7 +58,7 @@ func newLimit(c Config, prober adapters.Prober) *limit {
 		command: c.Command.D(), prober: prober,
 		turns: &turns{places: max(c.ParallelCommands, 1), ceiling: max(c.CommandsPerMinute, 0)},
 	}
-	l.accounts = map[int]*pair{}
+	l.accounts = map[int]*breakerPair{}
 	for i := range l.breakers {
 		l.witnesses[i] = witnesses{}
 		l.breakers[i] = breaker{limit: c.BreakerFailures, first: c.BreakerWait.D(), max: c.BreakerWaitMax.D()}
@@ -67,8 +67,8 @@ func newLimit(c Config, prober adapters.Prober) *limit {
 	return l
 }
 
-// call runs one command, or says why not. After trouble a probe takes the first
-// turn, where there is one, and the command another.
+// call sends one call, or returns why not. After trouble the Prober takes the first turn
+// and the call itself another one.
 func (l *limit) call(ctx context.Context, verb Verb, do func(context.Context) error) error {
 	for {
 		probed, err := l.turn(ctx, verb, do)
@@ -78,71 +78,72 @@ func (l *limit) call(ctx context.Context, verb Verb, do func(context.Context) er
 	}
 }
 
-// turn takes one turn, for the command or for a probe that comes before it. The
-// breaker is asked before the wait for the turn, so that nobody waits for
-// nothing, and after it, since it may have opened meanwhile.
+// turn takes one turn, for the call or for the probe that comes before it. The breaker is
+// asked before the wait for the turn, so that nobody waits in vain, and after it, because
+// it may have opened meanwhile.
 func (l *limit) turn(ctx context.Context, verb Verb, do func(context.Context) error) (probed bool, err error) {
 	account := accountOf(ctx)
 	if err := l.refused(verb, account); err != nil {
 		return false, err
 	}
-	if err := l.turns.take(ctx, verb == Control); err != nil {
+	if err := l.turns.acquire(ctx, verb == Control); err != nil {
 		return false, err
 	}
-	defer l.turns.give(account)
+	defer l.turns.release(account)
 	n, err := l.admit(verb, account)
 	if err != nil {
 		return false, err
 	}
-	if n.shared == 0 || !l.asksFirst(verb) {
+	if n.shared == 0 || !l.probesFirst(verb) {
 		return false, l.run(ctx, verb, n, do)
 	}
-	if err := l.run(run.Through(ctx, nil), Probe, n, l.prober.Probe); err != nil { // as the daemon, whoever calls
+	if err := l.run(run.WithRunner(ctx, nil), Probe, n, l.prober.Probe); err != nil { // as the daemon, whoever calls
 		return true, &openError{cause: err.Error(), asked: true}
 	}
 	return true, nil
 }
 
-// run runs one command within its deadline and notes what it tells.
+// run runs one call within its deadline and notes what it showed.
 func (l *limit) run(ctx context.Context, verb Verb, n probes, do func(context.Context) error) error {
-	told := unsaid // of a panic
+	seen := healthUnknown // stays so if do panics
 	var err error
 	began := time.Now()
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.note(verb, accountOf(ctx), n, told, err)
-		if told == answer {
-			l.last[verb] = time.Since(began)
+		l.note(verb, accountOf(ctx), n, seen, err)
+		if seen == responded {
+			l.lastTook[verb] = time.Since(began)
 		}
 	}()
 	s, end := newSpan(ctx, l.command)
 	defer end()
-	err = do(adapters.WithTurns(s, l.further(s, verb == Control)))
-	told = hear(ctx, verb, err)
+	err = do(adapters.WithTurns(s, l.nextTurn(s, verb == Control)))
+	seen = healthOf(ctx, verb, err)
 	return err
 }
 
-// further lets the commands of one call after the first, which had its turn,
-// wait for theirs. That is none of the call's time.
-func (l *limit) further(s *span, urgent bool) func(context.Context) error {
-	var begun atomic.Bool
+// nextTurn returns the wait function for the commands of one call. The first command uses
+// the turn that the call has; each further one waits for its own, with the call's clock
+// stopped.
+func (l *limit) nextTurn(s *span, urgent bool) func(context.Context) error {
+	var hadFirst atomic.Bool
 	return func(ctx context.Context) error {
-		if !begun.Swap(true) {
+		if !hadFirst.Swap(true) {
 			return nil
 		}
 		s.pause()
 		defer s.resume()
-		return l.turns.more(ctx, urgent)
+		return l.turns.acquireNext(ctx, urgent)
 	}
 }
 
 func (l *limit) status() Status {
-	s := l.turns.state()
+	s := l.turns.status()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.Breaker, s.Accounting = l.breakers[0].status(), l.breakers[1].status()
-	s.Listing = l.last[List]
+	s.Listing = l.lastTook[List]
 	return s
 }
 

@@ -9,17 +9,16 @@ import (
 	"jjm"
 )
 
-// The back-off before the n-th repetition: firstPause doubled n times, at most
-// lastPause, less up to a half by chance, so that clusters of one site do not
-// come back in step.
+// The pause before the n-th repetition is firstPause doubled n times, at most lastPause,
+// less up to a half by chance, so that the clusters of one site do not retry in step.
 const (
 	firstPause = 250 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
 
-// retried repeats what certainly did nothing, and what may be done twice, for a
-// few seconds. It gives the last error.
-func retried(within time.Duration, next call) call {
+// withRetry repeats calls that certainly did nothing or may be done twice, within a few
+// seconds. It returns the last error.
+func withRetry(within time.Duration, next call) call {
 	return func(ctx context.Context, verb Verb, do func(context.Context) error) error {
 		began := time.Now()
 		for n := 0; ; n++ {
@@ -35,9 +34,9 @@ func retried(within time.Duration, next call) call {
 	}
 }
 
-// again reports whether to repeat a call that came to err: a submission only
-// if it certainly did nothing, the other verbs also if it may have happened. An
-// open breaker is not asked twice.
+// again reports whether to repeat a call that ended with err: a submission only if it
+// certainly did nothing, another verb also if it may have happened. A call that an open
+// breaker refused is repeated only if a probe is running.
 func again(verb Verb, err error) bool {
 	if o := (*openError)(nil); errors.As(err, &o) {
 		return o.probing
@@ -56,8 +55,8 @@ func backoff(n int) time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
-// sleep waits, and reports whether it was not cut short. It does not begin a
-// wait that ctx would cut short.
+// sleep waits for d and returns true. It returns false if ctx ended, or at once if ctx
+// would end before d is over.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return false

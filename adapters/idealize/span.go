@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// span is the context of one call. It ends with the caller's, or when the time
-// for its commands is up. That clock stands still while one of them waits for
-// its turn, which no context of the standard library can.
+// span is the context of one call. It ends with the caller's context, or when the time for
+// the call's commands is used up. That clock can be paused while a command waits for its
+// turn, which no context of the standard library offers.
 type span struct {
 	context.Context // the caller's
 	done            chan struct{}
 
 	mu      sync.Mutex
 	err     error
-	waiting int           // commands that wait; the clock stands unless it is 0
-	left    time.Duration // of the clock, while it stands
-	until   time.Time     // its end, while it runs; zero: it never ends
+	waiting int           // commands that wait for a turn; the clock is stopped unless it is 0
+	left    time.Duration // time left, while the clock is stopped
+	until   time.Time     // end of the clock while it runs; zero: it never ends
 	timer   *time.Timer   // nil: it never ends
 }
 
-// newSpan begins a call. The time for its commands is without bound where limit
-// is not above 0. Whoever calls it calls end.
+// newSpan starts the context of a call. A limit of 0 or less sets no bound. The caller must
+// call end.
 func newSpan(ctx context.Context, limit time.Duration) (s *span, end func()) {
 	s = &span{Context: ctx, done: make(chan struct{})}
 	if limit > 0 {
@@ -38,17 +38,17 @@ func newSpan(ctx context.Context, limit time.Duration) (s *span, end func()) {
 	}
 }
 
-// Done is closed at the end.
+// Done returns a channel that is closed at the end.
 func (s *span) Done() <-chan struct{} { return s.done }
 
-// Err says why it ended.
+// Err returns why it ended, nil before that.
 func (s *span) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Deadline is the nearer one of the caller's and, while the clock runs, its own.
+// Deadline returns the nearer of the caller's deadline and the end of the running clock.
 func (s *span) Deadline() (time.Time, bool) {
 	end, bound := s.Context.Deadline()
 	s.mu.Lock()
@@ -72,7 +72,7 @@ func (s *span) finish(err error) {
 	}
 }
 
-// pause stops the clock until resume has been called as often.
+// pause stops the clock until resume has been called as often as pause.
 func (s *span) pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

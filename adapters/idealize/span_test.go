@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A clock that is up at once may ring before newSpan is over: the race detector
-// watches what both touch.
-func TestSpan_ThatIsOverAtOnceEndsByItsDeadline(t *testing.T) {
+// A clock with a tiny limit may fire before newSpan returns; the race detector watches the
+// fields that both use.
+func TestSpan_WithATinyLimitEndsByItsDeadline(t *testing.T) {
 	for range 1000 {
 		s, end := newSpan(context.Background(), time.Nanosecond)
 		<-s.Done()

@@ -12,82 +12,84 @@ import (
 // minute is the window of the ceiling.
 const minute = time.Minute
 
-// turns hands out turns to run a command: places, and the commands of a minute.
-// A call has a place until it is over, and each of its commands one of the
-// minute's. Urgent callers come first, and a part of both is theirs alone. Next
-// come those who have a place, since others wait for it; among equals the first
-// to come is first.
+// turns decides who may run a command now. There are two resources:
+//
+//	place    one for each call, from its first command to its end
+//	minute   one start for each command, within any 60 seconds
+//
+// A part of both is kept for urgent callers. Urgent callers come first, then calls that
+// already have a place, because others wait for that place; among equals the first to come.
 type turns struct {
 	places  int
 	ceiling int // commands in any minute; 0 = no ceiling
 
-	mu     sync.Mutex
-	busy   int
-	held   map[int]int // places by account, but for the daemon's own
-	begun  []start     // commands of the last minute, oldest first
-	urgent []*waiter
-	plain  []*waiter
-	timer  *time.Timer // of the next place in the minute, where somebody waits for it
+	mu         sync.Mutex
+	placesUsed int
+	placesOf   map[int]int    // places of each account, without theDaemon
+	started    []commandStart // commands of the last minute, oldest first
+	urgent     []*waiter
+	plain      []*waiter
+	timer      *time.Timer // calls grant when the next start of the minute becomes free
 }
 
-// start is the begin of a command as an account.
-type start struct {
+// commandStart is the start of a command, and the uid that it ran as.
+type commandStart struct {
 	at      time.Time
 	account int
 }
 
-// waiter is a caller in line. ready is closed once it has its turn.
+// waiter is a caller in line. ready is closed when it gets its turn.
 type waiter struct {
-	account int
-	urgent  bool
-	placed  bool // it has a place, and waits for a further command only
-	ready   chan struct{}
-	dealt   bool
+	account  int
+	urgent   bool
+	hasPlace bool // a further command of a call that has a place
+	ready    chan struct{}
+	granted  bool
 }
 
-// take waits for a turn. The error, when ctx ends first, is of kind Busy: no
-// command was run.
-func (t *turns) take(ctx context.Context, urgent bool) error {
+// acquire waits for a place and a start. If ctx ends first, the error is of kind Busy and
+// no command was run.
+func (t *turns) acquire(ctx context.Context, urgent bool) error {
 	if ctx.Err() != nil {
-		return t.late(ctx)
+		return t.errNoTurn(ctx)
 	}
 	w := &waiter{account: accountOf(ctx), urgent: urgent, ready: make(chan struct{})}
 	if t.wait(ctx, w) {
 		return nil
 	}
 	t.mu.Lock()
-	if w.dealt { // at the same moment
-		t.left(w.account)
-		t.deal()
+	if w.granted { // the turn came at the moment when ctx ended
+		t.freePlace(w.account)
+		t.grant()
 	}
 	t.mu.Unlock()
-	return t.late(ctx)
+	return t.errNoTurn(ctx)
 }
 
-// more waits for a further command of a call that has its turn. The error, when
-// ctx ends first, is of kind Busy: the command was not run.
-func (t *turns) more(ctx context.Context, urgent bool) error {
+// acquireNext waits for the start of a further command of a call that has a place. If ctx
+// ends first, the error is of kind Busy and the command was not run.
+func (t *turns) acquireNext(ctx context.Context, urgent bool) error {
 	if ctx.Err() != nil || !t.wait(ctx,
-		&waiter{account: accountOf(ctx), urgent: urgent, placed: true, ready: make(chan struct{})}) {
-		return t.late(ctx)
+		&waiter{account: accountOf(ctx), urgent: urgent, hasPlace: true, ready: make(chan struct{})}) {
+		return t.errNoTurn(ctx)
 	}
 	return nil
 }
 
-// wait stands in line; false if ctx ended first. The waiter may have been dealt
-// a turn at that very moment.
+// wait puts w in line and returns true once it has its turn, false if ctx ended first. In
+// the second case w may have been granted a turn at the same moment.
 func (t *turns) wait(ctx context.Context, w *waiter) bool {
 	t.mu.Lock()
 	line := t.line(w)
 	at := len(*line)
-	if w.placed {
+	if w.hasPlace {
 		at = 0
-		for at < len(*line) && (*line)[at].placed {
+		for at < len(*line) && (*line)[at].hasPlace {
 			at++
 		}
 	}
 	*line = slices.Insert(*line, at, w)
-	t.deal()
+	t.grant()
 	t.mu.Unlock()
 	select {
 	case <-w.ready:
@@ -96,9 +98,9 @@ func (t *turns) wait(ctx context.Context, w *waiter) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !w.dealt {
+	if !w.granted {
 		*line = slices.DeleteFunc(*line, func(o *waiter) bool { return o == w })
-		t.deal() // for those behind
+		t.grant() // for those behind w
 	}
 	return false
 }
@@ -110,136 +112,136 @@ func (t *turns) line(w *waiter) *[]*waiter {
 	return &t.plain
 }
 
-func (t *turns) late(ctx context.Context) error {
-	s := t.state()
+func (t *turns) errNoTurn(ctx context.Context) error {
+	s := t.status()
 	if t.ceiling > 0 {
 		return jjm.Errorf(jjm.Busy, "no turn to run a command: %d of %d run, %d of %d were begun within a minute: %w",
-			s.Running, t.places, s.Used, t.ceiling, context.Cause(ctx))
+			s.Running, t.places, s.Used, t.ceiling, jjm.Plainly(context.Cause(ctx)))
 	}
-	return jjm.Errorf(jjm.Busy, "no turn to run a command: %d of %d run: %w", s.Running, t.places, context.Cause(ctx))
+	return jjm.Errorf(jjm.Busy, "no turn to run a command: %d of %d run: %w", s.Running, t.places,
+		jjm.Plainly(context.Cause(ctx)))
 }
 
-// give ends a turn of an account.
-func (t *turns) give(account int) {
+// release frees the place of an account's call.
+func (t *turns) release(account int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.left(account)
-	t.deal()
+	t.freePlace(account)
+	t.grant()
 }
 
-// left takes a place back. The lock is held.
-func (t *turns) left(account int) {
-	t.busy--
+// freePlace counts a place as free. The lock is held.
+func (t *turns) freePlace(account int) {
+	t.placesUsed--
 	if account == theDaemon {
 		return
 	}
-	if t.held[account]--; t.held[account] <= 0 {
-		delete(t.held, account)
+	if t.placesOf[account]--; t.placesOf[account] <= 0 {
+		delete(t.placesOf, account)
 	}
 }
 
-// entered counts a place. The lock is held.
-func (t *turns) entered(account int) {
-	t.busy++
+// takePlace counts a place as used. The lock is held.
+func (t *turns) takePlace(account int) {
+	t.placesUsed++
 	if account == theDaemon {
 		return
 	}
-	if t.held == nil {
-		t.held = map[int]int{}
+	if t.placesOf == nil {
+		t.placesOf = map[int]int{}
 	}
-	t.held[account]++
+	t.placesOf[account]++
 }
 
-// deal returns turns to those in line, as far as they go: who may not have one for
-// its account's sake keeps nobody behind from one. The lock is held.
-func (t *turns) deal() {
+// grant gives turns to all in line who can have one. A waiter that is stopped by the limits
+// of its account does not stop those behind it. The lock is held.
+func (t *turns) grant() {
 	now := time.Now()
 	t.expire(now)
 	for _, line := range []*[]*waiter{&t.urgent, &t.plain} {
 		for i := 0; i < len(*line); {
 			w := (*line)[i]
-			if t.over(w, theDaemon) >= 0 || !w.placed && !t.room(w) {
-				break // of all
+			if t.excess(w, theDaemon) >= 0 || !w.hasPlace && !t.room(w) {
+				break // the shared limit is reached for the whole line
 			}
 			if !t.free(w) {
 				i++
 				continue
 			}
 			*line = slices.Delete(*line, i, i+1)
-			if !w.placed {
-				t.entered(w.account)
+			if !w.hasPlace {
+				t.takePlace(w.account)
 			}
-			t.begun = append(t.begun, start{now, w.account})
-			w.dealt = true
+			t.started = append(t.started, commandStart{now, w.account})
+			w.granted = true
 			close(w.ready)
 		}
 	}
-	t.wake(now)
+	t.schedule(now)
 }
 
-// expire forgets commands that were begun a minute ago or more.
+// expire forgets commands that were started a minute ago or more.
 func (t *turns) expire(now time.Time) {
 	old := 0
-	for old < len(t.begun) && now.Sub(t.begun[old].at) >= minute {
+	for old < len(t.started) && now.Sub(t.started[old].at) >= minute {
 		old++
 	}
-	t.begun = slices.Delete(t.begun, 0, old)
+	t.started = slices.Delete(t.started, 0, old)
 }
 
-// room reports whether there is a place for one in line, whoever it is.
-func (t *turns) room(w *waiter) bool { return t.busy < t.most(t.places, 1, w.urgent) }
+// room reports whether there is a place, apart from the limit of the account.
+func (t *turns) room(w *waiter) bool { return t.placesUsed < t.available(t.places, 1, w.urgent) }
 
-// free reports whether there is a turn for one in line.
+// free reports whether w can have its turn now.
 func (t *turns) free(w *waiter) bool {
-	place := w.placed || t.room(w) && (w.account == theDaemon || t.held[w.account] < half(t.places))
-	return place && t.over(w, theDaemon) < 0 && t.over(w, w.account) < 0
+	place := w.hasPlace || t.room(w) && (w.account == theDaemon || t.placesOf[w.account] < accountShare(t.places))
+	return place && t.excess(w, theDaemon) < 0 && t.excess(w, w.account) < 0
 }
 
-// half is what one account may have of n.
-func half(n int) int { return max(n/2, 1) }
+// accountShare returns how much of n one account may use.
+func accountShare(n int) int { return max(n/2, 1) }
 
-// over is how many commands of the last minute must be past before one in line
-// may begin, less one: below 0 it may begin now. They are those of an account, of
-// which there may be half as many, or all.
-func (t *turns) over(w *waiter, account int) int {
+// excess returns the index of the command in the last minute that must expire before w can
+// start, or less than 0 if w can start now. It counts the commands of one account against
+// that account's share, or for theDaemon all commands against the ceiling.
+func (t *turns) excess(w *waiter, account int) int {
 	switch {
 	case t.ceiling == 0:
 		return -1
 	case account == theDaemon:
-		return len(t.begun) - t.most(t.ceiling, t.ceiling/10, w.urgent)
+		return len(t.started) - t.available(t.ceiling, t.ceiling/10, w.urgent)
 	}
 	n := 0
-	for i := range t.begun {
-		if t.begun[i].account == account {
+	for i := range t.started {
+		if t.started[i].account == account {
 			n++
 		}
 	}
-	return n - half(t.ceiling)
+	return n - accountShare(t.ceiling)
 }
 
-// most is what callers may have of n, where so many are kept for the urgent
-// ones: at least 1, if there are two.
-func (t *turns) most(n, kept int, urgent bool) int {
+// available returns how much of n a caller may use. Of n, kept is reserved for urgent
+// callers, at least 1 if n is 2 or more.
+func (t *turns) available(n, kept int, urgent bool) int {
 	if urgent || n < 2 {
 		return n
 	}
 	return n - max(kept, 1)
 }
 
-// wake deals again when enough of the last minute's commands are past. The lock
-// is held.
-func (t *turns) wake(now time.Time) {
+// schedule sets the timer that calls grant when the next command expires that somebody in
+// line waits for. The lock is held.
+func (t *turns) schedule(now time.Time) {
 	if t.timer != nil {
 		t.timer.Stop()
 		t.timer = nil
 	}
-	// Who waits for the minute waits for so many to expire that one more may
-	// begin; or for a place, which another gives.
+	// Those who wait for a place need no timer: who frees the place calls grant.
 	next := -1
 	for _, line := range [][]*waiter{t.urgent, t.plain} {
 		for i, w := range line {
 			if i > 0 && w.account == theDaemon {
-				continue // as the first
+				continue // has the same limits as the first in line
 			}
 			if at := t.expires(w); at >= 0 && (next < 0 || at < next) {
 				next = at
@@ -249,23 +251,23 @@ func (t *turns) wake(now time.Time) {
 	if next < 0 {
 		return
 	}
-	t.timer = time.AfterFunc(t.begun[next].at.Add(minute).Sub(now), func() {
+	t.timer = time.AfterFunc(t.started[next].at.Add(minute).Sub(now), func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.deal()
+		t.grant()
 	})
 }
 
-// expires returns the command of the last minute with whose expiry one in line may
-// begin, -1 if it waits for none.
+// expires returns the index of the command with whose expiry w can start, -1 if w does not
+// wait for one.
 func (t *turns) expires(w *waiter) int {
-	at := t.over(w, theDaemon)
+	at := t.excess(w, theDaemon)
 	if w.account == theDaemon {
 		return at
 	}
-	left := t.over(w, w.account)
-	for i := 0; left >= 0 && i < len(t.begun); i++ {
-		if t.begun[i].account != w.account {
+	left := t.excess(w, w.account)
+	for i := 0; left >= 0 && i < len(t.started); i++ {
+		if t.started[i].account != w.account {
 			continue
 		}
 		if left == 0 {
@@ -276,10 +278,10 @@ func (t *turns) expires(w *waiter) int {
 	return at
 }
 
-// state tells how busy it is.
-func (t *turns) state() Status {
+// status returns the part of Status that turns knows.
+func (t *turns) status() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.expire(time.Now())
-	return Status{Running: t.busy, Waiting: len(t.urgent) + len(t.plain), Used: len(t.begun), Ceiling: t.ceiling}
+	return Status{Running: t.placesUsed, Waiting: len(t.urgent) + len(t.plain), Used: len(t.started), Ceiling: t.ceiling}
 }

@@ -12,8 +12,8 @@ import (
 	"jjm/adapters/idealize"
 )
 
-// manySteps is an idealized adapter whose listing takes so many commands, of so
-// long each, under a ceiling.
+// manySteps is an idealized adapter whose listing takes n commands of the given length,
+// under a ceiling.
 func manySteps(steps, ceiling int, took time.Duration) (*scripted, adapters.Adapter) {
 	s := &scripted{play: always(took, nil), steps: func(v idealize.Verb) int {
 		if v == idealize.List {
@@ -24,7 +24,7 @@ func manySteps(steps, ceiling int, took time.Duration) (*scripted, adapters.Adap
 	return s, idealize.Wrap(s, settings(func(c *idealize.Config) { c.CommandsPerMinute = ceiling }), idealize.Deps{})
 }
 
-// wantAt wants commands to have begun so long after the first.
+// wantAt checks when the commands started, relative to the first.
 func wantAt(t *testing.T, s *scripted, want ...time.Duration) {
 	t.Helper()
 	ran := s.ran()
@@ -51,9 +51,9 @@ func TestTurns_EveryCommandOfACallWaits(t *testing.T) {
 	})
 }
 
-func TestTurns_WaitingIsNoneOfTheCommandsTime(t *testing.T) {
+func TestTurns_WaitingDoesNotUseUpTheCommandsTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s, a := manySteps(3, 3, 9*time.Second) // of 30 s
+		s, a := manySteps(3, 3, 9*time.Second) // of the 30 s that one call has
 		if err := ask(t.Context(), a, idealize.List, ""); err != nil {
 			t.Error(err)
 		}
@@ -75,7 +75,7 @@ func TestTurns_ACallThatHasItsPlaceComesBeforeANewOne(t *testing.T) {
 		over := make(chan error, 2)
 		go func() { over <- ask(t.Context(), a, idealize.List, "") }()
 		time.Sleep(500 * time.Millisecond)
-		go func() { over <- ask(t.Context(), a, idealize.Find, "") }() // the second command of the minute
+		go func() { over <- ask(t.Context(), a, idealize.Find, "") }() // its second command must wait for the minute
 		time.Sleep(time.Second)
 		go func() { over <- ask(t.Context(), a, idealize.Account, "") }()
 		synctest.Wait()
@@ -97,7 +97,7 @@ func TestTurns_ACallThatHasItsPlaceComesBeforeANewOne(t *testing.T) {
 	})
 }
 
-func TestTurns_ACancelPassesACallThatWaitsInItsMidst(t *testing.T) {
+func TestTurns_ACancelGoesBeforeTheNextCommandOfACall(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		_, a := manySteps(9, 3, 0)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -118,8 +118,7 @@ func TestTurns_ACancelPassesACallThatWaitsInItsMidst(t *testing.T) {
 	})
 }
 
-// TestTurns_CommandsAreHeard runs real ones.
-func TestTurns_CommandsAreHeard(t *testing.T) {
+func TestTurns_RealCommandsAreCounted(t *testing.T) {
 	a := idealize.Wrap(several{&scripted{play: always(0, nil)}}, settings(nil), idealize.Deps{})
 	if err := ask(t.Context(), a, idealize.List, ""); err != nil {
 		t.Fatal(err)

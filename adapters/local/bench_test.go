@@ -12,7 +12,7 @@ import (
 	"jjm/adapters"
 )
 
-// cpu is what this process itself has used.
+// cpu returns the CPU time of this process.
 func cpu(t testing.TB) time.Duration {
 	t.Helper()
 	var ru syscall.Rusage
@@ -22,15 +22,14 @@ func cpu(t testing.TB) time.Duration {
 	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
-// BenchmarkShortJobs tells what a job of /bin/true costs the daemon.
+// BenchmarkShortJobs measures what a job of /bin/true costs the daemon.
 func BenchmarkShortJobs(t *testing.B) {
 	for t.Loop() {
 		shortJobs(t, t.TempDir(), func(b *adapters.Bulk) {})
 	}
 }
 
-// BenchmarkShortJobsOfAnother tells what it costs more to run them as another
-// account.
+// BenchmarkShortJobsOfAnother measures the extra cost of running them as another account.
 func BenchmarkShortJobsOfAnother(t *testing.B) {
 	base := rootOnly(t)
 	for i := 0; t.Loop(); i++ {

@@ -12,11 +12,11 @@ import (
 	"jjm/run"
 )
 
-// job is what is known of one job. It is kept small: there are as many as the
-// site runs in a day.
+// job is what is known of one job. It is kept small because there are as many as the site
+// runs in a day.
 type job struct {
 	state    jjm.BatchState
-	asked    intent
+	endAsked endCause
 	signal   uint8
 	exit     uint8
 	restarts int32
@@ -27,32 +27,32 @@ type job struct {
 	reason   string
 }
 
-// intent is why a job is being ended before its time.
-type intent uint8
+// endCause says why a job is ended before it is done; both bits may be set.
+type endCause uint8
 
 const (
-	toCancel  intent = 1 << iota // somebody asked
-	overLimit                    // the walltime is over
+	byCancel   endCause = 1 << iota // a cancel was asked for
+	byWalltime                      // the walltime is over
 )
 
-// proc is a job that has been started, or is just being.
+// proc is a job that has been started, or is being started.
 type proc struct {
 	b   *bulk
 	pos int32
-	// pid is 0 until it is known; born bounds, in milliseconds since the
-	// machine's boot, when the process was started: with the pid it names one
-	// process only. boot is the boot it was started in.
+	// pid is 0 until it is known. born bounds the time at which the process was started, in
+	// milliseconds since the machine's boot: pid and start time together identify one
+	// process. boot is the boot in which it was started.
 	pid  int
 	born [2]int64
 	boot string
-	// p is nil until the process runs, and for one that cannot be found.
+	// p is nil until the process runs, and for a process that cannot be found now.
 	p *run.Process
-	// deadline is when its walltime is over, killAt when KILL follows TERM; 0
-	// for never.
+	// deadline is when its walltime is over, killAt when KILL is sent after TERM; 0 for
+	// never.
 	deadline, killAt jjm.Time
 }
 
-// bulk is a spool entry and its jobs. Adapter.mu guards it.
+// bulk is a spool entry and its jobs, guarded by Adapter.mu.
 type bulk struct {
 	entry
 	dir   string
@@ -60,22 +60,22 @@ type bulk struct {
 	procs map[int32]*proc
 	need  int // cores of a job
 
-	queued   int // jobs waiting
-	next     int // none waits before this one
-	alive    int // jobs not ended
-	lastEnd  jjm.Time
-	waitsFor bool // is in Adapter.waiting
+	queued    int // jobs waiting
+	next      int // no job before this position is waiting
+	alive     int // jobs not ended
+	lastEnd   jjm.Time
+	inWaiting bool // the bulk is in the queue of its account
 
-	log     *os.File // opened for what is written, with locks and out
-	locks   *os.File // to see whether others hold a lock
-	out     *os.File // the jobs' standard output and error; nil for none
-	size    int64    // of the log
-	torn    bool     // the log does not end with a whole line
-	booted  bool     // the log says in which boot its next lines were written
-	boot    string
-	pending []byte // lines that the disk refused
+	log        *os.File // opened at the first write, with locks and out
+	locks      *os.File // used to see whether another process holds a lock
+	out        *os.File // the jobs' standard output and error; nil for none
+	size       int64    // of the log
+	torn       bool     // the log ends in the middle of a line
+	bootLogged bool     // the log says in which boot the next lines are written
+	boot       string
+	pending    []byte // lines that could not be written
 
-	who *identity
+	identity *identity
 }
 
 func newBulk(e entry, dir, boot string) *bulk {
@@ -89,7 +89,7 @@ func newBulk(e entry, dir, boot string) *bulk {
 	return b
 }
 
-// name is the id of a job as the batch system gives it.
+// name returns the batch id of a job.
 func (b *bulk) name(pos int32) string {
 	return strconv.FormatInt(b.ID, 10) + "_" + strconv.Itoa(int(pos))
 }
@@ -98,10 +98,10 @@ func (b *bulk) endRecord(pos int32) string {
 	return filepath.Join(b.dir, endName(pos))
 }
 
-// endName is where an end record lies below the folder of its bulk.
+// endName returns the path of an end record below the folder of its bulk.
 func endName(pos int32) string { return "end/" + strconv.Itoa(int(pos)) }
 
-// ended reports whether a job left an end record, of whatever kind.
+// ended reports whether a job left an end record, valid or not.
 func (b *bulk) ended(pos int32) bool {
 	d, err := wary.In(b.dir)
 	if err != nil {
@@ -112,7 +112,7 @@ func (b *bulk) ended(pos int32) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// set moves a job to another state and keeps the counts.
+// set moves a job to another state and keeps the counters right.
 func (b *bulk) set(pos int32, s jjm.BatchState) {
 	j := &b.jobs[pos]
 	if j.state == jjm.BatchQueued {
@@ -133,7 +133,7 @@ func (b *bulk) set(pos int32, s jjm.BatchState) {
 	}
 }
 
-// first is the job whose turn it is. The bulk has queued jobs.
+// first returns the position of the next job to start. The bulk must have queued jobs.
 func (b *bulk) first() int32 {
 	for b.jobs[b.next].state != jjm.BatchQueued {
 		b.next++
@@ -159,9 +159,10 @@ func (b *bulk) openLog() error {
 	return nil
 }
 
-// append writes lines to the log, after those the disk refused before. If the
-// disk refuses them again nothing of them is kept, unless they tell of what has
-// happened already: those are kept for the next time.
+// append writes lines to the log, after those that could not be written before. happened
+// says that the lines report something that is already true: if they cannot be written they
+// are kept for the next call. Other lines are dropped then, because the caller does not
+// act.
 func (b *bulk) append(happened bool, lines ...[]byte) error {
 	text := append([]byte(nil), b.pending...)
 	for _, l := range lines {
@@ -176,7 +177,7 @@ func (b *bulk) append(happened bool, lines ...[]byte) error {
 	if err := b.openLog(); err != nil {
 		return jjm.Errorf(jjm.Busy, "open the log of spool entry %d: %w", b.ID, err)
 	}
-	if !b.booted {
+	if !b.bootLogged {
 		text = append(lineBoot(b.boot), text...)
 	}
 	if b.torn {
@@ -190,11 +191,11 @@ func (b *bulk) append(happened bool, lines ...[]byte) error {
 		return jjm.Errorf(jjm.Busy, "write the log of spool entry %d: %w", b.ID, err)
 	}
 	b.size += int64(n)
-	b.torn, b.booted, b.pending = false, true, nil
+	b.torn, b.bootLogged, b.pending = false, true, nil
 	return nil
 }
 
-// idle closes the files of a bulk of which nothing runs.
+// idle closes the files of a bulk without running jobs.
 func (b *bulk) idle() {
 	if len(b.procs) == 0 && len(b.pending) == 0 {
 		b.closeFiles()
@@ -210,8 +211,8 @@ func (b *bulk) closeFiles() {
 	}
 }
 
-// takeLock returns a descriptor that holds the lock of a job, for the job to
-// inherit. It cannot be written through.
+// takeLock returns a descriptor that holds the lock of a job, for the job to inherit. It is
+// read-only.
 func (b *bulk) takeLock(pos int32) (*os.File, error) {
 	f, err := os.Open(filepath.Join(b.dir, "locks"))
 	if err != nil {
@@ -224,9 +225,9 @@ func (b *bulk) takeLock(pos int32) (*os.File, error) {
 	return f, nil
 }
 
-// held reports whether a process of the job lives that holds its lock, or that
-// it cannot be told.
-func (b *bulk) held(pos int32) bool {
+// lockHeld reports whether a living process holds the lock of the job. It returns true if
+// that cannot be found out.
+func (b *bulk) lockHeld(pos int32) bool {
 	if b.openLog() != nil {
 		return true
 	}

@@ -10,31 +10,30 @@ import (
 	"jjm"
 )
 
-// The rhythm of Run, where nothing happens by itself.
+// How often Run looks at things of which it gets no notice.
 const (
-	retryDisk  = time.Second            // lines that the disk refused
+	retryDisk  = time.Second            // lines that could not be written
 	retryStart = time.Second / 2        // a start that the machine refused
 	lookAgain  = 250 * time.Millisecond // a job whose process cannot be found
-	killAgain  = 5 * time.Second        // a job that KILL did not end
-	purgeEvery = time.Minute            // old entries
-	firstPurge = time.Hour              // after the start, for doubts to be settled
+	killAgain  = 5 * time.Second        // a job that survived KILL
+	purgeEvery = time.Minute            // look for old entries
+	firstPurge = time.Hour              // first look after a start, so that jjm can settle doubtful bulks before
 )
 
-// soon has tick look at the clock at t. The caller holds a.mu.
-func (a *Adapter) soon(t time.Time) {
+// wakeBy makes tick look at the clock at t at the latest. The caller holds a.mu.
+func (a *Adapter) wakeBy(t time.Time) {
 	if t.Before(a.due) {
 		a.due = t
 	}
 }
 
-// pauseFor starts nothing for a while. The caller holds a.mu.
+// pauseFor starts no job for a while. The caller holds a.mu.
 func (a *Adapter) pauseFor(d time.Duration) {
 	a.pause = a.env.Now().Add(d)
-	a.soon(a.pause)
+	a.wakeBy(a.pause)
 }
 
-// tick does what is due by the clock, and gives the time until it is wanted
-// again.
+// tick does what is due by the clock, and returns the time until it has to be called again.
 func (a *Adapter) tick(ctx context.Context, watchers *sync.WaitGroup) time.Duration {
 	a.mu.Lock()
 	now := a.env.Now()
@@ -47,12 +46,12 @@ func (a *Adapter) tick(ctx context.Context, watchers *sync.WaitGroup) time.Durat
 		a.purgeOld(jjm.At(now))
 	}
 	a.due = a.purge
-	for _, until := range append(slices.Collect(maps.Values(a.rests)), a.pause) {
+	for _, until := range append(slices.Collect(maps.Values(a.pausedUntil)), a.pause) {
 		if now.Before(until) {
-			a.soon(until)
+			a.wakeBy(until)
 		}
 	}
-	for b := range a.unsaved {
+	for b := range a.unwritten {
 		a.write(b)
 		b.idle()
 	}
@@ -68,19 +67,19 @@ func (a *Adapter) tick(ctx context.Context, watchers *sync.WaitGroup) time.Durat
 	return 0
 }
 
-// overdue tells jobs over their walltime to end, and lists those to kill and
-// those to look for. The caller holds a.mu.
+// overdue asks jobs over their walltime to end, and returns the jobs to kill and those
+// whose process has to be looked for. The caller holds a.mu.
 func (a *Adapter) overdue(now time.Time) (kill, lost []*proc) {
 	at := jjm.At(now)
 	for p := range a.procs {
 		j := &p.b.jobs[p.pos]
-		if p.deadline != 0 && j.asked == 0 {
+		if p.deadline != 0 && j.endAsked == 0 {
 			if at >= p.deadline {
 				a.write(p.b, lineOf("timeout", p.pos))
-				j.asked |= overLimit
+				j.endAsked |= byWalltime
 				a.terminate(p)
 			} else {
-				a.soon(p.deadline.Time())
+				a.wakeBy(p.deadline.Time())
 			}
 		}
 		if p.killAt != 0 {
@@ -88,17 +87,17 @@ func (a *Adapter) overdue(now time.Time) (kill, lost []*proc) {
 				kill = append(kill, p)
 				p.killAt = at.Add(killAgain)
 			}
-			a.soon(p.killAt.Time())
+			a.wakeBy(p.killAt.Time())
 		}
 		if p.p == nil && j.state == jjm.BatchRunning {
 			lost = append(lost, p)
-			a.soon(now.Add(lookAgain))
+			a.wakeBy(now.Add(lookAgain))
 		}
 	}
 	return kill, lost
 }
 
-// purgeOld removes bulks whose last job ended long ago. The caller holds a.mu.
+// purgeOld removes bulks whose last job ended longer than Keep ago. The caller holds a.mu.
 func (a *Adapter) purgeOld(now jjm.Time) {
 	var old []*bulk
 	for _, b := range a.order {

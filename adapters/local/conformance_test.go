@@ -17,12 +17,11 @@ func TestConformance(t *testing.T) {
 		s.NotHere = adaptertest.WithoutCommands("the embedded batch system runs no commands")
 		maps.Copy(s.NotHere, map[string]string{
 			"the probe answers":                         "it is this process: there is nobody to ask",
-			"what cannot be expressed is refused":       "it takes every request; capabilities bound them",
 			"the memory limit is enforced":              "it sets no memory limit",
 			"a held bulk never runs before its release": "bulks are not held: its spool cannot lose an answer",
-			"a hold by the system is told":              "nobody but jjm holds its jobs",
+			"a hold by the batch system is reported":    "nobody but jjm holds its jobs",
 			"a rerun is counted":                        "it runs no job twice",
-			"a lost node is told":                       "its node is this machine",
+			"a lost node is reported":                   "its node is this machine",
 			"a job that history forgot is left out":     "what it forgets is an hour old: TestPurge",
 		})
 		if os.Getuid() == 0 {

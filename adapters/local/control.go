@@ -8,10 +8,8 @@ import (
 	"jjm/adapters"
 )
 
-// Control acts on jobs. Unknown jobs are taken for ones that are long gone: a
-// success. Only a waiting job can be held.
-//
-// What was asked is in the log before anything is done, so that it outlives the
+// Control acts on jobs. Unknown jobs count as long gone, which is a success. Only a waiting
+// job can be held. A request is in the log before it is acted on, so that it outlives the
 // daemon.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	if err := ctx.Err(); err != nil {
@@ -19,7 +17,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.gone(); err != nil {
+	if err := a.errClosed(); err != nil {
 		return nil, err
 	}
 	answers := make([]error, len(jobs))
@@ -45,17 +43,16 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	for b := range touched {
 		b.idle()
 	}
-	poke(a.wake)
-	poke(a.changed)
+	notify(a.wake)
+	notify(a.changed)
 	return answers, nil
 }
 
-// cancel ends a job that waits, and asks one that runs to end. The caller holds
-// a.mu.
+// cancel ends a job that waits, and asks one that runs to end. The caller holds a.mu.
 func (a *Adapter) cancel(b *bulk, pos int32) error {
 	j := &b.jobs[pos]
 	switch {
-	case j.state.Ended() || j.asked&toCancel != 0:
+	case j.state.Ended() || j.endAsked&byCancel != 0:
 		return nil
 	case b.procs[pos] == nil:
 		over := *j
@@ -63,36 +60,36 @@ func (a *Adapter) cancel(b *bulk, pos int32) error {
 		if err := b.append(false, lineOf("cancel", pos), lineEnd(pos, &over)); err != nil {
 			return err
 		}
-		j.asked |= toCancel
+		j.endAsked |= byCancel
 		a.settle(b, pos, over)
 		return nil
 	}
 	if err := b.append(false, lineOf("cancel", pos)); err != nil {
 		return err
 	}
-	j.asked |= toCancel
-	a.point("local.cancelling")
+	j.endAsked |= byCancel
+	a.crashPoint("local.cancelling")
 	a.terminate(b.procs[pos])
 	return nil
 }
 
-// settle makes the end of a job known. The caller holds a.mu.
+// settle stores the end of a job in memory. The caller holds a.mu.
 func (a *Adapter) settle(b *bulk, pos int32, over job) {
 	j := &b.jobs[pos]
-	asked := j.asked
+	asked := j.endAsked
 	state := over.state
-	over.state = j.state // for set to count from
+	over.state = j.state // set counts from the old state
 	*j = over
-	j.asked |= asked
+	j.endAsked |= asked
 	b.set(pos, state)
 }
 
-// terminate sends TERM, and has KILL follow. The caller holds a.mu.
+// terminate sends TERM now and KILL after the grace time. The caller holds a.mu.
 func (a *Adapter) terminate(p *proc) {
 	p.killAt = jjm.At(a.env.Now()).Add(a.config.Grace.D())
-	a.soon(p.killAt.Time())
+	a.wakeBy(p.killAt.Time())
 	if p.p != nil {
-		_ = p.p.Signal(syscall.SIGTERM) // one that has ended needs none
+		_ = p.p.Signal(syscall.SIGTERM) // the error means that it has ended
 	}
 }
 

@@ -19,17 +19,16 @@ import (
 	"jjm/run"
 )
 
-// daemon tells a second process of this test what to do: to be a daemon that
-// is killed.
+// daemon tells a second process of this test what to do as a daemon that is killed.
 type daemon struct {
 	State  string
 	Slots  int
 	Submit []adapters.Bulk
 	Point  string        // where to die by KILL
-	Nth    int           // at which passage of the point, from 1
+	Nth    int           // at which call of the point, from 1
 	After  time.Duration // or after this time
 	Cancel bool          // cancel every job once it runs
-	Purge  bool          // let the time to keep entries pass at the end
+	Purge  bool          // at the end wait until entries are older than Keep
 }
 
 const daemonEnv = "JJM_TEST_DAEMON"
@@ -48,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// die ends this process as kill -9 does, at once.
+// die ends this process at once, as kill -9 does.
 func die() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}
@@ -84,8 +83,8 @@ func beDaemon(text string) error {
 	err = d.act(ctx, a)
 	if err == nil && d.Purge {
 		later.Store(int64(2 * c.Keep))
-		_, err = a.Control(ctx, self(), adapters.Cancel, nil) // has it look at the clock
-		time.Sleep(time.Second)                               // in which it should die
+		_, err = a.Control(ctx, self(), adapters.Cancel, nil) // makes it look at the clock
+		time.Sleep(time.Second)                               // it should die meanwhile
 	}
 	cancel()
 	if err != nil {
@@ -124,7 +123,7 @@ func (d daemon) act(ctx context.Context, a *local.Adapter) error {
 	return fmt.Errorf("jobs have not ended")
 }
 
-// killed runs a daemon that is to die by KILL.
+// killed runs a daemon that must be killed.
 func killed(t *testing.T, d daemon) {
 	t.Helper()
 	if !start(t, d) {
@@ -153,15 +152,15 @@ func start(t *testing.T, d daemon) (dead bool) {
 	return out.Signal == 9
 }
 
-// The jobs of the crash tests tell of each run, by its process, and how they
-// end. The second one leaves an end record as jjm's wrapper does.
+// The jobs of the crash tests record each run with its process id, and how they end. The
+// second script leaves an end record, as jjm's wrapper does.
 const (
 	plainJob    = `echo $$ >> ran.$JJM_INDEX; sleep $0; exit 3`
 	recordedJob = `echo $$ >> ran.$JJM_INDEX; sleep $0
 		echo "exit=3 user_ms=10 sys_ms=5 rss_kb=77" > $JJM_SPOOL_END.new; mv $JJM_SPOOL_END.new $JJM_SPOOL_END; exit 3`
 )
 
-// isGone reports whether the process has ended whose number a job wrote.
+// isGone reports whether the process whose id a job wrote has ended.
 func isGone(t *testing.T, b adapters.Bulk, name string) bool {
 	t.Helper()
 	pid, err := os.ReadFile(filepath.Join(b.Dir, name))
@@ -188,8 +187,8 @@ func TestCrash_NoJobIsLostAndNoEndIsWrong(t *testing.T) {
 		{"started, unknown, running", "local.started", recordedJob, long, jjm.BatchEndedFailed, "", 0, 1},
 		{"started, unknown, running, no record", "local.started", plainJob, long, jjm.BatchAborted, "no exit record", 0, 1},
 		{"started, unknown, over", "local.started", recordedJob, short, jjm.BatchEndedFailed, "", 0, 1},
-		// Nothing is known of it but the mark: the only way to a second run,
-		// from which the wrapper's claim guards.
+		// Only the "run" line of the log is known of it: the only case of a second run,
+		// against which the wrapper's claim protects.
 		{"started, unknown, over, no record", "local.started", plainJob, short, jjm.BatchEndedFailed, "", 1, 2},
 		{"recorded, running", "local.recorded", recordedJob, long, jjm.BatchEndedFailed, "", 0, 1},
 		{"recorded, running, no record", "local.recorded", plainJob, long, jjm.BatchAborted, "no exit record", 0, 1},
@@ -233,7 +232,7 @@ func TestCrash_NoJobIsLostAndNoEndIsWrong(t *testing.T) {
 	}
 }
 
-func TestCrash_ACancelThatWasWrittenDownIsDone(t *testing.T) {
+func TestCrash_ALoggedCancelIsCarriedOut(t *testing.T) {
 	state := t.TempDir()
 	b := shell(t, 1, "echo x >> ran; exec sleep 100")
 	killed(t, daemon{State: state, Slots: 2, Submit: []adapters.Bulk{b}, Cancel: true, Point: "local.cancelling", Nth: 1})
@@ -267,8 +266,7 @@ func TestCrash_ARemovedEntryDoesNotComeBackAndItsIdIsNotUsedAnew(t *testing.T) {
 	}
 }
 
-// TestCrash_AtRandomMoments kills daemon after daemon while jobs run, and then
-// lets one finish.
+// The test kills daemon after daemon while jobs run, and then lets one finish.
 func TestCrash_AtRandomMoments(t *testing.T) {
 	state := t.TempDir()
 	seed := uint64(time.Now().UnixNano())

@@ -11,7 +11,7 @@ import (
 	"jjm/run"
 )
 
-// end settles a job whose process has ended.
+// end handles the end of a job's process.
 func (a *Adapter) end(e ending) {
 	p := e.p
 	a.mu.Lock()
@@ -20,28 +20,28 @@ func (a *Adapter) end(e ending) {
 	if !known {
 		return
 	}
-	a.point("local.ended")
+	a.crashPoint("local.ended")
 	if e.start != nil {
-		a.unbegun(e)
+		a.notStarted(e)
 		return
 	}
 	over := a.outcome(e)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.conclude(p, over)
-	a.point("local.closed")
+	a.crashPoint("local.closed")
 }
 
-// conclude makes the end of a started job known. The caller holds a.mu.
+// conclude writes and stores the end of a started job. The caller holds a.mu.
 func (a *Adapter) conclude(p *proc, over job) {
 	b, pos := p.b, p.pos
 	j := &b.jobs[pos]
 	over.started, over.restarts = j.started, j.restarts
 	over.ended = max(over.ended, over.started)
 	switch {
-	case j.asked&toCancel != 0:
+	case j.endAsked&byCancel != 0:
 		over.state, over.reason = jjm.BatchCancelled, "cancelled while it ran"
-	case j.asked&overLimit != 0:
+	case j.endAsked&byWalltime != 0:
 		over.state = jjm.BatchTimeout
 		over.reason = fmt.Sprintf("walltime limit of %v reached", b.Request.Walltime)
 	}
@@ -49,11 +49,11 @@ func (a *Adapter) conclude(p *proc, over job) {
 	a.forget(p)
 	a.settle(b, pos, over)
 	b.idle()
-	poke(a.changed)
+	notify(a.changed)
 }
 
-// outcome is how a process ended: what wait4(2) says where it could be asked,
-// else what the job wrote.
+// outcome returns how a process ended: what wait4(2) says if the process is a child of this
+// daemon, else what the job wrote in its end record.
 func (a *Adapter) outcome(e ending) job {
 	now := jjm.At(a.env.Now())
 	if e.err == nil {
@@ -89,15 +89,16 @@ func (a *Adapter) noRecord(p *proc) string {
 	return "no exit record: it ended while jjm was down"
 }
 
-// heldNow reports whether a process of the job holds its lock.
-func (a *Adapter) heldNow(p *proc) bool {
+// lockHeld reports whether a process of the job holds its lock.
+func (a *Adapter) lockHeld(p *proc) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return p.b.held(p.pos)
+	return p.b.lockHeld(p.pos)
 }
 
-// killRest ends whatever lives of a job. One at a time looks for it: each looks at
-// every process of the machine, and no job starts meanwhile.
+// killRest kills the remaining processes of a job. Only one call at a time searches for
+// them, because each search looks at every process of the machine and stops forks
+// meanwhile.
 func (a *Adapter) killRest(p *proc) {
 	a.killing.Lock()
 	defer a.killing.Unlock()
@@ -107,5 +108,5 @@ func (a *Adapter) killRest(p *proc) {
 	if now.p != nil {
 		_ = now.p.Signal(syscall.SIGKILL)
 	}
-	now.killRest(func() bool { return a.heldNow(p) })
+	now.killRest(func() bool { return a.lockHeld(p) })
 }

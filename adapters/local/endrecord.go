@@ -11,12 +11,12 @@ import (
 	"jjm/internal/wary"
 )
 
-// maxEndRecord bounds an end record, in bytes.
+// maxEndRecord is the largest size of an end record, in bytes.
 const maxEndRecord = 4 << 10
 
-// endRecord is what a job wrote of its own end, at the path that JJM_SPOOL_END
-// gave it: one line "exit=0 user_ms=10 sys_ms=2 rss_kb=2048", renamed into
-// place. It counts where nobody was there to wait for the job.
+// endRecord is what a job wrote about its own end at the path in JJM_SPOOL_END: one line
+// "exit=0 user_ms=10 sys_ms=2 rss_kb=2048", renamed into place. It is used where no daemon
+// waited for the process.
 type endRecord struct {
 	exit         uint8
 	cpuMS, rssKB int64
@@ -55,8 +55,8 @@ func parseEndRecord(text []byte) (endRecord, error) {
 	return r, nil
 }
 
-// readEndRecord reads the file of one job, below the folder of its spool entry.
-// The folder that it lies in is the owner's, who may have put anything there.
+// readEndRecord reads the end record of one job, below the folder of its spool entry. The
+// folder of the records is the owner's, who may have put anything there.
 func readEndRecord(dir, name string) (endRecord, error) {
 	f, err := wary.Open(dir, name, os.O_RDONLY)
 	if err != nil {

@@ -24,7 +24,7 @@ func config(slots int) local.Config {
 	return local.Config{Slots: slots, Keep: jjm.Duration(time.Hour), Grace: jjm.Duration(200 * time.Millisecond)}
 }
 
-// warnings collects what an adapter warns of.
+// warnings collects an adapter's warnings.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -73,8 +73,8 @@ func openWarned(t testing.TB, state string, c local.Config, w *warnings, now fun
 	return a
 }
 
-// serve runs the adapter until the returned function is called, or the test ends.
-// What runs of its jobs then is killed at the end of the test.
+// serve runs the adapter until the returned function is called or the test ends. Jobs that
+// still run at the end of the test are killed.
 func serve(t testing.TB, a *local.Adapter) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -91,7 +91,7 @@ func serve(t testing.TB, a *local.Adapter) (stop func()) {
 	return stop
 }
 
-// killAll cancels what is alive.
+// killAll cancels all living jobs.
 func killAll(a *local.Adapter) {
 	l, err := a.List(context.Background(), self(), time.Now())
 	if err != nil {
@@ -123,13 +123,13 @@ func newTag(t testing.TB) jjm.Tag {
 	return tag
 }
 
-// bulk is n jobs of a command, in a folder of their own.
+// bulk returns n jobs with a command, in a folder of their own.
 func bulk(t testing.TB, n int, argv ...string) adapters.Bulk {
 	t.Helper()
 	return adapters.Bulk{Tag: newTag(t), Owner: self(), N: n, Dir: t.TempDir(), Argv: argv}
 }
 
-// shell is n jobs of a script.
+// shell returns n jobs with a script.
 func shell(t testing.TB, n int, script string) adapters.Bulk {
 	t.Helper()
 	return bulk(t, n, "/bin/sh", "-c", script)
@@ -160,7 +160,7 @@ func list(t testing.TB, a *local.Adapter, b adapters.Bulk) []jjm.Report {
 	return found
 }
 
-// waitFor waits until ok holds.
+// waitFor waits until ok returns true.
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	await.True(t, what, ok)

@@ -1,46 +1,47 @@
-// Package local is jjm's own batch system for one machine: the default cluster
-// where no other exists.
+// Package local is jjm's own batch system for one machine: the default cluster where no
+// other exists.
 //
-// It is a real one. Submit is a single durable act; jobs wait in a spool and
-// start in the order of their submission as cores become free; they run
-// detached, in sessions of their own, so that neither the end nor the death of
-// the daemon touches them; after a restart the running ones are found again and
-// the end of those that ended meanwhile is read from the record they left.
+// Submit is a single durable act. Jobs wait in a spool and start as cores become free: those
+// of one account in the order of their submission, and of several accounts the next one of
+// the account with the fewest cores in use (see queue). They run detached, in sessions of their own, so that
+// they go on when the daemon ends or dies. After a restart the daemon finds the running
+// ones again, and reads the end of those that ended meanwhile from the records that they
+// left.
 //
 // # The spool
 //
 //	spool/lock           held by the one daemon that may use the spool
 //	spool/next           the next id, written when an entry is removed
 //	spool/17/bulk.json   a bulk; complete and durable once the folder has this name
-//	spool/17/log         what happened to its jobs, a line each (see log.go)
-//	spool/17/locks       byte n is locked as long as a process of job n lives
+//	spool/17/log         what happened to its jobs, one line each (see log.go)
+//	spool/17/locks       byte n is locked as long as a process of job n is alive
 //	spool/17/end/3       the end record that job 3 wrote itself, if it did
-//	spool/17.bad         an entry that could not be read, set aside for people
+//	spool/17.bad         an entry that could not be read, kept for people
 //
-// The lock is an open file description lock (fcntl(2)): a descriptor inherited
-// by the job carries it, so it is freed by the kernel when the last process of
-// the job that holds the descriptor ends, whatever ended it.
+// The lock on a byte of spool/17/locks is an open file description lock (fcntl(2)). It
+// belongs to a descriptor that the job inherits, so the kernel releases it when the last
+// process of the job that has the descriptor ends, for whatever reason.
 //
 // # What it promises
 //
-// A kill -9 of the daemon at any instruction loses no job and reports no wrong
-// end. Before a job is started, a line in the log says that it will be; a job
-// of which only this is known, with no process and no end record, is started
-// again with a greater restart count, and the claim that jjm's wrapper takes
-// makes a second run harmless. That is the only way to a second start.
+// A kill -9 of the daemon at any instruction loses no job and causes no wrong report of an
+// end. A line in the log says that a job will be started before it is started. If after a
+// crash only this line is known of a job, with no process and no end record, the job is
+// started again with a greater restart count. Nothing else causes a second start, and the
+// claim that jjm's wrapper takes makes it harmless.
 //
-// The log is not synced to disk: after a loss of power jobs of the last seconds
-// may be started again in the same way.
+// The log is not synced to disk: after a loss of power jobs of the last seconds may be
+// started again in the same way.
 //
-// Jobs of other owners start as root's, become their owner's in a program of their
-// own, and open their folder and log by themselves (package run): an owner may stop
-// or kill them at any moment, and serve those folders himself, and holds up nobody
-// else's.
+// Jobs of other owners start as processes of root, become their owner's in a program of
+// their own, and open their folder and log themselves (package run). An owner may stop or
+// kill such a process at any moment, or serve those folders from a file system of his own,
+// and holds up nobody else's jobs.
 //
 // # What it leaves to others
 //
-// Memory is not limited. Users who are known only to a directory service need a
-// jjm that is built with cgo, or their jobs get no supplementary groups.
+// It does not limit memory. Users who are known only to a directory service need a jjm that
+// is built with cgo, or their jobs get no supplementary groups.
 package local
 
 import (
@@ -56,20 +57,20 @@ import (
 	"jjm/adapters"
 )
 
-// MaxBulk is the most jobs in one bulk.
+// MaxBulk is the largest number of jobs in one bulk.
 const MaxBulk = 1000
 
 // Config is the section of a cluster of kind "local".
 type Config struct {
-	// Slots is how many cores jobs may use at once; 0 means the machine's
-	// number of CPUs. Lower it where the machine does other work.
+	// Slots is how many cores jobs may use at once; 0 means the number of CPUs of the
+	// machine. Lower it where the machine does other work.
 	Slots int `toml:"slots"`
-	// Keep is how long ended jobs stay known. It must exceed the longest time
-	// for which jjm may be down, or the ends of those jobs are lost.
+	// Keep is how long ended jobs stay known. It must exceed the longest time for which jjm
+	// may be down, or the ends of those jobs are lost.
 	Keep jjm.Duration `toml:"keep"`
-	// Grace is the time between TERM and KILL for a job that is cancelled or
-	// over its walltime. The grace that the wrapper gives the application (20 s
-	// by default) must be shorter, or the wrapper dies before it can report.
+	// Grace is the time between TERM and KILL for a job that is cancelled or over its
+	// walltime. The grace time that the wrapper gives the application (20 s by default)
+	// must be shorter, or the wrapper is killed before it can report.
 	Grace jjm.Duration `toml:"grace"`
 }
 
@@ -80,45 +81,45 @@ func DefaultConfig() Config {
 
 // Adapter is the batch system of this machine.
 type Adapter struct {
-	// Crash is called at named points, for tests that end the daemon there:
-	// local.spooled, local.marked, local.started, local.recorded, local.ended,
-	// local.closed, local.cancelling, local.purging. Nil in production; set
-	// before Run.
+	// Crash is called at named points, for tests that end the daemon there: local.spooled,
+	// local.marked, local.started, local.recorded, local.ended, local.closed,
+	// local.cancelling, local.purging. It is nil in production and must be set before Run.
 	Crash func(point string)
 
 	name   string
 	config Config
 	env    adapters.Env
-	dir    string // the spool
+	dir    string // the spool folder
 	host   string
-	boot   string // this boot of the machine
+	boot   string // id of this boot of the machine
 	uid    int
 	null   *os.File
 	lock   *os.File
 
-	submitting chan struct{} // held by the one Submit that writes
-	wake       chan struct{} // something for Run to do
-	changed    chan struct{} // something for a listing to show
+	submitting chan struct{} // capacity 1; full while a Submit writes
+	wake       chan struct{} // Run has something to do
+	changed    chan struct{} // a listing would differ
 	ends       chan ending   // processes that ended
 
-	killing  sync.Mutex     // held while what is left of a job is looked for
-	clearing sync.WaitGroup // of what is being removed
+	killing  sync.Mutex     // held while the remaining processes of a job are searched
+	removing sync.WaitGroup // folders that are being removed
 
-	mu      sync.Mutex // guards what follows, and the bulks
-	closed  bool
-	next    int64 // the next id
-	bulks   map[int64]*bulk
-	order   []*bulk // by id
-	tags    map[jjm.Tag]*bulk
-	waiting []*bulk // those with queued jobs, by id; others may be among them
-	procs   map[*proc]struct{}
-	unsaved map[*bulk]struct{} // those with lines that the disk refused
-	free    int                // cores
-	pause   time.Time          // no start before this, after trouble of the machine
-	purge   time.Time          // when to look for old entries next
-	due     time.Time          // when the clock matters next
-	rests   map[int]time.Time  // accounts, and until when none of their jobs starts
-	trouble map[string]string  // what was warned of last, by what it is about
+	mu          sync.Mutex // guards the fields below, and the bulks
+	closed      bool
+	next        int64 // the next id
+	bulks       map[int64]*bulk
+	order       []*bulk // by id
+	tags        map[jjm.Tag]*bulk
+	queues      map[int]*queue // by account: those that had jobs here
+	started     int64          // jobs started so far
+	procs       map[*proc]struct{}
+	unwritten   map[*bulk]struct{} // bulks with lines that could not be written
+	free        int                // cores that no job uses
+	pause       time.Time          // no start before this time, after trouble of the machine
+	purge       time.Time          // when to look for old entries next
+	due         time.Time          // when tick has to look at the clock next
+	pausedUntil map[int]time.Time  // by account: no start of its jobs before this time
+	trouble     map[string]string  // last warning by subject, see warn
 }
 
 var (
@@ -127,7 +128,7 @@ var (
 	_ adapters.Watcher = (*Adapter)(nil)
 )
 
-// Make is the entry for a Registry.
+// Make is the constructor for adapters.Registry.
 func Make(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	c := DefaultConfig()
 	if err := decode(&c); err != nil {
@@ -136,13 +137,12 @@ func Make(name string, env adapters.Env, decode func(config any) error) (adapter
 	return New(name, env, c)
 }
 
-// New opens the spool below env.State, which must be on a local disk, and makes
-// it if it is missing. It fails with kind Conflict when another process uses
-// the spool. Damaged entries are set aside with env.Warn. Nothing runs before
-// Run does.
+// New opens the spool below env.State, which must be on a local disk, and makes it if it is
+// missing. The error is of kind Conflict if another process uses the spool. Damaged entries
+// are set aside with a warning. No job starts before Run.
 func New(name string, env adapters.Env, c Config) (*Adapter, error) {
-	if err := c.check(name); err != nil {
-		return nil, err
+	if ps := c.Check(name, env); len(ps) > 0 {
+		return nil, ps.Err()
 	}
 	if !filepath.IsAbs(env.State) {
 		return nil, jjm.Errorf(jjm.Invalid, "cluster %s: state folder %q: want an absolute path", name, env.State)
@@ -150,12 +150,7 @@ func New(name string, env adapters.Env, c Config) (*Adapter, error) {
 	if c.Slots == 0 {
 		c.Slots = runtime.NumCPU()
 	}
-	if env.Now == nil {
-		env.Now = time.Now
-	}
-	if env.Warn == nil {
-		env.Warn = func(string, ...any) {}
-	}
+	env = env.Whole()
 	a := &Adapter{
 		name: name, config: c, env: env, uid: os.Geteuid(), free: c.Slots, next: 1,
 		dir:        filepath.Join(env.State, "spool"),
@@ -163,7 +158,8 @@ func New(name string, env adapters.Env, c Config) (*Adapter, error) {
 		submitting: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		changed: make(chan struct{}, 1), ends: make(chan ending, 64),
 		bulks: map[int64]*bulk{}, tags: map[jjm.Tag]*bulk{},
-		procs: map[*proc]struct{}{}, unsaved: map[*bulk]struct{}{}, trouble: map[string]string{}, rests: map[int]time.Time{},
+		procs: map[*proc]struct{}{}, unwritten: map[*bulk]struct{}{}, trouble: map[string]string{},
+		pausedUntil: map[int]time.Time{}, queues: map[int]*queue{},
 	}
 	if err := a.open(); err != nil {
 		a.Close()
@@ -172,7 +168,8 @@ func New(name string, env adapters.Env, c Config) (*Adapter, error) {
 	return a, nil
 }
 
-func (c Config) check(name string) error {
+// Check implements adapters.Checked.
+func (c Config) Check(name string, _ adapters.Env) jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, text string) {
 		ps = append(ps, jjm.Problem{Where: "cluster " + name, Field: field, Text: text})
@@ -186,10 +183,10 @@ func (c Config) check(name string) error {
 	if c.Grace < 0 || c.Grace > jjm.Duration(time.Hour) {
 		bad("grace", fmt.Sprintf("%v: want at most 1h", c.Grace))
 	}
-	return ps.Err()
+	return ps
 }
 
-// open takes the spool for this process and reads it.
+// open locks the spool for this process and reads it.
 func (a *Adapter) open() (err error) {
 	if _, err := readStat(os.Getpid()); err != nil || a.boot == "" {
 		return jjm.Errorf(jjm.Invalid, "read about processes; mount /proc: %w", errors.Join(err, os.ErrNotExist))
@@ -209,14 +206,14 @@ func (a *Adapter) open() (err error) {
 	if a.lock, err = lockSpool(filepath.Join(a.dir, "lock")); err != nil {
 		return err
 	}
-	return a.load()
+	return a.loadSpool()
 }
 
-// Close returns the spool up; running jobs go on. Every method answers Busy from
-// then on. Run closes the adapter when it returns; Close is for one that never
-// ran, and may be called again.
+// Close closes the spool; running jobs go on. From then on every method answers Busy. Run
+// closes the adapter when it returns; Close is for an adapter that never ran, and may be
+// called again.
 func (a *Adapter) Close() error {
-	a.submitting <- struct{}{} // a Submit under way ends first
+	a.submitting <- struct{}{} // waits for a Submit that is writing
 	defer func() { <-a.submitting }()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -235,7 +232,7 @@ func (a *Adapter) Close() error {
 	return nil
 }
 
-// Name is the cluster's name.
+// Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
 // Capabilities says what this machine can do.
@@ -248,25 +245,25 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	}
 }
 
-// Changed tells when a listing would differ.
+// Changed returns a channel that receives a value when a listing would differ.
 func (a *Adapter) Changed() <-chan struct{} { return a.changed }
 
-func (a *Adapter) point(name string) {
+func (a *Adapter) crashPoint(name string) {
 	if a.Crash != nil {
 		a.Crash(name)
 	}
 }
 
-// poke wakes the reader of a channel of capacity 1.
-func poke(c chan struct{}) {
+// notify wakes the reader of a channel of capacity 1.
+func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// warn reports trouble once until it changes or is over; "" for what is over.
-// The caller holds a.mu.
+// warn logs trouble about a subject once until it changes; a nil err logs its end. The
+// caller holds a.mu.
 func (a *Adapter) warn(about string, err error) {
 	text := ""
 	if err != nil {
@@ -277,15 +274,15 @@ func (a *Adapter) warn(about string, err error) {
 	}
 	if text == "" {
 		delete(a.trouble, about)
-		a.env.Warn("it is well again", "about", about)
+		a.env.Warn("trouble is over", "about", about)
 		return
 	}
 	a.trouble[about] = text
 	a.env.Warn("trouble", "about", about, "error", text)
 }
 
-// gone is the answer of a closed adapter. The caller holds a.mu.
-func (a *Adapter) gone() error {
+// errClosed returns an error if the adapter is closed. The caller holds a.mu.
+func (a *Adapter) errClosed() error {
 	if a.closed {
 		return jjm.Errorf(jjm.Busy, "cluster %s: the adapter has been closed", a.name)
 	}

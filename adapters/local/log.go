@@ -9,9 +9,9 @@ import (
 	"jjm"
 )
 
-// The log of a bulk tells what happened to its jobs, a line each. Every line
-// ends in " ;", so that one cut short by a full disk or a loss of power is not
-// taken for a shorter whole one.
+// The log of a bulk records what happened to its jobs, one line each. Every line ends with
+// " ;", so that a line cut short by a full disk or a loss of power is not taken for a
+// complete one.
 //
 //	boot ID ;                        the lines below were written in this boot
 //	run POS RESTARTS MS BOOTMS ;     the job is about to be started
@@ -21,7 +21,7 @@ import (
 //	cancel POS ;  timeout POS ;      it is about to be ended for this reason
 //	end POS STATE EXIT SIGNAL MS CPUMS RSSKB "REASON" ;
 //
-// MS is the time in milliseconds since 1970, BOOTMS since the boot.
+// MS is the time in milliseconds since 1970, BOOTMS since the boot of the machine.
 
 func lineBoot(id string) []byte { return fmt.Appendf(nil, "boot %s ;\n", id) }
 
@@ -40,21 +40,21 @@ func lineEnd(pos int32, j *job) []byte {
 		int64(j.ended), j.cpuMS, j.rssKB, strconv.QuoteToASCII(j.reason))
 }
 
-// replay makes the log happen anew to a bulk as it was submitted, and counts
-// the lines that it cannot read.
+// replay applies the log to a bulk as it was submitted, and returns the number of lines
+// that it cannot read.
 func (b *bulk) replay(log []byte) (bad int) {
 	boot := ""
 	for line := range bytes.Lines(log) {
 		text, whole := strings.CutSuffix(strings.TrimSuffix(string(line), "\n"), " ;")
 		verb, rest, _ := strings.Cut(text, " ")
 		switch {
-		case text == "" && !whole: // the end of a line that was torn
+		case text == "" && !whole: // rest of a line that was cut short
 		case !whole:
 			bad++
 		case verb == "boot":
 			boot = rest
 		default:
-			if !b.happened(verb, rest, boot) {
+			if !b.applyLine(verb, rest, boot) {
 				bad++
 			}
 		}
@@ -62,8 +62,8 @@ func (b *bulk) replay(log []byte) (bad int) {
 	return bad
 }
 
-// happened applies one line.
-func (b *bulk) happened(verb, rest, boot string) bool {
+// applyLine applies one line; it returns false if the line is bad.
+func (b *bulk) applyLine(verb, rest, boot string) bool {
 	reason := ""
 	if verb == "end" {
 		i := strings.IndexByte(rest, '"')
@@ -96,8 +96,8 @@ func (b *bulk) happened(verb, rest, boot string) bool {
 	return b.apply(verb, int32(n[0]), n, words, boot, reason)
 }
 
-// apply changes the job at pos. Lines that do not fit its state are bad, but a
-// line that is there twice is not: the disk may have taken it at the first try.
+// apply changes the job at pos. A line that does not fit its state is bad. A line may be
+// there twice: it was written although the disk reported an error.
 func (b *bulk) apply(verb string, pos int32, n []int64, words []string, boot, reason string) bool {
 	j := &b.jobs[pos]
 	p := b.procs[pos]
@@ -106,7 +106,7 @@ func (b *bulk) apply(verb string, pos int32, n []int64, words []string, boot, re
 		j.restarts, j.started = int32(n[1]), jjm.Time(n[2])
 		b.set(pos, jjm.BatchRunning)
 		b.procs[pos] = &proc{b: b, pos: pos, boot: boot, born: [2]int64{n[3], n[3]}}
-	case verb == "run" && len(n) == 4 && p != nil && n[1] < 1<<31: // started again
+	case verb == "run" && len(n) == 4 && p != nil && n[1] < 1<<31: // it was started again
 		j.restarts, j.started = int32(n[1]), jjm.Time(n[2])
 		*p = proc{b: b, pos: pos, boot: boot, born: [2]int64{n[3], n[3]}}
 	case verb == "pid" && len(n) == 3 && n[1] > 1 && n[1] < 1<<31:
@@ -123,9 +123,9 @@ func (b *bulk) apply(verb string, pos int32, n []int64, words []string, boot, re
 	case verb == "free" && len(n) == 1 && (j.state == jjm.BatchQueued || j.state == jjm.BatchHold):
 		b.set(pos, jjm.BatchQueued)
 	case verb == "cancel" && len(n) == 1:
-		j.asked |= toCancel
+		j.endAsked |= byCancel
 	case verb == "timeout" && len(n) == 1:
-		j.asked |= overLimit
+		j.endAsked |= byWalltime
 	case verb == "end" && len(n) == 7 && n[2] < 256 && n[3] < 256:
 		var s jjm.BatchState
 		if s.UnmarshalText([]byte(words[1])) != nil || !s.Ended() {

@@ -11,14 +11,14 @@ import (
 	"jjm/adapters"
 )
 
-// List answers from memory. The id of a report is that of the job, "17_3".
+// List answers from memory. The id of a report is the job's, "17_3".
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	if err := ctx.Err(); err != nil {
 		return adapters.Listing{}, jjm.Errorf(jjm.Busy, "%s: list: %w", a.name, err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.gone(); err != nil {
+	if err := a.errClosed(); err != nil {
 		return adapters.Listing{}, err
 	}
 	from := jjm.At(since)
@@ -37,13 +37,13 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return l, nil
 }
 
-// visible reports whether a listing has anything of the bulk.
+// visible reports whether a listing contains jobs of the bulk.
 func (b *bulk) visible(owner jjm.Owner, from jjm.Time) bool {
 	return b.Owner.UID == owner.UID && (b.alive > 0 || b.lastEnd >= from)
 }
 
-// reports appends the jobs alive or ended at or after from. All ids of a bulk
-// share one string, because a listing may be of a hundred thousand jobs.
+// reports appends the jobs that are alive or ended at or after from. All ids of a bulk
+// share one string, because a listing may contain a hundred thousand jobs.
 func (b *bulk) reports(to []jjm.Report, from jjm.Time, host string) []jjm.Report {
 	prefix := strconv.FormatInt(b.ID, 10) + "_"
 	ids := make([]byte, 0, b.N*(len(prefix)+3))
@@ -55,7 +55,7 @@ func (b *bulk) reports(to []jjm.Report, from jjm.Time, host string) []jjm.Report
 		}
 		ids = strconv.AppendInt(append(ids, prefix...), int64(pos), 10)
 		to = append(to, b.report(int32(pos), host))
-		to[len(to)-1].Exit = len(ids) // where the id ends, for the loop below
+		to[len(to)-1].Exit = len(ids) // end of the id, for the loop below
 	}
 	all, start := string(ids), 0
 	for i := first; i < len(to); i++ {
@@ -66,7 +66,7 @@ func (b *bulk) reports(to []jjm.Report, from jjm.Time, host string) []jjm.Report
 	return to
 }
 
-// report is all but the id.
+// report returns all of a report but the id.
 func (b *bulk) report(pos int32, host string) jjm.Report {
 	j := &b.jobs[pos]
 	r := jjm.Report{
@@ -86,20 +86,20 @@ func (b *bulk) report(pos int32, host string) jjm.Report {
 func waitReason(j *job) string {
 	switch {
 	case j.state == jjm.BatchQueued:
-		return "waiting for cores"
+		return "free cores"
 	case j.state == jjm.BatchHold:
 		return "held on request"
-	case j.state.Alive() && j.asked&toCancel != 0:
+	case j.state.Alive() && j.endAsked&byCancel != 0:
 		return "being cancelled"
-	case j.state.Alive() && j.asked&overLimit != 0:
+	case j.state.Alive() && j.endAsked&byWalltime != 0:
 		return "being ended at its walltime limit"
 	}
 	return ""
 }
 
-// Find is definite: a tag is present or absent.
+// Find is always definite: a tag is present or absent.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
-	// A Submit under way is waited for: its entry may be on disk already.
+	// Wait for a Submit that is writing: its entry may already be on disk.
 	select {
 	case a.submitting <- struct{}{}:
 		defer func() { <-a.submitting }()
@@ -110,7 +110,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.gone(); err != nil {
+	if err := a.errClosed(); err != nil {
 		return nil, err
 	}
 	found := make([]adapters.Found, len(tags))
@@ -124,14 +124,14 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found, nil
 }
 
-// Account returns the jobs asked for that have ended and are still known.
+// Account returns those of the jobs that have ended and are still known.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, jjm.Errorf(jjm.Busy, "%s: account: %w", a.name, err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.gone(); err != nil {
+	if err := a.errClosed(); err != nil {
 		return nil, err
 	}
 	var reports []jjm.Report
@@ -147,8 +147,8 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return reports, nil
 }
 
-// find returns the job that ref names, nil for one that is not known. The caller
-// holds a.mu.
+// find returns the job that ref names, or a nil bulk if it is not known. The caller holds
+// a.mu.
 func (a *Adapter) find(owner jjm.Owner, ref adapters.Ref) (*bulk, int32, error) {
 	b, pos := a.tags[ref.Tag], ref.Index
 	if ref.ID != "" {
@@ -165,7 +165,7 @@ func (a *Adapter) find(owner jjm.Owner, ref adapters.Ref) (*bulk, int32, error) 
 		}
 		b = a.bulks[id]
 		if b != nil && ref.Tag != "" && b.Tag != ref.Tag {
-			return nil, 0, nil // another bulk by now, or of another spool
+			return nil, 0, nil // the id is another bulk's now, or of another spool
 		}
 	}
 	switch {
@@ -174,12 +174,12 @@ func (a *Adapter) find(owner jjm.Owner, ref adapters.Ref) (*bulk, int32, error) 
 	case b.Owner.UID != owner.UID:
 		return nil, 0, jjm.Errorf(jjm.Denied, "job %s: it is not one of user %d", b.name(pos), owner.UID)
 	case pos < 0 || int(pos) >= b.N:
-		return nil, 0, jjm.Errorf(jjm.Invalid, "job %s: the bulk has %d jobs, from 0", b.name(pos), b.N)
+		return nil, 0, jjm.Errorf(jjm.Invalid, "job %s: the bulk has %s, from 0", b.name(pos), jjm.Count(b.N, "job"))
 	}
 	return b, pos, nil
 }
 
-// sorted returns positions in order.
+// sorted returns the keys in ascending order.
 func sorted[V any](m map[int32]V) []int32 {
 	keys := make([]int32, 0, len(m))
 	for k := range m {

@@ -12,15 +12,15 @@ import (
 	"jjm/run"
 )
 
-// identity is as whom and with what environment the jobs of a bulk run.
+// identity is the account and the environment of the jobs of a bulk.
 type identity struct {
-	as  *run.Account // nil: as this daemon
+	as  *run.Account // nil: the daemon's own account
 	env []string
 }
 
-// whoIs looks an owner up. Somebody unknown to the machine runs by the numbers
-// alone.
-func whoIs(o jjm.Owner, uid int) *identity {
+// lookUp finds the account of an owner. An owner that the machine does not know runs with
+// the numeric ids alone.
+func lookUp(o jjm.Owner, uid int) *identity {
 	home, name := "/", o.User
 	var groups []uint32
 	if u, err := user.LookupId(strconv.Itoa(o.UID)); err == nil {
@@ -41,10 +41,10 @@ func whoIs(o jjm.Owner, uid int) *identity {
 	return who
 }
 
-// passable tells whether other users can reach what is theirs below path.
-// Where they cannot, their jobs leave no end record, and how those ended that
-// end while jjm is down is not known.
-func passable(path string) error {
+// checkPassable returns an error if other users cannot pass through a folder on the way to
+// path. Their jobs then cannot write end records, so that the end of those that end while
+// jjm is down stays unknown.
+func checkPassable(path string) error {
 	for dir := path; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
 		if err != nil {
@@ -58,9 +58,9 @@ func passable(path string) error {
 	return nil
 }
 
-// openLog opens for appending what the jobs of this daemon's own account print to.
-// Another account's processes open theirs by themselves (run.Detached): to open a
-// path of theirs may take as long as they like.
+// openLog opens the log for jobs of the daemon's own account, for appending. Processes of
+// other accounts open their log themselves (run.Detached), because opening a path of theirs
+// may take as long as they like.
 func openLog(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, 0o600)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 
 var nobody = jjm.Owner{UID: 65534, GID: 65534, User: "nobody"}
 
-// rootOnly is for tests with jobs of others. It gives a folder that everybody
-// can pass through: the testing package's own is closed.
+// rootOnly is for tests with jobs of other accounts. It returns a folder that everybody can
+// pass through; the folders of package testing are closed.
 func rootOnly(t testing.TB) string {
 	t.Helper()
 	needs.Root(t, "to run jobs of others")
@@ -33,7 +33,7 @@ func rootOnly(t testing.TB) string {
 	return dir
 }
 
-// theirs is a bulk of nobody's, in a folder that is nobody's.
+// theirs is a bulk of user nobody, in a folder that belongs to nobody.
 func theirs(t *testing.T, base string, n int, script string) adapters.Bulk {
 	t.Helper()
 	b := shell(t, n, script)
@@ -70,6 +70,31 @@ func TestOwner_JobsRunAsTheirOwnerAndLeaveTheirRecord(t *testing.T) {
 	serve(t, again)
 	if r := waitEnd(t, again, b)[0]; r.State != jjm.BatchEndedFailed || r.Exit != 8 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// An account with many jobs keeps others waiting until a core is free, and no longer.
+func TestOwner_AFloodDoesNotHoldUpOthers(t *testing.T) {
+	base := rootOnly(t)
+	a := open(t, base, config(1))
+	flood, few := shell(t, 5, `echo mine >> order`), theirs(t, base, 2, `echo theirs >> ../order; exit 0`)
+	flood.Dir = base
+	order := filepath.Join(base, "order")
+	if err := os.WriteFile(order, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(order, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	submit(t, a, flood)
+	submit(t, a, few)
+	serve(t, a)
+	waitEnd(t, a, flood)
+	waitEnd(t, a, few)
+	text, err := os.ReadFile(order)
+	got, want := strings.Fields(string(text)), "mine theirs mine theirs mine mine mine"
+	if strings.Join(got, " ") != want {
+		t.Errorf("started in the order %s, error %v, want %s", got, err, want)
 	}
 }
 
@@ -125,13 +150,13 @@ func TestOwner_TheLogIsOpenedWithTheOwnersRights(t *testing.T) {
 	if !strings.Contains(w.String(), "permission denied") {
 		t.Errorf("it warned %q", w)
 	}
-	// This thread's rights are what they were.
+	// The rights of this thread are unchanged.
 	if err := os.WriteFile(filepath.Join(base, "mine"), nil, 0o600); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestOwner_AClosedStateFolderIsWarnedOf(t *testing.T) {
+func TestOwner_AStateFolderThatOwnersCannotPassCausesAWarning(t *testing.T) {
 	base := rootOnly(t)
 	state := filepath.Join(base, "closed")
 	if err := os.Mkdir(state, 0o700); err != nil {
@@ -162,7 +187,7 @@ func TestOwner_AForgedRecordHarmsOnlyItsOwnJob(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.Dir, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// They are children of this process, so wait4 tells whatever the records say.
+	// They are children of this process, so wait4 counts, whatever the records say.
 	for _, r := range waitEnd(t, again, b) {
 		if r.State != jjm.BatchEndedFailed || r.Exit != 2 {
 			t.Errorf("%+v", r)

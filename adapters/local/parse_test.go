@@ -195,7 +195,7 @@ func FuzzLocksByte(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) { locksByte(text, 5) })
 }
 
-// counted checks what a bulk keeps count of.
+// counted checks the counters of a bulk.
 func counted(t interface{ Errorf(string, ...any) }, b *bulk) {
 	queued, alive := 0, 0
 	for i, j := range b.jobs {
@@ -217,7 +217,7 @@ func counted(t interface{ Errorf(string, ...any) }, b *bulk) {
 	}
 }
 
-func TestReplay_TellsTheStoryAndCountsWhatItCannotRead(t *testing.T) {
+func TestReplay_AppliesTheLogAndCountsBadLines(t *testing.T) {
 	tests := []struct {
 		name, log string
 		state     jjm.BatchState
@@ -273,7 +273,7 @@ func TestReplay_EveryLineIsReadAsWritten(t *testing.T) {
 		log = append(log, linePID(1, 77, 6)...)
 		log = append(log, lineOf("cancel", 1)...)
 		log = append(log, lineEnd(1, &want)...)
-		want.asked = toCancel
+		want.endAsked = byCancel
 		b := newBulk(sample(), "/nowhere", "b")
 		if bad := b.replay(log); bad != 0 {
 			t.Fatalf("%d bad lines in %q", bad, log)
@@ -295,7 +295,7 @@ func FuzzReplay(f *testing.F) {
 	})
 }
 
-func TestMembers_AForeignSessionOfTheSameNumberIsSpared(t *testing.T) {
+func TestMembers_IgnoresAnotherSessionWithTheSameNumber(t *testing.T) {
 	cmd := exec.Command("sleep", "60")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -316,7 +316,7 @@ func TestMembers_AForeignSessionOfTheSameNumberIsSpared(t *testing.T) {
 	}
 }
 
-func TestTakeUp_AJobThatCannotBeReachedIsAliveUntilItsLockIsFree(t *testing.T) {
+func TestAdopt_AJobThatCannotBeReachedIsAliveUntilItsLockIsFree(t *testing.T) {
 	state := t.TempDir()
 	e := sample()
 	e.ID, e.N, e.Owner = 1, 1, jjm.Owner{UID: os.Getuid(), GID: os.Getgid()}
@@ -335,7 +335,7 @@ func TestTakeUp_AJobThatCannotBeReachedIsAliveUntilItsLockIsFree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// This process holds the lock, and it does not look among its own files.
+	// This process holds the lock; holders does not look at the process itself.
 	b := newBulk(e, dir, bootID())
 	lock, err := b.takeLock(0)
 	if err != nil {

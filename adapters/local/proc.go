@@ -16,10 +16,9 @@ import (
 	"jjm"
 )
 
-// lockSpool takes the spool for this process. A daemon that was killed while it
-// started a process may leave the lock to that, which is root's or its own
-// account's, for the moment until exec(2) closes it; so the lock of a dead process
-// is waited for.
+// lockSpool locks the spool for this process. If a daemon was killed while it started a
+// process, that process holds the lock for a moment, until its exec(2) closes the
+// descriptor. Therefore lockSpool waits for a lock whose owner is dead.
 func lockSpool(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -45,28 +44,28 @@ func lockSpool(path string) (*os.File, error) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	// The number is for the message above.
+	// The number is only for the error above.
 	if f.Truncate(0) == nil {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return f, nil
 }
 
-// holdByte takes the open file description lock of one byte, shared, because
-// the descriptor is read-only: see "Open file description locks" in fcntl(2).
+// holdByte takes an open file description lock on one byte. The lock is shared because the
+// descriptor is read-only: see "Open file description locks" in fcntl(2).
 func holdByte(f *os.File, at int64) error {
 	return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_RDLCK, Start: at, Len: 1})
 }
 
-// byteHeld reports whether anybody holds the lock of a byte, or that it cannot
-// be told. f is writable.
+// byteHeld reports whether anybody holds the lock on a byte. It returns true if that cannot
+// be found out. f must be writable.
 func byteHeld(f *os.File, at int64) bool {
 	l := unix.Flock_t{Type: unix.F_WRLCK, Start: at, Len: 1}
 	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &l)
 	return err != nil || l.Type != unix.F_UNLCK
 }
 
-// bootID names this boot of the machine (random(4)); "" if it cannot be read.
+// bootID returns the id of this boot of the machine (random(4)); "" if it cannot be read.
 func bootID() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	id := strings.TrimSpace(string(text))
@@ -76,8 +75,8 @@ func bootID() string {
 	return id
 }
 
-// sinceBoot is the clock in which the kernel gives the start of a process, in
-// milliseconds.
+// sinceBoot returns the time since the boot in milliseconds, in the clock that the kernel
+// uses for the start of processes.
 func sinceBoot() int64 {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {
@@ -86,18 +85,18 @@ func sinceBoot() int64 {
 	return t.Sec*1000 + t.Nsec/1e6
 }
 
-// stat is what jjm needs of /proc/PID/stat.
+// stat holds the fields of /proc/PID/stat that jjm needs.
 type stat struct {
 	pid     int
 	state   byte
 	session int
-	// startMS is in milliseconds since the boot, a multiple of 10: the kernel
-	// gives clock ticks, of which Linux always has 100 a second here.
+	// startMS is in milliseconds since the boot, a multiple of 10: the kernel counts in
+	// clock ticks, which in this file are always 1/100 s on Linux.
 	startMS int64
 }
 
-// parseStat reads a line of /proc/PID/stat, proc_pid_stat(5). The second field
-// is the command in parentheses, and may hold any byte.
+// parseStat reads a line of /proc/PID/stat, see proc_pid_stat(5). The second field is the
+// command in parentheses, which may contain any byte.
 func parseStat(text []byte) (stat, error) {
 	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if open < 1 || end < open {
@@ -124,13 +123,13 @@ func readStat(pid int) (stat, error) {
 	return parseStat(text)
 }
 
-// is reports whether the process found under p's number is the one started.
-func (p *proc) is(s stat) bool {
+// matches reports whether s is the process that was started as p.
+func (p *proc) matches(s stat) bool {
 	const slack = 20 // ms: two ticks
 	return s.session == s.pid && s.startMS >= p.born[0]-slack && s.startMS <= p.born[1]+slack
 }
 
-// processes lists all process ids.
+// processes returns all process ids.
 func processes() []int {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -147,8 +146,8 @@ func processes() []int {
 	return pids
 }
 
-// members finds the living processes of p's session. There are none if its
-// number has come to name another session.
+// members returns the living processes of p's session. It returns none if the session's
+// number now belongs to another one.
 func (p *proc) members() []stat {
 	if p.pid <= 1 {
 		return nil
@@ -158,7 +157,7 @@ func (p *proc) members() []stat {
 		s, err := readStat(pid)
 		switch {
 		case err != nil || s.session != p.pid:
-		case s.pid == p.pid && !p.is(s):
+		case s.pid == p.pid && !p.matches(s):
 			return nil
 		case s.state != 'Z' && s.state != 'X':
 			found = append(found, s)
@@ -167,9 +166,9 @@ func (p *proc) members() []stat {
 	return found
 }
 
-// holders finds the processes that hold the lock of a byte of the file at path.
-// None of them is a child of ours on its way to its exec, which has a copy of
-// all our descriptors for that moment: it may become a job of another cluster.
+// holders returns the processes that hold the lock on a byte of the file at path. It blocks
+// forks while it looks, because a child of this daemon has a copy of all descriptors until
+// its exec, and may become a job of another cluster.
 func holders(path string, at int64) []stat {
 	f, err := os.Open(path)
 	if err != nil {
@@ -194,10 +193,9 @@ func holders(path string, at int64) []stat {
 	return found
 }
 
-// holds reports whether a process holds the lock of a byte. What its descriptors
-// lead to is asked only if it lies on the mount of the spool: anything else may be
-// a lost file server's, or of a file system that an account serves, and the answer
-// may never come.
+// holds reports whether a process holds the lock on a byte. It follows a descriptor only if
+// that lies on the mount of the spool: any other may belong to a file server that is lost,
+// or to a file system that an account serves, and never answer.
 func holds(pid int, want os.FileInfo, mount string, at int64) bool {
 	base := "/proc/" + strconv.Itoa(pid)
 	dir, err := os.Open(base + "/fd")
@@ -218,8 +216,8 @@ func holds(pid int, want os.FileInfo, mount string, at int64) bool {
 	return false
 }
 
-// leadsTo reports whether a path of /proc leads to a file of a mount. O_PATH of
-// open(2) asks no file system.
+// leadsTo reports whether a path of /proc leads to the file want on a mount. Opening with
+// O_PATH (open(2)) does not ask the file system.
 func leadsTo(path string, want os.FileInfo, mount string) bool {
 	f, err := os.OpenFile(path, unix.O_PATH|os.O_RDONLY, 0)
 	if err != nil {
@@ -233,14 +231,14 @@ func leadsTo(path string, want os.FileInfo, mount string) bool {
 	return err == nil && os.SameFile(info, want)
 }
 
-// readFdinfo is /proc/PID/fdinfo/FD, proc_pid_fdinfo(5); nothing if it cannot be
+// readFdinfo returns /proc/PID/fdinfo/FD, see proc_pid_fdinfo(5); nothing if it cannot be
 // read.
 func readFdinfo(pid int, fd string) []byte {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/fdinfo/" + fd)
 	return text
 }
 
-// mountOf is the number of the mount that a descriptor is of; "" if it is not told.
+// mountOf returns the id of the mount that a descriptor lies on; "" if it is not given.
 func mountOf(fdinfo []byte) string {
 	for line := range strings.Lines(string(fdinfo)) {
 		if id, ok := strings.CutPrefix(line, "mnt_id:"); ok {
@@ -250,7 +248,7 @@ func mountOf(fdinfo []byte) string {
 	return ""
 }
 
-// locksByte reads /proc/PID/fdinfo/FD, proc_pid_fdinfo(5), for a lock on
+// locksByte reports whether /proc/PID/fdinfo/FD, see proc_pid_fdinfo(5), shows a lock on
 // exactly one byte:
 //
 //	lock:	1: OFDLCK ADVISORY  READ -1 fd:01:131 5 5
@@ -266,9 +264,9 @@ func locksByte(fdinfo []byte, at int64) bool {
 	return false
 }
 
-// killRest ends with KILL whatever lives of a job: its session, and those that
-// left the session but hold its lock. It looks again until nothing is found, as
-// what it kills may just be forking; not for ever, as a process that hangs in
+// killRest kills whatever is left of a job: its session, and processes that left the
+// session but hold its lock. It repeats until nothing is found, because a killed process
+// may just have forked. The number of rounds is bounded, because a process that hangs in
 // the kernel stays.
 func (p *proc) killRest(held func() bool) {
 	for range 20 {

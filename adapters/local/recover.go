@@ -14,9 +14,9 @@ import (
 	"jjm/run"
 )
 
-// takeUp takes up the jobs that were running, or about to, when the daemon
-// before this one ended.
-func (a *Adapter) takeUp(ctx context.Context, watchers *sync.WaitGroup) {
+// recoverAll handles the jobs that were running, or about to run, when the last daemon
+// ended.
+func (a *Adapter) recoverAll(ctx context.Context, watchers *sync.WaitGroup) {
 	a.mu.Lock()
 	var procs []*proc
 	for _, b := range a.order {
@@ -31,11 +31,14 @@ func (a *Adapter) takeUp(ctx context.Context, watchers *sync.WaitGroup) {
 		}
 		a.recoverJob(ctx, watchers, p)
 	}
-	poke(a.changed)
+	notify(a.changed)
 }
 
-// recoverJob decides from what is there: a living process, an end record, a pid
-// and nothing else, or a mark alone.
+// recoverJob decides what became of a job, from what is left of it:
+//
+//	a living process            it goes on
+//	an end record, or a pid     it has ended
+//	only the "run" line         it waits again, and is started with a greater restart count
 func (a *Adapter) recoverJob(ctx context.Context, watchers *sync.WaitGroup, p *proc) {
 	if p.boot == a.boot && a.adopt(p) {
 		a.mu.Lock()
@@ -43,15 +46,15 @@ func (a *Adapter) recoverJob(ctx context.Context, watchers *sync.WaitGroup, p *p
 		j := &p.b.jobs[p.pos]
 		if w := p.b.Request.Walltime.D(); w > 0 {
 			p.deadline = j.started.Add(w)
-			a.soon(p.deadline.Time())
+			a.wakeBy(p.deadline.Time())
 		}
-		if j.asked != 0 { // asked to end, perhaps not yet told
+		if j.endAsked != 0 { // the request may not have reached it
 			a.terminate(p)
 		}
 		if p.p != nil {
 			a.watch(ctx, watchers, p)
 		} else {
-			a.soon(a.env.Now()) // to look again
+			a.wakeBy(a.env.Now()) // look again soon
 		}
 		return
 	}
@@ -61,7 +64,7 @@ func (a *Adapter) recoverJob(ctx context.Context, watchers *sync.WaitGroup, p *p
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	b, j := p.b, &p.b.jobs[p.pos]
-	if ran || j.asked != 0 {
+	if ran || j.endAsked != 0 {
 		a.conclude(p, over)
 		return
 	}
@@ -73,37 +76,36 @@ func (a *Adapter) recoverJob(ctx context.Context, watchers *sync.WaitGroup, p *p
 	b.idle()
 }
 
-// adopt finds the process of a job of this boot. It reports whether the job
-// lives; p.p stays nil for one that lives but cannot be reached now.
+// adopt finds the process of a job of this boot. It reports whether the job is alive; p.p
+// stays nil if it is alive but cannot be reached now.
 func (a *Adapter) adopt(p *proc) bool {
 	if p.pid != 0 {
-		switch mine, err := a.take(p, p.pid); {
+		switch mine, err := a.adoptPID(p, p.pid); {
 		case mine || err != nil:
 			return true
 		}
 	}
-	for patience := 5; a.heldNow(p); patience-- {
+	for patience := 5; a.lockHeld(p); patience-- {
 		found := holders(filepath.Join(p.b.dir, "locks"), int64(p.pos))
 		if a.takeLeader(p, found) || len(found) == 0 {
 			return true
 		}
 		if p.pid != 0 || patience == 0 {
-			a.killRest(p) // its main process has ended; these are what it left behind
+			a.killRest(p) // the main process has ended; these are its remains
 			return false
 		}
-		// The daemon may have died within fork(2), and the process be about to
-		// make its session.
+		// The daemon may have died within fork(2), and the process may be about to make its
+		// session.
 		time.Sleep(20 * time.Millisecond)
 	}
 	return false
 }
 
-// takeLeader adopts, of the processes that hold the job's lock, the one that
-// was started: the daemon died before it could write the pid; or the clock
-// since the boot makes no sense, and the lock proves it. It reports whether the
-// job lives.
+// takeLeader adopts, among the processes that hold the job's lock, the one that was
+// started. It is needed if the daemon died before it wrote the pid, or if the start times
+// do not fit; the lock proves the identity. It reports whether the job is alive.
 func (a *Adapter) takeLeader(p *proc, found []stat) bool {
-	// The oldest first: a later one may have made a session within the job.
+	// The oldest comes first, because a later one may have made a session within the job.
 	sort.Slice(found, func(i, k int) bool { return found[i].startMS < found[k].startMS })
 	for _, s := range found {
 		if s.session != s.pid || p.pid != 0 && p.pid != s.pid {
@@ -112,7 +114,7 @@ func (a *Adapter) takeLeader(p *proc, found []stat) bool {
 		a.mu.Lock()
 		p.born = [2]int64{s.startMS, s.startMS}
 		a.mu.Unlock()
-		mine, err := a.take(p, s.pid)
+		mine, err := a.adoptPID(p, s.pid)
 		if mine {
 			a.mu.Lock()
 			a.write(p.b, linePID(p.pos, p.pid, p.born[1]))
@@ -125,9 +127,9 @@ func (a *Adapter) takeLeader(p *proc, found []stat) bool {
 	return false
 }
 
-// take adopts a process if it is the one that was started. The error means that
-// this cannot be told now.
-func (a *Adapter) take(p *proc, pid int) (mine bool, err error) {
+// adoptPID adopts a process if it is the one that was started. An error means that this
+// cannot be found out now.
+func (a *Adapter) adoptPID(p *proc, pid int) (mine bool, err error) {
 	process, err := run.Adopt(pid)
 	if errors.Is(err, syscall.ESRCH) {
 		return false, nil
@@ -135,9 +137,10 @@ func (a *Adapter) take(p *proc, pid int) (mine bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// Only now: from here on the number cannot come to name another process.
+	// Only now is it safe to read: the process is held, so its number cannot be given to
+	// another.
 	s, err := readStat(pid)
-	if err != nil || !p.is(s) {
+	if err != nil || !p.matches(s) {
 		process.Close()
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 			err = nil
@@ -150,7 +153,7 @@ func (a *Adapter) take(p *proc, pid int) (mine bool, err error) {
 	return true, nil
 }
 
-// lookFor looks again for a job that lived but could not be reached.
+// lookFor looks again for a job that is alive but could not be reached.
 func (a *Adapter) lookFor(ctx context.Context, watchers *sync.WaitGroup, p *proc) {
 	if !a.adopt(p) {
 		a.end(ending{p: p, err: run.ErrNotChild})
@@ -162,7 +165,7 @@ func (a *Adapter) lookFor(ctx context.Context, watchers *sync.WaitGroup, p *proc
 		return
 	}
 	a.watch(ctx, watchers, p)
-	if p.b.jobs[p.pos].asked != 0 {
+	if p.b.jobs[p.pos].endAsked != 0 {
 		a.terminate(p)
 	}
 }

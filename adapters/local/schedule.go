@@ -15,22 +15,22 @@ import (
 	"jjm/run"
 )
 
-// ending is a process that ended.
+// ending is the end of a process.
 type ending struct {
 	p   *proc
 	ws  syscall.WaitStatus
 	ru  *syscall.Rusage
-	err error // run.ErrNotChild: ended, and how is not known
-	// start is why the command was never executed, of kind Busy or Invalid.
+	err error // run.ErrNotChild: it ended, and it is not known how
+	// start says why the command was never executed, of kind Busy or Invalid; nil if it
+	// was.
 	start error
 }
 
-// Run takes up the jobs that run since before, starts those that wait, and
-// notices the end of all, until ctx ends. It leaves running jobs alone and
-// closes the adapter.
+// Run recovers the jobs that an earlier daemon started, starts those that wait, and notices
+// the end of all, until ctx ends. It leaves running jobs alone and closes the adapter.
 func (a *Adapter) Run(ctx context.Context) error {
 	a.mu.Lock()
-	err := a.gone()
+	err := a.errClosed()
 	a.purge = a.env.Now().Add(min(firstPurge, a.config.Keep.D()))
 	a.due = a.purge
 	a.mu.Unlock()
@@ -41,12 +41,12 @@ func (a *Adapter) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
-		a.letGo()
+		a.stopWatching()
 		watchers.Wait()
 		a.Close()
 	}()
 
-	a.takeUp(ctx, &watchers)
+	a.recoverAll(ctx, &watchers)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -66,7 +66,7 @@ func (a *Adapter) Run(ctx context.Context) error {
 	}
 }
 
-// drain handles the ends that are there.
+// drain handles the ends that have arrived.
 func (a *Adapter) drain() {
 	for {
 		select {
@@ -78,8 +78,8 @@ func (a *Adapter) drain() {
 	}
 }
 
-// letGo stops the waiting for all processes.
-func (a *Adapter) letGo() {
+// stopWatching ends the waiting for all processes.
+func (a *Adapter) stopWatching() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for p := range a.procs {
@@ -89,13 +89,13 @@ func (a *Adapter) letGo() {
 	}
 }
 
-// watch waits for the end of a process, in a goroutine that costs no thread.
+// watch waits for the end of a process in a goroutine that occupies no thread.
 func (a *Adapter) watch(ctx context.Context, watchers *sync.WaitGroup, p *proc) {
 	watchers.Add(1)
 	process := p.p
 	go func() {
 		defer watchers.Done()
-		start := a.begun(p.b, process)
+		start := a.awaitStart(p.b, process)
 		if errors.Is(start, os.ErrClosed) {
 			return
 		}
@@ -103,10 +103,10 @@ func (a *Adapter) watch(ctx context.Context, watchers *sync.WaitGroup, p *proc) 
 		if errors.Is(err, os.ErrClosed) {
 			return
 		}
-		// Processes that it left behind would use cores that are given to others,
-		// and would write beside the next attempt. To find them takes as long as
-		// there are processes: here, where nobody waits.
-		if a.heldNow(p) {
+		// Remaining processes would use cores that are now given to others, and would write
+		// to the files of the next attempt. The search takes long where there are many
+		// processes, so it is done here, where nobody waits for it.
+		if a.lockHeld(p) {
 			a.killRest(p)
 		}
 		select {
@@ -116,10 +116,11 @@ func (a *Adapter) watch(ctx context.Context, watchers *sync.WaitGroup, p *proc) 
 	}()
 }
 
-// begun waits until a process is its command: as long as its account likes, who may
-// stop it, which makes it a job that does nothing, like any other that is stopped.
-func (a *Adapter) begun(b *bulk, process *run.Process) error {
-	trouble, err := process.Begun()
+// awaitStart waits until a process executes the job's command. The account can stop the
+// process and so delay this; the result is a job that does nothing, like any other that is
+// stopped.
+func (a *Adapter) awaitStart(b *bulk, process *run.Process) error {
+	trouble, err := process.AwaitStart()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if trouble != nil {
@@ -127,22 +128,22 @@ func (a *Adapter) begun(b *bulk, process *run.Process) error {
 	}
 	if err == nil {
 		a.warn("starting jobs of "+b.Owner.User, nil)
-		delete(a.rests, b.Owner.UID)
+		delete(a.pausedUntil, b.Owner.UID)
 	}
 	return err
 }
 
-// startNext starts the job whose turn it is, if cores are free for it. It
-// reports whether it did, or whether the next one may be tried all the same.
+// startNext starts the next job if cores are free for it. It reports whether to try the
+// next one at once.
 func (a *Adapter) startNext(ctx context.Context, watchers *sync.WaitGroup) bool {
-	p, lock := a.mark()
+	p, lock := a.markNext()
 	if p == nil {
 		return false
 	}
-	a.point("local.marked")
+	a.crashPoint("local.marked")
 	process, err := a.launch(p, lock)
 	lock.Close()
-	a.point("local.started")
+	a.crashPoint("local.started")
 
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,27 +152,27 @@ func (a *Adapter) startNext(ctx context.Context, watchers *sync.WaitGroup) bool 
 	case jjm.KindOf(err) == jjm.Busy:
 		a.warn("starting jobs", err)
 		a.pauseFor(retryStart)
-		a.back(p)
+		a.requeue(p)
 		return false
 	case err != nil:
-		a.conclude(p, unstarted(err, jjm.At(a.env.Now())))
+		a.conclude(p, startFailed(err, jjm.At(a.env.Now())))
 		return true
 	}
 	a.warn("starting jobs", nil)
 	p.p, p.pid, p.born[1] = process, process.PID, sinceBoot()
 	a.write(b, linePID(pos, p.pid, p.born[1]))
-	a.point("local.recorded")
+	a.crashPoint("local.recorded")
 	b.set(pos, jjm.BatchRunning)
-	if b.jobs[pos].asked&toCancel != 0 { // while it was being started
+	if b.jobs[pos].endAsked&byCancel != 0 { // cancelled while it was being started
 		a.terminate(p)
 	}
 	a.watch(ctx, watchers, p)
-	poke(a.changed)
+	notify(a.changed)
 	return true
 }
 
-// back has a job wait again that could not be started. The caller holds a.mu.
-func (a *Adapter) back(p *proc) {
+// requeue makes a job that could not be started wait again. The caller holds a.mu.
+func (a *Adapter) requeue(p *proc) {
 	b, pos := p.b, p.pos
 	a.write(b, lineOf("back", pos))
 	a.forget(p)
@@ -180,32 +181,32 @@ func (a *Adapter) back(p *proc) {
 	a.enqueue(b)
 }
 
-// unbegun settles a job whose process never became its command. What is Busy lies
-// with its account, that has all the processes that it may have: the account waits for
-// a while, and others do not.
-func (a *Adapter) unbegun(e ending) {
+// notStarted handles a job whose process never executed the command. An error of kind Busy
+// is the account's: it has all the processes that it may have. Its jobs wait for a while;
+// those of others do not.
+func (a *Adapter) notStarted(e ending) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	b, now := e.p.b, a.env.Now()
-	if jjm.KindOf(e.start) != jjm.Busy || b.jobs[e.p.pos].asked != 0 {
-		a.conclude(e.p, unstarted(e.start, jjm.At(now)))
+	if jjm.KindOf(e.start) != jjm.Busy || b.jobs[e.p.pos].endAsked != 0 {
+		a.conclude(e.p, startFailed(e.start, jjm.At(now)))
 		return
 	}
 	a.warn("starting jobs of "+b.Owner.User, e.start)
-	a.back(e.p)
-	a.rests[b.Owner.UID] = now.Add(retryStart)
-	a.soon(a.rests[b.Owner.UID])
+	a.requeue(e.p)
+	a.pausedUntil[b.Owner.UID] = now.Add(retryStart)
+	a.wakeBy(a.pausedUntil[b.Owner.UID])
 	b.idle()
-	poke(a.changed)
+	notify(a.changed)
 }
 
-// mark says in the log that the next job will be started, takes cores and its
-// lock. It gives nil if none can start now.
-func (a *Adapter) mark() (*proc, *os.File) {
+// markNext writes to the log that the next job will be started, and takes its cores and its
+// lock. It returns nil if no job can start now.
+func (a *Adapter) markNext() (*proc, *os.File) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.env.Now()
-	b := a.turn(now)
+	b := a.nextBulk(now)
 	if a.closed || b == nil || b.need > a.free || now.Before(a.pause) {
 		return nil, nil
 	}
@@ -215,7 +216,7 @@ func (a *Adapter) mark() (*proc, *os.File) {
 	err := b.append(false, lineRun(pos, j.restarts, jjm.At(now), p.born[0]))
 	var lock *os.File
 	if err == nil {
-		if lock, err = a.ready(b, pos); err != nil {
+		if lock, err = a.prepare(b, pos); err != nil {
 			a.write(b, lineOf("back", pos))
 		}
 	}
@@ -227,28 +228,31 @@ func (a *Adapter) mark() (*proc, *os.File) {
 	j.started = jjm.At(now)
 	if w := b.Request.Walltime.D(); w > 0 {
 		p.deadline = j.started.Add(w)
-		a.soon(p.deadline.Time())
+		a.wakeBy(p.deadline.Time())
 	}
 	b.procs[pos] = p
 	a.procs[p] = struct{}{}
-	a.free -= b.need
+	a.take(b, b.need)
+	a.started++
+	a.queueOf(b).served = a.started
 	b.set(pos, jjm.BatchStarting)
 	return p, lock
 }
 
-// ready makes what a job of the bulk needs besides itself.
-func (a *Adapter) ready(b *bulk, pos int32) (lock *os.File, err error) {
+// prepare makes what a job of the bulk needs to start, and returns its lock.
+func (a *Adapter) prepare(b *bulk, pos int32) (lock *os.File, err error) {
 	if err := b.makeEnd(a.uid == 0); err != nil {
 		return nil, err
 	}
-	if b.who == nil {
-		b.who = whoIs(b.Owner, a.uid)
-		if b.who.as != nil {
-			a.warn("end records", passable(b.dir))
+	if b.identity == nil {
+		b.identity = lookUp(b.Owner, a.uid)
+		if b.identity.as != nil {
+			a.warn("end records", checkPassable(b.dir))
 		}
 	}
-	if b.out == nil && b.Log != "" && b.who.as == nil {
-		// Its loss is no reason not to run: nothing of the application's passes here.
+	if b.out == nil && b.Log != "" && b.identity.as == nil {
+		// The job runs without a log too, because the application's output does not go
+		// there.
 		var err error
 		if b.out, err = openLog(b.Log); err != nil {
 			a.warn("log files", err)
@@ -264,8 +268,8 @@ func (a *Adapter) launch(p *proc, lock *os.File) (*run.Process, error) {
 	if out == nil {
 		out = a.null
 	}
-	env := make([]string, 0, len(b.who.env)+4)
-	env = append(env, b.who.env...)
+	env := make([]string, 0, len(b.identity.env)+4)
+	env = append(env, b.identity.env...)
 	env = append(env,
 		"JJM_INDEX="+strconv.Itoa(int(p.pos)),
 		"JJM_BATCH_ID="+b.name(p.pos),
@@ -273,13 +277,13 @@ func (a *Adapter) launch(p *proc, lock *os.File) (*run.Process, error) {
 		"JJM_RESTARTS="+strconv.Itoa(int(b.jobs[p.pos].restarts)))
 	return run.Detach(run.Detached{
 		Argv: b.Argv, Dir: b.Dir, Env: env, Stdin: a.null, Stdout: out, Stderr: out,
-		Extra: []*os.File{lock}, As: b.who.as, Log: b.Log,
+		Extra: []*os.File{lock}, As: b.identity.as, Log: b.Log,
 	})
 }
 
-// unstarted is the end of a job whose command cannot be started: 127 if it is
-// not there, else 126, as a shell has it.
-func unstarted(err error, now jjm.Time) job {
+// startFailed is the end of a job whose command cannot be started: exit code 127 if it does
+// not exist, else 126, as in a shell.
+func startFailed(err error, now jjm.Time) job {
 	exit := uint8(126)
 	if errors.Is(err, os.ErrNotExist) {
 		exit = 127
@@ -288,28 +292,27 @@ func unstarted(err error, now jjm.Time) job {
 		reason: fmt.Sprintf("it could not be started: %.300v", err)}
 }
 
-// write writes lines about what has happened; what the disk refuses is kept and
-// tried again. The caller holds a.mu.
+// write writes lines about what has happened; those that cannot be written are kept and
+// tried again later. The caller holds a.mu.
 func (a *Adapter) write(b *bulk, lines ...[]byte) {
 	err := b.append(true, lines...)
 	a.warn("writing "+filepath.Base(b.dir)+"/log", err)
 	if err != nil {
-		a.unsaved[b] = struct{}{}
-		a.soon(a.env.Now().Add(retryDisk))
+		a.unwritten[b] = struct{}{}
+		a.wakeBy(a.env.Now().Add(retryDisk))
 	} else {
-		delete(a.unsaved, b)
+		delete(a.unwritten, b)
 	}
 }
 
-// forget drops a process that is no more, and gives its cores back. The caller
-// holds a.mu.
+// forget drops a process that has ended, and frees its cores. The caller holds a.mu.
 func (a *Adapter) forget(p *proc) {
 	if p.b.procs[p.pos] != p {
 		return
 	}
 	delete(p.b.procs, p.pos)
 	delete(a.procs, p)
-	a.free += p.b.need
+	a.take(p.b, -p.b.need)
 	if p.p != nil {
 		p.p.Close()
 	}

@@ -19,12 +19,12 @@ import (
 	"jjm/internal/wary"
 )
 
-// maxEntry bounds a bulk file, in bytes: a command line of the kernel's limit
-// (128 KiB a word, execve(2)) fits several times.
+// maxEntry is the largest size of a bulk file, in bytes. The longest word of a command line
+// (128 KiB, execve(2)) fits several times.
 const maxEntry = 1 << 20
 
-// maxLog bounds the log of a bulk, in bytes; a thousand jobs that run once
-// write less than 300 KiB.
+// maxLog is the largest size of a bulk's log that is read, in bytes; a thousand jobs that
+// run once write less than 300 KiB.
 const maxLog = 64 << 20
 
 // entry is the content of a bulk file.
@@ -41,14 +41,14 @@ type entry struct {
 	Submitted jjm.Time    `json:"submitted"`
 }
 
-// check finds the first mistake.
+// check returns the first mistake in an entry.
 func (e *entry) check() error {
 	bad := func(field, format string, args ...any) error {
 		return jjm.Errorf(jjm.Invalid, "%s: %s", field, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case !e.Tag.Valid():
-		return bad("tag", "%.40q: want 1 to %d of a-z and 0-9, a letter first", string(e.Tag), jjm.MaxTag)
+		return bad("tag", "%.40q: want 1 to %d of [a-z0-9], the first a letter", string(e.Tag), jjm.MaxTag)
 	case e.N < 1 || e.N > MaxBulk:
 		return bad("n", "%d jobs: want 1 to %d", e.N, MaxBulk)
 	case len(e.Argv) == 0 || !filepath.IsAbs(e.Argv[0]):
@@ -60,7 +60,8 @@ func (e *entry) check() error {
 	case e.Owner.UID < 0 || e.Owner.GID < 0:
 		return bad("owner", "uid %d, gid %d: want numbers from 0", e.Owner.UID, e.Owner.GID)
 	case e.Request.Cores < 0 || e.Request.MemoryMB < 0 || e.Request.Walltime < 0:
-		return bad("request", "%+v: want no negative numbers", e.Request)
+		return bad("request", "%d cores, %d MiB of memory, %v of walltime: want no negative numbers", e.Request.Cores,
+			e.Request.MemoryMB, e.Request.Walltime)
 	case e.Request.Queue != "":
 		return bad("queue", "%.40q: this cluster has no queues; leave it out", e.Request.Queue)
 	}
@@ -92,8 +93,8 @@ func parseEntry(text []byte) (entry, error) {
 
 func (a *Adapter) folder(id int64) string { return filepath.Join(a.dir, strconv.FormatInt(id, 10)) }
 
-// openToOwners lets other users pass through a folder to their end records, if
-// this daemon has jobs of other users at all.
+// openToOwners lets other users pass through a folder to their end records, if this daemon
+// can have jobs of other users.
 func (a *Adapter) openToOwners(dir string) error {
 	if a.uid != 0 {
 		return nil
@@ -101,9 +102,9 @@ func (a *Adapter) openToOwners(dir string) error {
 	return os.Chmod(dir, 0o711)
 }
 
-// store makes a spool entry: after it returned nil the entry survives a loss of
-// power, and whenever it is cut off the entry exists as a whole or not at all.
-// The error is Ambiguous only if the entry exists and may not survive.
+// store makes a spool entry. After nil the entry survives a loss of power; if store is cut
+// off anywhere, the entry exists as a whole or not at all. The error is Ambiguous only if
+// the entry exists and may not survive.
 func (a *Adapter) store(e *entry) error {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -125,8 +126,8 @@ func (a *Adapter) store(e *entry) error {
 		err = os.Rename(temp, final)
 	}
 	if err != nil {
-		_ = os.RemoveAll(temp) // what stays is removed at the next start
-		return jjm.Errorf(jjm.Busy, "write spool entry %d, of which nothing is kept; "+
+		_ = os.RemoveAll(temp) // what cannot be removed is removed at the next start
+		return jjm.Errorf(jjm.Busy, "write spool entry %d; nothing of it was kept; "+
 			"make room on the disk, or make the spool writable: %w", e.ID, err)
 	}
 	if err := syncFolder(a.dir); err != nil {
@@ -152,9 +153,9 @@ func syncFolder(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// load reads the spool. It removes what a crash left half-made, and sets aside
-// what it cannot read.
-func (a *Adapter) load() error {
+// loadSpool reads the spool. It removes what a crash left incomplete, and sets aside what
+// it cannot read.
+func (a *Adapter) loadSpool() error {
 	names, err := os.ReadDir(a.dir)
 	if err != nil {
 		return jjm.Errorf(jjm.Busy, "read the spool: %w", err)
@@ -176,22 +177,21 @@ func (a *Adapter) load() error {
 		path := filepath.Join(a.dir, d.Name())
 		switch ending {
 		case "new", "gone":
-			a.clearing.Go(func() { a.clear(d.Name()) })
+			a.removing.Go(func() { a.removeFolder(d.Name()) })
 		case "":
 			b, err := a.read(id)
 			if err != nil {
 				a.setAside(path, err)
 				continue
 			}
-			a.add(b)
+			a.load(b)
 		}
 	}
 	sort.Slice(a.order, func(i, k int) bool { return a.order[i].ID < a.order[k].ID })
-	sort.Slice(a.waiting, func(i, k int) bool { return a.waiting[i].ID < a.waiting[k].ID })
 	return nil
 }
 
-// read reads one entry and the story of its jobs.
+// read reads one entry and replays its log.
 func (a *Adapter) read(id int64) (*bulk, error) {
 	text, err := readBounded(filepath.Join(a.folder(id), "bulk.json"), maxEntry)
 	if err != nil {
@@ -202,7 +202,7 @@ func (a *Adapter) read(id int64) (*bulk, error) {
 		return nil, fmt.Errorf("bulk.json: %w", err)
 	}
 	if e.ID != id {
-		return nil, fmt.Errorf("bulk.json: it is of entry %d", e.ID)
+		return nil, fmt.Errorf("bulk.json: it belongs to entry %d", e.ID)
 	}
 	if other := a.tags[e.Tag]; other != nil {
 		return nil, fmt.Errorf("bulk.json: tag %s is also that of entry %d", e.Tag, other.ID)
@@ -252,10 +252,10 @@ func (a *Adapter) setAside(path string, why error) {
 		"path", path+".bad", "error", errors.Join(why, err))
 }
 
-// add takes up a bulk. The caller holds a.mu, or is New.
-func (a *Adapter) add(b *bulk) {
+// load adds a bulk to memory. The caller holds a.mu, or is New.
+func (a *Adapter) load(b *bulk) {
 	if b.need > a.config.Slots {
-		a.env.Warn("a bulk wants more cores than the cluster has now; it gets them all",
+		a.env.Warn("a bulk asks for more cores than the cluster has now; each of its jobs runs alone",
 			"batch", b.ID, "tag", b.Tag, "cores", b.need)
 		b.need = a.config.Slots
 	}
@@ -264,7 +264,7 @@ func (a *Adapter) add(b *bulk) {
 	a.order = append(a.order, b)
 	for _, p := range b.procs {
 		a.procs[p] = struct{}{}
-		a.free -= b.need
+		a.take(b, b.need)
 	}
 	a.enqueue(b)
 }
@@ -282,37 +282,37 @@ func (a *Adapter) remove(b *bulk) error {
 	if err := syncFolder(a.dir); err != nil {
 		return err
 	}
-	// First under a name that no start reads: half an entry would look as if
-	// its jobs had never run.
+	// The first step is a name that no start reads: half an entry would look as if its jobs
+	// had never run.
 	gone := b.dir + ".gone"
 	if err := os.Rename(b.dir, gone); err != nil {
 		return err
 	}
-	a.point("local.purging")
+	a.crashPoint("local.purging")
 	b.closeFiles()
 	delete(a.bulks, b.ID)
 	delete(a.tags, b.Tag)
 	i := sort.Search(len(a.order), func(i int) bool { return a.order[i].ID >= b.ID })
 	a.order = append(a.order[:i], a.order[i+1:]...)
-	a.clearing.Go(func() { a.clear(filepath.Base(gone)) })
+	a.removing.Go(func() { a.removeFolder(filepath.Base(gone)) })
 	return nil
 }
 
-// clear removes a folder of the spool. Nobody waits for it: part of it is an
-// owner's, who may have put anything there, and as much as they like. What stays
-// is removed at the next start.
-func (a *Adapter) clear(name string) {
+// removeFolder removes a folder of the spool in the background: part of it belongs to an
+// owner, who may have put anything and any amount there. What stays is removed at the next
+// start.
+func (a *Adapter) removeFolder(name string) {
 	d, err := wary.In(a.dir)
 	if err == nil {
 		defer d.Close()
 		err = d.RemoveAll(name)
 	}
 	if err != nil {
-		a.env.Warn("a spool entry that is over stays", "path", filepath.Join(a.dir, name), "error", err)
+		a.env.Warn("an old spool entry could not be removed", "path", filepath.Join(a.dir, name), "error", err)
 	}
 }
 
-// newEntry is what Submit spools.
+// newEntry returns the entry for a bulk.
 func newEntry(id int64, now jjm.Time, b adapters.Bulk) entry {
 	return entry{
 		Version: 1, ID: id, Tag: b.Tag, Owner: b.Owner, Request: b.Request, N: b.N,

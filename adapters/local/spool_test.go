@@ -160,7 +160,7 @@ func rewrite(dir, old, new string) error {
 	return os.WriteFile(dir+"/bulk.json", []byte(strings.Replace(string(text), old, new, 1)), 0o600)
 }
 
-func TestLoad_IgnoresStrangersAndRemovesWhatIsHalfMade(t *testing.T) {
+func TestLoad_IgnoresOtherFilesAndRemovesIncompleteEntries(t *testing.T) {
 	state := t.TempDir()
 	spool := filepath.Join(state, "spool")
 	for _, name := range []string{"7.new", "8.gone", "9.bad", "notes", "-3", "007", "99999999999999999999"} {
@@ -198,8 +198,8 @@ func TestLoad_ATornLogLosesOnlyItsLastLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Cut within the exit code of the last end: "end 1 FAILED 4 0 ..." must not
-	// become a whole line; then what a loss of power can leave.
+	// Cut within the exit code of the last end: "end 1 FAILED 4 0 ..." must not become a
+	// complete line. Then try what a loss of power can leave.
 	cut := strings.LastIndex(string(text), "end 1 FAILED") + len("end 1 FAILED 4")
 	torn := append(text[:cut:cut], make([]byte, 10)...)
 	if err := os.WriteFile(log, torn, 0o600); err != nil {
@@ -235,7 +235,8 @@ func TestLoad_AfterARebootNothingIsRunning(t *testing.T) {
 	waitRunning(t, a, b, 3)
 	waitFor(t, "the runs", func() bool { return lines(t, b, "ran.0")+lines(t, b, "ran.1")+lines(t, b, "ran.2") == 3 })
 	stop()
-	// As if this were another boot: the pids are others' now, and are not touched.
+	// As if this were another boot: the pids now belong to other processes and are not
+	// touched.
 	log := filepath.Join(state, "spool", "1", "log")
 	text, err := os.ReadFile(log)
 	if err != nil {
@@ -288,7 +289,7 @@ func TestPurge_RemovesOldEntriesAndNeverUsesAnIdAnew(t *testing.T) {
 	submit(t, a, done)
 	waitEnd(t, a, done)
 	later.Store(int64(90 * time.Minute))
-	control(t, a, adapters.Cancel) // has it look at the clock
+	control(t, a, adapters.Cancel) // makes it look at the clock
 	waitFor(t, "the entry's removal", func() bool { return len(list(t, a, done)) == 0 })
 	if got := list(t, a, held); len(got) != 1 {
 		t.Errorf("a held job was removed: %+v", got)
@@ -303,7 +304,7 @@ func TestPurge_RemovesOldEntriesAndNeverUsesAnIdAnew(t *testing.T) {
 	}
 }
 
-// smallDisk is a folder on a file system of a few pages.
+// smallDisk returns a folder on a file system of a few pages.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	return needs.Tmpfs(t, t.TempDir(), "size=128k")
@@ -353,7 +354,7 @@ func TestFullDisk_ABulkIsRefusedAsAWhole(t *testing.T) {
 	waitEnd(t, a, b)
 }
 
-func TestFullDisk_NoJobStartsUnmarkedAndNoEndIsForgotten(t *testing.T) {
+func TestFullDisk_NoJobStartsWithoutALogLineAndNoEndIsLost(t *testing.T) {
 	state := smallDisk(t)
 	w := &warnings{}
 	a := openWarned(t, state, config(1), w, time.Now)

@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bed is a fake complex of a test's own.
+// bed is a fake complex that belongs to one test.
 type bed struct {
 	t     testing.TB
 	bin   string
@@ -87,7 +87,7 @@ func self(t testing.TB) jjm.Owner {
 	return jjm.Owner{UID: os.Getuid(), GID: os.Getgid(), User: u.Username}
 }
 
-// do runs a command to its end, which must be a good one.
+// do runs a command that must succeed.
 func (b *bed) do(argv ...string) string {
 	b.t.Helper()
 	return b.as(b.owner.User, argv...)
@@ -128,7 +128,7 @@ func (b *bed) fault(name string, on bool) {
 	}
 }
 
-// adapter makes an adapter on the complex.
+// adapter makes an adapter for the complex.
 func (b *bed) adapter(change ...func(*Config)) *Adapter {
 	b.t.Helper()
 	return makeAdapter(b.t, func(c *Config) {

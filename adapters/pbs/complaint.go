@@ -10,16 +10,15 @@ import (
 	"jjm/adapters"
 )
 
-// named is an error about one operand: "qdel: Job has finished 28.pbshost".
-var named = regexp.MustCompile(`^q[a-z]+: (.*[^ ]) +([0-9]+(?:\[[^\]]*\])?)(?:\.[^ ]*)? *$`)
+// operandError matches an error about one operand: "qdel: Job has finished 28.pbshost".
+var operandError = regexp.MustCompile(`^q[a-z]+: (.*[^ ]) +([0-9]+(?:\[[^\]]*\])?)(?:\.[^ ]*)? *$`)
 
-// complaints reads what a command said about its operands, and what it said
-// about none.
+// complaints returns what a command printed about each operand, and the lines about none.
 func complaints(stderr []byte) (by map[string]string, rest []string) {
 	by = map[string]string{}
 	for line := range strings.Lines(string(stderr)) {
 		line = strings.TrimSpace(line)
-		if m := named.FindStringSubmatch(line); m != nil {
+		if m := operandError.FindStringSubmatch(line); m != nil {
 			by[m[2]] = m[1]
 		} else if line != "" {
 			rest = append(rest, line)
@@ -28,12 +27,12 @@ func complaints(stderr []byte) (by map[string]string, rest []string) {
 	return by, rest
 }
 
-// alreadyOver are messages about jobs that have ended.
+// alreadyOver are parts of messages about jobs that have ended.
 var alreadyOver = []string{
 	"Job has finished", "finished array subjob", "already in exit state", "COMPLETE", "invalid state for job - EXITING",
 }
 
-// controlError classifies a message about one operand.
+// controlError classifies a message about one operand; nil if the job is already as wanted.
 func controlError(op adapters.Op, text, operand string) error {
 	for _, over := range alreadyOver {
 		if strings.Contains(text, over) {
@@ -53,16 +52,16 @@ func controlError(op adapters.Op, text, operand string) error {
 	return jjm.Errorf(jjm.Busy, "%s %s: %s", verbs[op], operand, text)
 }
 
-// indexRun is a run of neighbouring indices, "3" or "5-9", and the references
-// that it answers.
+// indexRun is a run of neighbouring indices, "3" or "5-9", and the references that it
+// answers.
 type indexRun struct {
 	text string
 	refs []int
 }
 
-// runs joins the members of a target. A member may be meant twice.
+// runs joins the members of a target to runs. A member may be there twice.
 func (t target) runs() []indexRun {
-	list := slices.SortedFunc(slices.Values(t.wishes), func(a, b wish) int { return int(a.index - b.index) })
+	list := slices.SortedFunc(slices.Values(t.members), func(a, b memberRef) int { return int(a.index - b.index) })
 	var out []indexRun
 	for i := 0; i < len(list); {
 		first, last := list[i].index, list[i].index

@@ -13,7 +13,7 @@ import (
 
 var commandNames = []string{"qsub", "qstat", "qselect", "qdel", "qhold", "qrls", "pbsnodes"}
 
-// TestConformance_OpenPBS is on the fake; with -real it is on the PBS of the PATH.
+// It runs on the fake; with -real on the PBS of the PATH.
 func TestConformance_OpenPBS(t *testing.T) {
 	t.Parallel()
 	// A job that could run waits for the scheduler, long enough to be cancelled meanwhile.
@@ -29,17 +29,17 @@ func TestConformance_Torque(t *testing.T) {
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=torque") })
 }
 
-// What OpenPBS cannot; see TestHold.
+// These are operations that OpenPBS does not have; see TestHold.
 const (
 	holdCheck   = "a held job waits for its release"
 	openPBSHold = "OpenPBS holds no single members of an array"
 )
 
-// onFake is a complex of the check's own, with all that it can do.
+// onFake makes a complex for one check, with all its features.
 func onFake(t *testing.T, settings ...string) adaptertest.System {
 	b := newBed(t, settings...)
 	s := adaptertest.System{
-		// one dialect will do
+		// One dialect is enough
 		Adapter: b.adapter(), Owner: b.owner, Dir: t.TempDir(), Parallel: true,
 		AllExits: b.env["FAKEPBS_DIALECT"] != "torque",
 		Other:    &jjm.Owner{UID: 65534, GID: 65534, User: "nobody"},
@@ -51,7 +51,7 @@ func onFake(t *testing.T, settings ...string) adaptertest.System {
 		Requeue:    func(adaptertest.TB, string) { b.fault("rerun", true); b.do("qstat") },
 		SystemHold: func(_ adaptertest.TB, id string) { b.as("root", "qhold", "-h", "s", id) },
 	}
-	s.NotHere = map[string]string{"a lost node is told": "the fake has one node; its rerun is what a lost MOM leads to"}
+	s.NotHere = map[string]string{"a lost node is reported": "the fake has one node; its rerun is what a lost MOM leads to"}
 	if b.env["FAKEPBS_DIALECT"] == "torque" {
 		s.LoseHistory = func(adaptertest.TB, string) { b.fault("lost-history", true) }
 	} else {
@@ -61,8 +61,8 @@ func onFake(t *testing.T, settings ...string) adaptertest.System {
 	return s
 }
 
-// onReal is the PBS on the PATH, as the account that runs the test. It must keep
-// history, and its nodes must see the account's home folder.
+// onReal uses the PBS on the PATH as the account that runs the test. It must keep history,
+// and its nodes must see the account's home folder.
 func onReal(t *testing.T) adaptertest.System {
 	bin := folderOf(t, "qsub")
 	home, err := os.UserHomeDir()
@@ -78,13 +78,13 @@ func onReal(t *testing.T) adaptertest.System {
 	return adaptertest.System{
 		Adapter: on(bin), Owner: self(t), Dir: dir, Patience: 6 * time.Minute, Parallel: true, AllExits: true,
 		NotHere: map[string]string{
-			holdCheck:                               openPBSHold,
-			"the jobs of two owners are kept apart": "the test runs as one account",
-			"the memory limit is enforced":          "$enforce mem is off by default",
-			"a rerun is counted":                    "qrerun is the operator's",
-			"a lost node is told":                   "the node is the site's",
-			"a hold by the system is told":          "a system hold is the operator's",
-			"a job that history forgot is left out": "history is the operator's",
+			holdCheck:                                openPBSHold,
+			"the jobs of two owners are kept apart":  "the test runs as one account",
+			"the memory limit is enforced":           "$enforce mem is off by default",
+			"a rerun is counted":                     "qrerun is the operator's",
+			"a lost node is reported":                "the node is the site's",
+			"a hold by the batch system is reported": "a system hold is the operator's",
+			"a job that history forgot is left out":  "history is the operator's",
 		},
 		Walltime: 5 * time.Second, Bin: bin, Commands: commandNames, Submits: "qsub",
 		WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return on(bin) },

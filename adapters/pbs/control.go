@@ -9,23 +9,22 @@ import (
 	"jjm/run"
 )
 
-// Control acts on jobs, in as few commands as there can be. It looks first: ids
-// are used again, so that only what a listing shows under the tag and the owner
-// is touched, and deleting a range of an array would make PBS forget how its
-// ended members ended.
+// Control acts on jobs with as few commands as possible. It looks first, for two reasons:
+// ids are reused, so only what a listing shows under the tag and the owner may be touched;
+// and deleting a range of an array makes PBS forget how its ended members ended.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
-	d, err := a.speak(ctx)
+	d, err := a.findDialect(ctx)
 	if err != nil {
 		return nil, a.wrap(op.String(), err)
 	}
-	// A release is nearly always of whole bulks: then the arrays need not be
-	// expanded, which costs the server most of the time.
-	p, err := a.planned(ctx, owner, op, refs, op != adapters.Release)
+	// A release is nearly always of whole bulks. Then arrays need not be expanded, which
+	// costs the server most of the time.
+	p, err := a.makePlan(ctx, owner, op, refs, op != adapters.Release)
 	if err != nil {
 		return nil, a.wrap(op.String(), err)
 	}
-	if p.unsure {
-		if p, err = a.planned(ctx, owner, op, refs, true); err != nil {
+	if p.needMembers {
+		if p, err = a.makePlan(ctx, owner, op, refs, true); err != nil {
 			return nil, a.wrap(op.String(), err)
 		}
 	}
@@ -39,13 +38,14 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return p.answers, nil
 }
 
-func (a *Adapter) planned(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref,
+// makePlan lists the jobs and decides what to do. members says whether arrays are expanded.
+func (a *Adapter) makePlan(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref,
 	members bool) (*plan, error) {
 	all, d, err := a.live(ctx, owner, members)
 	if err != nil {
 		return nil, err
 	}
-	if d != torque && op != adapters.Cancel { // of which it is a success that a job is over, or gone
+	if d != torque && op != adapters.Cancel { // for a cancel it is a success that a job has ended or is gone
 		past, err := a.jobsByID(ctx, a.unlisted(owner, all, refs), members)
 		if err != nil {
 			return nil, err
@@ -58,8 +58,8 @@ func (a *Adapter) planned(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return decide(op, d, owner, views(all, members), refs), nil
 }
 
-// unlisted returns the ids of the bulks of references that are not in a listing. Both
-// forms are asked for where it is not known whether one is an array.
+// unlisted returns the ids of those bulks of refs that are not in a listing. If it is not
+// known whether a bulk is an array, both forms of its id are returned.
 func (a *Adapter) unlisted(owner jjm.Owner, listed []job, refs []adapters.Ref) (ids []string) {
 	seen := map[string]bool{}
 	for _, j := range listed {
@@ -67,7 +67,7 @@ func (a *Adapter) unlisted(owner jjm.Owner, listed []job, refs []adapters.Ref) (
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := a.pastOf(owner)
+	p := a.memoryOf(owner)
 	for _, ref := range refs {
 		id, ok := refID(ref)
 		if !ok || seen[id.seq] {
@@ -85,23 +85,23 @@ func (a *Adapter) unlisted(owner jjm.Owner, listed []job, refs []adapters.Ref) (
 	return ids
 }
 
-// view is one bulk as a listing shows it.
-type view struct {
+// bulkView is one bulk as a listing shows it.
+type bulkView struct {
 	tag      jjm.Tag
 	owner    string
 	array    bool
 	whole    job // the array, or the plain job
 	members  map[int32]job
-	expanded bool
+	expanded bool // the listing had members
 }
 
 // views sorts a listing by sequence number.
-func views(all []job, expanded bool) map[string]*view {
-	out := map[string]*view{}
+func views(all []job, expanded bool) map[string]*bulkView {
+	out := map[string]*bulkView{}
 	for _, j := range all {
 		v := out[j.seq]
 		if v == nil {
-			v = &view{tag: j.tag, owner: accountOf(j.owner), array: j.array, expanded: expanded, members: map[int32]job{}}
+			v = &bulkView{tag: j.tag, owner: accountOf(j.owner), array: j.array, expanded: expanded, members: map[int32]job{}}
 			out[j.seq] = v
 		}
 		if j.array && !j.jobID.whole {
@@ -113,38 +113,38 @@ func views(all []job, expanded bool) map[string]*view {
 	return out
 }
 
-// target is what one command line operand is about.
+// target is one operand of a command.
 type target struct {
 	seq   string
 	array bool
-	// whole is set where the array as a whole is meant, not single members.
+	// whole is set if the array as a whole is meant, not single members.
 	whole bool
-	// wishes are the members meant, and the references that they answer.
-	wishes []wish
+	// members are the members meant, and the references that they answer.
+	members []memberRef
 }
 
-// refs are the positions of the references that a target answers.
+// refs returns the positions of the references that a target answers.
 func (t target) refs() []int {
-	out := make([]int, len(t.wishes))
-	for i, w := range t.wishes {
+	out := make([]int, len(t.members))
+	for i, w := range t.members {
 		out[i] = w.ref
 	}
 	return out
 }
 
-// plan is what to do for a Control, and the answers that are known already.
+// plan is what a Control has to do, and the answers that are already known.
 type plan struct {
 	answers []error
 	targets []target
-	// unsure is set where the members must be seen to decide.
-	unsure bool
+	// needMembers is set if the members must be listed to decide.
+	needMembers bool
 }
 
-// decide finds for each reference whether anything needs to be done, and
-// gathers by bulk what does.
-func decide(op adapters.Op, d dialect, owner jjm.Owner, bulks map[string]*view, refs []adapters.Ref) *plan {
+// decide finds out for each reference whether anything has to be done, and collects that by
+// bulk.
+func decide(op adapters.Op, d dialect, owner jjm.Owner, bulks map[string]*bulkView, refs []adapters.Ref) *plan {
 	p := &plan{answers: make([]error, len(refs))}
-	wanted := map[string][]wish{}
+	wanted := map[string][]memberRef{}
 	var order []string
 	for i, ref := range refs {
 		id, ok := refID(ref)
@@ -158,7 +158,7 @@ func decide(op adapters.Op, d dialect, owner jjm.Owner, bulks map[string]*view, 
 			if len(wanted[id.seq]) == 0 {
 				order = append(order, id.seq)
 			}
-			wanted[id.seq] = append(wanted[id.seq], wish{max(id.index, 0), i})
+			wanted[id.seq] = append(wanted[id.seq], memberRef{max(id.index, 0), i})
 		}
 	}
 	for _, seq := range order {
@@ -167,13 +167,13 @@ func decide(op adapters.Op, d dialect, owner jjm.Owner, bulks map[string]*view, 
 	return p
 }
 
-// wish is one member that a reference means.
-type wish struct {
+// memberRef is one member, and the position of the reference that names it.
+type memberRef struct {
 	index int32
 	ref   int
 }
 
-// missing answers for a job that is not there, or is another's by now.
+// missing returns the answer for a job that does not exist, or is another one by now.
 func missing(op adapters.Op, ref adapters.Ref) error {
 	if op == adapters.Cancel {
 		return nil
@@ -181,13 +181,13 @@ func missing(op adapters.Op, ref adapters.Ref) error {
 	return jjm.Errorf(jjm.Gone, "no job %s with tag %s", ref.ID, ref.Tag)
 }
 
-// bulk decides about the wishes for one bulk.
-func (p *plan) bulk(op adapters.Op, d dialect, seq string, v *view, wishes []wish) {
+// bulk decides about the references to one bulk.
+func (p *plan) bulk(op adapters.Op, d dialect, seq string, v *bulkView, wishes []memberRef) {
 	if !v.array {
 		p.plain(op, seq, v, wishes)
 		return
 	}
-	if v.whole.over() {
+	if v.whole.isOver() {
 		return
 	}
 	if !v.expanded {
@@ -205,27 +205,27 @@ func (p *plan) bulk(op adapters.Op, d dialect, seq string, v *view, wishes []wis
 		need, err := needs(op, j, v.whole.holds)
 		p.answers[w.ref] = err
 		if need {
-			t.wishes = append(t.wishes, w)
+			t.members = append(t.members, w)
 			chosen[w.index] = true
 		}
 	}
-	if len(t.wishes) == 0 {
+	if len(t.members) == 0 {
 		return
 	}
 	t.whole = v.allOf(op, chosen)
 	if !t.whole && op != adapters.Cancel && d == openpbs {
 		for _, ref := range t.refs() {
 			p.answers[ref] = jjm.Errorf(jjm.Conflict,
-				"%v job array %s: OpenPBS can only do that to the whole array, and others of it are not meant", op, seq)
+				"%v some jobs of array %s: OpenPBS can only do that to the whole array", op, seq)
 		}
 		return
 	}
 	p.targets = append(p.targets, t)
 }
 
-// allOf reports whether a command for the whole array does what is wanted and
-// no more. A deletion must not touch the records of ended members.
-func (v *view) allOf(op adapters.Op, chosen map[int32]bool) bool {
+// allOf reports whether a command for the whole array does exactly what is wanted. A
+// deletion must not touch the records of ended members.
+func (v *bulkView) allOf(op adapters.Op, chosen map[int32]bool) bool {
 	for i, j := range v.members {
 		if op == adapters.Cancel {
 			if !chosen[i] {
@@ -240,7 +240,7 @@ func (v *view) allOf(op adapters.Op, chosen map[int32]bool) bool {
 	return true
 }
 
-func (p *plan) plain(op adapters.Op, seq string, v *view, wishes []wish) {
+func (p *plan) plain(op adapters.Op, seq string, v *bulkView, wishes []memberRef) {
 	t := target{seq: seq}
 	for _, w := range wishes {
 		if w.index != 0 {
@@ -250,34 +250,34 @@ func (p *plan) plain(op adapters.Op, seq string, v *view, wishes []wish) {
 		need, err := needs(op, v.whole, "")
 		p.answers[w.ref] = err
 		if need {
-			t.wishes = append(t.wishes, w)
+			t.members = append(t.members, w)
 		}
 	}
-	if len(t.wishes) > 0 {
+	if len(t.members) > 0 {
 		p.targets = append(p.targets, t)
 	}
 }
 
-// wholeArray releases an array of which the members were not listed; if some of
-// them are not meant they must be.
-func (p *plan) wholeArray(seq string, v *view, wishes []wish) {
+// wholeArray releases an array whose members were not listed. If only some of them are
+// meant, they have to be listed.
+func (p *plan) wholeArray(seq string, v *bulkView, wishes []memberRef) {
 	distinct := map[int32]bool{}
-	t := target{seq: seq, array: true, whole: true, wishes: wishes}
+	t := target{seq: seq, array: true, whole: true, members: wishes}
 	for _, w := range wishes {
 		distinct[w.index] = true
 	}
 	switch {
 	case len(distinct) != countIndices(v.whole.indices):
-		p.unsure = true
+		p.needMembers = true
 	case strings.Contains(v.whole.holds, "u"):
 		p.targets = append(p.targets, t)
 	}
 }
 
-// needs reports whether an operation has anything to do to a job, and why it
-// cannot be done. arrayHolds are the holds of the job's array.
+// needs reports whether an operation has anything to do for a job; the error says why it is
+// not possible. arrayHolds are the holds of the job's array.
 func needs(op adapters.Op, j job, arrayHolds string) (bool, error) {
-	if j.over() {
+	if j.isOver() {
 		return false, nil
 	}
 	switch op {
@@ -295,7 +295,7 @@ func needs(op adapters.Op, j job, arrayHolds string) (bool, error) {
 	return true, nil
 }
 
-// command is one command and whom it answers, by operand.
+// command is a command line, and the references that each of its operands answers.
 type command struct {
 	argv     []string
 	operands map[string][]int
@@ -304,11 +304,12 @@ type command struct {
 // verbs are the commands for the operations.
 var verbs = map[adapters.Op]string{adapters.Cancel: "qdel", adapters.HoldJobs: "qhold", adapters.Release: "qrls"}
 
-// operandsAtOnce bounds a command line; PBS works through operands one by one.
+// operandsAtOnce is the largest number of operands in a command; PBS handles them one by
+// one.
 const operandsAtOnce = 200
 
-// commands returns the commands for targets: jobs, arrays and - in OpenPBS -
-// ranges share one; Torque takes the members of one array in an option.
+// commands returns the commands for targets. Jobs, arrays and, in OpenPBS, ranges share a
+// command; Torque takes the members of one array in an option.
 func commands(op adapters.Op, d dialect, targets []target) []command {
 	var out []command
 	add := func(operand string, refs []int) {
@@ -350,9 +351,9 @@ func commands(op adapters.Op, d dialect, targets []target) []command {
 	return out
 }
 
-// outcome reads what a command answered. Its exit code is that of the last
-// error; each error has a line that names the operand. Lines that name none
-// leave everything in doubt that was not named.
+// outcome sets the answers from the output of a command. The exit code is that of the last
+// error; each error has a line that names its operand. If a line names no operand, or there
+// is none, the operands that are not named are in doubt.
 func outcome(op adapters.Op, out run.Output, c command, answers []error) {
 	if out.Exit == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"jjm/adapters"
 )
 
-// dialect is the family of a PBS.
+// dialect is the family that a PBS belongs to.
 type dialect uint8
 
 const (
@@ -18,13 +18,13 @@ const (
 	torque
 )
 
-// dialects are the words of the configuration.
+// dialects maps the words of the configuration.
 var dialects = map[string]dialect{"": unknownDialect, "openpbs": openpbs, "torque": torque}
 
 var torqueVersion = regexp.MustCompile(`(?im)^(version|torque version): *[0-9]`)
 
-// dialectOf reads what "qstat --version" printed, on either stream: OpenPBS and
-// PBS Pro print "pbs_version = 23.06.06", Torque "Version: 6.1.2".
+// dialectOf reads what "qstat --version" printed on either stream: OpenPBS and PBS Pro
+// print "pbs_version = 23.06.06", Torque "Version: 6.1.2".
 func dialectOf(stdout, stderr []byte) dialect {
 	for _, text := range [][]byte{stdout, stderr} {
 		switch {
@@ -37,9 +37,9 @@ func dialectOf(stdout, stderr []byte) dialect {
 	return unknownDialect
 }
 
-// speak returns the dialect, and asks for it the first time. The command does not
-// speak to the server.
-func (a *Adapter) speak(ctx context.Context) (dialect, error) {
+// findDialect returns the dialect. The first time it runs a command, which does not contact
+// the server.
+func (a *Adapter) findDialect(ctx context.Context) (dialect, error) {
 	a.mu.Lock()
 	d := a.dialect
 	a.mu.Unlock()
@@ -51,7 +51,7 @@ func (a *Adapter) speak(ctx context.Context) (dialect, error) {
 		return d, adapters.AsBusy(err)
 	}
 	if d = dialectOf(out.Stdout, out.Stderr); d == unknownDialect {
-		return d, jjm.Errorf(jjm.Busy, "qstat --version: exit %d: neither OpenPBS nor Torque says %.100q; set dialect",
+		return d, jjm.Errorf(jjm.Busy, "qstat --version: exit %d: neither OpenPBS nor Torque prints %.100q; set dialect",
 			out.Exit, append(out.Stdout, out.Stderr...))
 	}
 	a.mu.Lock()

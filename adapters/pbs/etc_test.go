@@ -11,8 +11,7 @@ import (
 	"jjm/internal/strict"
 )
 
-// TestEtc_ShowsEverySetting takes the settings of etc/clusters/pbs.toml out of
-// their comments.
+// The test uncomments the settings of etc/clusters/pbs.toml.
 func TestEtc_ShowsEverySetting(t *testing.T) {
 	text, err := os.ReadFile("../../etc/clusters/pbs.toml")
 	if err != nil {

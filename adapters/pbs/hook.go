@@ -8,8 +8,8 @@ import (
 	"jjm/adapters"
 )
 
-// askHook asks the site's hook about a bulk and gives the options that it adds.
-// What is no option for a site to give is of kind Invalid.
+// askHook asks the site's hook about a bulk and returns the options that it adds. An option
+// that is not allowed is an error of kind Invalid.
 func (a *Adapter) askHook(ctx context.Context, b adapters.Bulk) ([]string, error) {
 	lines, err := a.config.Hook.Ask(ctx, a.name, b)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"jjm"
 )
 
-// parseJSON reads "qstat -f -F json". The text is not always JSON - values that
-// look like numbers stand bare, as +5, .5 or nan; backslashes are not escaped -
-// because of what any user put into a job, so it is read line by line: PBS
-// writes one member a line, and line ends inside values as \n. What cannot be
-// read damages the job that it is in; what is around jobs must be perfect.
+// parseJSON parses "qstat -f -F json". Because of what users put into jobs the text is not
+// always JSON: values that look like numbers are not quoted, as +5, .5 or nan, and
+// backslashes are not escaped. It is therefore read line by line: PBS writes one member on
+// each line, and newlines inside values as \n. A line that cannot be read damages only its
+// job; the lines around jobs must be perfect.
 //
-// Lines before the first "{" are a banner of the site, and ignored.
+// Lines before the first "{" are ignored as a banner of the site.
 func parseJSON(text []byte) ([]raw, error) {
 	p := jsonParser{}
 	for line := range bytes.Lines(text) {
@@ -32,8 +32,8 @@ func parseJSON(text []byte) ([]raw, error) {
 	return p.jobs, nil
 }
 
-// Where the parser is: inside the outermost braces, in Jobs, in a job, in a
-// group of a job.
+// The depth of the parser: inside the outermost braces, in Jobs, in a job, in a group of a
+// job.
 const (
 	inside = iota + 1
 	inJobs
@@ -46,7 +46,7 @@ type jsonParser struct {
 	depth                int
 	jobs                 []raw
 	group                string
-	other                bool // in a member of the outermost that is not Jobs
+	other                bool // in a member of the outermost object that is not Jobs
 }
 
 func (p *jsonParser) line(l []byte) error {
@@ -58,7 +58,7 @@ func (p *jsonParser) line(l []byte) error {
 		p.depth = inside
 		return nil
 	case p.ended:
-		return jjm.Errorf(jjm.Busy, "more than JSON: %.100q", l)
+		return jjm.Errorf(jjm.Busy, "text after the JSON: %.100q", l)
 	case l[0] == '}' || l[0] == ']':
 		return p.leave(l)
 	}
@@ -68,7 +68,7 @@ func (p *jsonParser) line(l []byte) error {
 			p.damage()
 			return nil
 		}
-		return jjm.Errorf(jjm.Busy, "no JSON: %.100q", l)
+		return jjm.Errorf(jjm.Busy, "not JSON: %.100q", l)
 	}
 	if len(value) == 1 && (value[0] == '{' || value[0] == '[') {
 		p.enter(key)
@@ -84,7 +84,7 @@ func (p *jsonParser) leave(l []byte) error {
 			p.damage()
 			return nil
 		}
-		return jjm.Errorf(jjm.Busy, "no JSON: %.100q", l)
+		return jjm.Errorf(jjm.Busy, "not JSON: %.100q", l)
 	}
 	p.depth--
 	p.ended = p.depth == 0
@@ -131,7 +131,7 @@ func (p *jsonParser) damage() {
 	}
 }
 
-// member takes "key":value apart; the comma after the value is gone.
+// member splits "key":value, and drops the comma after the value.
 func member(l []byte) (key, value []byte, ok bool) {
 	if l[0] != '"' {
 		return nil, nil, false
@@ -152,7 +152,7 @@ func member(l []byte) (key, value []byte, ok bool) {
 
 var escapes = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n", `\t`, "\t", `\/`, "/")
 
-// unquote returns the text of a value, bare or quoted.
+// unquote returns the text of a value, quoted or not.
 func unquote(v []byte) string {
 	if len(v) < 2 || v[0] != '"' {
 		return string(v)

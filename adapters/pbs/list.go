@@ -10,8 +10,8 @@ import (
 	"jjm/adapters"
 )
 
-// ofOwner keeps the jobs of an owner. A job that could not be read, and may be one of
-// them, is an error.
+// ofOwner returns the jobs of an owner. A job that could not be read and may be the owner's
+// is an error.
 func ofOwner(jobs []job, owner jjm.Owner) ([]job, error) {
 	var out []job
 	for _, j := range jobs {
@@ -19,7 +19,7 @@ func ofOwner(jobs []job, owner jjm.Owner) ([]job, error) {
 		switch {
 		case !ours:
 		case j.damaged || j.name == "" || j.state == "":
-			return nil, jjm.Errorf(jjm.Busy, "qstat: the listing of job %s cannot be read", j.id)
+			return nil, jjm.Errorf(jjm.Busy, "qstat: job %s in the listing cannot be read", j.id)
 		default:
 			out = append(out, j)
 		}
@@ -27,13 +27,13 @@ func ofOwner(jobs []job, owner jjm.Owner) ([]job, error) {
 	return out, nil
 }
 
-// tagged keeps the jobs that carry a tag.
+// tagged returns the jobs that carry a tag.
 func tagged(jobs []job) []job {
 	return slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return !j.tag.Valid() })
 }
 
-// tasks keeps the jobs that run themselves, and carry a tag. One that is listed twice is
-// an error.
+// tasks returns the tagged jobs that run themselves, that is all but arrays as a whole. A
+// job that is listed twice is an error.
 func tasks(jobs []job) ([]job, error) {
 	var out []job
 	seen := make(map[jobID]bool, len(jobs))
@@ -50,9 +50,9 @@ func tasks(jobs []job) ([]job, error) {
 	return out, nil
 }
 
-// List returns every tagged job of the owner that is alive or ended at since or later:
-// from a listing of what lives, and from what is remembered of ends, which are asked for
-// by id once.
+// List returns every tagged job of the owner that is alive or ended at since or later. The
+// living come from a listing, the ended from memory; the end of each bulk is asked for by
+// id once.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	now := a.env.Now()
 	all, d, err := a.live(ctx, owner, true)
@@ -75,13 +75,13 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return adapters.Listing{At: now, Reports: reports}, nil
 }
 
-// withEnds looks for the ends of what does not live any more, and returns the jobs with
-// those that were asked for. In the first listing, and where since goes back, the
-// server tells what ended in that time; later that is asked where nothing else is, to
-// find what was forgotten and what came and went unseen.
+// withEnds finds out how jobs ended that are no longer alive, and returns live with the
+// jobs that it asked for. In the first listing, and whenever since goes back, it asks the
+// server for everything that ended since then. Later it asks that only if there is nothing
+// else to ask, to find bulks that the server forgot and bulks that came and went unseen.
 func (a *Adapter) withEnds(ctx context.Context, owner jjm.Owner, live []job, since time.Time) ([]job, error) {
 	a.mu.Lock()
-	p := a.pastOf(owner)
+	p := a.memoryOf(owner)
 	ask := p.unlisted(live, since)
 	first := p.from.IsZero() || since.Before(p.from)
 	p.learn(live, true, openpbs, a.zone)
@@ -107,8 +107,8 @@ func (a *Adapter) withEnds(ctx context.Context, owner jjm.Owner, live []job, sin
 	return append(live, asked...), nil
 }
 
-// compareEnds compares what is remembered with what the server says ended since, and
-// returns the ids that were not known.
+// compareEnds compares memory with what the server says ended since, and returns the ids
+// that were not known.
 func (a *Adapter) compareEnds(ctx context.Context, owner jjm.Owner, since time.Time) ([]string, error) {
 	ended, ok, err := a.endedSince(ctx, owner, since)
 	if err != nil || !ok {
@@ -119,11 +119,11 @@ func (a *Adapter) compareEnds(ctx context.Context, owner jjm.Owner, since time.T
 	if a.noHistory {
 		return nil, nil
 	}
-	return a.pastOf(owner).compare(ended, since), nil
+	return a.memoryOf(owner).compare(ended, since), nil
 }
 
-// learnEnds asks for bulks by their ids and takes each answer over as it comes: what a
-// deadline leaves over is all that is asked for the next time.
+// learnEnds asks for bulks by id and stores each answer as it comes. If the deadline ends
+// it, only the rest is asked for next time.
 func (a *Adapter) learnEnds(ctx context.Context, owner jjm.Owner, ids []string) (asked []job, err error) {
 	err = a.byID(ctx, ids, true, func(some []string, has []raw) error {
 		all, err := jobsOf(has, openpbs)
@@ -136,21 +136,21 @@ func (a *Adapter) learnEnds(ctx context.Context, owner jjm.Owner, ids []string) 
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		p := a.pastOf(owner)
+		p := a.memoryOf(owner)
 		p.learn(jobs, true, openpbs, a.zone)
-		p.answered(some, jobs)
+		p.forgetMissing(some, jobs)
 		asked = append(asked, jobs...)
 		return nil
 	})
 	return asked, err
 }
 
-// pastOf returns what is remembered of an owner. The lock is held.
-func (a *Adapter) pastOf(owner jjm.Owner) *past {
-	p := a.pasts[owner.User]
+// memoryOf returns the memory of an owner's jobs. The lock is held.
+func (a *Adapter) memoryOf(owner jjm.Owner) *memory {
+	p := a.memories[owner.User]
 	if p == nil {
-		p = newPast()
-		a.pasts[owner.User] = p
+		p = newMemory()
+		a.memories[owner.User] = p
 	}
 	return p
 }
@@ -163,13 +163,13 @@ func (a *Adapter) reports(owner jjm.Owner, jobs []job, d dialect, since time.Tim
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := a.pastOf(owner)
+	p := a.memoryOf(owner)
 	if d != torque {
 		out = p.since(since)
 	}
 	for _, j := range jobs {
-		if d != torque && p.isOver(j.seq) || j.over() && !j.own && a.noHistory {
-			continue // told by the past; or gone, as a plain job is at its end
+		if d != torque && p.hasEnded(j.seq) || j.isOver() && !j.hasRecord && a.noHistory {
+			continue // reported from memory; or gone, as a plain job is at its end
 		}
 		r := j.report(d, a.zone)
 		if !r.State.Ended() || r.Ended == 0 || !a.lastSeen(j, r).Before(since) {
@@ -179,14 +179,13 @@ func (a *Adapter) reports(owner jjm.Owner, jobs []job, d dialect, since time.Tim
 	return out, nil
 }
 
-// lastSeen is when a job ended, or went into the history if that was later:
-// the exit status may have been missing before.
+// lastSeen returns when a job ended, or went into the history if that was later, because
+// its exit status may have been missing before that.
 func (a *Adapter) lastSeen(j job, r jjm.Report) time.Time {
-	return later(r.Ended.Time(), stamp(j.history, a.zone))
+	return later(r.Ended.Time(), parseTime(j.history, a.zone))
 }
 
-// Find looks for tags among what lives and what is remembered, and for those that are
-// in neither in the history.
+// Find looks for tags among the living jobs and in memory, and in the history for the rest.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	all, d, err := a.live(ctx, owner, false)
 	if err != nil {
@@ -198,7 +197,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	}
 	ids := map[jjm.Tag][]string{}
 	if d != torque {
-		if ids, err = a.findPast(ctx, owner, jobs, tags); err != nil {
+		if ids, err = a.findInMemory(ctx, owner, jobs, tags); err != nil {
 			return nil, a.wrap("find", err)
 		}
 	}
@@ -215,11 +214,11 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return out, nil
 }
 
-// findPast returns the bulks of tags that are over, and takes over what lives.
-func (a *Adapter) findPast(ctx context.Context, owner jjm.Owner, live []job, tags []jjm.Tag) (map[jjm.Tag][]string,
+// findInMemory returns the ended bulks by tag, and stores the live ones.
+func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job, tags []jjm.Tag) (map[jjm.Tag][]string,
 	error) {
 	a.mu.Lock()
-	p := a.pastOf(owner)
+	p := a.memoryOf(owner)
 	p.learn(live, false, openpbs, a.zone)
 	known := p.tagged()
 	whole, byName := p.whole || a.noHistory, p.byName
@@ -246,14 +245,14 @@ func (a *Adapter) findPast(ctx context.Context, owner jjm.Owner, live []job, tag
 	return known, nil
 }
 
-// learnHistory lists the history once, for the tags in it, where many are looked for: by
-// name each takes a command. If it is too much they take them.
+// learnHistory lists the history once, for all its tags, when several tags are searched: by
+// name each takes a command. If that is too much, they are searched by name.
 func (a *Adapter) learnHistory(ctx context.Context, owner jjm.Owner) (map[jjm.Tag][]string, error) {
 	argv := qstatArgs(true, false)
 	out, err := a.config.Run(ctx, nil, argv...)
 	if why := tooMuch(out, err); why != "" {
 		a.mu.Lock()
-		a.pastOf(owner).byName = true
+		a.memoryOf(owner).byName = true
 		a.mu.Unlock()
 		return nil, jjm.Errorf(jjm.Busy, "%s: %s; the next search is by name", strings.Join(argv, " "), why)
 	}
@@ -275,8 +274,8 @@ func (a *Adapter) learnHistory(ctx context.Context, owner jjm.Owner) (map[jjm.Ta
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := a.pastOf(owner)
-	p.keep(jobs, a.zone)
+	p := a.memoryOf(owner)
+	p.learnHistory(jobs, a.zone)
 	return p.tagged(), nil
 }
 
@@ -289,10 +288,10 @@ func appendNew(list []string, s string) []string {
 	return append(list, s)
 }
 
-// Account returns the final facts of jobs that ended, as far as the history goes. They are
-// asked for by id.
+// Account returns the final facts of jobs that ended, as far back as the history goes. It
+// asks for them by id.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) ([]jjm.Report, error) {
-	d, err := a.speak(ctx)
+	d, err := a.findDialect(ctx)
 	if err != nil {
 		return nil, a.wrap("account", err)
 	}
@@ -315,7 +314,7 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.
 	return a.matching(jobs, d, refs), nil
 }
 
-// matching returns the reports of the references that have ended.
+// matching returns the reports of those references that have ended.
 func (a *Adapter) matching(jobs []job, d dialect, refs []adapters.Ref) (out []jjm.Report) {
 	type key struct {
 		tag   jjm.Tag
@@ -324,7 +323,7 @@ func (a *Adapter) matching(jobs []job, d dialect, refs []adapters.Ref) (out []jj
 	}
 	known := make(map[key]jjm.Report, len(jobs))
 	for _, j := range jobs {
-		if !j.over() || !j.own && a.historyOff() {
+		if !j.isOver() || !j.hasRecord && a.historyOff() {
 			continue
 		}
 		r := j.report(d, a.zone)
@@ -342,7 +341,7 @@ func (a *Adapter) matching(jobs []job, d dialect, refs []adapters.Ref) (out []jj
 	return out
 }
 
-// jobsByID returns what the server has of ids.
+// jobsByID returns what the server knows about ids.
 func (a *Adapter) jobsByID(ctx context.Context, ids []string, members bool) ([]job, error) {
 	var all []raw
 	err := a.byID(ctx, ids, members, func(_ []string, has []raw) error {
@@ -355,12 +354,13 @@ func (a *Adapter) jobsByID(ctx context.Context, ids []string, members bool) ([]j
 	return jobsOf(all, openpbs)
 }
 
-// fewMembers are asked for one by one, more of one array with their array.
+// fewMembers of one array are asked for one by one; if there are more, the whole array is
+// asked for.
 const fewMembers = 3
 
-// operands returns the ids to ask for, so that each reference is answered: the members
-// of arrays, or the arrays. Where it is not known whether an id is of an array both
-// forms are asked for; one of them is not there.
+// operands returns the ids to ask for to answer each reference: members of arrays, or
+// arrays. If it is not known whether an id is an array, both forms are returned; one of
+// them does not exist.
 func (a *Adapter) operands(owner jjm.Owner, refs []adapters.Ref) (ids []string) {
 	wanted := map[string][]jobID{}
 	for _, ref := range refs {
@@ -370,7 +370,7 @@ func (a *Adapter) operands(owner jjm.Owner, refs []adapters.Ref) (ids []string) 
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := a.pastOf(owner)
+	p := a.memoryOf(owner)
 	for seq, list := range wanted {
 		b := p.bulks[seq]
 		if b == nil || !b.array {
@@ -390,8 +390,8 @@ func (a *Adapter) operands(owner jjm.Owner, refs []adapters.Ref) (ids []string) 
 	return ids
 }
 
-// refID is the id that a reference means: its own, or the member with its index
-// of the bulk that it names. The index of a plain job is 0.
+// refID returns the id that a reference names: its own, or that of the member with its
+// index in the bulk that it names. The index of a plain job is 0.
 func refID(ref adapters.Ref) (jobID, bool) {
 	id, ok := parseID(ref.ID)
 	if ok && ref.Index >= 0 {
@@ -400,7 +400,7 @@ func refID(ref adapters.Ref) (jobID, bool) {
 	return id, ok
 }
 
-// wrap says which cluster and which verb an error is of.
+// wrap adds the cluster and the verb to an error.
 func (a *Adapter) wrap(verb string, err error) error {
 	kind := jjm.KindOf(err)
 	if kind == jjm.Unclassified {

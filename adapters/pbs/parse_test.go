@@ -16,7 +16,7 @@ import (
 	"jjm/run"
 )
 
-// recorded is the output of a command on a host with OpenPBS 23.06.06.
+// recorded returns the output of a command on a host with OpenPBS 23.06.06.
 func recorded(t testing.TB, name string) run.Output {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
@@ -65,7 +65,7 @@ func TestParseJSON_ReadsWhatWasRecorded(t *testing.T) {
 	}
 }
 
-// wrapped makes a listing of one job of somebody's around recorded lines.
+// wrapped returns a listing of one job around recorded lines.
 func wrapped(lines string) []byte {
 	return []byte(
 		"{\n    \"timestamp\":1795223807,\n    \"pbs_version\":\"23.06.06\",\n    \"pbs_server\":\"pbshost\",\n    \"Jobs\":{\n" +
@@ -73,7 +73,7 @@ func wrapped(lines string) []byte {
 			"            \"job_state\":\"Q\",\n" + lines)
 }
 
-func TestParseJSON_SurvivesWhatIsNoJSON(t *testing.T) {
+func TestParseJSON_ReadsWhatIsNotQuiteJSON(t *testing.T) {
 	for _, name := range []string{"jsonraw_js_num", "jsonraw_js_back", "jsonraw_js_badutf", "jsonraw_js_nl",
 		"jsonraw_js_quote"} {
 		text, _, _ := bytes.Cut(recorded(t, name).Stdout, []byte("    Variable_List = "))
@@ -102,7 +102,7 @@ func TestParseJSON_SurvivesWhatIsNoJSON(t *testing.T) {
 	}
 }
 
-// TestReport_DeletedWhileWaiting reads the listings of a recorded session.
+// The test reads the listings of a recorded session.
 func TestReport_DeletedWhileWaiting(t *testing.T) {
 	text := string(recorded(t, "deleted_waiting_subjob").Stdout)
 	listings := regexp.MustCompile(`(?ms)^\{\n.*?^\}\n`).FindAllString(text, -1)
@@ -139,7 +139,7 @@ func TestReport_DeletedWhileWaiting(t *testing.T) {
 	}
 }
 
-func TestParseJSON_NumbersAreNames(t *testing.T) {
+func TestParseJSON_NamesMayLookLikeNumbers(t *testing.T) {
 	text := strings.Replace(string(recorded(t, "exit7_json").Stdout), `"Job_Name":"exit7"`, `"Job_Name":12345`, 1)
 	raws, err := parseJSON([]byte(text))
 	if err != nil || raws[0].name != "12345" {
@@ -147,7 +147,7 @@ func TestParseJSON_NumbersAreNames(t *testing.T) {
 	}
 }
 
-func TestParseJSON_NoCutIsAListing(t *testing.T) {
+func TestParseJSON_ACutListingIsAnError(t *testing.T) {
 	text := bytes.TrimSpace(recorded(t, "exit7_json").Stdout)
 	for i := range len(text) {
 		if raws, err := parseJSON(text[:i]); err == nil {
@@ -164,7 +164,7 @@ func TestParseJSON_NoCutIsAListing(t *testing.T) {
 	}
 }
 
-func TestClean_AServerThatIsDownIsNoEmptyListing(t *testing.T) {
+func TestCheckClean_AServerThatIsDownIsAnError(t *testing.T) {
 	out := recorded(t, "down_qstat_json")
 	if _, err := parseJSON(out.Stdout); err != nil {
 		t.Errorf("what it prints is valid: %v", err)
@@ -233,7 +233,7 @@ func TestParsePlain_ReadsLimits(t *testing.T) {
 		t.Error("there is a history")
 	}
 	for _, state := range []string{"down", "offline", "free,offline", "state-unknown,down", "stale", ""} {
-		if usable(state) {
+		if takesJobs(state) {
 			t.Errorf("a node that is %q is counted", state)
 		}
 	}
@@ -294,7 +294,7 @@ func FuzzParseXML(f *testing.F) {
 	})
 }
 
-// sound wants jobs that could be read to make sense.
+// sound checks that jobs that could be read are plausible.
 func sound(t *testing.T, raws []raw, d dialect) {
 	for _, r := range raws {
 		j, ok := jobOf(r, d)

@@ -10,10 +10,10 @@ type object struct {
 	attrs map[string]string
 }
 
-// parsePlain reads the output of "qstat -B -f", "qstat -Q -f" and "pbsnodes -a":
-// a line that begins in the first column names an object ("Queue: workq" or
-// "node7"), lines that begin with blanks are "name = value", and those that
-// begin with a tab continue the value before them.
+// parsePlain parses the output of "qstat -B -f", "qstat -Q -f" and "pbsnodes -a". A line
+// that starts in the first column names an object ("Queue: workq" or "node7"), lines that
+// start with blanks are "name = value", and lines that start with a tab continue the value
+// before them.
 func parsePlain(text []byte) []object {
 	var out []object
 	last := ""

@@ -1,6 +1,7 @@
 package pbs
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -10,9 +11,9 @@ import (
 	"jjm/adapters"
 )
 
-// limits are what a complex said of itself.
+// limits is what a complex said about itself.
 type limits struct {
-	array        int // most members of an array
+	array        int // largest number of members of an array
 	queued       int // most jobs of one account; 0 for no limit
 	slots        int
 	cores        int // of the largest node
@@ -21,7 +22,7 @@ type limits struct {
 	queues       map[string]queueLimits
 }
 
-// queueLimits are those of one queue.
+// queueLimits are the limits of one queue.
 type queueLimits struct {
 	walltime time.Duration
 	queued   int
@@ -29,7 +30,7 @@ type queueLimits struct {
 
 // Probe asks the server, its queues and its nodes.
 func (a *Adapter) Probe(ctx context.Context) error {
-	d, err := a.speak(ctx)
+	d, err := a.findDialect(ctx)
 	if err != nil {
 		return a.wrap("probe", err)
 	}
@@ -41,7 +42,7 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	if err != nil {
 		return a.wrap("probe", err)
 	}
-	// Sites may keep people from looking at nodes: then the size is unknown.
+	// Sites may hide their nodes from users; then the size is unknown.
 	out, err := a.config.Run(ctx, nil, "pbsnodes", "-a")
 	if err != nil {
 		return a.wrap("probe", adapters.AsBusy(err))
@@ -64,47 +65,47 @@ func (a *Adapter) objects(ctx context.Context, argv ...string) ([]object, error)
 	if err != nil {
 		return nil, adapters.AsBusy(err)
 	}
-	if err := clean(out, argv); err != nil {
+	if err := checkClean(out, argv); err != nil {
 		return nil, err
 	}
 	list := parsePlain(out.Stdout)
 	if len(list) == 0 || len(list[0].attrs) == 0 {
-		return nil, jjm.Errorf(jjm.Busy, "%s: nothing that can be read: %.100q", strings.Join(argv, " "), out.Stdout)
+		return nil, jjm.Errorf(jjm.Busy, "%s: no object in the output %.100q", strings.Join(argv, " "), out.Stdout)
 	}
 	return list, nil
 }
 
-// limitsOf reads the limits; use is the queue of the configuration.
+// limitsOf returns the limits; use is the queue of the configuration.
 func limitsOf(server, queues, nodes []object, use string) limits {
 	l := limits{array: defaultArray, queues: map[string]queueLimits{}}
 	s := object{attrs: map[string]string{}}
 	if len(server) > 0 {
-		s = server[len(server)-1] // after a banner of the site
+		s = server[len(server)-1] // the last one, because a banner of the site looks like an object
 	}
 	for _, name := range []string{"max_array_size", "max_job_array_size"} {
 		if n := number(s.attrs[name]); n > 0 {
 			l.array = n
 		}
 	}
-	l.queued = least(userLimit(s.attrs["max_queued"]), number(s.attrs["max_user_queuable"]))
-	l.defaultQueue = firstOf(use, s.attrs["default_queue"])
+	l.queued = minLimit(userLimit(s.attrs["max_queued"]), number(s.attrs["max_user_queuable"]))
+	l.defaultQueue = cmp.Or(use, s.attrs["default_queue"])
 	for _, q := range queues {
 		l.queues[q.name] = queueLimits{
-			walltime: span(firstOf(q.attrs["resources_max.walltime"], "0")),
-			queued:   least(userLimit(q.attrs["max_queued"]), number(q.attrs["max_user_queuable"])),
+			walltime: parseDuration(cmp.Or(q.attrs["resources_max.walltime"], "0")),
+			queued:   minLimit(userLimit(q.attrs["max_queued"]), number(q.attrs["max_user_queuable"])),
 		}
 		if n := number(q.attrs["max_array_size"]); n > 0 && q.name == l.defaultQueue {
 			l.array = min(l.array, n)
 		}
 	}
-	l.queued = least(l.queued, l.queues[l.defaultQueue].queued)
+	l.queued = minLimit(l.queued, l.queues[l.defaultQueue].queued)
 	l.nodes(nodes)
 	return l
 }
 
 func (l *limits) nodes(nodes []object) {
 	for _, n := range nodes {
-		cores := number(firstOf(n.attrs["resources_available.ncpus"], n.attrs["np"]))
+		cores := number(cmp.Or(n.attrs["resources_available.ncpus"], n.attrs["np"]))
 		l.cores = max(l.cores, cores)
 		memory := kilobytes(n.attrs["resources_available.mem"])
 		for item := range strings.SplitSeq(n.attrs["status"], ",") {
@@ -113,14 +114,14 @@ func (l *limits) nodes(nodes []object) {
 			}
 		}
 		l.memoryMB = max(l.memoryMB, memory>>10)
-		if usable(n.attrs["state"]) {
+		if takesJobs(n.attrs["state"]) {
 			l.slots += cores
 		}
 	}
 }
 
-// usable reports whether a node takes jobs now or after the present ones.
-func usable(state string) bool {
+// takesJobs reports whether a node accepts jobs now or after the present ones.
+func takesJobs(state string) bool {
 	for _, bad := range []string{"down", "offline", "unknown", "stale", "unresolvable", "maintenance", "sleep",
 		"provisioning"} {
 		if strings.Contains(state, bad) {
@@ -139,29 +140,29 @@ func noHistory(d dialect, server, queues []object, use string) bool {
 	keep := s.attrs["keep_completed"]
 	for _, q := range queues {
 		if q.name == use {
-			keep = firstOf(q.attrs["keep_completed"], keep)
+			keep = cmp.Or(q.attrs["keep_completed"], keep)
 		}
 	}
 	return number(keep) == 0
 }
 
-// userLimit reads a limit such as "[u:PBS_GENERIC=100],[o:PBS_ALL=5000]": the
-// least of what holds for every user. Limits of single users are the server's
-// to enforce.
+// userLimit reads a limit such as "[u:PBS_GENERIC=100],[o:PBS_ALL=5000]" and returns the
+// smallest part that holds for every user. The server enforces limits of single users
+// itself.
 func userLimit(s string) int {
 	low := 0
 	for item := range strings.SplitSeq(s, ",") {
 		item = strings.Trim(strings.TrimSpace(item), "[]")
 		who, n, _ := strings.Cut(item, "=")
 		if who == "u:PBS_GENERIC" || who == "o:PBS_ALL" {
-			low = least(low, number(n))
+			low = minLimit(low, number(n))
 		}
 	}
 	return low
 }
 
-// least returns the smaller of two limits, of which 0 is none.
-func least(a, b int) int {
+// minLimit returns the smaller of two limits; 0 means no limit.
+func minLimit(a, b int) int {
 	if a == 0 || b == 0 {
 		return max(a, b)
 	}

@@ -15,14 +15,14 @@ type raw struct {
 	history                      string // when the job went into the history
 	host, comment, holds, starts string
 	runs, indices                string
-	member                       string // own record of an array's member
+	member                       string // set in the own record of an array's member
 	cpu, mem                     string
-	// damaged is set where the text around the job could not be read.
+	// damaged is set if the text of the job could not be read completely.
 	damaged bool
 }
 
-// field returns where an attribute of a group belongs; nil if jjm does not read
-// it. The names of both dialects are there.
+// field returns the field for an attribute of a group; nil if jjm does not read it. It
+// knows the names of both dialects.
 func (r *raw) field(group string, key []byte) *string {
 	switch group {
 	case "resources_used":
@@ -81,8 +81,7 @@ func (r *raw) field(group string, key []byte) *string {
 	return nil
 }
 
-// jobID is an identifier taken apart: 25, 25[], 25[3], each with or without the
-// server's name.
+// jobID is a parsed identifier: 25, 25[], 25[3], each with or without the server's name.
 type jobID struct {
 	seq   string
 	array bool // 25[] or 25[3]
@@ -113,7 +112,7 @@ func parseID(s string) (id jobID, ok bool) {
 	return id, err == nil
 }
 
-// String is the id as jjm reports it.
+// String returns the id as jjm reports it.
 func (id jobID) String() string {
 	switch {
 	case id.whole:
@@ -124,15 +123,15 @@ func (id jobID) String() string {
 	return id.seq
 }
 
-// accountOf is the account of an owner such as "jjmuser@pbshost".
+// accountOf returns the account in an owner such as "jjmuser@pbshost".
 func accountOf(owner string) string {
 	u, _, _ := strings.Cut(owner, "@")
 	return u
 }
 
-// stamp reads a time: the text of asctime(3) in a zone, or seconds since 1970;
-// the zero time for anything else.
-func stamp(s string, zone *time.Location) time.Time {
+// parseTime reads a time: the text of asctime(3) in a zone, or seconds since 1970; the zero
+// time for anything else.
+func parseTime(s string, zone *time.Location) time.Time {
 	if s == "" {
 		return time.Time{}
 	}
@@ -146,12 +145,12 @@ func stamp(s string, zone *time.Location) time.Time {
 	return t
 }
 
-// span reads "00:05:13" or seconds.
-func span(s string) time.Duration {
+// parseDuration reads "00:05:13" or seconds.
+func parseDuration(s string) time.Duration {
 	var n int64
 	for part := range strings.SplitSeq(s, ":") {
 		k, err := strconv.ParseInt(part, 10, 32)
-		if err != nil || k < 0 || n > 1<<24 { // half a year, as the hours of the next part
+		if err != nil || k < 0 || n > 1<<24 { // 1<<24 s is half a year, and n becomes hours with the next part
 			return 0
 		}
 		n = n*60 + k
@@ -159,7 +158,8 @@ func span(s string) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// kilobytes reads a size such as 7192kb, 16gb, 100b or 20mw (words of 8 bytes).
+// kilobytes reads a size such as 7192kb, 16gb, 100b or 20mw (words of 8 bytes), and returns
+// KiB.
 func kilobytes(s string) int64 {
 	s = strings.ToLower(s)
 	digits := strings.TrimRight(s, "kmgtpbw")
@@ -186,8 +186,8 @@ func kilobytes(s string) int64 {
 	return max(n, 0)
 }
 
-// countIndices counts the members of "0-99", "0-9:3" or "1,3,5-7%2"; 0 if it
-// cannot be read.
+// countIndices counts the members of "0-99", "0-9:3" or "1,3,5-7%2"; 0 if it cannot be
+// read.
 func countIndices(s string) int {
 	s, _, _ = strings.Cut(s, "%")
 	n := 0

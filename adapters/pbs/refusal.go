@@ -10,15 +10,15 @@ import (
 // unreachable are messages of commands that never reached the server.
 var unreachable = []string{"cannot connect to server", "Couldn't connect to cluster", "Cannot connect to"}
 
-// said are messages by which both dialects refuse a job, and what they mean.
-// Torque's numbers are its own, so that its exit codes say little.
-var said = []struct {
+// refusalTexts are messages with which both dialects refuse a job, and what they mean. They
+// are needed because Torque has exit codes of its own.
+var refusalTexts = []struct {
 	text string
 	kind jjm.Kind
 }{
 	{"would exceed", jjm.Busy},           // max_queued and its like
 	{"Maximum number of jobs", jjm.Busy}, // Torque
-	{"Queue is not enabled", jjm.Busy},   // an admin closed it for a time
+	{"Queue is not enabled", jjm.Busy},   // an administrator closed it for a time
 	{"server shutting down", jjm.Busy},   //
 	{"No free connections", jjm.Busy},    //
 	{"Resource temporarily unavailable", jjm.Busy},
@@ -38,10 +38,10 @@ var said = []struct {
 	{"Invalid Account", jjm.Invalid},
 }
 
-// pbse are the exit codes of OpenPBS's qsub - the number of the server's error
-// modulo 256 (pbs_error.h) - that leave no doubt: the server looked at the job
-// and did not take it.
-var pbse = map[int]jjm.Kind{
+// exitKinds are the exit codes of OpenPBS's qsub that leave no doubt: the server looked at
+// the job and did not accept it. A code is the server's error number modulo 256
+// (pbs_error.h).
+var exitKinds = map[int]jjm.Kind{
 	2:   jjm.Invalid, // qsub itself: usage, name
 	3:   jjm.Invalid, // 15107 array too large
 	4:   jjm.Invalid, // 15108 resource not allowed in select
@@ -78,9 +78,9 @@ var pbse = map[int]jjm.Kind{
 	212: jjm.Busy,    // 15060 server is shutting down
 }
 
-// refusal classifies a qsub that failed. In doubt the job may be there: a
-// killed qsub, a connection that was cut (exit 1), an exit code without the
-// message that belongs to it.
+// refusal classifies a qsub that failed. It is Ambiguous, because the job may exist, if
+// qsub was killed, if the connection broke (exit 1), and if the exit code comes without its
+// message.
 func refusal(out run.Output) error {
 	kind := refusalKind(out)
 	return jjm.Errorf(kind, "qsub: exit %d: %s", out.Exit, complaint(out.Stderr))
@@ -98,12 +98,12 @@ func refusalKind(out run.Output) jjm.Kind {
 	if !bytes.Contains(out.Stderr, []byte("qsub: ")) {
 		return jjm.Ambiguous
 	}
-	for _, s := range said {
+	for _, s := range refusalTexts {
 		if bytes.Contains(out.Stderr, []byte(s.text)) && out.Exit != 1 {
 			return s.kind
 		}
 	}
-	if kind, ok := pbse[out.Exit]; ok {
+	if kind, ok := exitKinds[out.Exit]; ok {
 		return kind
 	}
 	return jjm.Ambiguous

@@ -1,6 +1,7 @@
 package pbs
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -13,31 +14,30 @@ type job struct {
 	raw
 	jobID
 	tag jjm.Tag
-	// own is false for a member that is shown with its array's attributes,
-	// because PBS keeps no record of it: it has not started, or its record was
-	// deleted.
-	own bool
+	// hasRecord is false for a member that is shown with its array's attributes because PBS
+	// keeps no record of it: it has not started, or its record was deleted.
+	hasRecord bool
 }
 
-// jobOf understands a listed job; ok is false if its id cannot be read.
+// jobOf parses a listed job; ok is false if its id cannot be read.
 func jobOf(r raw, d dialect) (job, bool) {
 	id, ok := parseID(r.id)
 	if !ok {
 		return job{}, false
 	}
-	j := job{raw: r, jobID: id, tag: jjm.Tag(r.name), own: true}
+	j := job{raw: r, jobID: id, tag: jjm.Tag(r.name), hasRecord: true}
 	if id.array && !id.whole {
-		if d == torque { // numbers the names of members
+		if d == torque { // Torque appends the index to the names of members
 			name, _ := strings.CutSuffix(r.name, "-"+strconv.Itoa(int(id.index)))
 			j.tag = jjm.Tag(name)
 		} else {
-			j.own = r.member != ""
+			j.hasRecord = r.member != ""
 		}
 	}
 	return j, true
 }
 
-// isTask reports whether the job runs itself: it is no array as a whole.
+// isTask reports whether the job itself runs, that is, is not an array as a whole.
 func (j job) isTask() bool { return !j.whole }
 
 // report translates a job.
@@ -46,20 +46,20 @@ func (j job) report(d dialect, zone *time.Location) jjm.Report {
 		Tag: j.tag, ID: j.jobID.String(), Index: max(j.index, 0), Source: "qstat",
 		Submitted: at(j.ctime, zone), Starts: at(j.starts, zone), Reason: j.comment,
 	}
-	r.State = j.alive(d)
+	r.State = j.stateAlive(d)
 	if r.State == jjm.BatchHold {
 		r.Hold = j.holds
 	}
-	if j.own && r.State != jjm.BatchQueued && r.State != jjm.BatchHold {
+	if j.hasRecord && r.State != jjm.BatchQueued && r.State != jjm.BatchHold {
 		r.Host, _, _ = strings.Cut(j.host, "/")
 		r.Started = at(j.stime, zone)
-		r.CPUms, r.RSSKB = span(j.cpu).Milliseconds(), kilobytes(j.mem)
+		r.CPUms, r.RSSKB = parseDuration(j.cpu).Milliseconds(), kilobytes(j.mem)
 	}
 	r.Restarts = j.restarts()
-	if ended := j.over(); ended {
+	if ended := j.isOver(); ended {
 		j.judge(d, &r)
-		r.Ended = at(firstOf(j.end, j.history, j.mtime), zone)
-		if !j.own {
+		r.Ended = at(cmp.Or(j.end, j.history, j.mtime), zone)
+		if !j.hasRecord { // the times are those of the array
 			r.Ended = 0 // the times are the array's
 		}
 	}
@@ -69,27 +69,18 @@ func (j job) report(d dialect, zone *time.Location) jjm.Report {
 	return r
 }
 
-func firstOf(list ...string) string {
-	for _, s := range list {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
 func at(s string, zone *time.Location) jjm.Time {
-	if t := stamp(s, zone); !t.IsZero() {
+	if t := parseTime(s, zone); !t.IsZero() {
 		return jjm.At(t)
 	}
 	return 0
 }
 
-// restarts counts the starts after the first. A job that waits and has run will
-// run again; run_count counts its past starts.
+// restarts counts the starts after the first. A job that waits and has run will run again;
+// run_count counts its past starts.
 func (j job) restarts() int {
 	n, err := strconv.Atoi(j.runs)
-	if err != nil || n < 1 || !j.own {
+	if err != nil || n < 1 || !j.hasRecord {
 		return 0
 	}
 	if strings.Contains("QHW", j.state) {
@@ -98,13 +89,13 @@ func (j job) restarts() int {
 	return n - 1
 }
 
-// over reports whether the state is final: F finished, X an ended member of an
-// array that still lives, C completed (Torque), M moved to another server.
-func (j job) over() bool { return j.state == "F" || j.state == "X" || j.state == "C" }
+// isOver reports whether the state is final: F finished, X an ended member of an array that
+// is still alive, C completed (Torque).
+func (j job) isOver() bool { return j.state == "F" || j.state == "X" || j.state == "C" }
 
-// alive returns the state of a job that has not ended; unknown for others.
-func (j job) alive(dialect) jjm.BatchState {
-	if j.state == "Q" && !j.own && heldBy(j.holds) {
+// stateAlive returns the state of a job that has not ended; BatchUnknown for others.
+func (j job) stateAlive(dialect) jjm.BatchState {
+	if j.state == "Q" && !j.hasRecord && heldBy(j.holds) {
 		return jjm.BatchHold // members of a held array are shown as Q, with its holds
 	}
 	switch j.state {
@@ -135,14 +126,14 @@ const (
 	subFailed     = "93"
 )
 
-// judge says how a job ended. In OpenPBS the substate and the exit status tell
-// it together: a deleted job may have any exit status, or none. Torque shows
-// only an exit status, which is 271 for deleted jobs.
+// judge sets how a job ended. In OpenPBS that takes the substate and the exit status: a
+// deleted job may have any exit status, or none. Torque shows only an exit status, which is
+// 271 for deleted jobs.
 func (j job) judge(d dialect, r *jjm.Report) {
 	status, err := strconv.Atoi(j.exit)
 	has := err == nil
 	switch {
-	case d == openpbs && !j.own:
+	case d == openpbs && !j.hasRecord:
 		var why string
 		r.State, why = endWithoutRecord(j.raw)
 		r.Reason = join(r.Reason, why)
@@ -152,7 +143,7 @@ func (j job) judge(d dialect, r *jjm.Report) {
 		exitStatus(status, d, r)
 	case j.substate == subFinished:
 		r.State = jjm.BatchEndedOK
-	case j.stime == "": // never started: only a deletion ends it
+	case j.stime == "": // it never started, so only a deletion can have ended it
 		r.State = jjm.BatchCancelled
 	default:
 		r.State = jjm.BatchAborted
@@ -160,13 +151,13 @@ func (j job) judge(d dialect, r *jjm.Report) {
 	}
 }
 
-// endWithoutRecord says how a member of an array ended of which PBS keeps no record,
-// and what else a person should know. All that is shown of it is its array's: exit
-// status, substate, times. OpenPBS 23.06.06 comments each with "Subjob finished", one
-// that was deleted while it waited too (recorded: testdata/deleted_waiting_subjob.txt),
-// and the comment stays on members that wait still. What it lacks tells the truth: who
-// never ran has no host, no run count and no resources used. PBS Pro before 2021 kept
-// how it had ended, and its comment says so (stat_job.c, status_subjob).
+// endWithoutRecord says how a member of an array ended of which PBS keeps no record, and
+// why that is known. PBS shows only its array's exit status, substate and times. OpenPBS
+// 23.06.06 comments every member with "Subjob finished", even one that was deleted while it
+// waited (recorded in testdata/deleted_waiting_subjob.txt), and the comment stays on
+// members that still wait. What is missing decides: a member that never ran has no host, no
+// run count and no resources used. PBS Pro before 2021 kept how the member had ended, and
+// its comment says so (stat_job.c, status_subjob).
 func endWithoutRecord(r raw) (state jjm.BatchState, why string) {
 	ran := r.host != "" || r.runs != "" || r.member != "" || r.cpu != "" || r.mem != ""
 	switch {
@@ -179,14 +170,14 @@ func endWithoutRecord(r raw) (state jjm.BatchState, why string) {
 	case strings.HasPrefix(r.comment, "Subjob terminated"), r.state == "F":
 		return jjm.BatchCancelled, ""
 	}
-	return jjm.BatchUnknown, "PBS does not say how it ended"
+	return jjm.BatchUnknown, "PBS does not show how it ended"
 }
 
 // signalled is added to the signal that killed a job's own shell.
 const signalled = 256
 
-// ownStatus explains the exit statuses that PBS makes itself (OpenPBS and
-// Torque, pbs_job.h). Those of limits differ: see exitStatus.
+// ownStatus explains the exit statuses that PBS itself sets (OpenPBS and Torque,
+// pbs_job.h). Those of limits differ between the two: see overLimit.
 var ownStatus = map[int]string{
 	-1: "could not start, before its files were set up", -2: "could not start: no home folder or no such account",
 	-3: "could not start, to be tried again", -4: "aborted when the node's daemon began anew",
@@ -202,16 +193,15 @@ var overLimit = map[dialect]map[int]jjm.BatchState{
 	torque:  {-10: jjm.BatchOOM, -11: jjm.BatchTimeout, -12: jjm.BatchTimeout},
 }
 
-// exitStatus translates an exit status that stands for itself. The shell that
-// runs a job's script gives 128+n for a script that died of signal n, and so
-// does a script that exits with that number.
+// exitStatus translates an exit status. The shell that runs a job's script returns 128+n if
+// the script was killed by signal n, and so does a script that exits with that number.
 func exitStatus(status int, d dialect, r *jjm.Report) {
 	switch state, over := overLimit[d][status]; {
 	case over:
 		r.State = state
 	case status < 0:
 		r.State = jjm.BatchAborted
-		r.Reason = join(r.Reason, "exit status "+strconv.Itoa(status)+": "+firstOf(ownStatus[status], "of PBS itself"))
+		r.Reason = join(r.Reason, "exit status "+strconv.Itoa(status)+": "+cmp.Or(ownStatus[status], "set by PBS itself"))
 	case status == 0:
 		r.State = jjm.BatchEndedOK
 	case status > signalled:

@@ -9,7 +9,7 @@ import (
 
 // The ends were recorded on OpenPBS 23.06.06 (exit_statuses, mem_enforced,
 // mom_kill, qhold_ok); those of Torque are from its source.
-func TestReport_TellsEndsApart(t *testing.T) {
+func TestReport_DistinguishesEnds(t *testing.T) {
 	const began = "Sat Nov 21 01:16:26 2026"
 	tests := []struct {
 		name         string
@@ -71,8 +71,8 @@ func TestReport_TellsEndsApart(t *testing.T) {
 	}
 }
 
-// What PBS shows of a member without a record; the first three are recorded
-// (deleted_waiting_subjob), the traces of a run are those that records have there.
+// What PBS shows of a member without a record. The first three are recorded
+// (deleted_waiting_subjob); the others have the traces of a run that recorded members have.
 func TestEndWithoutRecord(t *testing.T) {
 	const said = "Subjob finished"
 	tests := []struct {

@@ -1,6 +1,7 @@
 package pbs
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,28 +13,28 @@ import (
 	"jjm/adapters"
 )
 
-// word is what queues, accounts and projects may be: PBS gives commas, colons,
-// quotes, @ and backslashes meanings of their own, and writes some of them into
-// JSON that cannot be read.
+// word matches names of queues, accounts and projects. PBS gives commas, colons, quotes, @
+// and backslashes meanings of their own, and writes some of them into JSON that cannot be
+// read.
 var word = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+/-]{0,63}$`)
 
-// chunkText is a list of resources of a chunk.
+// chunkText matches a list of resources of a chunk.
 var chunkText = regexp.MustCompile(`^([A-Za-z0-9_]+(=[A-Za-z0-9_.+-]+)?(:[A-Za-z0-9_]+(=[A-Za-z0-9_.+-]+)?)*)?$`)
 
-// oddWord says what is wrong with a word.
-func oddWord(s string) error {
+// checkWord says what is wrong with a word.
+func checkWord(s string) error {
 	if s == "" || word.MatchString(s) {
 		return nil
 	}
 	return fmt.Errorf("%.80q: want a word of letters, digits and _ . + / -", s)
 }
 
-func oddDirective(line string) error {
+func checkDirective(line string) error {
 	_, err := directive(line)
 	return err
 }
 
-// Check finds what this cluster cannot express in a request.
+// Check returns an error of kind Invalid for what this cluster cannot express in a request.
 func (a *Adapter) Check(r jjm.Request) error {
 	a.mu.Lock()
 	d, l := a.dialect, a.limits
@@ -44,18 +45,18 @@ func (a *Adapter) Check(r jjm.Request) error {
 	}
 	for field, text := range map[string]string{"queue": r.Queue, "account": r.Account, "project": r.Project,
 		"qos": r.QOS} {
-		if err := oddWord(text); err != nil {
+		if err := checkWord(text); err != nil {
 			bad(field, "%v", err)
 		}
 	}
 	if r.QOS != "" && a.config.QOSResource == "" {
-		bad("qos", "%q: PBS has no quality of service; cluster %s names no resource for it (qos_resource)", r.QOS, a.name)
+		bad("qos", "%q: cluster %s has no resource for a quality of service (qos_resource)", r.QOS, a.name)
 	}
 	if r.Project != "" && d == torque {
 		bad("project", "%q: Torque has no projects; use account", r.Project)
 	}
 	if r.ScratchMB > 0 && a.config.Scratch == "" {
-		bad("scratch_mb", "%d: cluster %s names no resource for disk space (scratch)", r.ScratchMB, a.name)
+		bad("scratch_mb", "%d: cluster %s has no resource for disk space (scratch)", r.ScratchMB, a.name)
 	}
 	if l.cores > 0 && r.Cores > l.cores {
 		bad("cores", "%d: the largest node of cluster %s has %d, and PBS would let the job wait for ever", r.Cores, a.name,
@@ -64,14 +65,14 @@ func (a *Adapter) Check(r jjm.Request) error {
 	if l.memoryMB > 0 && r.MemoryMB > l.memoryMB {
 		bad("memory_mb", "%d: the largest node of cluster %s has %d", r.MemoryMB, a.name, l.memoryMB)
 	}
-	if q, known := l.queues[firstOf(a.config.Fill(r).Queue, l.defaultQueue)]; known && q.walltime > 0 &&
+	if q, known := l.queues[cmp.Or(a.config.Fill(r).Queue, l.defaultQueue)]; known && q.walltime > 0 &&
 		time.Duration(r.Walltime) > q.walltime {
-		bad("walltime", "%v: the queue allows %v", r.Walltime, q.walltime)
+		bad("walltime", "%v: the queue allows %v", r.Walltime, jjm.Duration(q.walltime))
 	}
-	return append(ps, a.config.CheckDirectives(a.name, r, oddJobDirective)...).Err()
+	return append(ps, a.config.CheckDirectives(a.name, r, checkJobDirective)...).Err()
 }
 
-// requestArgs returns the options of qsub for what a job needs.
+// requestArgs returns the options of qsub for a request.
 func requestArgs(r jjm.Request, c Config, d dialect) []string {
 	r = c.Fill(r)
 	var args []string
@@ -94,8 +95,8 @@ func requestArgs(r jjm.Request, c Config, d dialect) []string {
 	return args
 }
 
-// resources returns the values of -l. In OpenPBS all of one job is one chunk, on
-// one host; PBS's mb is a MiB.
+// resources returns the values of -l. In OpenPBS all of one job is one chunk, on one host.
+// The mb of PBS is a MiB.
 func resources(r jjm.Request, c Config, d dialect) []string {
 	var out []string
 	chunk := func(name string, n int64, unit string) string {
@@ -123,14 +124,14 @@ func resources(r jjm.Request, c Config, d dialect) []string {
 		out = append(out, "select=1"+chunk("ncpus", int64(max(r.Cores, 1)), "")+s)
 	}
 	if w := time.Duration(r.Walltime); w > 0 {
-		// Whole seconds, rounded up: 0 would be no time at all.
+		// Whole seconds, rounded up, because 0 would be no time at all.
 		out = append(out, "walltime="+strconv.FormatInt(int64((w+time.Second-1)/time.Second), 10))
 	}
 	return out
 }
 
-// directive takes one option of qsub apart, with or without "#PBS" before it:
-// the option and its value. It refuses what jjm owns.
+// directive splits one option of qsub, with or without "#PBS" in front, into the option and
+// its value. It refuses options that jjm sets.
 func directive(line string) ([]string, error) {
 	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "#PBS"))
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r > 0x7e }) {
@@ -144,7 +145,7 @@ func directive(line string) ([]string, error) {
 		return nil, fmt.Errorf("%s %.80q: %s", option, value, why)
 	}
 	if !strings.Contains(" -l -W -p -m -M -c ", " "+option+" ") {
-		return nil, fmt.Errorf("%s %.80q: not an option that may be added (-l -W -p -m -M -c)", option, value)
+		return nil, fmt.Errorf("%s %.80q: want one of the options -l -W -p -m -M -c", option, value)
 	}
 	if value == "" || strings.ContainsAny(value, `"'\ `) {
 		return nil, fmt.Errorf("%s %.80q: want one value without blanks, quotes and backslashes", option, value)
@@ -154,16 +155,16 @@ func directive(line string) ([]string, error) {
 			return nil, fmt.Errorf("-M %w", err)
 		}
 	}
-	return []string{option, value}, oddValue(option, value)
+	return []string{option, value}, checkValue(option, value)
 }
 
-// jobAttributes are those that a job file may set by -W; the site's own settings may
-// set all but ownedValues. All others are refused: some name accounts (User_List),
+// jobAttributes are the attributes that a job file may set with -W; the site's own settings
+// may set all but ownedValues. The others are refused: some name accounts (User_List),
 // files of the submit host (stagein) or programs.
 var jobAttributes = []string{"group_list", "no_stdio_sockets", "release_nodes_on_stageout", "tolerate_node_failures"}
 
-// oddJobDirective says what is wrong with one option of a job file.
-func oddJobDirective(line string) error {
+// checkJobDirective says what is wrong with one option of a job file.
+func checkJobDirective(line string) error {
 	args, err := directive(line)
 	if err != nil || args[0] != "-W" {
 		return err
@@ -178,34 +179,34 @@ func oddJobDirective(line string) error {
 	return nil
 }
 
-const isOwn = "jjm sets it itself"
+const byJJM = "set by jjm: leave it out"
 
-// ownedOptions are those that a directive must not touch.
+// ownedOptions are options that a directive must not contain, and why.
 var ownedOptions = map[string]string{
-	"-N": isOwn, "-J": isOwn, "-t": isOwn, "-o": isOwn, "-e": isOwn, "-j": isOwn, "-k": isOwn, "-R": isOwn,
-	"-h": isOwn, "-r": isOwn, "-S": isOwn, "-C": isOwn, "-d": isOwn, "-D": isOwn, "-w": isOwn, "-v": isOwn,
-	"-V": isOwn, "-x": isOwn, "-f": isOwn, "-F": isOwn, "-a": isOwn, "-u": isOwn, "-T": isOwn, "-K": isOwn,
+	"-N": byJJM, "-J": byJJM, "-t": byJJM, "-o": byJJM, "-e": byJJM, "-j": byJJM, "-k": byJJM, "-R": byJJM,
+	"-h": byJJM, "-r": byJJM, "-S": byJJM, "-C": byJJM, "-d": byJJM, "-D": byJJM, "-w": byJJM, "-v": byJJM,
+	"-V": byJJM, "-x": byJJM, "-f": byJJM, "-F": byJJM, "-a": byJJM, "-u": byJJM, "-T": byJJM, "-K": byJJM,
 	"-I": "a job of jjm is not interactive", "-X": "a job of jjm is not interactive", "-z": "jjm needs the id",
-	"--": isOwn, "-q": "use request.queue", "-A": "use request.account", "-P": "use request.project",
+	"--": byJJM, "-q": "use request.queue", "-A": "use request.account", "-P": "use request.project",
 }
 
-// ownedValues are resources and attributes that a directive must not set.
+// ownedValues are resources and attributes that a directive must not set, and why.
 var ownedValues = map[string]string{
 	"select": "use request.cores, memory_mb and gpus, or the cluster's chunk",
 	"nodes":  "use request.cores, or the cluster's chunk",
 	"ncpus":  "use request.cores", "mem": "use request.memory_mb", "walltime": "use request.walltime",
 	"ngpus":    "use request.gpus",
-	"prologue": "runs a program outside of the job", "epilogue": "runs a program outside of the job", "User_List": isOwn,
-	"Shell_Path_List": isOwn,
-	"Variable_List":   isOwn, "Join_Path": isOwn, "Keep_Files": isOwn, "Hold_Types": isOwn, "Rerunable": isOwn,
-	"Job_Name": isOwn,
-	"block":    isOwn, "sandbox": isOwn, "stagein": isOwn, "stageout": isOwn, "interactive": isOwn,
+	"prologue": "runs a program outside of the job", "epilogue": "runs a program outside of the job", "User_List": byJJM,
+	"Shell_Path_List": byJJM,
+	"Variable_List":   byJJM, "Join_Path": byJJM, "Keep_Files": byJJM, "Hold_Types": byJJM, "Rerunable": byJJM,
+	"Job_Name": byJJM,
+	"block":    byJJM, "sandbox": byJJM, "stagein": byJJM, "stageout": byJJM, "interactive": byJJM,
 	"depend":    "jjm orders its jobs itself",
-	"run_count": isOwn, "umask": isOwn, "Output_Path": isOwn, "Error_Path": isOwn,
+	"run_count": byJJM, "umask": byJJM, "Output_Path": byJJM, "Error_Path": byJJM,
 }
 
-// ownedValue tells why a directive must not set a name, in whatever case.
-func ownedValue(name string) (why string, owned bool) {
+// isOwnedValue says why a directive must not set a name, in upper or lower case.
+func isOwnedValue(name string) (why string, owned bool) {
 	for known, why := range ownedValues {
 		if strings.EqualFold(known, name) {
 			return why, true
@@ -214,20 +215,20 @@ func ownedValue(name string) (why string, owned bool) {
 	return "", false
 }
 
-func oddValue(option, value string) error {
+func checkValue(option, value string) error {
 	if option != "-l" && option != "-W" {
 		return nil
 	}
 	for item := range strings.SplitSeq(value, ",") {
 		name, _, _ := strings.Cut(item, "=")
-		if why, owned := ownedValue(name); owned {
+		if why, owned := isOwnedValue(name); owned {
 			return fmt.Errorf("%s %s: %s", option, name, why)
 		}
 	}
 	return nil
 }
 
-// directives reads options, one a line.
+// directives parses options, one on each line.
 func directives(text string) ([]string, error) {
 	var args []string
 	for line := range strings.Lines(text) {

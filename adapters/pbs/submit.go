@@ -11,9 +11,9 @@ import (
 	"jjm/run"
 )
 
-// Submit hands over one bulk, held. The script goes in on standard input, and
-// nothing of a user's into qsub's options: the listing shows those to everybody,
-// in JSON that some values break.
+// Submit submits one bulk, held. The script is read from standard input, and no text of a
+// user goes into qsub's options: the listing shows these to everybody, in JSON that some
+// values break.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
 		return adapters.Receipt{}, a.wrap("submit", err)
@@ -21,34 +21,34 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	if err := a.Check(b.Request); err != nil {
 		return adapters.Receipt{}, a.wrap("submit", err)
 	}
-	d, err := a.speak(ctx)
+	d, err := a.findDialect(ctx)
 	if err != nil {
 		return adapters.Receipt{}, a.wrap("submit", err)
 	}
-	more, err := a.extras(ctx, b)
+	more, err := a.extraOptions(ctx, b)
 	if err != nil {
 		return adapters.Receipt{}, a.wrap("submit", err)
 	}
 	argv := append(submitArgs(b, a.config, d), more...)
 	out, err := a.config.Run(ctx, []byte(script(b)), argv...)
-	if out.Truncated { // it ran, whatever it meant
+	if out.Truncated { // it ran, so the jobs may exist
 		err = jjm.Errorf(jjm.Ambiguous, "%w", err)
 	}
 	if err != nil {
 		return adapters.Receipt{}, a.wrap("submit "+string(b.Tag), err)
 	}
-	id, err := acknowledged(out, b.N > 1)
+	id, err := receiptID(out, b.N > 1)
 	if err != nil {
 		return adapters.Receipt{}, a.wrap("submit "+string(b.Tag), err)
 	}
 	a.mu.Lock()
-	a.pastOf(b.Owner).open(id, b.Tag, b.N > 1)
+	a.memoryOf(b.Owner).noteBulk(id, b.Tag, b.N > 1)
 	a.mu.Unlock()
 	return adapters.Receipt{ID: id}, nil
 }
 
-// extras are the options that the site, its hook and the job file add.
-func (a *Adapter) extras(ctx context.Context, b adapters.Bulk) ([]string, error) {
+// extraOptions returns the options that the site, its hook and the job file add.
+func (a *Adapter) extraOptions(ctx context.Context, b adapters.Bulk) ([]string, error) {
 	args, err := directives(strings.Join(a.config.Directives, "\n"))
 	if err != nil {
 		return nil, jjm.Errorf(jjm.Invalid, "directives: %w", err)
@@ -64,10 +64,9 @@ func (a *Adapter) extras(ctx context.Context, b adapters.Bulk) ([]string, error)
 	return append(append(args, own...), hook...), nil
 }
 
-// submitArgs is the command for a bulk. Arrays of one member are refused by
-// OpenPBS, so a bulk of one is a plain job. /dev/null is delivered by not
-// delivering, which spares the job half a minute in state E where its output
-// cannot be copied back.
+// submitArgs returns the command for a bulk. A bulk of one is a plain job, because OpenPBS
+// refuses arrays with one member. Output to /dev/null is not delivered, which spares the
+// job half a minute in state E if its output could not be copied back.
 func submitArgs(b adapters.Bulk, c Config, d dialect) []string {
 	argv := []string{"qsub", "-h", "-N", string(b.Tag)}
 	if b.N > 1 {
@@ -81,17 +80,18 @@ func submitArgs(b adapters.Bulk, c Config, d dialect) []string {
 	return append(argv, requestArgs(b.Request, c, d)...)
 }
 
-// script is what the jobs run. Its second line does something, so that qsub
-// looks for directives no further.
+// script returns the script of the jobs. Its second line is a command, so qsub looks for
+// directives no further.
 func script(b adapters.Bulk) string {
 	return adapters.JobScript(b, `"${PBS_ARRAY_INDEX:-${PBS_ARRAYID:-0}}"`, `"${PBS_JOBID%%.*}"`)
 }
 
-// plainID is the last line of a qsub that succeeded.
+// plainID matches the last line of a qsub that succeeded.
 var plainID = regexp.MustCompile(`(?:^|\n)([0-9]+)(\[\])?\.[A-Za-z0-9_.:-]+\r?\n$`)
 
-// acknowledged reads what qsub answered: the bulk's id, or why there is none.
-func acknowledged(out run.Output, array bool) (string, error) {
+// receiptID returns the bulk's id from the answer of qsub, or an error that says why there
+// is none.
+func receiptID(out run.Output, array bool) (string, error) {
 	if out.Exit != 0 {
 		return "", refusal(out)
 	}

@@ -14,7 +14,7 @@ import (
 	"jjm/run"
 )
 
-func TestRefusal_WhatWasRecorded(t *testing.T) {
+func TestRefusal_OfRecordedAnswers(t *testing.T) {
 	for name, want := range map[string]jjm.Kind{
 		"down_qsub_again": jjm.Busy, "iff_not_setuid": jjm.Busy, "qsub_unknown_server": jjm.Busy,
 		"qsub_disabled_queue": jjm.Busy, "qsub_unknown_queue": jjm.Invalid, "qsub_acl_user": jjm.Denied,
@@ -24,15 +24,15 @@ func TestRefusal_WhatWasRecorded(t *testing.T) {
 	} {
 		out := recorded(t, name)
 		if name == "iff_not_setuid" {
-			out.Exit, out.Stdout = 255, nil // it ran two commands
+			out.Exit, out.Stdout = 255, nil // the recording is of two commands
 		}
-		if _, err := acknowledged(out, false); jjm.KindOf(err) != want {
+		if _, err := receiptID(out, false); jjm.KindOf(err) != want {
 			t.Errorf("%s: %v of kind %v, want %v", name, err, jjm.KindOf(err), want)
 		}
 	}
 }
 
-func TestAcknowledged_InDoubtItIsThere(t *testing.T) {
+func TestReceiptID_IsAmbiguousInDoubt(t *testing.T) {
 	tests := []struct {
 		name  string
 		out   run.Output
@@ -62,7 +62,7 @@ func TestAcknowledged_InDoubtItIsThere(t *testing.T) {
 			Stderr: []byte("qsub: submit error (Maximum number of jobs already in queue MSG=x)\n")}, false, "", jjm.Busy},
 	}
 	for _, tt := range tests {
-		id, err := acknowledged(tt.out, tt.array)
+		id, err := receiptID(tt.out, tt.array)
 		if id != tt.id || (err == nil) != (tt.kind == 0) || err != nil && jjm.KindOf(err) != tt.kind {
 			t.Errorf("%s: id %q, error %v of kind %v", tt.name, id, err, jjm.KindOf(err))
 		}
@@ -202,13 +202,13 @@ func TestHook_AddsOptionsOrRefuses(t *testing.T) {
 
 func TestDirectives_OfJobFilesSetKnownAttributesOnly(t *testing.T) {
 	for _, good := range []string{"-W group_list=atlas", "#PBS -W tolerate_node_failures=all", "-l place=excl", "-m n"} {
-		if err := oddJobDirective(good); err != nil {
+		if err := checkJobDirective(good); err != nil {
 			t.Errorf("%q: %v", good, err)
 		}
 	}
 	for _, bad := range []string{"-W x=PARTITION:a", "-W group_list=a,what=b", "-W Mail_Users=a", "-W User_List=root",
 		"-Wblock=true", "-W", "-W group_list=a,"} {
-		if err := oddJobDirective(bad); err == nil {
+		if err := checkJobDirective(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}

@@ -15,11 +15,12 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/await"
 	"jjm/run"
 )
 
-// watched makes an adapter whose commands are noted, and do first what body says; body
-// may end them.
+// watched makes an adapter whose commands are noted, and first do what body says; body may
+// end them.
 func (s *site) watched(body string, change ...func(*Config)) (a *Adapter, ran func() []string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -45,7 +46,7 @@ func (s *site) watched(body string, change ...func(*Config)) (a *Adapter, ran fu
 // little is a bound of output and memory that a test can reach.
 func little(c *Config) { c.MaxOutputMB, c.MaxMemoryMB = 1, 1024 }
 
-// Each is what a qstat that lists everything does instead of listing.
+// What a qstat that lists all jobs does instead of listing.
 var excesses = map[string]string{
 	"prints without end":   `exec yes '        "1.pbshost":{'`,
 	"hangs":                `exec sleep 600`,
@@ -53,7 +54,7 @@ var excesses = map[string]string{
 	"is killed for memory": `kill -KILL $$`,
 }
 
-func TestList_WhatWasTooMuchIsNotAskedForAgain(t *testing.T) {
+func TestList_AListingThatWasTooMuchIsNotRepeated(t *testing.T) {
 	for name, body := range excesses {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
@@ -92,7 +93,7 @@ func TestList_WhatWasTooMuchIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
-// A qstat that takes two ids at most.
+// This qstat accepts two ids at most.
 func TestList_ChunksShrinkUntilTheyAreNotTooMuch(t *testing.T) {
 	s := newSite(t)
 	var bulks []adapters.Bulk
@@ -120,8 +121,8 @@ func TestList_ChunksShrinkUntilTheyAreNotTooMuch(t *testing.T) {
 	}
 }
 
-// What a deadline cut off goes on where it was.
-func TestList_EndsThatWereToldAreNotAskedForAgain(t *testing.T) {
+// After it was cut off the next listing continues where the last one stopped.
+func TestList_KnownEndsAreNotAskedForAgain(t *testing.T) {
 	s := newSite(t)
 	var bulks []adapters.Bulk
 	for range 4 {
@@ -132,13 +133,21 @@ func TestList_EndsThatWereToldAreNotAskedForAgain(t *testing.T) {
 	for _, b := range bulks {
 		s.until("over", b.Tag, all(1, jjm.BatchEndedFailed))
 	}
-	go4 := filepath.Join(s.dir, "go")
-	a, ran := s.watched(`case "$*" in *json\ -t\ 4) [ -e ` + adapters.Quote(go4) + ` ] || sleep 600;; esac`)
-	a.setAppetite(func(x appetite) appetite { x.chunk, x.larger = 1, time.Now().Add(time.Hour); return x })
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	go4, asked4 := filepath.Join(s.dir, "go"), filepath.Join(s.dir, "asked")
+	a, ran := s.watched(`case "$*" in *json\ -t\ 4) : >` + adapters.Quote(asked4) + `; [ -e ` + adapters.Quote(go4) +
+		` ] || sleep 600;; esac`)
+	a.updateAskSize(func(x askSize) askSize { x.chunk, x.larger = 1, time.Now().Add(time.Hour); return x })
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := a.List(ctx, s.owner, time.Now().Add(-time.Hour)); err == nil {
-		t.Fatal("no deadline cut it off")
+	cut := make(chan error)
+	go func() {
+		_, err := a.List(ctx, s.owner, time.Now().Add(-time.Hour))
+		cut <- err
+	}()
+	await.True(t, "the last one is asked for", func() bool { _, err := os.Stat(asked4); return err == nil })
+	cancel()
+	if err := <-cut; err == nil {
+		t.Fatal("nothing cut it off")
 	}
 	ran()
 	if err := os.WriteFile(go4, nil, 0o666); err != nil {
@@ -181,7 +190,7 @@ func TestList_AsksForTheHistoryByIDOnly(t *testing.T) {
 	}
 }
 
-func TestList_AfterARestartTellsWhatEndedSince(t *testing.T) {
+func TestList_AfterARestartReportsWhatEndedSince(t *testing.T) {
 	s := newSite(t)
 	b, other := s.bulk(2, "exit 3"), s.bulk(1, "exit 0")
 	s.good(adapters.Release, members(b, s.submit(b).ID)...)
@@ -209,9 +218,9 @@ func TestList_AfterARestartTellsWhatEndedSince(t *testing.T) {
 	}
 }
 
-// Where no time can be asked for, what was seen alive is told all the same, and the rest
-// by accounting.
-func TestList_AServerThatTakesNoTime(t *testing.T) {
+// If the server cannot list by time, jobs that were seen alive are reported nevertheless,
+// and the others by Account.
+func TestList_AServerThatCannotListByTime(t *testing.T) {
 	s := newSite(t)
 	unseen := s.bulk(1, "exit 3")
 	id := s.submit(unseen).ID
@@ -235,7 +244,7 @@ func TestList_AServerThatTakesNoTime(t *testing.T) {
 	}
 }
 
-// What came and went unseen, as another program's, is told by a later listing.
+// Jobs that came and went between two listings are found by a later one.
 func TestList_FindsWhatEndedUnseen(t *testing.T) {
 	s := newSite(t)
 	mine := s.a
@@ -281,28 +290,29 @@ func TestHistoryOff_AMemberThatIsGoneIsNotCalledCancelled(t *testing.T) {
 	})
 }
 
-func TestAppetite(t *testing.T) {
+func TestAskSize(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	a := newAppetite()
-	if !a.whole(now) || a.chunk != mostIDs {
+	a := newAskSize()
+	if !a.mayListAll(now) || a.chunk != maxIDs {
 		t.Errorf("at first %+v", a)
 	}
-	a = a.wholeFailed(now, "x")
-	if a.whole(now) || a.whole(now.Add(firstRest-time.Second)) || !a.whole(now.Add(firstRest)) || a.why != "x" {
+	a = a.listAllFailed(now, "x")
+	if a.mayListAll(now) || a.mayListAll(now.Add(firstRest-time.Second)) || !a.mayListAll(now.Add(firstRest)) ||
+		a.why != "x" {
 		t.Errorf("after a failure %+v", a)
 	}
 	now = now.Add(firstRest)
-	if a = a.wholeFailed(now, "x"); !a.until.Equal(now.Add(2 * firstRest)) {
+	if a = a.listAllFailed(now, "x"); !a.until.Equal(now.Add(2 * firstRest)) {
 		t.Errorf("after a second one %+v", a)
 	}
 	for range 20 {
-		a = a.wholeFailed(now, "x").chunkFailed(now, a.chunk, false)
+		a = a.listAllFailed(now, "x").chunkFailed(now, a.chunk, false)
 	}
 	if a.rest != lastRest || a.chunk != 1 {
 		t.Errorf("after many %+v", a)
 	}
-	if a = newAppetite().chunkFailed(now, 9, false); a.chunk != 4 {
-		t.Errorf("after a chunk of 9 of %d: %+v", mostIDs, a)
+	if a = newAskSize().chunkFailed(now, 9, false); a.chunk != 4 {
+		t.Errorf("after a chunk of 9 of %d: %+v", maxIDs, a)
 	}
 	if a = a.chunkWorked(now); a.chunk != 4 {
 		t.Errorf("it grows at once: %+v", a)
@@ -310,13 +320,13 @@ func TestAppetite(t *testing.T) {
 	for range 20 {
 		a = a.chunkFailed(now, a.chunk, true)
 	}
-	if a.chunk != 4 || newAppetite().chunkFailed(now, 5, true).chunk != fewIDs {
+	if a.chunk != 4 || newAskSize().chunkFailed(now, 5, true).chunk != minLateIDs {
 		t.Errorf("after it was late many times: %+v", a)
 	}
 	for range 20 {
 		a = a.chunkWorked(now.Add(firstRest))
 	}
-	if a = a.wholeWorked(); a.chunk != mostIDs || a.byID || a.rest != 0 || a.why != "" {
+	if a = a.listAllWorked(); a.chunk != maxIDs || a.byID || a.rest != 0 || a.why != "" {
 		t.Errorf("after all went well again %+v", a)
 	}
 }
@@ -347,7 +357,7 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-func TestParseByID_OnlyWhoIsNotThereMayBeComplainedOf(t *testing.T) {
+func TestParseByID_OnlyUnknownIDsMayCauseComplaints(t *testing.T) {
 	argv := []string{"qstat"}
 	raws, history, err := parseByID(recorded(t, "qstat_unknown_json"), argv)
 	if err != nil || len(raws) != 0 || !history {
@@ -388,16 +398,16 @@ func TestParseIDs(t *testing.T) {
 	}
 }
 
-func TestPast_ForgetsWhatTheHistoryForgot(t *testing.T) {
+func TestMemory_ForgetsWhatTheHistoryForgot(t *testing.T) {
 	end := time.Unix(1_795_403_572, 0)
 	over := func(id string) job {
 		j, _ := jobOf(raw{id: id, name: "jabc" + id, state: "F", substate: "92", exit: "0",
 			history: fmt.Sprint(end.Unix())}, openpbs)
 		return j
 	}
-	p := newPast()
+	p := newMemory()
 	p.learn([]job{over("1"), over("2")}, true, openpbs, time.UTC)
-	p.open("3", "jabc3", true)
+	p.noteBulk("3", "jabc3", true)
 	if got := p.unlisted(nil, end); !slices.Equal(got, []string{"3[]"}) {
 		t.Errorf("to be asked for: %q", got)
 	}
@@ -410,7 +420,7 @@ func TestPast_ForgetsWhatTheHistoryForgot(t *testing.T) {
 	if got := p.since(end.Add(time.Second)); len(got) != 0 {
 		t.Errorf("later: %+v", got)
 	}
-	p.answered([]string{"3[]", "4"}, nil)
+	p.forgetMissing([]string{"3[]", "4"}, nil)
 	if len(p.bulks) != 1 {
 		t.Errorf("%d bulks are left", len(p.bulks))
 	}

@@ -13,7 +13,7 @@ import (
 	"jjm/adapters"
 )
 
-// site is an adapter on a complex of the test's own, and what tests do with it.
+// site is an adapter on a complex that belongs to one test, with helpers.
 type site struct {
 	*bed
 	a   *Adapter
@@ -36,7 +36,7 @@ func (s *site) probe() {
 	}
 }
 
-// bulk is one of n jobs that run a script.
+// bulk returns a bulk of n jobs that run a script.
 func (s *site) bulk(n int, script string) adapters.Bulk {
 	s.t.Helper()
 	tag, err := jjm.NewTag("test")
@@ -64,7 +64,7 @@ func (s *site) control(op adapters.Op, refs ...adapters.Ref) []error {
 	return answers
 }
 
-// good wants success for each.
+// good expects success for each reference.
 func (s *site) good(op adapters.Op, refs ...adapters.Ref) {
 	s.t.Helper()
 	for i, err := range s.control(op, refs...) {
@@ -110,7 +110,7 @@ func (s *site) until(what string, tag jjm.Tag, ok func(map[int32]jjm.Report) boo
 	return nil
 }
 
-// all wants n jobs, and each in the state.
+// all expects n jobs in the same state.
 func all(n int, state jjm.BatchState) func(map[int32]jjm.Report) bool {
 	return func(found map[int32]jjm.Report) bool {
 		for _, r := range found {
@@ -268,7 +268,8 @@ func TestServer_TroubleIsBusyAndNothingElse(t *testing.T) {
 	}
 }
 
-// everythingIs calls all methods and wants errors: of Submit, and of the others.
+// everythingIs calls all methods and expects errors, of one kind from Submit and of another
+// from the rest.
 func (s *site) everythingIs(submit, others jjm.Kind, b adapters.Bulk, id string) jjm.Tag {
 	s.t.Helper()
 	call := func(what string, want jjm.Kind, do func(context.Context) error) {
@@ -304,7 +305,7 @@ func TestServer_FrozenCommandsEndAtTheirDeadline(t *testing.T) {
 	tag := s.everythingIs(jjm.Ambiguous, jjm.Busy, b, r.ID)
 	s.fault("frozen", false)
 	s.until("held", b.Tag, all(2, jjm.BatchHold))
-	if f := s.find(tag); f.Presence != adapters.Absent { // as recorded: its request went with it
+	if f := s.find(tag); f.Presence != adapters.Absent { // as recorded: its request vanished with it
 		t.Errorf("found %+v", f)
 	}
 }
@@ -384,7 +385,7 @@ func TestSubmit_RefusalsOfTheServer(t *testing.T) {
 	}
 }
 
-func TestList_StrangersDoNoHarm(t *testing.T) {
+func TestList_JobsOfOthersDoNoHarm(t *testing.T) {
 	s := newSite(t)
 	b := s.bulk(2, "exec sleep 600")
 	r := s.submit(b)
@@ -427,7 +428,7 @@ func TestCancel_WaitsForANodeThatIsDown(t *testing.T) {
 }
 
 func TestSubmit_LeavesNoOutputToDeliver(t *testing.T) {
-	s := newSite(t, "STUCK=1h") // for ever in state E, if any cannot be delivered
+	s := newSite(t, "STUCK=1h") // a job whose output cannot be delivered stays in state E
 	b := s.bulk(2, "echo out; echo err >&2")
 	b.Log = filepath.Join(s.dir, "log")
 	s.good(adapters.Release, members(b, s.submit(b).ID)...)
@@ -438,7 +439,7 @@ func TestSubmit_LeavesNoOutputToDeliver(t *testing.T) {
 	}
 }
 
-// BenchmarkList10000 is jjm's own part of a listing of 10 000 members.
+// BenchmarkList10000 measures jjm's own part of a listing of 10 000 members.
 func BenchmarkList10000(b *testing.B) {
 	var text strings.Builder
 	text.WriteString(

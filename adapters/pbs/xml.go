@@ -10,11 +10,10 @@ import (
 	"jjm"
 )
 
-// parseXML reads Torque's "qstat -x". Nothing printed means that there are no
-// jobs.
+// parseXML parses Torque's "qstat -x". No output means that there are no jobs.
 func parseXML(text []byte) ([]raw, error) {
 	if i := bytes.Index(text, []byte("<Data>")); i > 0 && bytes.IndexByte(text[:i], '<') < 0 {
-		text = text[i:] // after a banner of the site
+		text = text[i:] // drop a banner of the site
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
@@ -35,7 +34,7 @@ func parseXML(text []byte) ([]raw, error) {
 		case xml.StartElement:
 			path = append(path, t.Name.Local)
 			if len(path) == 1 && (closed || path[0] != "Data") {
-				return nil, jjm.Errorf(jjm.Busy, "no list of jobs: <%s>", path[0])
+				return nil, jjm.Errorf(jjm.Busy, "not a list of jobs: <%s>", path[0])
 			}
 			if len(path) == 2 && path[1] == "Job" {
 				jobs = append(jobs, raw{})
@@ -45,7 +44,7 @@ func parseXML(text []byte) ([]raw, error) {
 			closed = closed || len(path) == 0
 		case xml.CharData:
 			if len(path) == 0 && len(bytes.TrimSpace(t)) > 0 {
-				return nil, jjm.Errorf(jjm.Busy, "more than XML: %.100q", t)
+				return nil, jjm.Errorf(jjm.Busy, "text after the XML: %.100q", t)
 			}
 			text := xmlField(jobs, path)
 			if text != nil {
@@ -55,7 +54,7 @@ func parseXML(text []byte) ([]raw, error) {
 	}
 }
 
-// xmlField returns where the text at a path belongs.
+// xmlField returns the field for the text at a path.
 func xmlField(jobs []raw, path []string) *string {
 	if len(jobs) == 0 || len(path) < 3 || len(path) > 4 || path[1] != "Job" {
 		return nil
@@ -67,8 +66,7 @@ func xmlField(jobs []raw, path []string) *string {
 	return job.field("", []byte(path[2]))
 }
 
-// printable replaces what XML does not allow and users put into jobs all the
-// same.
+// printable replaces characters that XML does not allow, but users put into jobs.
 func printable(text []byte) []byte {
 	bad := func(r rune) bool {
 		return r == utf8.RuneError || r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0xFFFE || r == 0xFFFF

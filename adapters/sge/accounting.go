@@ -8,7 +8,7 @@ import (
 	"jjm"
 )
 
-// record is one line of the accounting file, as far as it matters.
+// record is one line of the accounting file, without the columns that jjm does not need.
 type record struct {
 	key
 	owner                      string
@@ -16,16 +16,15 @@ type record struct {
 	submitted, started, ended  jjm.Time
 	failed, exit               int
 	cpuMS, rssKB, wall, vmemMB int64
-	// hRT, hCPU, in seconds, and hVMEM, in MiB, are limits that the job asked
-	// for; 0 for none.
+	// hRT and hCPU, in seconds, and hVMEM, in MiB, are limits that the job asked for; 0 for
+	// none.
 	hRT, hCPU, hVMEM int64
-	// runs counts how often the task has started so far; read is when the record
-	// was read.
+	// runs is how often the task has started so far; read is when the record was read.
 	runs int
 	read jjm.Time
 }
 
-// when is the time of a record. A task that could not be started has no end, and
+// when returns the time of a record. A task that could not be started has no end time, and
 // the record of a forced rescheduling has no times at all (measured on 8.1.9).
 func (r record) when() jjm.Time {
 	switch {
@@ -37,7 +36,7 @@ func (r record) when() jjm.Time {
 	return r.read
 }
 
-// The columns of accounting(5), from 0.
+// The columns of accounting(5), counted from 0.
 const (
 	colHost      = 1
 	colOwner     = 3
@@ -58,9 +57,9 @@ const (
 	columns      = 45 // in 6.2 and 8.1; later ones add
 )
 
-// parseRecord reads a line of the accounting file. ok is false for lines that
-// are not about a task of jjm: comments, other jobs, single processes of
-// parallel jobs. The error is of a line that may be and cannot be read.
+// parseRecord parses a line of the accounting file. ok is false for lines that are not
+// about a task of jjm: comments, other jobs, single processes of parallel jobs. The error
+// is for lines that may be about one and cannot be read.
 func parseRecord(line string) (r record, ok bool, err error) {
 	if line == "" || line[0] == '#' {
 		return r, false, nil
@@ -78,7 +77,7 @@ func parseRecord(line string) (r record, ok bool, err error) {
 			return 0
 		}
 		if e != nil || v != v || v > 1e18 || v < -1e18 {
-			err = fmt.Errorf("column %d: %.40q is no number", col+1, f[col])
+			err = fmt.Errorf("column %d: %.40q is not a number", col+1, f[col])
 		}
 		return int64(v)
 	}
@@ -90,7 +89,7 @@ func parseRecord(line string) (r record, ok bool, err error) {
 	if cpu, e := strconv.ParseFloat(f[colCPU], 64); e == nil && cpu >= 0 && cpu < 1e12 {
 		r.cpuMS = int64(cpu * 1000)
 	}
-	if len(f) == columns { // further colons have moved what follows
+	if len(f) == columns { // further colons, in a name, would shift the columns
 		r.vmemMB = n(colMaxVMem) >> 20
 		r.limits(f[colCategory])
 	}
@@ -100,8 +99,8 @@ func parseRecord(line string) (r record, ok bool, err error) {
 	return r, r.bulk > 0 && r.task > 0 && (len(f) != columns || f[colPETask] == "NONE"), nil
 }
 
-// limits reads what the job asked for out of its category: "-l
-// h_rt=60,h_vmem=300M -pe smp 4".
+// limits reads what the job asked for from its category: "-l h_rt=60,h_vmem=300M -pe smp
+// 4".
 func (r *record) limits(category string) {
 	f := strings.Fields(category)
 	for i := 0; i+1 < len(f); i++ {
@@ -121,7 +120,7 @@ func (r *record) limits(category string) {
 	}
 }
 
-// quantity reads a number with a multiplier (sge_types(5)); 0 if it is none.
+// quantity reads a number with a multiplier (sge_types(5)); 0 for anything else.
 func quantity(text string) int64 {
 	factor := 1.0
 	if text != "" {
@@ -147,8 +146,8 @@ func quantity(text string) int64 {
 	return int64(v)
 }
 
-// The codes of "failed" that mean more than trouble of the system
-// (accounting(5), and measured on 8.1.9).
+// The values of "failed" that are not simply trouble of the system (accounting(5), and
+// measured on 8.1.9).
 const (
 	failedNot      = 0
 	failedRerun    = 25  // the job goes back to the queue
@@ -157,7 +156,7 @@ const (
 	failedAfterJob = 100 // a signal
 )
 
-// meanings are the texts of qacct(1) for codes of "failed".
+// meanings are the texts of qacct(1) for values of "failed".
 var meanings = map[int]string{
 	1: "presumably before job", 3: "before writing config", 4: "before writing PID", 5: "reading config",
 	6: "setting processor set", 7: "before prolog", 8: "in prolog", 9: "before pestart", 10: "in pestart",
@@ -169,9 +168,9 @@ var meanings = map[int]string{
 	37: "over a limit: h_rt, h_cpu or h_vmem", 100: "ended by a signal",
 }
 
-// queueable reports whether a task with this record can be waiting all the same:
+// mayStillWait reports whether a task with this record can be waiting nevertheless:
 // rescheduled, or in error (Eqw) because it could not be started.
-func (r record) queueable() bool {
+func (r record) mayStillWait() bool {
 	switch r.failed {
 	case failedNot, failedLimit, failedAfterJob:
 		return false
@@ -179,8 +178,8 @@ func (r record) queueable() bool {
 	return true
 }
 
-// report is the end that a record tells. Cancelled says that jjm had cancelled
-// the task; the record itself does not know.
+// report returns the end that a record describes. cancelled says that jjm cancelled the
+// task, which the record does not show.
 func (r record) report(cancelled bool) jjm.Report {
 	rep := jjm.Report{
 		Tag: r.tag, Index: r.task - 1, ID: r.id(), Host: r.host, Source: "accounting",
@@ -204,7 +203,7 @@ func meaning(failed int) string {
 	return "a code that accounting(5) does not list"
 }
 
-// judge sets the state.
+// judge sets the state and its reason.
 func (r record) judge(rep *jjm.Report, cancelled bool) {
 	switch {
 	case r.failed == failedAfterJob && rep.Signal == signalFor99:
@@ -229,21 +228,21 @@ func (r record) judge(rep *jjm.Report, cancelled bool) {
 	}
 }
 
-// overTime reports whether a task that was killed had used up a limit of time.
-// Execd kills at the limit on its own too, and the record says only "signal".
+// overTime reports whether a killed task had used up a time limit. Execd also kills at the
+// limit by itself, and the record then says only "signal".
 func (r record) overTime() bool {
 	return r.exit == 128+9 && (r.hRT > 0 && r.wall >= r.hRT || r.hCPU > 0 && r.cpuMS >= 1000*r.hCPU)
 }
 
-// overMemory reports whether a task that was killed had used up its memory.
+// overMemory reports whether a killed task had used up its memory limit.
 func (r record) overMemory() bool {
 	killed := r.failed == failedLimit || r.failed == failedAfterJob && r.exit == 128+9
 	return killed && !r.overTime() && r.hVMEM > 0 && r.vmemMB >= r.hVMEM
 }
 
-// nearLimit labels the failure of a job that may have met its memory limit:
-// h_vmem is a limit of the address space (setrlimit(2)), so an allocation fails
-// and the program ends as it likes.
+// nearLimit explains the failure of a job that may have hit its memory limit: h_vmem limits
+// the address space (setrlimit(2)), so an allocation fails and the program ends in its own
+// way.
 func (r record) nearLimit() string {
 	if r.hVMEM == 0 || max(r.vmemMB, r.rssKB>>10) < r.hVMEM/2 {
 		return ""

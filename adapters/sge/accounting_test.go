@@ -11,7 +11,7 @@ import (
 	"jjm"
 )
 
-// line writes a record of 8.1.9 with what matters.
+// line writes a record of 8.1.9 with the columns that jjm reads.
 func line(tag string, job, task, failed, exit int, change ...string) string {
 	text := fmt.Sprintf(
 		"all.q:node7:jjmtest:jjmtest:%s:%d:sge:0:1795281015:1795281019:1795281022:%d:%d:3:0.004849:0.005245:4740.000000:"+
@@ -29,7 +29,7 @@ func mustRecord(t testing.TB, text string) record {
 	return r
 }
 
-func TestRecord_EndsAreToldApart(t *testing.T) {
+func TestRecord_DistinguishesKindsOfEnds(t *testing.T) {
 	limit := []string{":NONE:0.000000:NONE:", ":-l h_rt=2,h_vmem=300M:0.000000:NONE:"}
 	memory := append([]string{"3231744.000000", "330000000.000000"}, limit[0], ":-l h_vmem=300M:0.000000:NONE:")
 	tests := []struct {
@@ -139,7 +139,7 @@ func (f *file) add(text string) {
 	}
 }
 
-// count refreshes and gives the number of records known.
+// count refreshes and returns the number of records known.
 func (f *file) count() int {
 	f.Helper()
 	if err := f.h.refresh(f.Context(), now); err != nil {
@@ -198,7 +198,7 @@ func TestHistory_ARotationLosesNothing(t *testing.T) {
 	}
 }
 
-func TestHistory_ARerunIsCountedAndTheLastRecordStands(t *testing.T) {
+func TestHistory_ARerunIsCountedAndTheLastRecordCounts(t *testing.T) {
 	f := newFile(t)
 	f.add(line("ja", 1, 1, 25, 99) + "\n" + line("ja", 1, 1, 25, 0, "1795281015:1795281019:1795281022", "0:0:0") + "\n" +
 		line("ja", 1, 1, 0, 0) + "\n")
@@ -237,6 +237,23 @@ func TestHistory_ForgetsWhatIsOld(t *testing.T) {
 	late.add(line("ja", 1, 1, 0, 0) + "\n")
 	if err := late.h.refresh(t.Context(), now.Add(2*time.Hour)); err != nil || len(late.h.of("jjmtest", 0)) != 0 {
 		t.Errorf("an old record was taken, error %v", err)
+	}
+}
+
+func TestKeep_IsHowLongEndsAreRemembered(t *testing.T) {
+	for keep, want := range map[time.Duration]int{time.Hour: 0, 3 * time.Hour: 1} {
+		f := newFile(t)
+		f.add(line("ja", 1, 1, 0, 0) + "\n")
+		a, err := lonely(t, func(c *Config) { c.Accounting, c.Keep = f.path, jjm.Duration(keep) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.history.refresh(t.Context(), now.Add(2*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(a.history.of("jjmtest", 0)); n != want {
+			t.Errorf("%d records after two hours, kept for %v: want %d", n, keep, want)
+		}
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"jjm/adapters/testbed"
 )
 
-// onBed makes an adapter for the Grid Engine of the test bed. Change may alter
-// its section.
+// onBed makes an adapter for the Grid Engine of the test bed. change may alter its
+// configuration.
 func onBed(t testing.TB, bed *testbed.Bed, bin string, change ...func(*Config)) *Adapter {
 	t.Helper()
 	env := adapters.Env{State: t.TempDir(), Now: time.Now, Warn: func(msg string, args ...any) {
@@ -36,7 +36,7 @@ func TestConformance(t *testing.T) {
 	if err := a.Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	all := adaptertest.Together(a, bed.Owner)
+	all := adaptertest.ShareListings(a, bed.Owner)
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
 			Adapter: all, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
@@ -45,7 +45,7 @@ func TestConformance(t *testing.T) {
 			Walltime: 2 * time.Second, Pause: 100 * time.Millisecond, Parallel: true, Jobs: 60, AllExits: true,
 			NotHere: map[string]string{
 				"the jobs of two owners are kept apart": "the bed's commands act for one account only",
-				"a lost node is told":                   "the bed has one node",
+				"a lost node is reported":               "the bed has one node",
 				"a job that history forgot is left out": "the accounting file forgets nobody; TestHistory covers its rotation",
 				"the memory limit is enforced":          "h_vmem makes malloc fail and ends no job; see TestRecord_AFailureNearTheMemoryLimitIsLabelled",
 			},

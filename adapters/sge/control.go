@@ -10,31 +10,30 @@ import (
 	"jjm/adapters"
 )
 
-// task is what a control needs to know of a living task.
+// task is what Control needs to know about a living task.
 type task struct {
 	letters            string
 	submitted, started jjm.Time
 }
 
-// mostSets bounds the words of one command line, far below the kernel's limit.
-const mostSets = 2000
+// maxSets is the largest number of words on one command line, far below the kernel's limit.
+const maxSets = 2000
 
-// Control looks first, so that only tasks that live and carry their tag are
-// named, runs one command for all, and looks again: what the commands print is
-// not dependable (qmod -cj ends with 1 though it did its work; qdel complains on
-// standard output).
+// Control first looks, so that it names only tasks that are alive and carry their tag, then
+// runs the commands, and looks again, because their output is unreliable: qmod -cj exits
+// with 1 although it worked, and qdel complains on standard output.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	fail := func(err error) ([]error, error) {
-		return nil, a.wrap(adapters.AsBusy(err), "%v %d jobs of %s", op, len(jobs), owner.User)
+		return nil, a.wrap(adapters.AsBusy(err), "%v %s of %s", op, jjm.Count(len(jobs), "job"), owner.User)
 	}
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	before, err := a.living(ctx, owner)
+	before, err := a.aliveTasks(ctx, owner)
 	if err != nil {
 		return fail(err)
 	}
-	todo := pick(op, jobs, before)
+	todo := needing(op, jobs, before)
 	answers := make([]error, len(jobs))
 	if len(todo) == 0 {
 		return answers, nil
@@ -44,11 +43,11 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 			return fail(fmt.Errorf("note the cancels: %w", err))
 		}
 	}
-	said, err := a.order(ctx, op, todo, before)
+	said, err := a.runCommands(ctx, op, todo, before)
 	if err != nil {
 		return fail(err)
 	}
-	after, err := a.living(ctx, owner)
+	after, err := a.aliveTasks(ctx, owner)
 	if err != nil {
 		return fail(err)
 	}
@@ -60,8 +59,8 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// living lists the tasks of a user.
-func (a *Adapter) living(ctx context.Context, owner jjm.Owner) (map[key]task, error) {
+// aliveTasks returns the living tasks of a user.
+func (a *Adapter) aliveTasks(ctx context.Context, owner jjm.Owner) (map[key]task, error) {
 	entries, err := a.qstat(ctx, owner)
 	if err != nil {
 		return nil, err
@@ -78,14 +77,14 @@ func (a *Adapter) living(ctx context.Context, owner jjm.Owner) (map[key]task, er
 	return out, nil
 }
 
-// pick returns the tasks that an operation would change, each once.
-func pick(op adapters.Op, jobs []adapters.Ref, living map[key]task) []key {
+// needing returns the tasks that an operation would change, each once.
+func needing(op adapters.Op, jobs []adapters.Ref, living map[key]task) []key {
 	picked := map[key]bool{}
 	var todo []key
 	for _, job := range jobs {
 		k, ok := keyOf(job)
 		t, lives := living[k]
-		if ok && lives && !picked[k] && !done(op, t) {
+		if ok && lives && !picked[k] && !isAsWanted(op, t) {
 			picked[k] = true
 			todo = append(todo, k)
 		}
@@ -93,9 +92,9 @@ func pick(op adapters.Op, jobs []adapters.Ref, living map[key]task) []key {
 	return todo
 }
 
-// done reports whether a living task already is as an operation wants it. A
-// running task cannot be held.
-func done(op adapters.Op, t task) bool {
+// isAsWanted reports whether an operation has nothing to do for a living task. A running
+// task cannot be held.
+func isAsWanted(op adapters.Op, t task) bool {
 	switch op {
 	case adapters.Cancel:
 		return isDying(t.letters)
@@ -105,11 +104,11 @@ func done(op adapters.Op, t task) bool {
 	return !isHeld(t.letters) && !inError(t.letters)
 }
 
-// order runs the commands of an operation, and gives what they said.
-func (a *Adapter) order(ctx context.Context, op adapters.Op, todo []key, before map[key]task) (string, error) {
+// runCommands runs the commands of an operation, and returns what they printed.
+func (a *Adapter) runCommands(ctx context.Context, op adapters.Op, todo []key, before map[key]task) (string, error) {
 	var said strings.Builder
 	do := func(keys []key, argv ...string) error {
-		for sets := range slices.Chunk(taskSets(keys), mostSets) {
+		for sets := range slices.Chunk(taskSets(keys), maxSets) {
 			out, err := a.cfg.Run(ctx, nil, append(slices.Clone(argv), sets...)...)
 			if err != nil {
 				return err
@@ -136,20 +135,21 @@ func (a *Adapter) order(ctx context.Context, op adapters.Op, todo []key, before 
 	return said.String(), err
 }
 
-// verdict answers for one task by what it is now.
+// verdict returns the result for one task from its state after the commands.
 func verdict(op adapters.Op, k key, after map[key]task, said string) error {
 	t, lives := after[k]
-	if !lives || done(op, t) {
+	if !lives || isAsWanted(op, t) {
 		return nil
 	}
 	kind := jjm.Busy
 	if strings.Contains(said, "necessary privileges") || op == adapters.Release && isHeld(t.letters) {
-		kind = jjm.Denied // by an operator's hold, or the system's
+		kind = jjm.Denied // an operator or the system holds it
 	}
 	return jjm.Errorf(kind, "%v %s of %s: it still is %q: %s", op, k.id(), k.tag, t.letters, brief([]byte(said)))
 }
 
-// noteLines writes cancels down, tasks of one array and one past together.
+// noteLines returns the notes of cancels, one line for the tasks of one array with the same
+// times.
 func noteLines(at jjm.Time, user string, todo []key, before map[key]task) []noteLine {
 	type group struct {
 		bulkKey

@@ -9,18 +9,19 @@ import (
 	"jjm"
 )
 
-// detail is what qstat -j says of one array beyond the listing.
+// detail is what qstat -j says about one array beyond the listing.
 type detail struct {
 	bulk      int64
 	name      string
 	submitted jjm.Time
-	// errors says why tasks are in error; pending why the array waits.
+	// errors says why tasks are in error, pending why the array waits.
 	errors  map[int32]string
 	pending string
 }
 
-// parseDetail reads qstat -xml -j. Jobs that are not there any more are left
-// out. An answer of unknown_jobs alone, with exit code 0, means that none is.
+// parseDetail parses the output of qstat -xml -j. Jobs that no longer exist are left out.
+// An answer that consists of unknown_jobs, with exit code 0, means that none of them
+// exists.
 func parseDetail(text []byte) ([]detail, error) {
 	if strings.Contains(string(text), "<unknown_jobs") {
 		var none struct {
@@ -69,8 +70,8 @@ func parseDetail(text []byte) ([]detail, error) {
 	return details, nil
 }
 
-// seconds makes a time of seconds since 1970, or of the milliseconds that Univa
-// Grid Engine writes in the same places since 8.2.
+// seconds converts seconds since 1970, or the milliseconds that Univa Grid Engine writes in
+// the same places since 8.2.
 func seconds(n int64) jjm.Time {
 	if n > 100_000_000_000 {
 		return jjm.Time(n)

@@ -13,7 +13,7 @@ import (
 	"jjm/adapters/testbed"
 )
 
-// patience bounds what the bed does on a loaded machine.
+// patience is how long the bed may take on a busy machine.
 const patience = 6 * time.Minute
 
 // patient polls until ok, or gives up.
@@ -45,8 +45,8 @@ func wantKind(t *testing.T, what string, err error, kinds ...jjm.Kind) {
 	t.Errorf("%s: error %v of kind %q, want %v", what, err, jjm.KindOf(err), kinds)
 }
 
-// TestFaults stops and kills the qmaster under a job that runs, a bulk that is
-// held and a bulk that is being submitted.
+// The test stops and kills the qmaster while a job runs, a bulk is held and a bulk is being
+// submitted.
 func TestFaults(t *testing.T) {
 	bed := testbed.StartAlone(t, "sge")
 	a, dir := onBed(t, bed, bed.Bin), bed.Dir(t)
@@ -78,7 +78,7 @@ func TestFaults(t *testing.T) {
 	_, err = a.List(short(), bed.Owner, now)
 	wantKind(t, "list of a frozen qmaster", err, jjm.Busy)
 	bed.Do(t, "thaw", "qmaster")
-	// The next request shows that the one before it has been dealt with.
+	// The next request shows that the one before it has been handled.
 	after := bulkOf(t, bed, dir, 1, "exit 0")
 	patient(t, "thawed", func() bool { _, err := a.Submit(ctx, after); return err == nil })
 	first := find(t, a, bed, doubtful.Tag, after.Tag)
@@ -87,10 +87,10 @@ func TestFaults(t *testing.T) {
 	}
 	t.Logf("the bulk that was submitted to the frozen qmaster: %+v", first[0])
 
-	bed.Do(t, "freeze", "execd") // one that does not find its qmaster tries again after 30 s only
+	bed.Do(t, "freeze", "execd") // without its qmaster it would try again only after 30 s
 	bed.Do(t, "kill", "qmaster")
 	_, err = a.Submit(ctx, bulkOf(t, bed, dir, 1, "exit 0"))
-	wantKind(t, "submit without a qmaster", err, jjm.Busy, jjm.Ambiguous) // the connection may be cut on its way
+	wantKind(t, "submit without a qmaster", err, jjm.Busy, jjm.Ambiguous) // the connection may break on the way
 	_, err = a.List(ctx, bed.Owner, now)
 	wantKind(t, "list without a qmaster", err, jjm.Busy)
 	_, err = a.Find(ctx, bed.Owner, []jjm.Tag{held.Tag})
@@ -168,7 +168,7 @@ func find(t *testing.T, a *Adapter, bed *testbed.Bed, tags ...jjm.Tag) []adapter
 	return found
 }
 
-// sweep cancels what is left of bulks.
+// sweep cancels the living jobs of bulks.
 func sweep(t *testing.T, a *Adapter, bed *testbed.Bed, tags ...jjm.Tag) {
 	t.Helper()
 	for _, f := range find(t, a, bed, tags...) {
@@ -178,9 +178,8 @@ func sweep(t *testing.T, a *Adapter, bed *testbed.Bed, tags ...jjm.Tag) {
 	}
 }
 
-// TestBed_AJobInErrorIsHeldWithItsReasonAndReleased covers Eqw. A job of jjm
-// meets it where a worker has no such user or folder; here one is sent off
-// without the shield.
+// This is state Eqw. A job of jjm gets it where a worker has no such user or folder; here a
+// job is submitted without the shield.
 func TestBed_AJobInErrorIsHeldWithItsReasonAndReleased(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "sge")
@@ -206,10 +205,9 @@ func TestBed_AJobInErrorIsHeldWithItsReasonAndReleased(t *testing.T) {
 	}
 }
 
-// TestBed_ARescheduledTaskIsListedByAnAdapterThatNeverSawIt covers the XML that
-// is none, which Grid Engine prints until it has cleaned up after the first run.
-// On a busy machine that clean-up may take the second run with it, "failed 21: in
-// recognizing job": then another task is tried.
+// Grid Engine prints invalid XML until it has cleaned up after the first run. On a busy
+// machine that clean-up may end the second run too, "failed 21: in recognizing job"; then
+// another task is tried.
 func TestBed_ARescheduledTaskIsListedByAnAdapterThatNeverSawIt(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "sge")
@@ -226,8 +224,8 @@ func TestBed_ARescheduledTaskIsListedByAnAdapterThatNeverSawIt(t *testing.T) {
 	t.Error("no task was run a second time")
 }
 
-// rescheduled is what becomes of the first of two tasks that is run again. The
-// second one runs all the time: of running ones qstat -j is asked.
+// rescheduled returns the first of two tasks, which is run again. The second one runs all
+// the time, because qstat -j is asked only about running tasks.
 func rescheduled(t *testing.T, bed *testbed.Bed) jjm.Report {
 	t.Helper()
 	a, dir := onBed(t, bed, bed.Bin), bed.Dir(t)

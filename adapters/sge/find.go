@@ -9,7 +9,7 @@ import (
 	"jjm/adapters"
 )
 
-// found answers for each tag, with the arrays in order of their numbers.
+// found returns the answer for each tag, with its arrays in order of their numbers.
 func found(tags []jjm.Tag, bulks map[bulkKey]bool) []adapters.Found {
 	byTag := map[jjm.Tag][]int64{}
 	for k := range bulks {

@@ -15,18 +15,18 @@ import (
 	"jjm"
 )
 
-// history follows the accounting file: each look reads only what was added. The
-// file is kept open, so that a rotation by renaming loses nothing.
+// history follows the accounting file: each refresh reads only what was added. The file is
+// kept open, so that a rotation by renaming loses nothing.
 type history struct {
 	path string
 	keep time.Duration
 	warn func(string, ...any)
 
-	// turn is held by the one who reads. It is a channel because a read of a
-	// dead file server does not end, and those who wait must.
-	turn chan struct{}
-	file *os.File
-	next int64 // where reading goes on in file
+	// reading is full while somebody reads. It is a channel, not a mutex, because a read
+	// from a dead file server never ends, and those who wait must be able to give up.
+	reading chan struct{}
+	file    *os.File
+	next    int64 // offset in file at which reading goes on
 
 	mu      sync.Mutex
 	records map[key]record
@@ -34,20 +34,21 @@ type history struct {
 }
 
 func newHistory(path string, keep time.Duration, warn func(string, ...any)) *history {
-	return &history{path: path, keep: keep, warn: warn, turn: make(chan struct{}, 1), records: map[key]record{}}
+	return &history{path: path, keep: keep, warn: warn, reading: make(chan struct{}, 1), records: map[key]record{}}
 }
 
-// refresh reads what is new. The error is of kind Busy; what was read stays.
+// refresh reads new records. The error is of kind Busy; records read before stay.
 func (h *history) refresh(ctx context.Context, now time.Time) error {
 	select {
-	case h.turn <- struct{}{}:
+	case h.reading <- struct{}{}:
 	case <-ctx.Done():
-		return jjm.Errorf(jjm.Busy, "read %s: another reader has not ended: %w", h.path, ctx.Err())
+		return jjm.Errorf(jjm.Busy, "read %s: another reader has not ended: %w", h.path,
+			jjm.Plainly(ctx.Err()))
 	}
 	done := make(chan error, 1)
 	go func() {
 		err := h.read(ctx, now)
-		<-h.turn
+		<-h.reading
 		done <- err
 	}()
 	select {
@@ -57,11 +58,11 @@ func (h *history) refresh(ctx context.Context, now time.Time) error {
 		}
 		return nil
 	case <-ctx.Done():
-		return jjm.Errorf(jjm.Busy, "read %s: %w", h.path, ctx.Err())
+		return jjm.Errorf(jjm.Busy, "read %s: %w", h.path, jjm.Plainly(ctx.Err()))
 	}
 }
 
-// read reads to the end of the file, and of the one that has taken its place.
+// read reads to the end of the file, and then of the file that has taken its place.
 func (h *history) read(ctx context.Context, now time.Time) error {
 	h.prune(now)
 	for {
@@ -82,8 +83,8 @@ func (h *history) read(ctx context.Context, now time.Time) error {
 	}
 }
 
-// open returns false without an error before the first job has ended: Grid Engine
-// makes the file then. A missing folder is another matter.
+// open returns false without an error if the file does not exist yet: Grid Engine makes it
+// when the first job ends. A missing folder is an error.
 func (h *history) open() (bool, error) {
 	f, err := os.Open(h.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +98,7 @@ func (h *history) open() (bool, error) {
 	return true, nil
 }
 
-// rotated reports whether the path now names another file, or the file was cut.
+// rotated reports whether the path now names another file, or the file was truncated.
 func (h *history) rotated() (bool, error) {
 	old, err := h.file.Stat()
 	if err != nil {
@@ -113,11 +114,11 @@ func (h *history) rotated() (bool, error) {
 	return err == nil && !os.SameFile(old, now), err
 }
 
-// chunk is how much is read at once.
+// chunk is how many bytes are read at once.
 const chunk = 1 << 20
 
-// tail reads whole lines up to the end. A last line without its end is left for
-// the next time.
+// tail reads whole lines up to the end. A last line without a newline is left for the next
+// time.
 func (h *history) tail(ctx context.Context, now time.Time) error {
 	buf := make([]byte, chunk)
 	for {
@@ -141,9 +142,9 @@ func (h *history) tail(ctx context.Context, now time.Time) error {
 	}
 }
 
-// take adds the records of whole lines. A line that cannot be read is warned
-// about and skipped: it stays in the file, and an error would stop all listings
-// for good. Its job is missing then, which is never taken for an end.
+// take adds the records in whole lines. A line that cannot be read is skipped with a
+// warning: it stays in the file, so an error would stop all listings for good. Its job is
+// then missing, which is never taken for an end.
 func (h *history) take(lines []byte, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,7 +167,7 @@ func (h *history) take(lines []byte, now time.Time) {
 	}
 }
 
-// prune forgets what ended long ago.
+// prune forgets tasks that ended longer than keep ago.
 func (h *history) prune(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -199,9 +200,9 @@ func (h *history) of(user string, since jjm.Time) []record {
 	return out
 }
 
-// startedAt sets the start of a task's record to what was told of the same run
-// while it lived: qmaster's clock says when it sent the task off, the worker's
-// when it began, 1 to 3 s later (measured on 8.1.9).
+// startedAt replaces the start in a task's record by the one that was reported for the same
+// run while it was alive. The two differ: qmaster's clock says when it sent the task to the
+// worker, the worker's when it began, 1 to 3 s later (measured on 8.1.9).
 func (h *history) startedAt(k key, started jjm.Time, restarts int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

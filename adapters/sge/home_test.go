@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"jjm"
 	"jjm/adapters"
 )
 
-// Commands of Grid Engine have no HOME of their owner's. Version 8.1.9 finds
-// .sge_request and .sge_qstat without it, by the account's number.
+// Commands of Grid Engine get no HOME of their owner. Even without it, version 8.1.9 finds .sge_request and .sge_qstat
+// by the number of the account.
 func TestNew_CommandsFindNoSettingsOfTheirOwner(t *testing.T) {
 	for set, want := range map[string]string{"": "/", "/var/empty": "/var/empty"} {
 		bin := t.TempDir()
@@ -33,5 +34,21 @@ func TestNew_CommandsFindNoSettingsOfTheirOwner(t *testing.T) {
 		if home, err := os.ReadFile(seen); err != nil || strings.TrimSpace(string(home)) != want {
 			t.Errorf("HOME is %q, %v: want %s", home, err, want)
 		}
+	}
+}
+
+func TestShow_HoldsToTheConfiguredBoundOfOutput(t *testing.T) {
+	bin := t.TempDir()
+	script := "#!/bin/sh\nhead -c 3000000 /dev/zero\n"
+	if err := os.WriteFile(filepath.Join(bin, "qstat"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a, err := lonely(t, func(c *Config) { c.Bin, c.MaxOutputMB = bin, 1 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := a.show(t.Context(), "qstat")
+	if jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "command_output_mb") {
+		t.Errorf("%d bytes, error %v: want none, and one that names command_output_mb", len(text), err)
 	}
 }

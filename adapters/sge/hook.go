@@ -8,8 +8,8 @@ import (
 	"jjm/adapters"
 )
 
-// askHook returns the options that the site's hook adds to a bulk. What is no
-// option for a site to give is of kind Invalid.
+// askHook returns the options that the site's hook adds to a bulk. An option that is not
+// allowed is an error of kind Invalid.
 func (a *Adapter) askHook(ctx context.Context, b adapters.Bulk) ([]string, error) {
 	printed, err := a.cfg.Hook.Ask(ctx, a.name, b)
 	if err != nil {
@@ -22,7 +22,7 @@ func (a *Adapter) askHook(ctx context.Context, b adapters.Bulk) ([]string, error
 	return opts, nil
 }
 
-// brief makes one short line of what a command printed.
+// brief returns what a command printed as one short quoted line.
 func brief(outputs ...[]byte) string {
 	var text []byte
 	for _, out := range outputs {

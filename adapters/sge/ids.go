@@ -10,8 +10,8 @@ import (
 	"jjm/adapters"
 )
 
-// key names one task for good: numbers of jobs are used again, after 9 999 999
-// and, measured on 8.1.9, after a crash of the qmaster.
+// key identifies one task for good. Numbers of jobs alone do not: they are reused after 9
+// 999 999 and, measured on 8.1.9, after a crash of the qmaster.
 type key struct {
 	tag  jjm.Tag
 	bulk int64
@@ -20,7 +20,7 @@ type key struct {
 
 func (k key) id() string { return fmt.Sprintf("%d.%d", k.bulk, k.task) }
 
-// keyOf returns the task that a reference means; false if it can mean none.
+// keyOf returns the task that a reference names; false if it cannot name any.
 func keyOf(r adapters.Ref) (key, bool) {
 	bulk, task, found := strings.Cut(r.ID, ".")
 	n, err := strconv.ParseInt(bulk, 10, 64)
@@ -37,11 +37,11 @@ func keyOf(r adapters.Ref) (key, bool) {
 // span is a range of tasks, with a step.
 type span struct{ first, last, step int32 }
 
-// mostTasks bounds what one line may stand for: max_aj_tasks is 75 000 by
-// default, and sites raise it, but none to this.
-const mostTasks = 10_000_000
+// maxTasks is the largest number of tasks that one line may stand for: max_aj_tasks is 75
+// 000 by default, and sites that raise it stay far below this.
+const maxTasks = 10_000_000
 
-// parseTasks reads the tasks of a line of qstat: "7", "7,10", "1-10:3", "2-5:1,9".
+// parseTasks reads the tasks in a line of qstat: "7", "7,10", "1-10:3", "2-5:1,9".
 func parseTasks(text string) ([]span, error) {
 	var spans []span
 	total := int64(0)
@@ -62,8 +62,8 @@ func parseTasks(text string) ([]span, error) {
 			}
 			n[i] = v
 		}
-		if total += (n[1]-n[0])/n[2] + 1; n[1] < n[0] || total > mostTasks {
-			return nil, fmt.Errorf("tasks %.80q: not a range of up to %d", text, mostTasks)
+		if total += (n[1]-n[0])/n[2] + 1; n[1] < n[0] || total > maxTasks {
+			return nil, fmt.Errorf("tasks %.80q: not a range of up to %d", text, maxTasks)
 		}
 		spans = append(spans, span{int32(n[0]), int32(n[1]), int32(n[2])})
 	}
@@ -79,8 +79,8 @@ func each(spans []span, f func(task int32)) {
 	}
 }
 
-// taskSets groups tasks by bulk and writes each set as the commands want it:
-// "42.1-100". Sets come in order.
+// taskSets groups tasks by bulk and returns each set in the form of the commands,
+// "42.1-100", in order.
 func taskSets(keys []key) []string {
 	byBulk := map[int64][]int32{}
 	for _, k := range keys {
@@ -104,7 +104,7 @@ func taskSets(keys []key) []string {
 	return sets
 }
 
-// spansOf joins neighbouring tasks.
+// spansOf joins neighbouring tasks to spans.
 func spansOf(tasks []int32) []span {
 	tasks = slices.Compact(slices.Sorted(slices.Values(tasks)))
 	var spans []span

@@ -11,8 +11,8 @@ import (
 	"jjm/adapters/testbed"
 )
 
-// A job submission verifier runs on the host of qsub, as whoever runs qsub. First
-// qsub itself runs a script so; then a job file asks for it in each spelling, and
+// A job submission verifier runs on the host of qsub as the account that runs qsub. First
+// qsub itself runs a script in that way; then a job file asks for it in each spelling, and
 // the script does not run.
 func TestJSV_AJobFileRunsNothingOnTheSubmitHost(t *testing.T) {
 	bed := testbed.Start(t, "sge")
@@ -31,7 +31,7 @@ func TestJSV_AJobFileRunsNothingOnTheSubmitHost(t *testing.T) {
 	for key, value := range bed.Env {
 		qsub.Env = append(qsub.Env, key+"="+value)
 	}
-	printed, err := qsub.CombinedOutput() // it fails: the script does not speak as a verifier does
+	printed, err := qsub.CombinedOutput() // it fails, because the script does not follow the protocol
 	if !ran() {
 		t.Fatalf("qsub does not run a verifier, so this test proves nothing: %v\n%s", err, printed)
 	}

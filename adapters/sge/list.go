@@ -8,17 +8,17 @@ import (
 	"jjm/adapters"
 )
 
-// List returns the living by one qstat, and the ended from the accounting file. The
-// living are read first: a task that ends in between is then in both, not in
-// none. A second command, qstat -j, runs only for arrays that it has not been
-// asked about: see memory.unclear.
+// List takes the living tasks from one qstat, and the ended ones from the accounting file.
+// The living are read first, so that a task which ends in between is in both sources, not
+// in none. A second command, qstat -j, asks about arrays for which that is due: see
+// memory.toAskAbout.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
-	entries, err := a.look(ctx, owner)
+	entries, err := a.readBoth(ctx, owner)
 	if err != nil {
 		return adapters.Listing{}, a.wrap(err, "list the jobs of %s", owner.User)
 	}
 	now := a.env.Now()
-	if ask := a.memory.unclear(entries, now); len(ask) > 0 {
+	if ask := a.memory.toAskAbout(entries, now); len(ask) > 0 {
 		details, err := a.details(ctx, ask)
 		if err != nil {
 			return adapters.Listing{}, a.wrap(err, "list the jobs of %s", owner.User)
@@ -26,23 +26,23 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 		a.memory.learn(details, now)
 	}
 	alive := a.memory.reports(entries)
-	a.restarts(alive, owner)
-	late := a.memory.bridge(owner.User, alive, a.history, now, a.gap())
+	a.addRestarts(alive, owner)
+	late := a.memory.awaitingRecords(owner.User, alive, a.history, now, a.recordDelay())
 	notes := a.notes.all(owner.User, now)
 	records := a.history.of(owner.User, jjm.At(since))
 	recorded := func(k key) bool {
 		_, ok := a.history.get(k, owner.User)
 		return ok
 	}
-	reports := ends(alive, late, records, notes, jjm.At(since), recorded)
+	reports := endReports(alive, late, records, notes, jjm.At(since), recorded)
 	for _, r := range alive {
 		reports = append(reports, r)
 	}
 	return adapters.Listing{At: now, Reports: reports}, nil
 }
 
-// look reads both sources, the living first.
-func (a *Adapter) look(ctx context.Context, owner jjm.Owner) ([]entry, error) {
+// readBoth reads both sources, the living tasks first.
+func (a *Adapter) readBoth(ctx context.Context, owner jjm.Owner) ([]entry, error) {
 	entries, err := a.qstat(ctx, owner)
 	if err != nil {
 		return nil, err
@@ -50,15 +50,15 @@ func (a *Adapter) look(ctx context.Context, owner jjm.Owner) ([]entry, error) {
 	return entries, a.history.refresh(ctx, a.env.Now())
 }
 
-// gap is for how long an ended task may lack a record.
-func (a *Adapter) gap() time.Duration {
+// recordDelay is how long an ended task may have no record.
+func (a *Adapter) recordDelay() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.site.flush() + slack
+	return a.site.flushTime() + slack
 }
 
-// restarts adds how often the living have run before.
-func (a *Adapter) restarts(alive map[key]jjm.Report, owner jjm.Owner) {
+// addRestarts adds how often the living tasks have run before.
+func (a *Adapter) addRestarts(alive map[key]jjm.Report, owner jjm.Owner) {
 	for k, r := range alive {
 		if rec, ok := a.history.get(k, owner.User); ok {
 			r.Restarts = max(r.Restarts, ranBefore(r, rec))
@@ -67,9 +67,9 @@ func (a *Adapter) restarts(alive map[key]jjm.Report, owner jjm.Owner) {
 	}
 }
 
-// ranBefore is how often a living task ran before, by its last record. That one
-// may be of this very run, which ended since qstat was asked: then the worker's
-// clock says that it began after qmaster had sent it off.
+// ranBefore returns how often a living task ran before, by its last record. That record may
+// be of the current run, if that ended after qstat was asked: then its start, by the
+// worker's clock, is later than the one that qmaster reported.
 func ranBefore(alive jjm.Report, last record) int {
 	if alive.Started != 0 && last.started >= alive.Started {
 		return last.runs - 1
@@ -77,24 +77,24 @@ func ranBefore(alive jjm.Report, last record) int {
 	return last.runs
 }
 
-// ends returns a report for each task that is over: from its record, or, if there
-// is none, from the note of its cancel. Late ones are between the two.
-func ends(alive map[key]jjm.Report, late []jjm.Report, records []record, notes map[key]note, since jjm.Time,
+// endReports returns a report for each ended task: from its record, or, if there is none,
+// from the note of its cancel. late are tasks that have ended and have no record yet.
+func endReports(alive map[key]jjm.Report, late []jjm.Report, records []record, notes map[key]note, since jjm.Time,
 	recorded func(key) bool) []jjm.Report {
 	var out []jjm.Report
 	for _, rec := range records {
 		if _, lives := alive[rec.key]; lives {
-			continue // rescheduled, or in error
+			continue // it was rescheduled, or is in error
 		}
 		if r := rec.end(notes); r.Ended >= since {
 			out = append(out, r)
 		}
 	}
-	waits := map[key]bool{} // for its record
+	waits := map[key]bool{} // tasks that wait for their record
 	for _, r := range late {
 		k, _ := keyOf(adapters.Ref{Tag: r.Tag, ID: r.ID, Index: -1})
 		if t, noted := notes[k]; noted && t.started == 0 {
-			continue // it waited, and was cancelled: no record will come
+			continue // it was cancelled before it started: no record will come
 		}
 		waits[k] = true
 		out = append(out, r)
@@ -107,12 +107,11 @@ func ends(alive map[key]jjm.Report, late []jjm.Report, records []record, notes m
 	return out
 }
 
-// end is the report of a record, seen beside the notes. A task that is in error
-// or rescheduled leaves no record when it is deleted then: its cancel is told by
-// the note.
+// end returns the report for a record, with the notes of cancels. A task that was in error
+// or rescheduled gets no further record when it is deleted; only the note shows its cancel.
 func (r record) end(notes map[key]note) jjm.Report {
 	t, cancelled := notes[r.key]
-	if cancelled && r.queueable() {
+	if cancelled && r.mayStillWait() {
 		rep := t.report(r.key)
 		rep.Host, rep.Started, rep.Restarts = r.host, r.started, max(0, r.runs-1)
 		return rep
@@ -120,16 +119,16 @@ func (r record) end(notes map[key]note) jjm.Report {
 	return r.report(cancelled)
 }
 
-// Find looks for tags among the living, the recorded and the cancelled. A tag
-// that is in none is absent: a bulk arrives held, so it cannot have come and
-// gone unless it was released or cancelled.
+// Find looks for tags among the living, the recorded and the cancelled tasks. A tag that is
+// in none of them is absent: a bulk is submitted held, so it cannot have run and gone
+// unless it was released.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
-	entries, err := a.look(ctx, owner)
+	entries, err := a.readBoth(ctx, owner)
 	if err != nil {
 		return nil, a.wrap(err, "find %d tags of %s", len(tags), owner.User)
 	}
 	now := a.env.Now()
-	bulks := a.memory.within(owner.User, now, a.gap())
+	bulks := a.memory.recentBulks(owner.User, now, a.recordDelay())
 	for _, e := range entries {
 		bulks[bulkKey{e.tag, e.bulk}] = true
 	}
@@ -142,11 +141,11 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found(tags, bulks), nil
 }
 
-// Account returns the ends of tasks. qstat is asked only where a record or a note
-// may be of a task that still waits.
+// Account returns the ends of tasks. It asks qstat only if a record or a note may be about
+// a task that still waits.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	if err := a.history.refresh(ctx, a.env.Now()); err != nil {
-		return nil, a.wrap(err, "account %d jobs of %s", len(jobs), owner.User)
+		return nil, a.wrap(err, "account %s of %s", jjm.Count(len(jobs), "job"), owner.User)
 	}
 	notes := a.notes.all(owner.User, a.env.Now())
 	var reports []jjm.Report
@@ -159,7 +158,7 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 		r, recorded := a.history.get(k, owner.User)
 		_, noted := notes[k]
 		switch {
-		case recorded && !r.queueable():
+		case recorded && !r.mayStillWait():
 			reports = append(reports, r.end(notes))
 		case recorded || noted:
 			doubtful = append(doubtful, k)
@@ -168,9 +167,9 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	if len(doubtful) == 0 {
 		return reports, nil
 	}
-	entries, err := a.look(ctx, owner)
+	entries, err := a.readBoth(ctx, owner)
 	if err != nil {
-		return nil, a.wrap(err, "account %d jobs of %s", len(jobs), owner.User)
+		return nil, a.wrap(err, "account %s of %s", jjm.Count(len(jobs), "job"), owner.User)
 	}
 	alive := a.memory.reports(entries)
 	for _, k := range doubtful {

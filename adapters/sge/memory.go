@@ -9,17 +9,17 @@ import (
 	"jjm"
 )
 
-// memory is what the adapter keeps of earlier listings. Nothing depends on it
-// but how smoothly reports read: qstat tells the submission of waiting tasks
-// only, the accounting tells a start some seconds after that of qstat, and
-// between the end of a task and its record lies a gap in which neither has it.
+// memory keeps facts from earlier listings. It only makes reports consistent; nothing else
+// depends on it: qstat tells the submission time of waiting tasks only, accounting has a
+// start some seconds later than qstat's, and for some time after the end of a task neither
+// source has it.
 type memory struct {
 	mu    sync.Mutex
 	alive map[key]seen
 	bulks map[bulkKey]bulk
 }
 
-// seen is a task's last report as a living one.
+// seen is the last report of a task while it was alive.
 type seen struct {
 	report jjm.Report
 	user   string
@@ -31,12 +31,12 @@ type bulkKey struct {
 	num int64
 }
 
-// bulk is what is known of one array.
+// bulk is what is known about one array.
 type bulk struct {
 	submitted jjm.Time
 	pending   string
 	errors    map[int32]string
-	asked     time.Time // when qstat -j was asked about it
+	asked     time.Time // when qstat -j was last asked about it
 	listed    time.Time
 }
 
@@ -44,22 +44,22 @@ func newMemory() *memory {
 	return &memory{alive: map[key]seen{}, bulks: map[bulkKey]bulk{}}
 }
 
-// askAgain is how old what qstat -j said of a waiting array may be: its reason
+// askAgain is how old the answer of qstat -j about a waiting array may be. Its reason
 // changes with each run of the scheduler, but nobody reads it so often.
 const askAgain = 2 * time.Minute
 
-// forget is when what was not listed any more is dropped. It is longer than any
-// flush_time that a site would set.
-const forget = 15 * time.Minute
+// forgetAfter is when facts about tasks that are no longer listed are dropped. It is longer
+// than any flush_time that a site would set.
+const forgetAfter = 15 * time.Minute
 
-// mostAsked bounds the arrays that one command asks about: its answer has some
-// 4 kB for each (measured on 8.1.9).
-const mostAsked = 200
+// maxAsked is how many arrays one command asks about: its answer takes some 4 kB for each
+// (measured on 8.1.9).
+const maxAsked = 200
 
-// unclear notes what a listing says of arrays, and gives those to ask about:
-// running ones whose submission is not known, ones in error without a reason,
-// and waiting ones of which nothing was heard for a while.
-func (m *memory) unclear(entries []entry, now time.Time) []int64 {
+// toAskAbout notes the arrays of a listing, and returns those to ask qstat -j about:
+// running ones with unknown submission time, ones in error without a reason, and waiting
+// ones whose reason is old.
+func (m *memory) toAskAbout(entries []entry, now time.Time) []int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ask := map[int64]bool{}
@@ -73,19 +73,20 @@ func (m *memory) unclear(entries []entry, now time.Time) []int64 {
 		m.bulks[k] = b
 		fresh := now.Sub(b.asked) < askAgain
 		switch {
-		case b.submitted == 0, inError(e.letters) && b.lacks(e.tasks):
+		case b.submitted == 0, inError(e.letters) && b.lacksReason(e.tasks):
 			ask[e.bulk] = true
 		case e.state == jjm.BatchQueued && !fresh && now.Sub(b.submitted.Time()) > askAgain:
 			ask[e.bulk] = true
 		}
 	}
-	maps.DeleteFunc(m.bulks, func(_ bulkKey, b bulk) bool { return now.Sub(b.listed) > forget })
+	maps.DeleteFunc(m.bulks, func(_ bulkKey, b bulk) bool { return now.Sub(b.listed) > forgetAfter })
 	bulks := slices.Sorted(maps.Keys(ask))
-	return bulks[:min(len(bulks), mostAsked)]
+	return bulks[:min(len(bulks), maxAsked)]
 }
 
-// lacks reports whether one of the tasks has no reason yet for its error.
-func (b bulk) lacks(tasks []span) (missing bool) {
+// lacksReason reports whether the reason for the error of one of the tasks is not known
+// yet.
+func (b bulk) lacksReason(tasks []span) (missing bool) {
 	each(tasks, func(t int32) { missing = missing || b.errors[t] == "" })
 	return missing
 }
@@ -97,7 +98,7 @@ func (m *memory) submitted(k bulkKey) jjm.Time {
 	return m.bulks[k].submitted
 }
 
-// learn takes what qstat -j said.
+// learn stores the answers of qstat -j.
 func (m *memory) learn(details []detail, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,7 +113,7 @@ func (m *memory) learn(details []detail, now time.Time) {
 	}
 }
 
-// reports makes the reports of the living out of a listing.
+// reports makes the reports of the living tasks from a listing.
 func (m *memory) reports(entries []entry) map[key]jjm.Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,7 +126,7 @@ func (m *memory) reports(entries []entry) map[key]jjm.Report {
 				Tag: e.tag, Index: task - 1, ID: k.id(), State: e.state, Host: e.host, Source: "qstat",
 				Submitted: b.submitted, Started: e.started,
 			}
-			if isRerun(e.letters) {
+			if isRerun(e.letters) { // at least; addRestarts knows more
 				r.Restarts = 1 // at least; the records count
 			}
 			switch {
@@ -142,10 +143,10 @@ func (m *memory) reports(entries []entry) map[key]jjm.Report {
 	return out
 }
 
-// bridge notes the living, and gives the tasks of a user that were among them
-// within gap, but are neither now nor recorded: their records come late. Those
-// that are recorded keep the start that they had as living ones.
-func (m *memory) bridge(user string, alive map[key]jjm.Report, h *history, now time.Time,
+// awaitingRecords notes the living tasks, and returns those of the user that were alive
+// within gap and now are neither alive nor recorded. It also puts the start time that a
+// task had while it was alive into its record.
+func (m *memory) awaitingRecords(user string, alive map[key]jjm.Report, h *history, now time.Time,
 	gap time.Duration) []jjm.Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -164,15 +165,15 @@ func (m *memory) bridge(user string, alive map[key]jjm.Report, h *history, now t
 		case now.Sub(s.at) <= gap:
 			s.report.Reason = "left the queue; its accounting record is not written yet"
 			out = append(out, s.report)
-		case now.Sub(s.at) > forget:
+		case now.Sub(s.at) > forgetAfter:
 			delete(m.alive, k)
 		}
 	}
 	return out
 }
 
-// within returns the arrays of a user that had living tasks within gap.
-func (m *memory) within(user string, now time.Time, gap time.Duration) map[bulkKey]bool {
+// recentBulks returns the arrays of a user that had living tasks within gap.
+func (m *memory) recentBulks(user string, now time.Time, gap time.Duration) map[bulkKey]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := map[bulkKey]bool{}

@@ -17,11 +17,11 @@ import (
 	"jjm"
 )
 
-// notes remembers the cancels that jjm made, because Grid Engine does not tell
-// them: a task that waited leaves no record at all, and the record of one that
-// ran looks like that of a job that killed itself. A note is written and synced
-// before qdel runs. It alone proves nothing: it counts once the task is neither
-// listed nor recorded, or its record says that a signal ended it.
+// notes remembers the cancels that jjm made, because Grid Engine does not record them: a
+// task that waited leaves no record at all, and the record of one that ran looks like that
+// of a job that killed itself. A note is written and synced before qdel runs. A note alone
+// proves nothing: it counts once the task is neither listed nor recorded, or if its record
+// says that a signal ended it.
 type notes struct {
 	path string
 	keep time.Duration
@@ -39,7 +39,7 @@ type note struct {
 	started jjm.Time
 }
 
-// noteLine is a line of the file: tasks of one array that were cancelled at once.
+// noteLine is a line of the file: tasks of one array that were cancelled together.
 type noteLine struct {
 	At        jjm.Time `json:"at"`
 	User      string   `json:"user"`
@@ -50,7 +50,7 @@ type noteLine struct {
 	Started   jjm.Time `json:"started,omitempty"`
 }
 
-// openNotes reads the file, and writes it anew without what is older than keep.
+// openNotes reads the file, and rewrites it without lines that are older than keep.
 func openNotes(path string, keep time.Duration) (*notes, error) {
 	n := &notes{path: path, keep: keep, made: map[key]note{}}
 	text, err := os.ReadFile(path)
@@ -63,7 +63,7 @@ func openNotes(path string, keep time.Duration) (*notes, error) {
 	oldest := jjm.At(time.Now().Add(-keep))
 	var kept []byte
 	for line := range bytes.Lines(text) {
-		l, err := parseNote(line)
+		l, err := parseNote(line)        // qdel never ran for a line that was cut short
 		if err != nil || l.At < oldest { // a torn line is one whose qdel never ran
 			continue
 		}
@@ -84,7 +84,7 @@ func parseNote(line []byte) (noteLine, error) {
 		return l, err
 	}
 	if !l.Tag.Valid() || l.Job < 1 {
-		return l, fmt.Errorf("no tag or no job")
+		return l, fmt.Errorf("want a tag and a job number")
 	}
 	_, err := parseTasks(l.Tasks)
 	return l, err
@@ -103,12 +103,12 @@ func (n *notes) take(l noteLine) {
 	})
 }
 
-// add writes notes down. They are on disk when it returns without an error.
+// add writes notes. They are on disk when it returns nil.
 func (n *notes) add(lines []noteLine) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	text := []byte{'\n'} // ends what a full disk may have cut
+	text := []byte{'\n'} // ends a line that a full disk may have cut short
 	for _, l := range lines {
 		line, err := json.Marshal(l)
 		if err != nil {
@@ -147,7 +147,7 @@ func (n *notes) all(user string, now time.Time) map[key]note {
 	return out
 }
 
-// report is the end of a task that was cancelled and left no record.
+// report returns the end of a task that was cancelled and left no record.
 func (t note) report(k key) jjm.Report {
 	return jjm.Report{
 		Tag: k.tag, Index: k.task - 1, ID: k.id(), State: jjm.BatchCancelled, Source: "jjm", Reason: "cancelled by jjm",

@@ -59,7 +59,7 @@ func TestNotes_SurviveARestart(t *testing.T) {
 	}
 }
 
-func TestEnds_WhatIsToldOfACancelledTask(t *testing.T) {
+func TestEndReports_OfCancelledTasks(t *testing.T) {
 	k := key{"jtag", 42, 7}
 	waited, ran := note{at: 5000}, note{at: 5000, started: 3000}
 	killed := mustRecord(t, line("jtag", 42, 7, 100, 137))
@@ -100,7 +100,7 @@ func TestEnds_WhatIsToldOfACancelledTask(t *testing.T) {
 		if tt.note != nil {
 			notes[k] = *tt.note
 		}
-		got := ends(alive, late, records, notes, 0, func(key) bool { return tt.record != nil })
+		got := endReports(alive, late, records, notes, 0, func(key) bool { return tt.record != nil })
 		state := jjm.BatchUnknown
 		if len(got) > 0 {
 			state = got[0].State
@@ -120,7 +120,7 @@ func TestMemory_AsksOnlyWhatItDoesNotKnow(t *testing.T) {
 	blocked := entry{tag: "jc", bulk: 3, tasks: []span{{2, 2, 1}}, letters: "Eqw", state: jjm.BatchHold,
 		submitted: jjm.At(now)}
 	all := []entry{waiting, running, blocked}
-	if ask := m.unclear(all, now); !cmp.Equal(ask, []int64{2, 3}) {
+	if ask := m.toAskAbout(all, now); !cmp.Equal(ask, []int64{2, 3}) {
 		t.Errorf("asks about %v", ask)
 	}
 	m.learn([]detail{
@@ -128,10 +128,10 @@ func TestMemory_AsksOnlyWhatItDoesNotKnow(t *testing.T) {
 		{bulk: 3, name: "stranger", submitted: 6000, errors: map[int32]string{2: "not ours"}},
 		{bulk: 3, name: "jc", submitted: 7000, errors: map[int32]string{2: "no folder"}},
 	}, now)
-	if ask := m.unclear(all, now.Add(time.Minute)); len(ask) != 0 {
+	if ask := m.toAskAbout(all, now.Add(time.Minute)); len(ask) != 0 {
 		t.Errorf("asks again about %v", ask)
 	}
-	if ask := m.unclear(all, now.Add(3*time.Minute)); !cmp.Equal(ask, []int64{1}) {
+	if ask := m.toAskAbout(all, now.Add(3*time.Minute)); !cmp.Equal(ask, []int64{1}) {
 		t.Errorf("of what waits for long it asks about %v", ask)
 	}
 	reports := m.reports(all)
@@ -143,37 +143,38 @@ func TestMemory_AsksOnlyWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestMemory_BridgesTheGapBeforeTheRecord(t *testing.T) {
+func TestMemory_ReportsAnEndedTaskUntilItsRecordIsWritten(t *testing.T) {
 	m, f := newMemory(), newFile(t)
 	k := key{"ja", 1, 1}
 	told := jjm.Time(1795281016000) // the record says :19
 	alive := map[key]jjm.Report{k: {Tag: "ja", ID: "1.1", State: jjm.BatchRunning, Started: told}}
-	if late := m.bridge("jjmtest", alive, f.h, now, time.Minute); len(late) != 0 {
+	if late := m.awaitingRecords("jjmtest", alive, f.h, now, time.Minute); len(late) != 0 {
 		t.Errorf("%+v", late)
 	}
 	none := map[key]jjm.Report{}
-	if late := m.bridge("jjmtest", none, f.h, now.Add(time.Second), time.Minute); len(late) != 1 || late[0].ID != "1.1" ||
+	late := m.awaitingRecords("jjmtest", none, f.h, now.Add(time.Second), time.Minute)
+	if len(late) != 1 || late[0].ID != "1.1" ||
 		!late[0].State.Alive() {
 		t.Errorf("in the gap: %+v", late)
 	}
-	if late := m.bridge("other", none, f.h, now.Add(time.Second), time.Minute); len(late) != 0 {
+	if late := m.awaitingRecords("other", none, f.h, now.Add(time.Second), time.Minute); len(late) != 0 {
 		t.Errorf("another user's: %+v", late)
 	}
 	f.add(line("ja", 1, 1, 0, 0) + "\n")
 	f.count()
-	if late := m.bridge("jjmtest", none, f.h, now.Add(2*time.Second), time.Minute); len(late) != 0 {
+	if late := m.awaitingRecords("jjmtest", none, f.h, now.Add(2*time.Second), time.Minute); len(late) != 0 {
 		t.Errorf("with its record: %+v", late)
 	}
 	if r, _ := f.h.get(k, "jjmtest"); r.started != told {
 		t.Errorf("its start became %v", r.started)
 	}
-	m.bridge("jjmtest", map[key]jjm.Report{{"jb", 2, 1}: {Tag: "jb", ID: "2.1"}}, f.h, now, time.Minute)
-	if late := m.bridge("jjmtest", none, f.h, now.Add(2*time.Minute), time.Minute); len(late) != 0 {
+	m.awaitingRecords("jjmtest", map[key]jjm.Report{{"jb", 2, 1}: {Tag: "jb", ID: "2.1"}}, f.h, now, time.Minute)
+	if late := m.awaitingRecords("jjmtest", none, f.h, now.Add(2*time.Minute), time.Minute); len(late) != 0 {
 		t.Errorf("after the gap: %+v", late)
 	}
 }
 
-func TestControl_NamesOnlyWhatLivesAndCarriesTheTag(t *testing.T) {
+func TestControl_NamesOnlyLivingTasksWithTheTag(t *testing.T) {
 	living := map[key]task{
 		{"ja", 1, 1}: {letters: "qw"}, {"ja", 1, 2}: {letters: "hqw"}, {"ja", 1, 3}: {letters: "r"},
 		{"ja", 1, 4}: {letters: "dr"}, {"ja", 1, 5}: {letters: "Eqw"},
@@ -188,13 +189,13 @@ func TestControl_NamesOnlyWhatLivesAndCarriesTheTag(t *testing.T) {
 	for op, want := range map[adapters.Op][]string{
 		adapters.Cancel: {"1.1-3", "1.5"}, adapters.HoldJobs: {"1.1", "1.5"}, adapters.Release: {"1.2", "1.5"},
 	} {
-		if got := taskSets(pick(op, jobs, living)); !cmp.Equal(got, want) {
+		if got := taskSets(needing(op, jobs, living)); !cmp.Equal(got, want) {
 			t.Errorf("%v: %q, want %q", op, got, want)
 		}
 	}
 }
 
-func TestControl_AnswersByWhatIs(t *testing.T) {
+func TestControl_AnswersFromTheListingAfterTheCommand(t *testing.T) {
 	k := key{"ja", 1, 1}
 	for _, tt := range []struct {
 		op      adapters.Op
@@ -230,7 +231,7 @@ func FuzzParseNote(f *testing.F) {
 	})
 }
 
-func TestRanBefore_ARecordOfThisVeryRunIsNoRestart(t *testing.T) {
+func TestRanBefore_ARecordOfTheCurrentRunIsNoRestart(t *testing.T) {
 	for name, c := range map[string]struct {
 		alive jjm.Time // its start
 		last  record

@@ -24,8 +24,8 @@ func recorded(t testing.TB, name string) []byte {
 	return text
 }
 
-// tagged returns the recorded outputs, whose jobs have names with "_", names that
-// are tags.
+// tagged returns the recorded outputs, with the "_" in the names of jobs removed so that
+// they are tags.
 func tagged(text []byte) []byte { return []byte(strings.ReplaceAll(string(text), "jjm_", "jjm")) }
 
 func at(t testing.TB, text string) jjm.Time {
@@ -57,7 +57,7 @@ func TestListing_PartsOfAnArrayKeepTheirStates(t *testing.T) {
 }
 
 func TestListing_JobsThatAreNotJJMsAreLeftOut(t *testing.T) {
-	// In the recorded names "_" is no letter of a tag.
+	// A tag has no "_", as the recorded names do.
 	for _, name := range []string{"qstat_xml.xml", "qstat_mixed_xml.xml", "qstat_h.xml"} {
 		if got, err := parseListing(recorded(t, name), "jjmuser"); err != nil || len(got) != 0 {
 			t.Errorf("%s: %+v, error %v", name, got, err)
@@ -66,7 +66,7 @@ func TestListing_JobsThatAreNotJJMsAreLeftOut(t *testing.T) {
 	if got, err := parseListing(tagged(recorded(t, "qstat_xml.xml")), "other"); err != nil || len(got) != 0 {
 		t.Errorf("another user's: %+v, error %v", got, err)
 	}
-	// Zombies are over; jobs without tasks are no arrays.
+	// Zombies have ended; jobs without tasks are not arrays.
 	got, err := parseListing(tagged(recorded(t, "qstat_xml_all.xml")), "jjmuser")
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestListing_JobsThatAreNotJJMsAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestListing_HalfOfOneIsAnError(t *testing.T) {
+func TestListing_AnIncompleteOneIsAnError(t *testing.T) {
 	whole := tagged(recorded(t, "qstat_xml.xml"))
 	for _, text := range [][]byte{nil, []byte("\n"), whole[:len(whole)/2], whole[:len(whole)-5],
 		append([]byte("Welcome!\n"), whole...), append(append([]byte{}, whole...), "bye"...),
@@ -161,8 +161,7 @@ func TestDetail_TellsSubmissionAndErrors(t *testing.T) {
 	}
 }
 
-// TestDetail_OfARescheduledTask reads what qstat -j printed two seconds after
-// "qmod -f -rj 102.2", which is no XML.
+// The text is what qstat -j printed two seconds after "qmod -f -rj 102.2"; it is not XML.
 func TestDetail_OfARescheduledTask(t *testing.T) {
 	got, err := parseDetail(recorded(t, "qstat_j_rerun_xml.xml"))
 	if err != nil || len(got) != 1 {
@@ -210,8 +209,8 @@ func TestRepair_WhatIsXMLStays(t *testing.T) {
 	}
 }
 
-// FuzzRepair: what is repaired stays so, and what was XML with messages of plain
-// text says the same as before.
+// Repairing twice changes nothing more, and XML with messages of plain text keeps its
+// meaning.
 func FuzzRepair(f *testing.F) {
 	_, messages, _ := strings.Cut(string(recorded(f, "qstat_j_rerun_xml.xml")), "</djob_info>")
 	f.Add(messages)
@@ -314,7 +313,7 @@ func FuzzParseTasks(f *testing.F) {
 				t.Fatalf("%q has task %d", text, task)
 			}
 		})
-		if n == 0 || n > mostTasks {
+		if n == 0 || n > maxTasks {
 			t.Errorf("%q has %d tasks", text, n)
 		}
 	})

@@ -12,29 +12,29 @@ import (
 	"jjm"
 )
 
-// site is what a probe learned of a Grid Engine.
+// site is what a probe learned about a Grid Engine.
 type site struct {
-	maxTasks   int // max_aj_tasks: the most tasks of one array; 0 = no limit
+	maxTasks   int // max_aj_tasks: the largest number of tasks in one array; 0 = no limit
 	slots      int
-	maxCores   int // the most slots of one host
+	maxCores   int // the largest number of slots of one host
 	flushEvery time.Duration
 	accounting bool
-	// noRerun and noAppError say that exit codes 99 and 100 are ordinary ones.
+	// noRerun and noAppError say that exit codes 99 and 100 have no special meaning.
 	noRerun, noAppError bool
 	probed              bool
 }
 
-// flush is how late records may be written: 15 s by default (sge_conf(5)).
-func (s site) flush() time.Duration {
+// flushTime is how late records may be written: 15 s by default (sge_conf(5)).
+func (s site) flushTime() time.Duration {
 	if !s.probed {
 		return 15 * time.Second
 	}
 	return s.flushEvery
 }
 
-// forbids reports whether applications cannot rerun or block their jobs by exit
-// codes.
-func (s site) forbids() bool { return s.noRerun && s.noAppError }
+// exitCodesHarmless reports whether exit codes of applications can neither rerun jobs nor
+// put them into error.
+func (s site) exitCodesHarmless() bool { return s.noRerun && s.noAppError }
 
 // Probe asks for the configuration and the hosts.
 func (a *Adapter) Probe(ctx context.Context) error {
@@ -54,7 +54,7 @@ func (a *Adapter) Probe(ctx context.Context) error {
 		return a.wrap(jjm.Errorf(jjm.Busy, "qhost -q -xml: %w", err), "probe")
 	}
 	if !s.accounting {
-		a.env.Warn("this Grid Engine keeps no accounting: ends of jobs are known from their wrappers only", "cluster", a.name,
+		a.env.Warn("this Grid Engine keeps no accounting: only their wrappers report how jobs ended", "cluster", a.name,
 			"remedy", "set accounting=true in reporting_params (qconf -mconf)")
 	}
 	a.mu.Lock()
@@ -63,8 +63,8 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// parseConf reads qconf -sconf: "name value", with a backslash at the end of a
-// line that goes on.
+// parseConf parses qconf -sconf: lines "name value"; a backslash at the end continues a
+// line.
 func parseConf(text []byte) (site, error) {
 	whole := strings.ReplaceAll(string(text), "\\\n", " ")
 	conf := map[string]string{}
@@ -76,12 +76,12 @@ func parseConf(text []byte) (site, error) {
 	s := site{probed: true, flushEvery: 15 * time.Second}
 	n, err := strconv.Atoi(conf["max_aj_tasks"])
 	if err != nil || n < 0 {
-		return site{}, fmt.Errorf("max_aj_tasks is %.40q", conf["max_aj_tasks"])
+		return site{}, fmt.Errorf("max_aj_tasks %.40q is not a number of 0 or more", conf["max_aj_tasks"])
 	}
 	s.maxTasks = n
 	reporting := params(conf["reporting_params"])
 	s.accounting = reporting["accounting"] != "false"
-	// accounting_flush_time is flush_time where it is not set.
+	// accounting_flush_time defaults to flush_time.
 	for _, name := range []string{"flush_time", "accounting_flush_time"} {
 		if d, ok := clock(reporting[name]); ok {
 			s.flushEvery = d
@@ -92,8 +92,8 @@ func parseConf(text []byte) (site, error) {
 	return s, nil
 }
 
-// params reads "name=value" words with blanks or commas between. Names of
-// qmaster_params are in any case.
+// params reads "name=value" words with blanks or commas between. Names of qmaster_params
+// may be in any case.
 func params(text string) map[string]string {
 	out := map[string]string{}
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }) {
@@ -129,9 +129,9 @@ func clock(text string) (time.Duration, bool) {
 	return time.Duration(total) * time.Second, true
 }
 
-// parseHosts adds up the slots of qhost -q -xml. Queues of one host may overlap,
-// so the largest counts; hosts that are down or switched off do not. Queue may
-// hold wildcards, and a host after "@"; "" means every queue.
+// parseHosts sums the slots of qhost -q -xml. Queues of one host may overlap, so the
+// largest one counts; queues that are down or disabled do not. queue may contain wildcards,
+// and a host after "@"; "" means every queue.
 func parseHosts(text []byte, queue string) (slots, largest int, err error) {
 	var doc struct {
 		XMLName xml.Name `xml:"qhost"`

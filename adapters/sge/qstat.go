@@ -22,11 +22,11 @@ type entry struct {
 	letters   string
 	state     jjm.BatchState
 	host      string
-	submitted jjm.Time // of waiting tasks only: qstat tells one time
+	submitted jjm.Time // of waiting tasks only: qstat shows one time
 	started   jjm.Time // of others only
 }
 
-// xmlJob is a job_list of qstat -xml.
+// xmlJob is a job_list element of qstat -xml.
 type xmlJob struct {
 	Number    int64  `xml:"JB_job_number"`
 	Name      string `xml:"JB_name"`
@@ -38,9 +38,8 @@ type xmlJob struct {
 	Tasks     string `xml:"tasks"`
 }
 
-// parseListing reads qstat -xml of one user, printed in UTC. Jobs whose name is
-// no tag, or that are no arrays, are not jjm's and left out. Anything that is
-// not a whole listing is an error.
+// parseListing parses qstat -xml of one user, printed in UTC. Jobs whose name is not a tag,
+// or that are not arrays, are not jjm's and left out. An incomplete listing is an error.
 func parseListing(text []byte, user string) ([]entry, error) {
 	var doc struct {
 		XMLName xml.Name `xml:"job_info"`
@@ -87,7 +86,7 @@ func toEntry(tag jjm.Tag, j xmlJob) (entry, error) {
 	return e, err
 }
 
-// parseTime reads a time of qstat -xml in UTC; "" is none.
+// parseTime parses a time of qstat -xml in UTC; 0 for "".
 func parseTime(text string) (jjm.Time, error) {
 	if text = strings.TrimSpace(text); text == "" {
 		return 0, nil
@@ -99,8 +98,8 @@ func parseTime(text string) (jjm.Time, error) {
 	return jjm.At(t), nil
 }
 
-// decodeXML reads a whole document with the given root. A banner around it, or
-// an end that is missing, is an error.
+// decodeXML parses a complete document with the given root. A banner around it, or a
+// missing end, is an error.
 func decodeXML(text []byte, root string, doc any) error {
 	text = bytes.TrimSpace(text)
 	if !bytes.HasPrefix(text, []byte("<?xml")) || !bytes.HasSuffix(text, []byte("</"+root+">")) {
@@ -112,7 +111,7 @@ func decodeXML(text []byte, root string, doc any) error {
 	return nil
 }
 
-// printable replaces what XML forbids: names of jobs may hold any byte, and
+// printable replaces characters that XML forbids: names of jobs may contain any byte, and
 // Grid Engine prints them as they are.
 func printable(text []byte) []byte {
 	clean := utf8.Valid(text)
@@ -133,10 +132,10 @@ func printable(text []byte) []byte {
 	}, text)
 }
 
-// unescape undoes Grid Engine's own escape of "<" in XML.
+// unescape reverses Grid Engine's own way to write "<" in XML.
 func unescape(text string) string { return strings.ReplaceAll(text, "%lt;", "<") }
 
-// qstat lists the living jobs of a user, whole arrays and parts.
+// qstat lists the living jobs of a user, as whole arrays and parts of arrays.
 func (a *Adapter) qstat(ctx context.Context, owner jjm.Owner) ([]entry, error) {
 	text, err := a.show(ctx, "qstat", "-xml", "-u", owner.User)
 	if err != nil {
@@ -149,11 +148,12 @@ func (a *Adapter) qstat(ctx context.Context, owner jjm.Owner) ([]entry, error) {
 	return entries, nil
 }
 
-// show runs a command that changes nothing and gives what it printed. Any sign
-// of trouble is an error of kind Busy. Times are printed in UTC: local ones
-// happen twice on one night of the year.
+// show runs a command that changes nothing and returns what it printed. Any sign of trouble
+// is an error of kind Busy. Times are printed in UTC, because local ones occur twice in one
+// night of the year.
 func (a *Adapter) show(ctx context.Context, argv ...string) ([]byte, error) {
-	cli := adapters.CLI{Bin: a.cfg.Bin, Env: maps.Clone(a.cfg.Env)}
+	cli := a.cfg.CLI
+	cli.Env = maps.Clone(cli.Env)
 	if cli.Env == nil {
 		cli.Env = map[string]string{}
 	}
@@ -168,7 +168,7 @@ func (a *Adapter) show(ctx context.Context, argv ...string) ([]byte, error) {
 	return out.Stdout, nil
 }
 
-// wrap says what was tried, on which cluster; the kind stays.
+// wrap adds the cluster and what was attempted to an error; the kind stays.
 func (a *Adapter) wrap(err error, format string, args ...any) error {
 	kind := jjm.KindOf(err)
 	if kind == jjm.Unclassified {

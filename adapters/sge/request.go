@@ -7,7 +7,8 @@ import (
 	"jjm"
 )
 
-// Check finds what cannot be said to this Grid Engine.
+// Check returns an error of kind Invalid for what this Grid Engine, as configured, cannot
+// express.
 func (a *Adapter) Check(r jjm.Request) error { return a.cfg.problems(a.name, r).Err() }
 
 func (c Config) problems(cluster string, r jjm.Request) jjm.Problems {
@@ -33,14 +34,14 @@ func (c Config) problems(cluster string, r jjm.Request) jjm.Problems {
 	for _, f := range []struct{ field, value string }{
 		{"queue", r.Queue}, {"account", r.Account}, {"project", r.Project},
 	} {
-		if err := oddName(f.value); err != nil {
+		if err := checkName(f.value); err != nil {
 			bad(f.field, "%v", err)
 		}
 	}
-	return append(ps, c.CheckDirectives(cluster, r, oddDirective)...)
+	return append(ps, c.CheckDirectives(cluster, r, checkDirective)...)
 }
 
-// options say a request in the words of qsub(1). The request has been checked.
+// options returns the options of qsub(1) for a request that has passed Check.
 func (c Config) options(r jjm.Request) []string {
 	r = c.Fill(r)
 	var opts []string

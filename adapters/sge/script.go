@@ -2,20 +2,20 @@ package sge
 
 import "jjm/adapters"
 
-// The signals by which a shielded job ends itself in the place of an exit code
-// that Grid Engine takes as an order: 99 runs the job again, in spite of -r n,
-// and 100 puts it into error (queue_conf(5), measured on 8.1.9). They are of the
-// real-time kind, which nothing else uses to end jobs.
+// The signals with which a shielded job ends itself instead of with an exit code that has a
+// special meaning for Grid Engine: 99 runs the job again, in spite of -r n, and 100 puts it
+// into error (queue_conf(5), measured on 8.1.9). They are real-time signals, which nothing
+// else uses to end jobs.
 const (
 	signalFor99  = 62
 	signalFor100 = 63
 )
 
-// shield runs the command that is its first argument and ends as it did, except
-// for exit codes 99 and 100. The shell alone cannot: its $? is 137 for a KILL and
-// for an exit with 137. system() of awk tells them apart (signal + 256; + 512
-// with a core; a fraction in the oldest ones) - but not that of BusyBox, which
-// gives 0 for a KILL; there a code above 128 is taken for a signal.
+// shield is a script that runs the command in its first argument and ends as that did,
+// except for exit codes 99 and 100. The shell alone cannot do it, because its $? is 137
+// both for a KILL and for an exit with 137. system() of awk distinguishes them: signal +
+// 256, + 512 with a core file, a fraction in the oldest versions. That of BusyBox does not,
+// it returns 0 for a KILL; there a code above 128 is taken for a signal.
 const shield = `exec 3>&1
 s=$(awk 'BEGIN {
 	s = system("kill -9 $$")
@@ -43,7 +43,7 @@ fi
 exit "$s"
 `
 
-// jobScript is what qsub reads. Tasks are counted from 1.
+// jobScript returns the script for qsub. Grid Engine counts tasks from 1.
 func jobScript(b adapters.Bulk, shielded bool) string {
 	if shielded {
 		command := "exec"

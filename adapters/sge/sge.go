@@ -1,17 +1,19 @@
-// Package sge is the adapter for Grid Engine: Son of Grid Engine 8.1.9, and by
-// the same commands its relatives (Open Grid Scheduler, Sun Grid Engine 6.2).
+// Package sge is the adapter for Grid Engine: Son of Grid Engine 8.1.9 and, with the same
+// commands, its relatives (Open Grid Scheduler, Sun Grid Engine 6.2).
 //
-// A bulk is one array job, submitted held (qsub -h -terse -t 1-N) and released
-// once its id is stored, so a submission whose answer was lost never runs. Its
-// name is jjm's tag. The living are listed by one "qstat -xml" of the account;
-// the dead are read from the accounting file, the same that qacct(1) reads, from
-// where the last look ended: qacct reads all of it each time, prints 1.4 kB for
-// each job, and tells times in local time only.
+// A bulk is one array job. It is submitted held (qsub -h -terse -t 1-N) and released once
+// its id is stored, so a submission whose answer was lost never runs. Its name is jjm's
+// tag. Living tasks are listed by one "qstat -xml" of the account. Ended tasks are read
+// from the accounting file from where the last look ended. qacct(1) is not used: it reads
+// the whole file each time, prints 1.4 kB for each job, and prints times in local time
+// only.
 //
-// Grid Engine writes no record of a job that was deleted while it waited, and
-// the record of one that was killed does not say that qdel did it. The adapter
-// therefore notes the cancels that it makes itself in a file of its state (see
-// notes). All else that it remembers is lost without harm.
+// Grid Engine writes no record of a job that was deleted while it waited, and the record of
+// a job that was killed does not say that qdel did it. Therefore the adapter writes the
+// cancels that it makes to a file in its state folder (see notes). All else that it
+// remembers may be lost without harm.
+//
+// It leaves retrying, doubt and absence to others, like every adapter.
 package sge
 
 import (
@@ -30,30 +32,29 @@ import (
 
 // Config is the section of a Grid Engine cluster.
 type Config struct {
-	// Bin is often /usr/lib/gridengine: Debian's /usr/bin/qsub is a script that
-	// takes ten times as long. Env then needs SGE_ROOT and SGE_CELL. Directives
-	// are options of qsub(1), each with its value in the same text: "-l os=el9".
+	// Bin is often /usr/lib/gridengine: Debian's /usr/bin/qsub is a script that takes ten
+	// times as long. Env then needs SGE_ROOT and SGE_CELL. Directives are options of
+	// qsub(1), each with its value in the same text: "-l os=el9".
 	adapters.Common
-	// PE is the parallel environment that gives several slots of one host
-	// (allocation_rule $pe_slots); "" refuses requests of several cores.
+	// PE is the parallel environment that provides several slots on one host
+	// (allocation_rule $pe_slots); "" refuses requests for several cores.
 	PE string `toml:"pe"`
-	// MemoryResource is the resource that limits memory; "" refuses requests.
-	// MemoryPerSlot is false where the resource counts whole jobs (consumable
-	// JOB).
+	// MemoryResource is the resource that limits memory; "" refuses requests for memory.
+	// MemoryPerSlot is false if the resource is counted for the whole job (consumable JOB).
 	MemoryResource string `toml:"memory_resource"`
 	MemoryPerSlot  bool   `toml:"memory_per_slot"`
-	// GPUResource and ScratchResource are resources that count whole jobs; ""
+	// GPUResource and ScratchResource are resources that are counted for the whole job; ""
 	// refuses requests. Scratch is asked for in MiB ("100M").
 	GPUResource     string `toml:"gpu_resource"`
 	ScratchResource string `toml:"scratch_resource"`
-	// Accounting is the accounting file; "" is below $SGE_ROOT.
+	// Accounting is the path of the accounting file; "" stands for the one below $SGE_ROOT.
 	Accounting string `toml:"accounting"`
 	// Keep is how long ends and cancels are remembered.
 	Keep jjm.Duration `toml:"keep"`
 }
 
-// defaults are what a section leaves out. 72 h bridge a weekend: jjm asks for
-// the end of a job within minutes unless it was down itself.
+// defaults returns the settings that a section leaves out. 72 h bridge a weekend: jjm asks
+// for the end of a job within minutes unless it was down itself.
 func defaults() Config {
 	return Config{
 		Common: adapters.DefaultCommon(), MemoryResource: "h_vmem", MemoryPerSlot: true, GPUResource: "gpu",
@@ -61,16 +62,17 @@ func defaults() Config {
 	}
 }
 
-// name matches words that Grid Engine takes as names of queues, projects,
-// accounts, resources and environments, with the wildcards of queues and hosts.
-// ":" is refused by qsub and would break the accounting file's lines.
+// name matches words that Grid Engine accepts as names of queues, projects, accounts,
+// resources and environments, with the wildcards of queues and hosts. qsub refuses ":",
+// which would break the lines of the accounting file.
 var name = regexp.MustCompile(`^[A-Za-z0-9_.@*?][A-Za-z0-9_.@*?+/-]*$`)
 
-// noQOS is what to do without.
+// noQOS says what to use instead of a QOS.
 const noQOS = "Grid Engine has no quality of service: use project or queue"
 
-func (c Config) check(cluster string) error {
-	ps := c.Common.Check(cluster, adapters.Rules{Word: oddName, Directive: oddDirective,
+// Check implements adapters.Checked.
+func (c Config) Check(cluster string, _ adapters.Env) jjm.Problems {
+	ps := c.Common.Check(cluster, adapters.Rules{Word: checkName, Directive: checkDirective,
 		Without: map[string]string{"qos": noQOS}})
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Where: "cluster " + cluster, Field: field, Text: fmt.Sprintf(format, args...)})
@@ -79,7 +81,7 @@ func (c Config) check(cluster string) error {
 		{"pe", c.PE}, {"memory_resource", c.MemoryResource}, {"gpu_resource", c.GPUResource},
 		{"scratch_resource", c.ScratchResource},
 	} {
-		if err := oddName(f.value); err != nil {
+		if err := checkName(f.value); err != nil {
 			bad(f.key, "%v", err)
 		}
 	}
@@ -89,11 +91,11 @@ func (c Config) check(cluster string) error {
 	if c.Keep.D() < time.Hour {
 		bad("keep", "%v: want at least 1h, or ends are forgotten before they are read", c.Keep)
 	}
-	return ps.Err()
+	return ps
 }
 
-// oddName says what is wrong with a name of Grid Engine; "" is none.
-func oddName(text string) error {
+// checkName says what is wrong with a name of Grid Engine; "" is allowed.
+func checkName(text string) error {
 	if text == "" || name.MatchString(text) {
 		return nil
 	}
@@ -119,7 +121,7 @@ func (c Config) accounting() string {
 		"accounting")
 }
 
-// Adapter is one Grid Engine.
+// Adapter uses one Grid Engine.
 type Adapter struct {
 	name string
 	cfg  Config
@@ -140,14 +142,15 @@ var (
 	_ adapters.Checker = (*Adapter)(nil)
 )
 
-// New makes an adapter of its section of the configuration. It runs nothing.
+// New makes an adapter; it is the constructor for adapters.Registry. It runs no command.
 func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	cfg := defaults()
-	if err := adapters.Settings(name, decode, &cfg, Config.check); err != nil {
+	if err := adapters.Settings(name, env, decode, &cfg); err != nil {
 		return nil, err
 	}
-	// .sge_request and the like are not looked for in HOME: 8.1.9 finds them by the
-	// account's number, and they spoil its own jobs only. Nothing else is either.
+	// With this HOME no file of the daemon's account is read. The .sge_request of the jobs'
+	// accounts are found by number (8.1.9), not by HOME, and can spoil only the jobs of
+	// that account.
 	if _, set := cfg.Env["HOME"]; !set {
 		cfg.Env = maps.Clone(cfg.Env)
 		if cfg.Env == nil {
@@ -166,10 +169,10 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	}, nil
 }
 
-// Name is the cluster's.
+// Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
-// Capabilities are careful until Probe has succeeded.
+// Capabilities returns cautious values until Probe has succeeded.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -177,7 +180,7 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	c := adapters.Capabilities{
 		MaxBulk: s.maxTasks, TwoPhase: true, SharedFS: true, Accounting: s.accounting || !a.known,
 		Slots: s.slots, MaxCores: s.maxCores, Guarantee: guarantee(a.cfg, s, a.known),
-		Settle: settle + s.flush(), Lag: s.flush() + slack,
+		Settle: settle + s.flushTime(), Lag: s.flushTime() + slack,
 	}
 	if c.MaxBulk == 0 {
 		c.MaxBulk = unprobedBulk
@@ -189,19 +192,19 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	return c
 }
 
-// settle is how long a request may lie in the sockets of a qmaster that was
-// stopped and goes on: measured under 1 s on 8.1.9, taken times sixty.
+// settle is how long a request may lie in the sockets of a qmaster that was stopped and
+// goes on: under 1 s was measured on 8.1.9; this is sixty times that.
 const settle = time.Minute
 
-// slack is added to the flush: a network file system shows the end of a file
-// late, with the usual attribute caching after 3 s and more (nfs(5)).
+// slack is added to the flush time, because a network file system shows growth of a file
+// late: after 3 s and more with the usual attribute caching (nfs(5)).
 const slack = 10 * time.Second
 
-// unprobedBulk is a bulk that every Grid Engine takes: max_aj_tasks is 75000 by
-// default (sge_conf(5)), and sites lower it.
+// unprobedBulk is a bulk that every Grid Engine accepts: max_aj_tasks is 75000 by default
+// (sge_conf(5)), and sites lower it.
 const unprobedBulk = 1000
 
-// guarantee says how exactly once a submission is.
+// guarantee says how strong the guarantee of exactly one submission is, and why.
 func guarantee(cfg Config, s site, known bool) string {
 	var g strings.Builder
 	g.WriteString("strong: arrays are submitted held and released once their id is stored; jobs are not rerunnable (-r n)")
@@ -209,10 +212,10 @@ func guarantee(cfg Config, s site, known bool) string {
 	case !known:
 		g.WriteString("; not probed yet")
 	default:
-		fmt.Fprintf(&g, "; ends from %s, written up to %v late: a crash of the qmaster loses what was not written",
-			cfg.accounting(), s.flush())
+		fmt.Fprintf(&g, "; ends from %s, written up to %s late: a crash of the qmaster loses what was not written",
+			cfg.accounting(), jjm.HowLong(s.flushTime()))
 	}
-	if !s.forbids() {
+	if !s.exitCodesHarmless() {
 		g.WriteString("; exit codes 99 and 100, which rerun or block a job here, are kept from Grid Engine by the job script")
 	}
 	return g.String()

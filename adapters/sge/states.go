@@ -7,12 +7,12 @@ import (
 	"jjm"
 )
 
-// batchState returns the meaning of qstat's letters (qstat(1), "state"): they
-// stand together, as in hRwq, Eqw, dr, and the gravest counts. A job that is
-// being deleted (d) is still what it was.
+// batchState translates the letters of qstat (qstat(1), "state"). They are combined, as in
+// hRwq, Eqw or dr, and the most severe one counts. A job that is being deleted (d) keeps
+// its other state.
 func batchState(letters string) (jjm.BatchState, error) {
 	if letters == "" || strings.Trim(letters, "dEhqwRtrsSTNPx") != "" {
-		return jjm.BatchUnknown, fmt.Errorf("state %.20q is none of qstat(1)", letters)
+		return jjm.BatchUnknown, fmt.Errorf("state %.20q is not one of qstat(1)", letters)
 	}
 	has := func(set string) bool { return strings.ContainsAny(letters, set) }
 	switch {
@@ -29,10 +29,10 @@ func batchState(letters string) (jjm.BatchState, error) {
 	case has("rx"):
 		return jjm.BatchRunning, nil
 	}
-	return jjm.BatchUnknown, fmt.Errorf("state %.20q is none of qstat(1)", letters)
+	return jjm.BatchUnknown, fmt.Errorf("state %.20q is not one of qstat(1)", letters)
 }
 
-// inError, isHeld, isDying and isRerun read single letters of a state.
+// inError, isHeld, isDying and isRerun test single letters of a state.
 func inError(letters string) bool { return strings.Contains(letters, "E") }
 func isHeld(letters string) bool  { return strings.Contains(letters, "h") }
 func isDying(letters string) bool { return strings.Contains(letters, "d") }

@@ -11,14 +11,14 @@ import (
 	"jjm/run"
 )
 
-// Submit hands a bulk over as one array job, held.
+// Submit submits a bulk as one array job, held.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	argv, err := a.prepare(ctx, b)
 	if err != nil {
 		return adapters.Receipt{}, a.wrap(err, "submit %s", b.Tag)
 	}
 	a.mu.Lock()
-	shielded := !a.site.forbids()
+	shielded := !a.site.exitCodesHarmless()
 	a.mu.Unlock()
 	out, err := a.cfg.Run(ctx, []byte(jobScript(b, shielded)), argv...)
 	if err != nil {
@@ -31,7 +31,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	return adapters.Receipt{ID: id}, nil
 }
 
-// prepare checks a bulk and gives the command line that submits it.
+// prepare checks a bulk and returns the command line that submits it.
 func (a *Adapter) prepare(ctx context.Context, b adapters.Bulk) ([]string, error) {
 	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
 		return nil, err
@@ -55,11 +55,11 @@ func (a *Adapter) prepare(ctx context.Context, b adapters.Bulk) ([]string, error
 	return submitArgv(b, append(append(opts, job...), hook...)), nil
 }
 
-// submitArgv is the command line that submits a bulk; the script is its input.
-// All that default request files (sge_request(5): the site's, the user's) could
-// turn is said: a -sync y there would make qsub wait for the jobs. -C with an
-// empty prefix keeps qsub from reading options out of lines that begin with
-// "#$", which a job's arguments may hold.
+// submitArgv returns the command line that submits a bulk; the script is its input. It sets
+// every option that default request files (sge_request(5): the site's, the user's) could
+// change: a -sync y there would make qsub wait for the jobs. -C with an empty prefix keeps
+// qsub from reading options from lines that begin with "#$", which a job's arguments may
+// contain.
 func submitArgv(b adapters.Bulk, opts []string) []string {
 	argv := []string{"qsub", "-h", "-terse", "-t", "1-" + strconv.Itoa(b.N), "-N", string(b.Tag),
 		"-r", "n", "-b", "n", "-C", "", "-S", "/bin/sh", "-sync", "n", "-now", "n", "-m", "n",
@@ -67,39 +67,40 @@ func submitArgv(b adapters.Bulk, opts []string) []string {
 	return append(argv, opts...)
 }
 
-// accepted is what qsub -terse prints for an array: "42.1-100:1".
-var accepted = regexp.MustCompile(`^([1-9][0-9]*)\.1-([0-9]+):1$`)
+// arrayLine matches what qsub -terse prints for an array: "42.1-100:1".
+var arrayLine = regexp.MustCompile(`^([1-9][0-9]*)\.1-([0-9]+):1$`)
 
-// receipt reads the answer of qsub. A site's qsub may print more around it (a
-// banner, a warning of a JSV); the id is a line of its own.
+// receipt reads the answer of qsub. A site's qsub may print more (a banner, a warning of a
+// JSV); the id is on a line of its own.
 func receipt(out run.Output, n int) (string, error) {
 	if out.Exit != 0 {
 		return "", refusal(out)
 	}
 	id := ""
 	for line := range strings.Lines(string(out.Stdout)) {
-		m := accepted.FindStringSubmatch(strings.TrimSpace(line))
+		m := arrayLine.FindStringSubmatch(strings.TrimSpace(line))
 		switch {
 		case m == nil:
 		case id != "" || m[2] != strconv.Itoa(n):
-			return "", jjm.Errorf(jjm.Ambiguous, "qsub ended well, but gave no single id of an array of %d: %s", n,
+			return "", jjm.Errorf(jjm.Ambiguous, "qsub exited with 0 but printed no single id of an array of %d: %s", n,
 				brief(out.Stdout))
 		default:
 			id = m[1]
 		}
 	}
 	if id == "" {
-		return "", jjm.Errorf(jjm.Ambiguous, "qsub ended well, but gave no id: %s", brief(out.Stdout, out.Stderr))
+		return "", jjm.Errorf(jjm.Ambiguous, "qsub exited with 0 but printed no id: %s", brief(out.Stdout, out.Stderr))
 	}
 	return id, nil
 }
 
-// full is the exit code of a submission beyond max_u_jobs or max_jobs
-// (sge_conf(5)), and beyond max_aj_tasks too (measured on 8.1.9).
-const full = 25
+// exitFull is the exit code of a submission beyond max_u_jobs or max_jobs (sge_conf(5)),
+// and also beyond max_aj_tasks (measured on 8.1.9).
+const exitFull = 25
 
-// refusal classifies a qsub that did not end with 0. Only what is known to be
-// said before anything was sent, or as the qmaster's refusal, is certain.
+// refusal classifies a qsub that did not exit with 0. The kind is certain only for messages
+// that are known to come before anything was sent, or from the qmaster as a refusal; all
+// others are Ambiguous.
 func refusal(out run.Output) error {
 	text := strings.ToLower(string(out.Stderr))
 	has := func(parts ...string) bool {
@@ -114,10 +115,10 @@ func refusal(out run.Output) error {
 	switch {
 	case has("more than") && has("tasks"):
 		kind = jjm.Invalid
-	case out.Exit == full, has("jobs are allowed per"):
+	case out.Exit == exitFull, has("jobs are allowed per"):
 		kind = jjm.Busy
 	case has("connection reset", "read error", "timeout", "failed receiving"):
-		// The request had left: a qmaster killed while qsub waited.
+		// The request had been sent: the qmaster was killed while qsub waited.
 	case has("connection refused"):
 		kind = jjm.Busy
 	case has("minimum user id", "minimum group id", "no access", "not allowed", "permission", "is no submit host",

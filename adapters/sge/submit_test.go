@@ -32,7 +32,7 @@ func lonely(t testing.TB, change ...func(*Config)) (*Adapter, error) {
 	return a.(*Adapter), nil
 }
 
-func TestReceipt_OnlyTheRightIDIsOne(t *testing.T) {
+func TestReceipt_AcceptsOnlyTheIDOfTheWholeArray(t *testing.T) {
 	for text, want := range map[string]string{
 		"42.1-3:1\n": "42", "Welcome!\n42.1-3:1\n": "42",
 		"": "", "42\n": "", "42.1-4:1\n": "", "42.1-3:1\n43.1-3:1\n": "", "042.1-3:1": "",
@@ -45,7 +45,7 @@ func TestReceipt_OnlyTheRightIDIsOne(t *testing.T) {
 	}
 }
 
-func TestRefusal_OnlyWhatIsCertainIsCertain(t *testing.T) {
+func TestRefusal_IsAmbiguousUnlessTheMessageIsKnown(t *testing.T) {
 	tests := []struct {
 		kind   jjm.Kind
 		exit   int
@@ -94,7 +94,7 @@ func TestRequest_InTheWordsOfQsub(t *testing.T) {
 	}
 }
 
-func TestCheck_NamesWhatCannotBeSaid(t *testing.T) {
+func TestCheck_NamesTheFieldsThatCannotBeExpressed(t *testing.T) {
 	a, err := lonely(t, func(c *Config) { c.MemoryResource, c.GPUResource = "", "" })
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestHook_AddsOptionsOrRefuses(t *testing.T) {
 	}
 }
 
-// TestScript_EndsAsItsCommandDid runs the job script with each awk that is here.
+// The test runs the job script with each awk that is installed.
 func TestScript_EndsAsItsCommandDid(t *testing.T) {
 	awks := map[string]string{"the shell alone": "exit 127"}
 	for _, awk := range []string{"mawk", "gawk", "busybox awk", "original-awk"} {
@@ -220,11 +220,11 @@ func TestScript_EndsAsItsCommandDid(t *testing.T) {
 				{"exit 255", 255, 0},
 				{"exit 137", 137, 0}, {"kill -KILL $$", 0, 9}, {"kill -TERM $$", 0, 15}, {"ulimit -c 0; kill -SEGV $$", 0, 11},
 			} {
-				if deaf && tt.exit > 128 && tt.exit <= 192 { // 255 is no signal
+				if deaf && tt.exit > 128 && tt.exit <= 192 { // 255 is not a signal
 					tt.exit, tt.signal = 0, tt.exit-128
 				}
 				if name == "the shell alone" {
-					tt.exit, tt.signal = 96, 0 // never run unguarded
+					tt.exit, tt.signal = 96, 0 // never run without the shield
 				}
 				exit, signal, log := runScript(t, bin, tt.script)
 				if exit != tt.exit || signal != tt.signal {
@@ -235,7 +235,7 @@ func TestScript_EndsAsItsCommandDid(t *testing.T) {
 	}
 }
 
-// runScript runs a job script of one command as Grid Engine would.
+// runScript runs a job script with one command as Grid Engine would.
 func runScript(t *testing.T, bin, command string) (exit, signal int, log string) {
 	t.Helper()
 	dir := t.TempDir()

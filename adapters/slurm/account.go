@@ -10,22 +10,22 @@ import (
 	"jjm/adapters"
 )
 
-// Account takes the end of jobs from squeue where it still shows them, as its
-// exit codes are whole, and from sacct otherwise; what they used is sacct's.
+// Account takes the end of a job from squeue if that still shows the job, because its exit
+// codes are complete, and else from sacct. Resource usage always comes from sacct.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	found, err := a.account(ctx, owner, jobs)
 	if err != nil {
-		return nil, fmt.Errorf("slurm: account %d jobs of %s: %w", len(jobs), owner.User, err)
+		return nil, fmt.Errorf("slurm: account %s of %s: %w", jjm.Count(len(jobs), "job"), owner.User, err)
 	}
 	return found, nil
 }
 
 func (a *Adapter) account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
-	s, err := a.known(ctx)
+	s, err := a.siteInfo(ctx)
 	if err != nil {
 		return nil, err
 	}
-	wanted, tags, arrays := sought(jobs)
+	wanted, tags, arrays := sortRefs(jobs)
 	if len(tags) == 0 {
 		return nil, nil
 	}
@@ -33,10 +33,10 @@ func (a *Adapter) account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	if err != nil {
 		return nil, err
 	}
-	// What squeue shows outranks sacct, also where it shows a job alive that
-	// sacct calls over: it was requeued.
+	// What squeue shows outranks sacct, also if squeue shows a job alive that sacct shows
+	// as ended: it was requeued.
 	shown := reports(rows, jjm.At(a.env.Now()), 0)
-	ended := a.witnesses(owner, 0)
+	ended := a.cancelledJobs(owner, 0)
 	if s.accounting {
 		for some := range slices.Chunk(arrays, tagsAtOnce) {
 			records, err := a.sacct(ctx, owner, "-j", strings.Join(some, ","))
@@ -49,8 +49,8 @@ func (a *Adapter) account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return pick(wanted, shown, ended), nil
 }
 
-// sought sorts out what is asked for: the jobs, their tags, their arrays.
-func sought(jobs []adapters.Ref) (wanted map[key]bool, tags []jjm.Tag, arrays []string) {
+// sortRefs returns the jobs that are asked for, their tags, and the ids of their arrays.
+func sortRefs(jobs []adapters.Ref) (wanted map[key]bool, tags []jjm.Tag, arrays []string) {
 	wanted = map[key]bool{}
 	for _, ref := range jobs {
 		array, indices, err := refID(ref)
@@ -73,8 +73,8 @@ func refID(ref adapters.Ref) (array string, indices []int32, err error) {
 	return parseJobID(ref.ID)
 }
 
-// withSteps makes reports of records, with the peak memory of their steps: the
-// job's own line has none.
+// withSteps makes reports from records. It adds the peak memory of a job's steps, because
+// the job's own line has none.
 func withSteps(records []record) []jjm.Report {
 	peak := map[string]int64{}
 	for _, r := range records {
@@ -93,8 +93,8 @@ func withSteps(records []record) []jjm.Report {
 	return out
 }
 
-// pick returns the ended jobs that were asked for, each once: as shown by squeue
-// with what accounting knows of their use, or as ended by others.
+// pick returns each ended job that was asked for once: as shown by squeue, with the usage
+// from accounting, or else as in ended.
 func pick(wanted map[key]bool, shown, ended []jjm.Report) []jjm.Report {
 	use := map[key]jjm.Report{}
 	for _, r := range ended {

@@ -56,8 +56,8 @@ func mustAdmin(t adaptertest.TB, bed *testbed.Bed, args ...string) {
 	}
 }
 
-// system is a bed as the suite wants it. The adapter, one for all checks, has a
-// partition of its own, one node, which the suite may fill and take away.
+// system is a bed as the suite needs it. The adapter, one for all checks, has a partition
+// of one node to itself, which the suite may fill and take away.
 func system(t *testing.T, bed *testbed.Bed, a adapters.Adapter, change func(*slurm.Config)) adaptertest.System {
 	return adaptertest.System{
 		Adapter: a, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
@@ -84,7 +84,7 @@ func system(t *testing.T, bed *testbed.Bed, a adapters.Adapter, change func(*slu
 	}
 }
 
-// nodeUp waits until a node takes jobs again. It may come back by itself.
+// nodeUp waits until a node accepts jobs again.
 func nodeUp(t adaptertest.TB, bed *testbed.Bed, host string) {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(300 * time.Millisecond) {
@@ -103,25 +103,25 @@ func TestConformance_Sbatch(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "slurm")
 	change := func(c *slurm.Config) { c.Queue = "two" }
-	a := adaptertest.Together(probed(t, open(t, bed, change)), bed.Owner)
+	a := adaptertest.ShareListings(probed(t, open(t, bed, change)), bed.Owner)
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		s := system(t, bed, a, change)
 		s.Submits = "sbatch"
 		s.AllExits = true
-		s.Walltime = time.Minute // Slurm's least; the kill comes within half a minute more
+		s.Walltime = time.Minute // Slurm's smallest limit; the kill comes up to half a minute later
 		return s
 	})
 }
 
-// The suite is the same with REST, with fewer jobs: only Submit is another.
+// The suite is the same with REST, with fewer jobs, because only Submit differs.
 func TestConformance_Rest(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "slurm")
 	change := func(c *slurm.Config) { c.Queue, c.Rest = "three", bed.Vars["REST_UNIX"] }
-	a := adaptertest.Together(probed(t, open(t, bed, change)), bed.Owner)
+	a := adaptertest.ShareListings(probed(t, open(t, bed, change)), bed.Owner)
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		s := system(t, bed, a, change)
-		s.Commands = nil // it submits with none of them
+		s.Commands = nil // it submits without commands
 		s.NotHere["the walltime limit is enforced"] = "Slurm's least limit is a minute, which the suite with sbatch waits for"
 		maps.Copy(s.NotHere, adaptertest.WithoutCommands(
 			"faulty commands are for the suite with sbatch; slurmrestd is no command"))
@@ -130,7 +130,7 @@ func TestConformance_Rest(t *testing.T) {
 	})
 }
 
-// TestRest_ATokenOverTCP submits once with a token that the controller gave.
+// The test submits once with a token from the controller.
 func TestRest_ATokenOverTCP(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "slurm")

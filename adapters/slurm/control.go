@@ -13,13 +13,12 @@ import (
 	"jjm/adapters"
 )
 
-// Control looks first which of the jobs exist and carry their tag, acts on
-// those with few commands, and looks again: the exit code of scancel tells
-// nothing.
+// Control first looks which of the jobs exist with their tag, acts on those with few
+// commands, and looks again, because the exit code of scancel says nothing.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	answers, err := a.control(ctx, owner, op, jobs)
 	if err != nil {
-		return nil, fmt.Errorf("slurm: %v %d jobs of %s: %w", op, len(jobs), owner.User, err)
+		return nil, fmt.Errorf("slurm: %v %s of %s: %w", op, jjm.Count(len(jobs), "job"), owner.User, err)
 	}
 	return answers, nil
 }
@@ -29,11 +28,11 @@ func (a *Adapter) control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 		return nil, jjm.Errorf(jjm.Busy, "%w", err)
 	}
 	answers := make([]error, len(jobs))
-	_, tags, _ := sought(jobs)
+	_, tags, _ := sortRefs(jobs)
 	if len(tags) == 0 {
 		return answers, nil
 	}
-	before, err := a.look(ctx, owner, tags)
+	before, err := a.inQueue(ctx, owner, tags)
 	if err != nil {
 		return nil, err
 	}
@@ -47,22 +46,22 @@ func (a *Adapter) control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 			trouble = err
 		}
 	}
-	after, err := a.look(ctx, owner, tags)
+	after, err := a.inQueue(ctx, owner, tags)
 	if err != nil {
 		return nil, err
 	}
 	for i, k := range d.targets {
 		was, is := before[k], after[k]
 		answers[i] = outcome(op, was, is, trouble)
-		if op == adapters.Cancel && waits(was) && is.State == jjm.BatchUnknown {
-			a.witness(owner, was)
+		if op == adapters.Cancel && isWaiting(was) && is.State == jjm.BatchUnknown {
+			a.noteCancel(owner, was)
 		}
 	}
 	return answers, nil
 }
 
-// look returns what squeue shows of the tags.
-func (a *Adapter) look(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (map[key]jjm.Report, error) {
+// inQueue returns the jobs with these tags that squeue shows.
+func (a *Adapter) inQueue(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (map[key]jjm.Report, error) {
 	rows, err := a.squeue(ctx, owner, tags)
 	if err != nil {
 		return nil, err
@@ -74,7 +73,7 @@ func (a *Adapter) look(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (ma
 	return found, nil
 }
 
-// act runs a command that changes something. What it says goes into the error.
+// act runs a command that changes something. The error contains what it printed.
 func (a *Adapter) act(ctx context.Context, argv []string) error {
 	out, err := a.timed.Run(ctx, nil, argv...)
 	if err != nil {
@@ -90,29 +89,28 @@ func (a *Adapter) act(ctx context.Context, argv []string) error {
 	return jjm.Errorf(jjm.Busy, "%s: exit %d: %s", argv[0], out.Exit, text)
 }
 
-func waits(r jjm.Report) bool { return r.State == jjm.BatchQueued || r.State == jjm.BatchHold }
+func isWaiting(r jjm.Report) bool { return r.State == jjm.BatchQueued || r.State == jjm.BatchHold }
 
-// decision is what there is to do: the jobs by their place among the answers,
-// and by their arrays.
+// decision names the jobs to act on: by their place among the answers, and by array.
 type decision struct {
 	targets map[int]key
 	arrays  map[string][]int32
 }
 
-// decide picks the jobs to act on and answers for the others.
+// decide picks the jobs to act on, and sets the answers for the others.
 func decide(op adapters.Op, jobs []adapters.Ref, seen map[key]jjm.Report, answers []error) decision {
 	d := decision{map[int]key{}, map[string][]int32{}}
 	for i, ref := range jobs {
 		array, indices, err := refID(ref)
 		if err != nil || len(indices) != 1 {
-			continue // no such id can exist
+			continue // no job can have such an id
 		}
 		k := key{ref.Tag, jobID(array, indices[0]), indices[0]}
 		r, alive := seen[k]
 		alive = alive && r.State.Alive()
 		switch {
-		case !alive: // gone, over, or another's by now
-		case op == adapters.HoldJobs && !waits(r):
+		case !alive: // gone, ended, or another job by now
+		case op == adapters.HoldJobs && !isWaiting(r):
 			answers[i] = jjm.Errorf(jjm.Conflict, "job %s runs already: only a waiting job can be held", r.ID)
 		case op == adapters.HoldJobs && r.State == jjm.BatchHold, op == adapters.Release && r.State != jjm.BatchHold:
 		default:
@@ -123,15 +121,14 @@ func decide(op adapters.Op, jobs []adapters.Ref, seen map[key]jjm.Report, answer
 	return d
 }
 
-// splitAtOnce is how many waiting jobs of an array one scontrol command may
-// change. Each that still waits inside its array gets a record of its own,
-// which took the controller 150 ms; all other commands wait meanwhile, and 100
-// of them exceed their MessageTimeout.
+// splitAtOnce is how many waiting jobs of an array one scontrol command may change. Slurm
+// makes a separate record for each job that still waits inside its array, which took the
+// controller 150 ms. All other commands wait meanwhile, and 100 jobs would exceed their
+// MessageTimeout.
 const splitAtOnce = 20
 
-// commands are those that do what was decided. An array of which all jobs that
-// live are meant is named as a whole: that is quick, and Slurm keeps a record
-// of each.
+// commands returns the commands for a decision. If all living jobs of an array are meant,
+// the array is named as a whole: that is quick, and Slurm keeps a record of each job.
 func commands(op adapters.Op, d decision, seen map[key]jjm.Report) [][]string {
 	alive := map[string]int{}
 	for k, r := range seen {
@@ -186,19 +183,19 @@ func ranges(n []int32) string {
 	return strings.Join(parts, ",")
 }
 
-// outcome judges one job by what it was and what it is; the zero report is one
-// that is gone.
+// outcome returns the result for one job from its report before and after the commands; a
+// zero report means that the job is gone.
 func outcome(op adapters.Op, was, is jjm.Report, trouble error) error {
 	failed := func(what string) error {
 		if trouble != nil {
 			return trouble
 		}
-		return jjm.Errorf(jjm.Busy, "job %s: %s after the command said nothing", was.ID, what)
+		return jjm.Errorf(jjm.Busy, "job %s: %s although the command reported no error", was.ID, what)
 	}
 	switch {
 	case !is.State.Alive():
 		return nil
-	case op == adapters.Cancel && waits(is):
+	case op == adapters.Cancel && isWaiting(is):
 		return failed("it still waits")
 	case op == adapters.Cancel: // it has its signal, or the command complained
 		return trouble
@@ -214,37 +211,37 @@ func outcome(op adapters.Op, was, is jjm.Report, trouble error) error {
 	return nil
 }
 
-// witness notes a job that waited inside its array, was cancelled, and is gone:
-// Slurm keeps no record of those, neither in squeue nor in sacct.
-func (a *Adapter) witness(owner jjm.Owner, was jjm.Report) {
+// noteCancel remembers a job that waited inside its array and is gone after a cancel. Slurm
+// keeps no record of such jobs, neither in squeue nor in sacct.
+func (a *Adapter) noteCancel(owner jjm.Owner, was jjm.Report) {
 	r := jjm.Report{
 		Tag: was.Tag, Index: was.Index, ID: was.ID, State: jjm.BatchCancelled, Submitted: was.Submitted,
 		Ended: jjm.At(a.env.Now()), Source: "scancel", Reason: "cancelled while it waited; Slurm keeps no record of that",
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.witnessed[keyOf(&r)] = witnessed{owner.User, r}
+	a.cancelled[keyOf(&r)] = cancelledJob{owner.User, r}
 }
 
-// witnessed is a cancellation of which only this process knows.
-type witnessed struct {
+// cancelledJob is a cancellation that only this process knows.
+type cancelledJob struct {
 	user   string
 	report jjm.Report
 }
 
-// witnessAge is how long cancellations are told of.
-const witnessAge = 24 * time.Hour
+// cancelKept is how long cancellations are reported.
+const cancelKept = 24 * time.Hour
 
-// witnesses returns the cancellations of an owner's jobs after since.
-func (a *Adapter) witnesses(owner jjm.Owner, since jjm.Time) []jjm.Report {
-	old := jjm.At(a.env.Now()).Add(-witnessAge)
+// cancelledJobs returns the noted cancellations of an owner's jobs after since.
+func (a *Adapter) cancelledJobs(owner jjm.Owner, since jjm.Time) []jjm.Report {
+	old := jjm.At(a.env.Now()).Add(-cancelKept)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var out []jjm.Report
-	for k, w := range a.witnessed {
+	for k, w := range a.cancelled {
 		switch {
 		case w.report.Ended < old:
-			delete(a.witnessed, k)
+			delete(a.cancelled, k)
 		case w.user == owner.User && w.report.Ended > since:
 			out = append(out, w.report)
 		}

@@ -19,11 +19,11 @@ import (
 	"jjm/run"
 )
 
-// ownBed is a Slurm that only this test uses: without accounting, impatient,
-// and forgetful.
+// ownBed is a Slurm that only this test uses: without accounting, with short time-outs and
+// a short memory.
 func ownBed(t *testing.T) *testbed.Bed {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "jjm-bed-slurm-*") // a killed run's is swept away with its daemons
+	dir, err := os.MkdirTemp("", "jjm-bed-slurm-*") // the folder of a killed run is removed with its daemons
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func ownBed(t *testing.T) *testbed.Bed {
 	return bed
 }
 
-// freePorts finds ten ports in a row, below those that the kernel gives out.
+// freePorts finds ten free ports in a row, below those that the kernel assigns.
 func freePorts(t *testing.T) int {
 	t.Helper()
 	for first := 20000 + os.Getpid()%500*20; first < 32000; first += 10 {
@@ -72,8 +72,7 @@ func bulk(t *testing.T, bed *testbed.Bed, n int, script string) adapters.Bulk {
 	return adapters.Bulk{Tag: tag, Owner: bed.Owner, N: n, Dir: "/", Argv: []string{"/bin/sh", "-c", script}}
 }
 
-// TestFaults breaks the controller. The steps share a bed, and each leaves it
-// well.
+// The test disturbs the controller. Its steps share a bed, and each leaves it working.
 func TestFaults(t *testing.T) {
 	bed := ownBed(t)
 	a := probed(t, open(t, bed, func(*slurm.Config) {}))
@@ -122,12 +121,11 @@ func frozen(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	}
 }
 
-// killedSbatch kills the command once its request has come to the controller, which
-// is frozen.
+// killedSbatch kills the command once its request has arrived at the controller, which is
+// frozen.
 func killedSbatch(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	b := bulk(t, bed, 1, "exit 0")
 	bed.Do(t, "freeze", "slurmctld")
-	before := unread(t)
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
 	submitted := make(chan error, 1)
@@ -135,7 +133,7 @@ func killedSbatch(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 		_, err := a.Submit(ctx, b)
 		submitted <- err
 	}()
-	for end := time.Now().Add(time.Minute); unread(t) <= before; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !arrived(t, b.Tag); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("no request comes to the controller")
 		}
@@ -149,15 +147,43 @@ func killedSbatch(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	present(t, a, b)
 }
 
-// unread counts the connections to the controller of ownBed that have brought
-// something it has not read: proc_net_tcp.txt of the kernel tells the local
-// address with its port and the two queues in hexadecimal, second and fifth word.
-func unread(t *testing.T) (n int) {
+// arrived reports whether what the sbatch of a tag sends has come to the controller of ownBed,
+// which has not read it. Nodes send too: a connection counts by its two ports.
+func arrived(t *testing.T, tag jjm.Tag) bool {
 	t.Helper()
-	port, err := strconv.Atoi(os.Getenv("JJM_SLURM_PORT"))
+	controller, err := strconv.Atoi(os.Getenv("JJM_SLURM_PORT"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	port := fmt.Sprintf(":%04X", controller)
+	mine := socketsOf(tag)
+	sent, unread := map[string]bool{}, map[string]bool{}
+	for _, c := range connections(t) {
+		switch {
+		case strings.HasSuffix(c.remote, port) && mine[c.inode]:
+			sent[c.local[strings.LastIndex(c.local, ":"):]] = true
+		case strings.HasSuffix(c.local, port) && c.received:
+			unread[c.remote[strings.LastIndex(c.remote, ":"):]] = true
+		}
+	}
+	for from := range sent {
+		if unread[from] {
+			return true
+		}
+	}
+	return false
+}
+
+// connection is one established connection over TCP. Addresses end with a colon and the port, in
+// hexadecimal; received says that data has come which nobody has read.
+type connection struct {
+	local, remote, inode string
+	received             bool
+}
+
+// connections reads those of this network, by the columns of proc_net_tcp.txt (kernel documentation).
+func connections(t *testing.T) (all []connection) {
+	t.Helper()
 	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		text, err := os.ReadFile(file)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -166,26 +192,47 @@ func unread(t *testing.T) (n int) {
 		for line := range strings.Lines(string(text)) {
 			words := strings.Fields(line)
 			const established = "01"
-			if len(words) < 5 || words[3] != established || !strings.HasSuffix(words[1], fmt.Sprintf(":%04X", port)) {
+			if len(words) < 10 || words[3] != established {
 				continue
 			}
-			if _, received, _ := strings.Cut(words[4], ":"); strings.Trim(received, "0") != "" {
-				n++
+			_, queue, _ := strings.Cut(words[4], ":")
+			all = append(all, connection{local: words[1], remote: words[2], inode: words[9],
+				received: strings.Trim(queue, "0") != ""})
+		}
+	}
+	return all
+}
+
+// socketsOf returns the inodes of the sockets of the processes whose command line has a tag.
+func socketsOf(tag jjm.Tag) map[string]bool {
+	inodes := map[string]bool{}
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range lines {
+		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), string(tag)) {
+			continue // it is another's, or has ended
+		}
+		open, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "fd/*"))
+		for _, fd := range open {
+			to, _ := os.Readlink(fd)
+			if inode, is := strings.CutPrefix(to, "socket:["); is {
+				inodes[strings.TrimSuffix(inode, "]")] = true
 			}
 		}
 	}
-	return n
+	return inodes
 }
 
 func down(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	bed.Do(t, "stop", "slurmctld")
 	defer bed.Do(t, "start", "slurmctld")
+	err := a.Probe(t.Context())
+	wantKind(t, "probe", err, jjm.Busy)
+	// It asks no command that waits for a controller to come back.
+	if err == nil || !strings.Contains(err.Error(), "no controller answers: scontrol ping") {
+		t.Errorf("the probe did not see by the ping that nobody answers: %v", err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	wantKind(t, "probe", a.Probe(ctx), jjm.Busy)
-	if ctx.Err() != nil {
-		t.Error("the probe did not see at once that nobody answers")
-	}
 	l, err := a.List(ctx, bed.Owner, time.Now())
 	wantKind(t, "list", err, jjm.Busy)
 	if len(l.Reports) > 0 {
@@ -210,9 +257,9 @@ func noMunge(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	}
 }
 
-// recycled kills the controller after it acknowledged a bulk and before that was
-// on its disk: it forgets the bulk, and gives the id to the next one. The moment
-// is not left to chance: the controller's folder is put back as it was.
+// recycled kills the controller after it acknowledged a bulk and before that was on its
+// disk: it forgets the bulk, and gives the id to the next one. To get exactly that moment
+// the controller's folder is restored to what it was.
 func recycled(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	state := filepath.Join(filepath.Dir(bed.Vars["ETC"]), "ctld")
 	before := filepath.Join(t.TempDir(), "ctld")
@@ -220,7 +267,7 @@ func recycled(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	copied(t, state, before)
 	bed.Do(t, "start", "slurmctld")
 	lost, other := bulk(t, bed, 1, "sleep 600"), bulk(t, bed, 1, "sleep 600")
-	lost.Request.Queue, other.Request.Queue = "closed", "closed" // takes jobs and runs none
+	lost.Request.Queue, other.Request.Queue = "closed", "closed" // accepts jobs and runs none
 	was := submit(t, a, lost)
 	bed.Do(t, "kill", "slurmctld")
 	if err := os.RemoveAll(state); err != nil {
@@ -260,11 +307,10 @@ func copied(t *testing.T, from, to string) {
 	}
 }
 
-// outOfArray cancels some jobs that wait inside their array. Slurm itself
-// forgets them at once.
+// outOfArray cancels some jobs that wait inside their array. Slurm forgets them at once.
 func outOfArray(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	b := bulk(t, bed, 6, "sleep 600")
-	b.Request.Queue = "closed" // takes jobs and runs none
+	b.Request.Queue = "closed" // accepts jobs and runs none
 	r := submit(t, a, b)
 	refs := []adapters.Ref{{Tag: b.Tag, ID: r.ID, Index: 1}, {Tag: b.Tag, ID: r.ID + "_4", Index: -1}}
 	answers, err := a.Control(t.Context(), bed.Owner, adapters.Cancel, refs)

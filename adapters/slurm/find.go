@@ -9,8 +9,8 @@ import (
 	"jjm/adapters"
 )
 
-// Find asks squeue, and sacct for what squeue does not know. A tag is absent
-// only if both answered, or if there is no accounting.
+// Find asks squeue, and sacct for tags that squeue does not have. A tag is absent only if
+// both answered, or if there is no accounting.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	found, err := a.find(ctx, owner, tags)
 	if err != nil {
@@ -22,10 +22,10 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 func (a *Adapter) find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	for _, t := range tags {
 		if !t.Valid() {
-			return nil, jjm.Errorf(jjm.Invalid, "tag %.20q", t)
+			return nil, jjm.Errorf(jjm.Invalid, "tag %.20q: want a tag of jjm", t)
 		}
 	}
-	s, err := a.known(ctx)
+	s, err := a.siteInfo(ctx)
 	if err != nil || len(tags) == 0 {
 		return nil, err
 	}
@@ -42,10 +42,10 @@ func (a *Adapter) find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	if s.accounting {
 		sure = a.findInAccounting(ctx, owner, missing, ids)
 	}
-	return founds(tags, ids, sure), nil
+	return findAnswers(tags, ids, sure), nil
 }
 
-// findInAccounting adds what sacct knows, and tells whether it answered.
+// findInAccounting adds the ids that sacct has, and reports whether it answered.
 func (a *Adapter) findInAccounting(ctx context.Context, owner jjm.Owner, tags []jjm.Tag,
 	ids map[jjm.Tag][]string) bool {
 	from := uts(jjm.At(a.env.Now().Add(-a.config.History.D())))
@@ -61,7 +61,7 @@ func (a *Adapter) findInAccounting(ctx context.Context, owner jjm.Owner, tags []
 	return true
 }
 
-func founds(tags []jjm.Tag, ids map[jjm.Tag][]string, sure bool) []adapters.Found {
+func findAnswers(tags []jjm.Tag, ids map[jjm.Tag][]string, sure bool) []adapters.Found {
 	out := make([]adapters.Found, len(tags))
 	for i, t := range tags {
 		out[i].Tag = t

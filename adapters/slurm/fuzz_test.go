@@ -59,7 +59,7 @@ func FuzzSite(f *testing.F) {
 	f.Add(recorded(f, "config.txt"), recorded(f, "sinfo.txt"), "Slurmctld(primary) at vm is UP\n")
 	f.Add("", "short*|up|64+|1|infinite|0/1/2/3|0|gpu:a:2(S:0)\n", "")
 	f.Fuzz(func(t *testing.T, config, sinfo, ping string) {
-		_ = answers(ping)
+		_ = pingAnswered(ping)
 		s, err := parseConfig(config)
 		if err != nil {
 			s = &site{maxArray: 1, maxJobs: 1}

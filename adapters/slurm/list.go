@@ -12,10 +12,9 @@ import (
 	"jjm/adapters"
 )
 
-// List asks squeue. It asks sacct too, for what squeue has forgotten, but only
-// where there may be such: after a start of jjm, and after a pause in the
-// listings of about MinJobAge. What squeue forgets between two listings, one of
-// them has shown.
+// List asks squeue. It also asks sacct if jobs may have ended that squeue has already
+// forgotten: after a start of jjm, and after a pause in the listings of about MinJobAge.
+// Without such a pause every end was in some listing.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	l, err := a.list(ctx, owner, jjm.At(since))
 	if err != nil {
@@ -25,7 +24,7 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 }
 
 func (a *Adapter) list(ctx context.Context, owner jjm.Owner, since jjm.Time) (adapters.Listing, error) {
-	s, err := a.known(ctx)
+	s, err := a.siteInfo(ctx)
 	if err != nil {
 		return adapters.Listing{}, err
 	}
@@ -35,9 +34,9 @@ func (a *Adapter) list(ctx context.Context, owner jjm.Owner, since jjm.Time) (ad
 	}
 	at := a.env.Now()
 	l := adapters.Listing{At: at, Reports: reports(rows, jjm.At(at), since)}
-	past := a.witnesses(owner, since)
-	memory := a.memory(owner)
-	want := s.accounting && memory.gap(since, jjm.At(at), s.minJobAge)
+	past := a.cancelledJobs(owner, since)
+	before := a.coverageOf(owner)
+	want := s.accounting && before.gap(since, jjm.At(at), s.minJobAge)
 	if want {
 		records, err := a.sacct(ctx, owner, "-X", "-S", uts(since))
 		if err != nil {
@@ -47,12 +46,12 @@ func (a *Adapter) list(ctx context.Context, owner jjm.Owner, since jjm.Time) (ad
 			past = append(past, r.reports()...)
 		}
 	}
-	l.Reports = add(l.Reports, past, since)
-	a.cover(owner, memory.covered(since, jjm.At(at), want))
+	l.Reports = addMissing(l.Reports, past, since)
+	a.setCoverage(owner, before.covered(since, jjm.At(at), want))
 	return l, nil
 }
 
-// reports returns what squeue shows of jobs that are alive or ended after since.
+// reports returns the jobs in rows that are alive or ended after since.
 func reports(rows []row, now, since jjm.Time) []jjm.Report {
 	out := make([]jjm.Report, 0, len(rows))
 	for i := range rows {
@@ -63,8 +62,8 @@ func reports(rows []row, now, since jjm.Time) []jjm.Report {
 	return out
 }
 
-// add appends those of past that end after since and that the listing lacks.
-func add(listed, past []jjm.Report, since jjm.Time) []jjm.Report {
+// addMissing appends those of past that ended after since and are not listed yet.
+func addMissing(listed, past []jjm.Report, since jjm.Time) []jjm.Report {
 	if len(past) == 0 {
 		return listed
 	}
@@ -83,14 +82,14 @@ func add(listed, past []jjm.Report, since jjm.Time) []jjm.Report {
 
 func keyOf(r *jjm.Report) key { return key{r.Tag, r.ID, r.Index} }
 
-// span is the time of which every end has been listed.
-type span struct{ from, to jjm.Time }
+// coverage is the time span in which every end of a job has been listed.
+type coverage struct{ from, to jjm.Time }
 
-// gap tells whether jobs may have ended after since that squeue has forgotten
-// and no listing has shown. The controller forgets them MinJobAge after their
-// end at the earliest; a quarter of that is kept in reserve, and of one under a
-// minute nothing is relied on.
-func (c span) gap(since, now jjm.Time, minJobAge time.Duration) bool {
+// gap reports whether jobs may have ended after since that squeue has forgotten and no
+// listing has shown. The controller forgets jobs MinJobAge after their end at the earliest.
+// A quarter of that is kept as a margin, and a MinJobAge under a minute is not relied on at
+// all.
+func (c coverage) gap(since, now jjm.Time, minJobAge time.Duration) bool {
 	trusted := minJobAge / 4 * 3
 	if minJobAge < time.Minute {
 		trusted = 0
@@ -99,29 +98,29 @@ func (c span) gap(since, now jjm.Time, minJobAge time.Duration) bool {
 	return since < remembered && (trusted == 0 || since < c.from || c.to < remembered || c.to == 0)
 }
 
-// covered is the span after a listing from since, with or without accounting.
-func (c span) covered(since, now jjm.Time, accounting bool) span {
+// covered returns the coverage after a listing from since, with or without accounting.
+func (c coverage) covered(since, now jjm.Time, accounting bool) coverage {
 	if accounting || c.to == 0 {
-		return span{since, now}
+		return coverage{since, now}
 	}
-	return span{c.from, now}
+	return coverage{c.from, now}
 }
 
-func (a *Adapter) memory(owner jjm.Owner) span {
+func (a *Adapter) coverageOf(owner jjm.Owner) coverage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.spans[owner.User]
+	return a.coverages[owner.User]
 }
 
-func (a *Adapter) cover(owner jjm.Owner, s span) {
+func (a *Adapter) setCoverage(owner jjm.Owner, s coverage) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if s.to > a.spans[owner.User].to {
-		a.spans[owner.User] = s
+	if s.to > a.coverages[owner.User].to {
+		a.coverages[owner.User] = s
 	}
 }
 
-// squeue returns the jobs of an owner: those of the tags, or all that carry one.
+// squeue returns the jobs of an owner that carry one of the tags; nil stands for any tag.
 func (a *Adapter) squeue(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]row, error) {
 	argv := []string{"squeue", "-r", "--states=all", "-u", owner.User, "-O", squeueFields}
 	if tags == nil {
@@ -138,7 +137,7 @@ func (a *Adapter) squeue(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (
 	return all, nil
 }
 
-// tagsAtOnce bounds a command line: 1000 tags are 16 kB.
+// tagsAtOnce is how many tags one command names: 1000 tags are 16 kB.
 const tagsAtOnce = 1000
 
 func joined(tags []jjm.Tag) string {
@@ -173,7 +172,8 @@ func (a *Adapter) sacct(ctx context.Context, owner jjm.Owner, args ...string) ([
 	return records, nil
 }
 
-// uts writes a time as sacct(1) reads it: ten digits, so not before 2001.
+// uts returns a time in the form of sacct(1). It takes ten digits, so the time is at least
+// 2001.
 func uts(t jjm.Time) string {
 	return "uts" + strconv.FormatInt(max(int64(t)/1000, 1_000_000_000), 10)
 }

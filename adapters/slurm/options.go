@@ -11,7 +11,7 @@ import (
 	"jjm/adapters"
 )
 
-// requestOptions are the options of sbatch(1) for what a job asks for.
+// requestOptions returns the options of sbatch(1) for a request.
 func requestOptions(r jjm.Request, c Config) []string {
 	r = c.Fill(r)
 	var opts []string
@@ -42,35 +42,28 @@ func requestOptions(r jjm.Request, c Config) []string {
 	return opts
 }
 
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
-}
-
-// clock writes a limit as DAYS-HH:MM:SS, which sbatch reads; Slurm itself
-// rounds it up to minutes.
+// clock returns a limit as DAYS-HH:MM:SS for sbatch. Slurm itself rounds it up to minutes.
 func clock(d time.Duration) string {
 	s := int64((d + time.Second - 1) / time.Second)
 	return fmt.Sprintf("%d-%02d:%02d:%02d", s/86400, s/3600%24, s/60%60, s%60)
 }
 
-// ownOptions are jjm's. They come last, where they win.
+// ownOptions returns the options that jjm sets. They come last, because the last one
+// counts.
 func ownOptions(b adapters.Bulk) []string {
 	return []string{
 		"--array=0-" + strconv.Itoa(b.N-1), "--job-name=" + string(b.Tag), "--no-requeue",
-		// The script redirects its output itself: an output file that cannot be
-		// opened would fail the job without a word.
+		// The script redirects its output itself, because a job whose output file cannot be
+		// opened fails without a message.
 		"--output=/dev/null", "--error=/dev/null", "--input=/dev/null",
-		// In a folder that does not exist Slurm runs the job in /tmp and calls
-		// it a success; the script changes into it itself.
+		// If the folder does not exist Slurm runs the job in /tmp and reports success, so
+		// the script changes into it itself.
 		"--chdir=/",
 	}
 }
 
-// sbatchArgs is the whole command: one process on one node unless the site says
-// otherwise, the request, the job's and the site's own options, and jjm's.
+// sbatchArgs returns the command line: one process on one node unless the site says
+// otherwise, the request, the options of the job, the site and its hook, and jjm's.
 func sbatchArgs(b adapters.Bulk, c Config, extra []string) ([]string, error) {
 	args := append([]string{"sbatch", "--parsable", "--nodes=1", "--ntasks=1"}, requestOptions(b.Request, c)...)
 	for line := range strings.Lines(b.Request.Directives) {
@@ -93,8 +86,8 @@ func sbatchArgs(b adapters.Bulk, c Config, extra []string) ([]string, error) {
 	return append(args, ownOptions(b)...), nil
 }
 
-// reserved are the options that jjm must own, or that would make sbatch do
-// something else than submit one array.
+// reserved returns the options that jjm sets, or that would make sbatch do anything else
+// than submit one array.
 func reserved() []string {
 	return []string{
 		"array", "chdir", "clusters", "error", "export", "export-file", "gid", "help", "hold", "ignore-pbs", "input",
@@ -103,32 +96,32 @@ func reserved() []string {
 	}
 }
 
-// The short options: those of jjm, and those without a value, behind which
-// others could hide.
+// The short options that are reserved, and those without a value, which could be followed
+// by other options in the same word.
 const (
 	reservedShort = "aDehHiJMoQuVW"
 	bareShort     = "kOsv"
 )
 
-// directive checks one option, as "--constraint=avx2", "--constraint avx2" or
-// "-C avx2", with or without "#SBATCH" before it, and gives it as one word.
+// directive checks one option, such as "--constraint=avx2", "--constraint avx2" or "-C
+// avx2", with or without "#SBATCH" in front, and returns it as one word.
 func directive(line string) (string, error) {
 	word := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "#SBATCH"))
 	bad := func(format string, args ...any) (string, error) {
 		return "", jjm.Errorf(jjm.Invalid, "option %.100q: "+format, append([]any{line}, args...)...)
 	}
 	if strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return bad("it holds a control character")
+		return bad("it contains a control character")
 	}
 	if long, isLong := strings.CutPrefix(word, "--"); isLong {
 		name, value, has := cutOption(long)
 		if name == "" {
 			return bad("want --NAME=VALUE")
 		}
-		// sbatch takes every beginning of a name that is unique.
+		// sbatch accepts every unique beginning of a name.
 		for _, own := range reserved() {
 			if strings.HasPrefix(own, name) {
-				return bad("--%s is jjm's own", own)
+				return bad("--%s is set by jjm: leave it out", own)
 			}
 		}
 		if !has {
@@ -142,7 +135,7 @@ func directive(line string) (string, error) {
 	letter, value := word[1:2], strings.TrimSpace(word[2:])
 	switch {
 	case strings.Contains(reservedShort, letter):
-		return bad("-%s is jjm's own", letter)
+		return bad("-%s is set by jjm: leave it out", letter)
 	case strings.Contains(bareShort, letter) && value != "":
 		return bad("-%s has no value", letter)
 	}
@@ -158,12 +151,11 @@ func cutOption(s string) (name, value string, has bool) {
 	return s[:i], strings.TrimSpace(s[i+1:]), true
 }
 
-// jobOptions are the options of sbatch(1) that a job file may add, besides those in
-// whose place jjm has fields; a site's own settings and its hook may add all but
-// reserved ones. Others are refused: they read or write files of the submit host
-// (--bbf, --nodefile, --export-file), run a login shell there (--get-user-env), are
-// other accounts' or administrators' (--uid, --reboot), or are a site's plug-in's,
-// of which jjm knows nothing.
+// jobOptions returns the options of sbatch(1) that a job file may add. A site's own
+// settings and its hook may add all but the reserved ones. The others are refused for job
+// files: they read or write files of the submit host (--bbf, --nodefile, --export-file),
+// run a login shell there (--get-user-env), are for other accounts or administrators
+// (--uid, --reboot), or belong to plug-ins of the site, which jjm does not know.
 func jobOptions() []string {
 	return []string{
 		"account", "acctg-freq", "batch", "bb", "begin", "comment", "constraint", "contiguous", "core-spec",
@@ -182,7 +174,7 @@ func jobOptions() []string {
 	}
 }
 
-// jobShort are those of them that have a letter; -F (a file of nodes) is none.
+// jobShort are the short forms of jobOptions; -F (a file of nodes) is not among them.
 const jobShort = "AbBcCdGkLmnNOpqsStwx"
 
 // jobDirective is directive for an option of a job file.
@@ -202,7 +194,7 @@ func jobDirective(line string) (string, error) {
 	switch {
 	case isLong && !slices.Contains(jobOptions(), name), !isLong && !strings.Contains(jobShort, name):
 		return bad(
-			"not one that a job file may add%s: ask the administrators to set it in the cluster's directives or its hook",
+			"a job file may not add it%s: ask the administrators to set it in the cluster's directives or its hook",
 			adapters.Meant(name, jobOptions()))
 	case slices.Contains([]string{"nodelist", "exclude", "w", "x"}, name) && strings.Contains(value, "/"):
 		return bad("want names of nodes: sbatch would read a file on the submit host")

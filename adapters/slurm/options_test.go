@@ -46,7 +46,7 @@ func TestSbatchArgs_ARequestInSlurmsWords(t *testing.T) {
 	}
 }
 
-func TestDirective_WhatIsJJMsOwnIsRefused(t *testing.T) {
+func TestDirective_OptionsThatJJMSetsAreRefused(t *testing.T) {
 	for _, bad := range []string{
 		"--array=1-3", "--arr 1-3", "-a 1-3", "-a1-3", "--job-name=x", "--job x", "-J x", "-o out", "-oout", "--error=x",
 		"-e x",
@@ -183,8 +183,11 @@ func TestSubmit_TheHookAddsOptionsOrRefuses(t *testing.T) {
 	}
 }
 
-func TestFind_WithoutAccountingsAnswerNothingIsAbsent(t *testing.T) {
-	head := "JOBID|ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|n|REASON|r|"
+// squeueHead is the first line of squeue's answers.
+const squeueHead = "JOBID|ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|" +
+	"EXEC_HOST|NAME|n|REASON|r|"
+
+func TestFind_NothingIsAbsentWhileAccountingDoesNotAnswer(t *testing.T) {
 	config, err := filepath.Abs("testdata/config.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +195,7 @@ func TestFind_WithoutAccountingsAnswerNothingIsAbsent(t *testing.T) {
 	dir := commandsOf(t, map[string]string{
 		"scontrol": "cat " + config,
 		"sinfo":    `echo "short*|up|64|65536|1:00:00|0/64/0/64|10000|gpu:2"`,
-		"squeue":   "echo '" + head + "'; echo '7|2|0|RUNNING|0|0|1795282554|1795282555|N/A|n1|jabc|n|None|r|'",
+		"squeue":   "echo '" + squeueHead + "'; echo '7|2|0|RUNNING|0|0|1795282554|1795282555|N/A|n1|jabc|n|None|r|'",
 		"sacct":    "echo 'Problem talking to the database: Connection refused' >&2; exit 1",
 	})
 	c := DefaultConfig()
@@ -212,7 +215,36 @@ func TestFind_WithoutAccountingsAnswerNothingIsAbsent(t *testing.T) {
 	}
 }
 
-func TestMayAct_RootDoesNotSubmitForOthers(t *testing.T) {
+func TestFind_AccountingIsSearchedAsFarBackAsHistorySays(t *testing.T) {
+	config, err := filepath.Abs("testdata/config.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1_795_282_000, 0)
+	for _, back := range []time.Duration{2 * time.Hour, 48 * time.Hour} {
+		c := DefaultConfig()
+		c.History = jjm.Duration(back)
+		c.Bin = commandsOf(t, map[string]string{
+			"scontrol": "cat " + config,
+			"sinfo":    `echo "short*|up|64|65536|1:00:00|0/64/0/64|10000|gpu:2"`,
+			"squeue":   "echo '" + squeueHead + "'",
+			"sacct":    `echo "$@" >"$0.args"; exit 1`,
+		})
+		a, err := Open("east", adapters.Env{State: t.TempDir(), Now: func() time.Time { return now }}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Find(t.Context(), jjm.Owner{User: "ann"}, []jjm.Tag{"jabc"}); err != nil {
+			t.Fatal(err)
+		}
+		args, err := os.ReadFile(filepath.Join(c.Bin, "sacct.args"))
+		if want := " -S " + uts(jjm.At(now.Add(-back))) + " "; err != nil || !strings.Contains(string(args), want) {
+			t.Errorf("history %v: sacct got %q, error %v: want %q", back, args, err, want)
+		}
+	}
+}
+
+func TestCheckAccount_RootDoesNotSubmitForOthers(t *testing.T) {
 	needs.Root(t, "to be refused what only root could do wrong")
 	b := adapters.Bulk{Tag: "jabc", N: 1, Dir: "/", Argv: []string{"x"}, Owner: jjm.Owner{UID: 7, User: "ann"}}
 	if _, err := testAdapter(t, DefaultConfig()).Submit(context.Background(), b); jjm.KindOf(err) != jjm.Denied {
@@ -220,8 +252,7 @@ func TestMayAct_RootDoesNotSubmitForOthers(t *testing.T) {
 	}
 }
 
-// TestExample_EverySettingIsExplainedAndKnown reads etc/clusters/slurm.toml with
-// its examples switched on.
+// The test reads etc/clusters/slurm.toml with its examples switched on.
 func TestExample_EverySettingIsExplainedAndKnown(t *testing.T) {
 	text, err := os.ReadFile("../../etc/clusters/slurm.toml")
 	if err != nil {

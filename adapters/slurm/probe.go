@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/user"
@@ -12,22 +13,22 @@ import (
 	"jjm/adapters"
 )
 
-// site is what the controller tells of itself. It is not changed once made.
+// site is what the controller says about itself. It is never changed once made.
 type site struct {
 	version      string
-	maxArray     int // greatest index + 1 (slurm.conf(5), MaxArraySize)
+	maxArray     int // largest array index + 1 (MaxArraySize, slurm.conf(5))
 	maxJobs      int // jobs that the controller keeps at once (MaxJobCount)
 	minJobAge    time.Duration
 	timeout      time.Duration // MessageTimeout
 	accounting   bool
-	enforced     bool // limits of associations are
-	maxSubmit    int  // of the account, 0 for none
+	enforced     bool // limits of associations are enforced
+	maxSubmit    int  // for the account of jjm; 0 for none
 	partitions   map[string]partition
 	defaultQueue string
 }
 
-// partition is what one job, and all of them, can get of a partition.
-type partition struct {
+// partition is what one job can get of a partition, and the CPUs for all jobs.
+type partition struct { // CPUs of the nodes that are up
 	cpus         int // of the nodes that are up
 	maxCores     int
 	maxMemoryMB  int64
@@ -36,28 +37,28 @@ type partition struct {
 	maxWalltime  time.Duration // 0: no limit
 }
 
-// Before the controller has answered: the defaults of slurm.conf(5) that allow
-// least, and the longest MessageTimeout that it does not warn of.
+// Used before the controller has answered: the smallest default of slurm.conf(5), and twice
+// the longest MessageTimeout for which it does not warn.
 const (
 	safeBulk   = 1000
 	safeSettle = 2 * 100 * time.Second
 )
 
-// lag is how long the controller may take to hear of the end of a job.
+// lag is how long the controller may take to hear of a job's end.
 const lag = time.Second
 
-// Probe asks whether the controller answers (in 14 ms where it does not run,
-// unlike every other command), and then for its settings and partitions.
+// Probe asks whether the controller answers, with a command that needs only 14 ms if it
+// does not run, unlike every other, and then for its settings and partitions.
 func (a *Adapter) Probe(ctx context.Context) error {
 	out, err := a.timed.Run(ctx, nil, "scontrol", "ping")
 	if err != nil {
 		return fmt.Errorf("slurm: probe: %w", adapters.AsBusy(err))
 	}
-	if !answers(string(out.Stdout)) {
+	if !pingAnswered(string(out.Stdout)) {
 		return jjm.Errorf(jjm.Busy, "slurm: probe: no controller answers: scontrol ping: exit %d: %s",
 			out.Exit, adapters.Brief(append(out.Stdout, out.Stderr...)))
 	}
-	s, err := a.ask(ctx)
+	s, err := a.querySite(ctx)
 	if err != nil {
 		return fmt.Errorf("slurm: probe: %w", err)
 	}
@@ -67,15 +68,15 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// known returns what the controller told; it asks if it has not yet.
-func (a *Adapter) known(ctx context.Context) (*site, error) {
+// siteInfo returns what the controller said; it asks if it has not yet.
+func (a *Adapter) siteInfo(ctx context.Context) (*site, error) {
 	a.mu.Lock()
 	s := a.site
 	a.mu.Unlock()
 	if s != nil {
 		return s, nil
 	}
-	s, err := a.ask(ctx)
+	s, err := a.querySite(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (a *Adapter) known(ctx context.Context) (*site, error) {
 	return a.site, nil
 }
 
-func (a *Adapter) ask(ctx context.Context) (*site, error) {
+func (a *Adapter) querySite(ctx context.Context) (*site, error) {
 	text, err := command(ctx, a.timed, "scontrol", "show", "config")
 	if err != nil {
 		return nil, err
@@ -109,8 +110,8 @@ func (a *Adapter) ask(ctx context.Context) (*site, error) {
 	return s, nil
 }
 
-// maxSubmit is the most jobs that the association of jjm's own account allows;
-// 0 where there is no limit or accounting does not say.
+// maxSubmit returns the most jobs that the association of jjm's own account allows; 0 if
+// there is no limit or accounting does not answer.
 func (a *Adapter) maxSubmit(ctx context.Context) int {
 	u, err := user.Current()
 	if err != nil {
@@ -124,8 +125,8 @@ func (a *Adapter) maxSubmit(ctx context.Context) int {
 	return parseMaxSubmit(string(text), a.config.Account)
 }
 
-// parseMaxSubmit returns the least limit of the account, or of all if there is no
-// account.
+// parseMaxSubmit returns the smallest limit of the account, or of all accounts if account
+// is "".
 func parseMaxSubmit(text, account string) int {
 	least := 0
 	for line := range strings.Lines(text) {
@@ -141,8 +142,8 @@ func parseMaxSubmit(text, account string) int {
 	return least
 }
 
-// answers reads "Slurmctld(primary) at host is UP", one line a controller.
-func answers(ping string) bool {
+// pingAnswered reads lines "Slurmctld(primary) at host is UP", one for each controller.
+func pingAnswered(ping string) bool {
 	for line := range strings.Lines(ping) {
 		if strings.HasPrefix(line, "Slurmctld(") && strings.HasSuffix(strings.TrimSpace(line), " is UP") {
 			return true
@@ -151,7 +152,7 @@ func answers(ping string) bool {
 	return false
 }
 
-// parseConfig reads "scontrol show config".
+// parseConfig parses the output of "scontrol show config".
 func parseConfig(text string) (*site, error) {
 	values := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -181,10 +182,10 @@ func parseConfig(text string) (*site, error) {
 	return s, nil
 }
 
-// sinfoFormat: partition with a star for the default, availability, CPUs of a
-// node, memory in MB, wall-time limit, CPUs allocated/idle/other/total,
-// scratch in MB, generic resources (sinfo(1)). With -e nodes that differ have
-// lines of their own.
+// sinfoFormat are the columns of sinfo(1): partition, with a star for the default;
+// availability; CPUs of a node; memory in MB; wall-time limit; CPUs
+// allocated/idle/other/total; scratch in MB; generic resources. With -e nodes that differ
+// have lines of their own.
 const sinfoFormat = "%P|%a|%c|%m|%l|%C|%d|%G"
 
 func parseSinfo(text string) (parts map[string]partition, first string, err error) {
@@ -205,7 +206,7 @@ func parseSinfo(text string) (parts map[string]partition, first string, err erro
 			}
 		}
 		p := parts[name]
-		cores, memory, scratch := plain(f[2]), plain(f[3]), plain(f[6])
+		cores, memory, scratch := leadingNumber(f[2]), leadingNumber(f[3]), leadingNumber(f[6])
 		p.maxCores, p.maxMemoryMB, p.maxScratchMB = max(p.maxCores, int(cores)), max(p.maxMemoryMB, memory),
 			max(p.maxScratchMB, scratch)
 		p.maxGPUs = max(p.maxGPUs, gpus(f[7]))
@@ -218,8 +219,8 @@ func parseSinfo(text string) (parts map[string]partition, first string, err erro
 	return parts, first, nil
 }
 
-// plain reads a number that may end with "+".
-func plain(s string) int64 {
+// leadingNumber reads a number that may end with "+"; 0 for anything else.
+func leadingNumber(s string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSuffix(s, "+"), 10, 48)
 	if err != nil || n < 0 {
 		return 0
@@ -227,7 +228,7 @@ func plain(s string) int64 {
 	return n
 }
 
-// gpus counts those in "gpu:tesla:2(S:0-1),gpu:1,shard:4".
+// gpus counts the GPUs in "gpu:tesla:2(S:0-1),gpu:1,shard:4".
 func gpus(gres string) int {
 	total := 0
 	for word := range strings.SplitSeq(gres, ",") {
@@ -248,16 +249,16 @@ func parseLimit(s string) time.Duration {
 	return time.Duration(parseCPU(s)) * time.Millisecond
 }
 
-// beyond finds what no node of the queue has.
-func (s *site) beyond(r jjm.Request, queue string) jjm.Problems {
-	p, known := s.partitions[or(queue, s.defaultQueue)]
+// overLimits returns a problem for each field that no node of the queue can satisfy.
+func (s *site) overLimits(r jjm.Request, queue string) jjm.Problems {
+	p, known := s.partitions[cmp.Or(queue, s.defaultQueue)]
 	if !known {
 		return nil // sbatch will tell: it may be new, or a list
 	}
 	var ps jjm.Problems
 	bad := func(field string, want, most any) {
 		ps = append(ps, jjm.Problem{Field: "request." + field,
-			Text: fmt.Sprintf("%v: partition %s has at most %v", want, or(queue, s.defaultQueue), most)})
+			Text: fmt.Sprintf("%v: partition %s has at most %v", want, cmp.Or(queue, s.defaultQueue), most)})
 	}
 	if p.maxCores > 0 && r.Cores > p.maxCores {
 		bad("cores", r.Cores, p.maxCores)
@@ -277,22 +278,23 @@ func (s *site) beyond(r jjm.Request, queue string) jjm.Problems {
 	return ps
 }
 
-// capabilities makes jjm's view of a site.
+// capabilities returns the capabilities of a site; s is nil before the controller has
+// answered.
 func capabilities(s *site, c Config) adapters.Capabilities {
 	out := adapters.Capabilities{
 		MaxBulk: safeBulk, SharedFS: true, Settle: safeSettle, Lag: lag,
 		Guarantee: "not known: the controller has not been asked yet",
 	}
 	if s != nil {
-		p := s.partitions[or(c.Queue, s.defaultQueue)]
+		p := s.partitions[cmp.Or(c.Queue, s.defaultQueue)]
 		out.MaxBulk, out.MaxQueued = min(s.maxArray, s.maxJobs), s.maxJobs
 		if s.maxSubmit > 0 {
 			out.MaxBulk, out.MaxQueued = min(out.MaxBulk, s.maxSubmit), min(out.MaxQueued, s.maxSubmit)
 		}
 		out.Accounting, out.Guarantee = s.accounting, guarantee(s)
 		out.Slots, out.MaxCores, out.MaxMemoryMB, out.MaxWalltime = p.cpus, p.maxCores, p.maxMemoryMB, p.maxWalltime
-		// A controller that was frozen takes, when it wakes, what lies in its
-		// socket: as old as the client's patience. A look at the same moment
+		// A controller that was frozen accepts, when it goes on, what lies in its socket,
+		// which is at most as old as the client's time-out. A search at the same moment
 		// missed it once in twelve, so twice that.
 		out.Settle = 2 * s.timeout
 	}

@@ -8,13 +8,13 @@ import (
 	"jjm/run"
 )
 
-// receipt makes of what sbatch left a receipt or an error. A job exists only
-// where the controller said so; it surely does not only where the text of the
-// refusal is known.
+// receipt makes a receipt or an error from the output of sbatch. A job certainly exists if
+// the controller printed its id, and certainly does not if the text of the refusal is
+// known.
 func receipt(out run.Output) (adapters.Receipt, error) {
 	text := strings.Join(strings.Fields(string(out.Stderr)), " ")
 	if out.Exit == 0 {
-		// A line that has no end may be cut.
+		// A line without a newline may have been cut.
 		line, rest, whole := strings.Cut(string(out.Stdout), "\n")
 		id, _, _ := strings.Cut(line, ";") // "42;cluster" in a federation
 		if !digits(id) || rest != "" || !whole {
@@ -33,20 +33,20 @@ func receipt(out run.Output) (adapters.Receipt, error) {
 	return adapters.Receipt{}, jjm.Errorf(kind, "sbatch: exit %d: %s", out.Exit, adapters.Brief(out.Stderr))
 }
 
-// refusal classifies what sbatch or slurmrestd say of a submission that failed,
-// by the texts of Slurm's errors; the first line that fits decides, and what is
-// not known may have happened.
+// refusal classifies the message of sbatch or slurmrestd about a failed submission by the
+// texts of Slurm's errors. The first entry that matches decides; an unknown text is
+// Ambiguous.
 func refusal(text string) jjm.Kind {
 	for _, known := range []struct {
 		kind  jjm.Kind
 		texts []string
 	}{
-		// On the way to the controller or back.
+		// The connection broke on the way to the controller or back.
 		{jjm.Ambiguous, []string{
 			"Socket timed out", "Zero Bytes were transmitted", "Unexpected message received", "(receive failure)",
 			"(send failure)", "(shutdown failure)", "Munge decode failed", "Connection reset", "Transport endpoint",
 		}},
-		// It never got there, or only the time is wrong.
+		// The request never got there, or can succeed later.
 		{jjm.Busy, []string{
 			"Munge encode failed", "(connect failure)", "Unable to process configuration file",
 			"temporarily unable to accept job", "Resource temporarily unavailable", "standby mode",

@@ -23,13 +23,13 @@ import (
 	"jjm/adapters"
 )
 
-// restClient submits through slurmrestd. It serves nothing else: the JSON of
-// 22.05 cannot be trusted with states and exit codes.
+// restClient submits through slurmrestd. Everything else goes through the commands, because
+// the JSON of 22.05 has wrong states and exit codes.
 type restClient struct {
 	http *retryablehttp.Client
 	url  string
-	// jwt is set over HTTP: every request carries a token. On a Unix socket
-	// slurmrestd acts for the user who runs it.
+	// jwt is set for HTTP, where every request carries a token. On a Unix socket slurmrestd
+	// acts for the user who runs it.
 	jwt   bool
 	fetch func(ctx context.Context, owner jjm.Owner) (string, error)
 
@@ -42,12 +42,12 @@ type token struct {
 	until time.Time
 }
 
-// tokenLife is how long a token is asked for, and used half as long.
+// tokenLife is the lifetime that a token is asked for; it is used for half of that.
 const tokenLife = time.Hour
 
 func newRestClient(c Config, fetch func(context.Context, jjm.Owner) (string, error)) *restClient {
-	// A connection that slurmrestd closes while a submission goes out on it again
-	// would leave that submission in doubt: each has one of its own.
+	// Each submission has a connection of its own. If slurmrestd closed a reused connection
+	// while a submission is sent on it, that submission would be in doubt.
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
 	base := strings.TrimSuffix(c.Rest, "/")
 	socket, isUnix := strings.CutPrefix(c.Rest, "unix:")
@@ -61,26 +61,26 @@ func newRestClient(c Config, fetch func(context.Context, jjm.Owner) (string, err
 	h.HTTPClient = &http.Client{Transport: transport}
 	h.Logger = nil
 	h.RetryMax, h.RetryWaitMin, h.RetryWaitMax = 2, 100*time.Millisecond, time.Second
-	h.CheckRetry = neverSent
+	h.CheckRetry = retryUnsent
 	h.ErrorHandler = retryablehttp.PassthroughErrorHandler
 	return &restClient{
 		http: h, url: base + "/slurm/" + c.API + "/job/submit", jwt: !isUnix, fetch: fetch, tokens: map[string]token{},
 	}
 }
 
-// neverSent allows a second try only where no connection came about: whatever
-// was sent once may have been done.
-func neverSent(ctx context.Context, _ *http.Response, err error) (bool, error) {
-	return ctx.Err() == nil && noConnection(err), nil
+// retryUnsent allows a second try only if no connection was made: what was sent once may
+// have been done.
+func retryUnsent(ctx context.Context, _ *http.Response, err error) (bool, error) {
+	return ctx.Err() == nil && neverConnected(err), nil
 }
 
-func noConnection(err error) bool {
+func neverConnected(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// restJob is what v0.0.37 and v0.0.38 call job properties. "requeue": false is
-// left out: 22.05 ignores it.
+// restJob holds the job properties of v0.0.37 and v0.0.38. "requeue": false is left out,
+// because 22.05 ignores it.
 type restJob struct {
 	Name        string            `json:"name"`
 	Array       string            `json:"array"`
@@ -115,7 +115,7 @@ func submission(b adapters.Bulk, c Config, script, home string) restSubmission {
 		Nodes: 1, Tasks: 1, CPUs: r.Cores, MemoryMB: r.MemoryMB, ScratchMB: r.ScratchMB,
 		Minutes: int64((r.Walltime.D() + time.Minute - 1) / time.Minute),
 		Dir:     "/", Stdin: os.DevNull, Stdout: os.DevNull, Stderr: os.DevNull,
-		// An empty one is refused.
+		// An empty environment is refused.
 		Environment: map[string]string{
 			"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": home, "USER": b.Owner.User, "LOGNAME": b.Owner.User,
 		},
@@ -126,14 +126,14 @@ func submission(b adapters.Bulk, c Config, script, home string) restSubmission {
 	return restSubmission{script, job}
 }
 
-// submit posts a bulk. A token that is refused is fetched anew, once.
+// submit posts a bulk. If a token is refused it is fetched again, once.
 func (r *restClient) submit(ctx context.Context, b adapters.Bulk, c Config, script string) (adapters.Receipt, error) {
 	home := "/"
 	if u, err := user.LookupId(strconv.Itoa(b.Owner.UID)); err == nil {
 		home = u.HomeDir
 	}
 	if !utf8.ValidString(script) {
-		return adapters.Receipt{}, jjm.Errorf(jjm.Invalid, "slurmrestd: the command is no UTF-8, which JSON cannot carry")
+		return adapters.Receipt{}, jjm.Errorf(jjm.Invalid, "slurmrestd: the command is not UTF-8, which JSON cannot carry")
 	}
 	body, err := json.Marshal(submission(b, c, script, home))
 	if err != nil {
@@ -170,7 +170,7 @@ func (r *restClient) post(ctx context.Context, owner jjm.Owner, body []byte) (ad
 	}
 	resp, err := r.http.Do(req)
 	switch {
-	case noConnection(err):
+	case neverConnected(err):
 		return none, 0, jjm.Errorf(jjm.Busy, "slurmrestd: %w", err)
 	case err != nil:
 		return none, 0, jjm.Errorf(jjm.Ambiguous, "slurmrestd: %w", err)
@@ -184,14 +184,14 @@ func (r *restClient) post(ctx context.Context, owner jjm.Owner, body []byte) (ad
 	return receipt, resp.StatusCode, err
 }
 
-// maxAnswer is a thousand times what an answer to a submission has.
+// maxAnswer is the largest answer in bytes, a thousand times the usual size.
 const maxAnswer = 1 << 20
 
-// restReceipt makes of an answer a receipt or an error.
+// restReceipt makes a receipt or an error from an answer.
 func restReceipt(status int, body []byte) (adapters.Receipt, error) {
 	none := adapters.Receipt{}
 	if status == http.StatusUnauthorized {
-		return none, jjm.Errorf(jjm.Denied, "slurmrestd: HTTP 401: the token is refused: %.200q", body)
+		return none, jjm.Errorf(jjm.Denied, "slurmrestd: HTTP 401: the token was refused: %.200q", body)
 	}
 	var answer struct {
 		JobID  int64 `json:"job_id"`
@@ -244,8 +244,8 @@ func (r *restClient) forget(owner jjm.Owner) {
 	delete(r.tokens, owner.User)
 }
 
-// token gets a JSON Web Token: from the configured file or command, or of the
-// controller. Nothing has been submitted, so trouble is Busy.
+// token returns a JSON Web Token from the configured file or command, or from the
+// controller. An error is of kind Busy, because nothing has been submitted.
 func (a *Adapter) token(ctx context.Context, _ jjm.Owner) (string, error) {
 	var text []byte
 	var err error

@@ -77,7 +77,7 @@ func TestRest_ASubmission(t *testing.T) {
 	}
 }
 
-func TestRest_OnlyWhatSurelyDidNotHappenIsTriedAgain(t *testing.T) {
+func TestRest_OnlyWhatCertainlyDidNotHappenIsTriedAgain(t *testing.T) {
 	tests := []struct {
 		name    string
 		answers []string

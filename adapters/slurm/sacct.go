@@ -9,38 +9,38 @@ import (
 	"jjm"
 )
 
-// sacctFields is what is asked of sacct (sacct(1), option -o), with -P. The
-// name comes last, as it may hold the delimiter. The line of column names is
-// wanted, as with squeue.
+// sacctFields are the columns that sacct prints (sacct(1), option -o), with -P. The name is
+// the last one, because it may contain the delimiter. The line of column names shows that
+// sacct answered, as with squeue.
 const sacctFields = "JobID,JobIDRaw,State,ExitCode,Submit,Start,End,TotalCPU,MaxRSS,NodeList,User,JobName"
 
 const sacctColumns = 12
 
 // record is a job, or a step of one, as sacct shows it.
-type record struct {
+type record struct { // of a job; steps have names of their own
 	tag     jjm.Tag // of a job; its steps have names of their own
-	array   string
+	array   string  // nil for a job that is not an array
 	indices []int32 // none for a job that is no array's
 	step    string  // "batch", "0"; "" for the job itself
 	state   jjm.BatchState
-	// exit is modulo 128: sacct takes 128 from greater ones, so 137 is shown as
-	// 9 and 128 as 0.
+	// exit is modulo 128: sacct subtracts 128 from greater codes, so 137 is shown as 9 and
+	// 128 as 0.
 	exit, signal       int
 	submit, start, end jjm.Time
 	cpuMS, rssKB       int64
 	host               string
 }
 
-// parseSacct reads what sacct printed. Lines that have not the form of a record
-// are left out: a job's name may hold newlines. A record that has the form and
-// cannot be read is an error if it is ours.
+// parseSacct parses the output of sacct. Lines that do not have the form of a record are
+// skipped, because a job's name may contain newlines. A record of ours that cannot be read
+// is an error.
 func parseSacct(text string) ([]record, error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		return nil, fmt.Errorf("the last line is cut: %.80q", text[max(0, len(text)-80):])
 	}
 	text, found := strings.CutPrefix(text, strings.ReplaceAll(sacctFields, ",", "|")+"\n")
 	if !found {
-		return nil, fmt.Errorf("it begins with %.200q, not with the names of the columns", text)
+		return nil, fmt.Errorf("the output begins with %.200q, not with the names of the columns", text)
 	}
 	var out []record
 	for line := range strings.Lines(text) {
@@ -84,15 +84,15 @@ func readRecord(f []string) (r record, ours bool, err error) {
 		}
 	}
 	r.cpuMS, r.rssKB = parseCPU(f[7]), parseSize(f[8])
-	r.host = unless(f[9], "None assigned")
+	r.host = emptyIf(f[9], "None assigned")
 	return r, true, nil
 }
 
-// maxIndices bounds what a short text may unfold to.
+// maxIndices is the largest number of indices that a short text may stand for.
 const maxIndices = 1 << 22
 
-// parseJobID reads "42", "42_7", and the remains of an array that never split,
-// "42_[0-2,5%4]".
+// parseJobID reads "42", "42_7", and "42_[0-2,5%4]", the jobs of an array that have no
+// records of their own.
 func parseJobID(s string) (array string, indices []int32, err error) {
 	bad := func() (string, []int32, error) { return "", nil, fmt.Errorf("job id %.40q", s) }
 	array, rest, isArray := strings.Cut(s, "_")
@@ -137,7 +137,7 @@ func parseRange(s string) (first, last int32, ok bool) {
 
 func parseExit(s string) (exit, signal int, err error) {
 	if s == "" {
-		return 0, 0, nil // steps of a node that failed
+		return 0, 0, nil // as for steps of a node that failed
 	}
 	a, b, found := strings.Cut(s, ":")
 	x, err1 := strconv.ParseUint(a, 10, 8)
@@ -148,8 +148,8 @@ func parseExit(s string) (exit, signal int, err error) {
 	return int(x), int(y), nil
 }
 
-// parseCPU reads [DAYS-[HOURS:]]MINUTES:SECONDS[.MS] in milliseconds; 0 for
-// what it cannot read.
+// parseCPU reads [DAYS-[HOURS:]]MINUTES:SECONDS[.MS] and returns milliseconds; 0 for what
+// it cannot read.
 func parseCPU(s string) int64 {
 	days, rest, found := strings.Cut(s, "-")
 	if !found {
@@ -173,7 +173,7 @@ func parseCPU(s string) int64 {
 	return total.Milliseconds()
 }
 
-// parseSize reads "3268K" in KiB; a bare number is bytes.
+// parseSize reads "3268K" and returns KiB; a bare number is in bytes.
 func parseSize(s string) int64 {
 	units := map[byte]float64{'K': 1, 'M': 1 << 10, 'G': 1 << 20, 'T': 1 << 30}
 	if s == "" {
@@ -192,7 +192,7 @@ func parseSize(s string) int64 {
 	return int64(n * unit)
 }
 
-// reports returns a report for each job of a record that tells of ended jobs.
+// reports returns a report for each job of a record about ended jobs.
 func (r record) reports() []jjm.Report {
 	if r.step != "" || !r.state.Ended() {
 		return nil
@@ -209,10 +209,10 @@ func (r record) reports() []jjm.Report {
 	case r.signal != 0:
 		base.Exit, base.Signal = 128+r.signal, r.signal
 	case r.exit == 0:
-		base.Exit = 128 // a failure that sacct calls 0
+		base.Exit = 128 // sacct shows 0 for this failure
 	default:
 		base.Exit = r.exit
-		base.Reason = fmt.Sprintf("exit %d or %d: sacct gives it modulo 128", r.exit, r.exit+128)
+		base.Reason = fmt.Sprintf("exit %d or %d: sacct shows it modulo 128", r.exit, r.exit+128)
 	}
 	out := make([]jjm.Report, len(r.indices))
 	for i, n := range r.indices {

@@ -26,8 +26,8 @@ func recorded(t testing.TB, name string) string {
 	return string(text)
 }
 
-// transcripts reads commands and what they left: "$ COMMAND", a comment with
-// the exit code, standard output, standard error.
+// transcripts reads commands and what they printed: "$ COMMAND", a comment with the exit
+// code, standard output, standard error.
 func transcripts(t *testing.T, name string) map[string]run.Output {
 	t.Helper()
 	all := map[string]run.Output{}
@@ -61,7 +61,7 @@ func TestReceipt_RecordedAnswers(t *testing.T) {
 	}{
 		{ok, "sbatch --parsable ok.sh", "2904", 0},
 		{ok, "sbatch --parsable --array=0-3 ok.sh", "2905", 0},
-		{ok, "sbatch ok.sh", "", jjm.Ambiguous}, // words and no bare id: not ours to guess
+		{ok, "sbatch ok.sh", "", jjm.Ambiguous}, // an id within a sentence is not taken
 		{ok, "sbatch -Q ok.sh", "", jjm.Ambiguous},
 		{ok, "sbatch -p nosuch ok.sh", "", jjm.Invalid},
 		{ok, "sbatch empty.sh", "", jjm.Invalid},
@@ -176,7 +176,7 @@ func TestSqueue_RecordedListing(t *testing.T) {
 		{"jrecpend", 4, jjm.Report{State: jjm.BatchQueued, Reason: "Dependency"}},
 		{"jrecnoname", 2, jjm.Report{State: jjm.BatchQueued, Reason: "PartitionDown"}},
 		{"jrecrequeue", 1, jjm.Report{State: jjm.BatchQueued, Reason: "BeginTime", Starts: 1795282695_000, Restarts: 1}},
-		{"jreccplain", 0, jjm.Report{}}, // no array: none of jjm's
+		{"jreccplain", 0, jjm.Report{}}, // no array, so not jjm's
 	}
 	for _, tt := range tests {
 		got := all[tt.tag]
@@ -281,8 +281,8 @@ func TestSacct_RecordedAccounting(t *testing.T) {
 	}
 }
 
-// TestOpen_IndicesOfArraysAreNeverCut: sacct(1) ends a list of indices in "..."
-// after 64 bytes unless it is told otherwise, and a cut list is no answer.
+// sacct(1) ends a list of indices in "..." after 64 bytes by default, and a cut list is no
+// answer.
 func TestOpen_IndicesOfArraysAreNeverCut(t *testing.T) {
 	if a := testAdapter(t, DefaultConfig()); a.timed.Env["SLURM_BITSTR_LEN"] != "0" {
 		t.Errorf("environment %v", a.timed.Env)
@@ -292,7 +292,7 @@ func TestOpen_IndicesOfArraysAreNeverCut(t *testing.T) {
 	}
 }
 
-func TestSacct_RemainsOfAnArrayAreUnfolded(t *testing.T) {
+func TestSacct_AnArrayWithoutOwnRecordsBecomesOneReportForEachJob(t *testing.T) {
 	head := strings.ReplaceAll(sacctFields, ",", "|") + "\n"
 	records, err := parseSacct(head +
 		"3_[0,2-3%4]|3|CANCELLED by 61001|0:0|1795281208|1795281211|1795281211|00:00:00||None assigned|ann|jabc\n" +
@@ -394,7 +394,7 @@ func TestSite_Words(t *testing.T) {
 		"Slurmctld(primary) at vm is UP\n": true, "Slurmctld(primary) at vm is DOWN\nSlurmctld(backup) at w is UP\n": true,
 		"Slurmctld(primary) at vm is DOWN\n": false, "": false, "the web is UP\n": false,
 	} {
-		if answers(text) != want {
+		if pingAnswered(text) != want {
 			t.Errorf("%q: %v", text, !want)
 		}
 	}
@@ -406,10 +406,10 @@ func TestSite_Words(t *testing.T) {
 	}
 }
 
-func TestSpan_AccountingIsAskedOnlyForWhatSqueueForgot(t *testing.T) {
+func TestCoverage_AccountingIsAskedOnlyForWhatSqueueForgot(t *testing.T) {
 	const age = 300 * time.Second
 	at := func(s int) jjm.Time { return jjm.Time(1_800_000_000_000).Add(time.Duration(s) * time.Second) }
-	var none span
+	var none coverage
 	if !none.gap(at(-3600), at(0), age) {
 		t.Error("after a start, for an old bulk")
 	}
@@ -435,7 +435,7 @@ func TestSpan_AccountingIsAskedOnlyForWhatSqueueForgot(t *testing.T) {
 	}
 }
 
-func TestDecide_OnlyJobsOfTheTagThatLive(t *testing.T) {
+func TestDecide_NamesOnlyLivingJobsWithTheTag(t *testing.T) {
 	seen := map[key]jjm.Report{}
 	for i, s := range []jjm.BatchState{jjm.BatchQueued, jjm.BatchHold, jjm.BatchRunning, jjm.BatchEndedOK} {
 		id := "42_" + strconv.Itoa(i)
@@ -485,7 +485,7 @@ func TestCommands_WholeArraysByTheirIdAndFewJobsAtOnce(t *testing.T) {
 	}
 }
 
-func TestOutcome_IsWhatTheSecondLookShows(t *testing.T) {
+func TestOutcome_DependsOnTheListingAfterTheCommand(t *testing.T) {
 	is := func(s jjm.BatchState, hold string) jjm.Report { return jjm.Report{State: s, Hold: hold} }
 	silent := error(nil)
 	tests := []struct {

@@ -9,24 +9,24 @@ import (
 	"jjm"
 )
 
-// squeueFields is what is asked of squeue (squeue(1), option -O). Names of
-// other people's jobs may hold anything, newlines too, so the name comes near
-// the end between marks of its own; a field name that this Slurm does not know
-// would drop a column and say so on standard error. The line of column names is
-// wanted: without it an answer of no jobs could not be told from no answer.
+// squeueFields are the columns that squeue prints (squeue(1), option -O). Names of other
+// people's jobs may contain anything, even newlines, so the name comes near the end between
+// marks of its own. If this Slurm does not know a field, it drops the column and reports
+// that on standard error. The line of column names shows that squeue answered even if there
+// are no jobs.
 const squeueFields = "JobID:.|,ArrayJobID:.|,ArrayTaskID:.|,State:.|,exit_code:.|,RestartCnt:.|," +
 	"SubmitTime:.|,StartTime:.|,EndTime:.|,BatchHost:.|,Name:.|n|,Reason:.|r|"
 
 // squeueLead is the number of fields before the name.
 const squeueLead = 10
 
-// row is one job of ours as squeue shows it.
+// row is one of our jobs as squeue shows it.
 type row struct {
 	tag    jjm.Tag
 	array  string
-	index  int32 // -1: the remains of an array, or a job that is none
+	index  int32 // -1: the jobs of an array without records of their own, or no array
 	state  jjm.BatchState
-	status int // as of wait(2)
+	status int // as in wait(2)
 	// split jobs have left their array's record: they have an id of their own.
 	split              bool
 	restarts           int
@@ -36,14 +36,14 @@ type row struct {
 
 func jobID(array string, index int32) string { return array + "_" + strconv.Itoa(int(index)) }
 
-// parseSqueue reads what squeue printed with squeueFields. Jobs whose name is
-// no tag are left out; anything else that cannot be read is an error, as it may
-// stand for a job of ours.
+// parseSqueue parses the output of squeue with squeueFields. Jobs whose name is not a tag
+// are left out. Anything else that cannot be read is an error, because it may be a job of
+// ours.
 func parseSqueue(text string) ([]row, error) {
 	head, text, _ := strings.Cut(text, "\n")
 	if !strings.HasPrefix(head, "JOBID|") || strings.Count(head, "|") != strings.Count(squeueFields, "|") ||
 		!strings.HasSuffix(head, "|NAME|n|REASON|r|") {
-		return nil, fmt.Errorf("it begins with %.200q, not with the names of the columns", head)
+		return nil, fmt.Errorf("the output begins with %.200q, not with the names of the columns", head)
 	}
 	var rows []row
 	for n := 1; text != ""; n++ {
@@ -66,7 +66,7 @@ func parseSqueue(text string) ([]row, error) {
 func parseRecord(record string) (r row, ours bool, err error) {
 	f := strings.SplitN(record, "|", squeueLead+1)
 	if len(f) <= squeueLead {
-		return row{}, false, fmt.Errorf("it has %d fields, want %d", len(f), squeueLead+2)
+		return row{}, false, fmt.Errorf("%d fields: want %d", len(f), squeueLead+2)
 	}
 	if !digits(f[0]) {
 		return row{}, false, fmt.Errorf("job id %.40q", f[0])
@@ -83,7 +83,7 @@ func parseRecord(record string) (r row, ours bool, err error) {
 	return r, err == nil, err
 }
 
-// read fills in the fields before the name.
+// read sets the fields that come before the name.
 func (r *row) read(f []string) error {
 	var known bool
 	if r.state, known = stateOf(f[3]); !known {
@@ -112,7 +112,7 @@ func (r *row) read(f []string) error {
 			return err
 		}
 	}
-	r.host = unless(f[9], "n/a")
+	r.host = emptyIf(f[9], "n/a")
 	return nil
 }
 
@@ -125,8 +125,8 @@ func digits(s string) bool {
 	return s != ""
 }
 
-// parseTime reads seconds since 1970, which SLURM_TIME_FORMAT=%s asks for, or
-// local time as Slurm writes it without; words for "none" give 0.
+// parseTime reads seconds since 1970, as SLURM_TIME_FORMAT=%s asks for, or local time as
+// Slurm writes it without that variable. It returns 0 for the words that mean none.
 func parseTime(s string) (jjm.Time, error) {
 	switch s {
 	case "", "N/A", "n/a", "NONE", "None", "Unknown":

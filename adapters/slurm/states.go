@@ -7,9 +7,9 @@ import (
 	"jjm"
 )
 
-// stateOf returns what a job state of squeue(1) and sacct(1) means to jjm.
-// COMPLETING is a job that is over but whose processes and epilog are not: its
-// exit is final only afterwards.
+// stateOf translates a job state of squeue(1) and sacct(1). A COMPLETING job is still
+// running for jjm: its processes or epilog have not ended, and its exit code is final only
+// afterwards.
 func stateOf(word string) (state jjm.BatchState, known bool) {
 	switch word {
 	case "PENDING", "REQUEUED", "REQUEUE_FED", "EXPEDITING":
@@ -38,14 +38,14 @@ func stateOf(word string) (state jjm.BatchState, known bool) {
 	return jjm.BatchUnknown, false
 }
 
-// isHold tells the pending reasons that wait for a person. They hold: the
-// user's own, the administrator's, and those after a failed launch.
+// isHold reports whether a pending reason means that the job is held: by the user, by an
+// administrator, or after a failed launch.
 func isHold(reason string) bool {
 	r := strings.ToLower(strings.Trim(reason, "()"))
 	return strings.HasPrefix(r, "jobheld") || strings.HasPrefix(r, "jobhold") || strings.HasSuffix(r, "held")
 }
 
-// report makes a report of a line of squeue, asked at now.
+// report makes the report of a row that was read at now.
 func (r row) report(now jjm.Time) jjm.Report {
 	out := jjm.Report{
 		Tag: r.tag, Index: r.index, ID: jobID(r.array, r.index), State: r.state, Host: r.host, Restarts: r.restarts,
@@ -54,36 +54,36 @@ func (r row) report(now jjm.Time) jjm.Report {
 	waits := r.state == jjm.BatchQueued || r.state == jjm.BatchHold
 	switch {
 	case waits:
-		// Only of a waiting job is the reason fresh; others keep an old one.
-		out.Reason = unless(r.reason, "None")
+		// Only the reason of a waiting job is current.
+		out.Reason = emptyIf(r.reason, "None")
 		if r.state == jjm.BatchHold || isHold(r.reason) {
-			out.State, out.Hold = jjm.BatchHold, unless(r.reason, "None")
+			out.State, out.Hold = jjm.BatchHold, emptyIf(r.reason, "None")
 		}
 		if r.start > now {
 			out.Starts = r.start
 		}
 		out.Host = ""
 	case r.host != "":
-		// A job without a host never started: its times are those of its end.
+		// A job without a host never started, and its start time is that of its end.
 		out.Started = r.start
 	}
 	if r.state.Ended() {
 		out.Ended = r.end
 		out.Exit, out.Signal = exits(r.state, r.status)
-		out.Reason = ending(r.state, r.reason, out.Signal)
+		out.Reason = endReason(r.state, r.reason, out.Signal)
 	}
 	return out
 }
 
-func unless(s, none string) string {
+func emptyIf(s, none string) string {
 	if s == none {
 		return ""
 	}
 	return s
 }
 
-// exits splits a wait status (wait(2)). Of a job that Slurm itself ended it
-// tells nothing of the job: 15 or 0 for a time limit, by whether the job
+// exits splits a wait status (wait(2)). If Slurm itself ended the job, the status says
+// nothing about the job: for a time limit it is 15 or 0, depending on whether the job
 // caught the signal.
 func exits(state jjm.BatchState, status int) (exit, signal int) {
 	if state != jjm.BatchEndedOK && state != jjm.BatchEndedFailed {
@@ -95,12 +95,12 @@ func exits(state jjm.BatchState, status int) (exit, signal int) {
 	return status >> 8 & 0xff, 0
 }
 
-// openFailed is what Slurm gives as the signal of a job whose standard input or
-// output could not be opened (ESLURMD_..., "0:53").
+// openFailed is what Slurm reports as the signal of a job whose standard input or output
+// could not be opened (ESLURMD_..., "0:53").
 const openFailed = 53
 
-// ending says why a job is over, where Slurm has more to say than the state.
-func ending(state jjm.BatchState, reason string, signal int) string {
+// endReason says why a job ended, where Slurm knows more than the state.
+func endReason(state jjm.BatchState, reason string, signal int) string {
 	switch {
 	case reason == "JobLaunchFailure" && signal == openFailed:
 		return "JobLaunchFailure: its output or folder could not be opened"
@@ -113,5 +113,5 @@ func ending(state jjm.BatchState, reason string, signal int) string {
 		state == jjm.BatchOOM && reason == "OutOfMemory":
 		return reason
 	}
-	return "" // what else stands there is of the time when it waited
+	return "" // any other reason is from the time when the job waited
 }

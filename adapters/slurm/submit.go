@@ -8,7 +8,7 @@ import (
 	"jjm/adapters"
 )
 
-// Submit hands over a bulk as one array, also where it is of one job.
+// Submit submits a bulk as one array, even if it has one job.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	r, err := a.submit(ctx, b)
 	if err != nil {
@@ -22,7 +22,7 @@ func (a *Adapter) submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
 		return none, err
 	}
-	if err := a.mayAct(ctx, b.Owner); err != nil {
+	if err := a.checkAccount(ctx, b.Owner); err != nil {
 		return none, err
 	}
 	if err := a.Check(b.Request); err != nil {
@@ -41,7 +41,7 @@ func (a *Adapter) submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 		return none, err
 	}
 	out, err := a.config.CLI.Run(ctx, []byte(script), args...)
-	if out.Truncated { // it ran: not Busy, as for a listing
+	if out.Truncated { // it ran, so it is not Busy as a truncated listing is
 		err = jjm.Errorf(jjm.Ambiguous, "%w", err)
 	}
 	if err != nil {
@@ -50,24 +50,24 @@ func (a *Adapter) submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	return receipt(out)
 }
 
-// Check finds what this cluster cannot give: Slurm itself accepts most of it,
-// and lets the job wait for ever.
+// Check returns an error of kind Invalid for what this cluster cannot provide. Slurm itself
+// accepts most of it and lets the job wait for ever.
 func (a *Adapter) Check(r jjm.Request) error {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: "request." + field, Text: fmt.Sprintf(format, args...)})
 	}
 	for _, f := range [][2]string{{"queue", r.Queue}, {"account", r.Account}, {"project", r.Project}, {"qos", r.QOS}} {
-		if err := oddWord(f[1]); err != nil {
+		if err := checkWord(f[1]); err != nil {
 			bad(f[0], "%v", err)
 		}
 	}
-	ps = append(ps, a.config.CheckDirectives(a.name, r, oddJobDirective)...)
+	ps = append(ps, a.config.CheckDirectives(a.name, r, checkJobDirective)...)
 	a.mu.Lock()
 	site := a.site
 	a.mu.Unlock()
 	if site != nil {
-		ps = append(ps, site.beyond(r, a.config.Fill(r).Queue)...)
+		ps = append(ps, site.overLimits(r, a.config.Fill(r).Queue)...)
 	}
 	return ps.Err()
 }

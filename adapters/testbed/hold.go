@@ -8,19 +8,18 @@ import (
 	"syscall"
 )
 
-// Hold is a place among the users of a bed. As long as anybody has one no script
-// empties the bed or makes it anew; see scripts/testbed/common.sh. It ends with
-// the program at the latest.
+// Hold is a lock on a test bed that its users share. As long as anybody has one, no script
+// removes the jobs of the bed or rebuilds it; see scripts/testbed/common.sh. It ends with
+// the process at the latest.
 type Hold struct {
 	file *os.File
 	name string
-	// Alone: nobody else uses the bed.
+	// Alone is true while nobody else uses the bed.
 	Alone bool
 }
 
-// Enter waits for a place among the users of the bed: with alone until there
-// are no others, and else while somebody wants to be alone there. Who finds
-// nobody there is alone until Share.
+// Enter takes a lock on the bed. With alone it waits until there are no other users, else
+// until nobody wants to be alone. Whoever finds no other user is alone until Share.
 func Enter(name string, alone bool) (*Hold, error) {
 	f, err := os.OpenFile(lockFile(name), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
@@ -41,17 +40,17 @@ func Enter(name string, alone bool) (*Hold, error) {
 	return h, nil
 }
 
-// Share lets others in.
+// Share lets others use the bed too.
 func (h *Hold) Share() error {
 	err := h.lock(syscall.LOCK_SH)
 	h.Alone = h.Alone && err != nil
 	return err
 }
 
-// Leave ends it.
+// Leave releases the lock.
 func (h *Hold) Leave() error { return h.file.Close() }
 
-// Env is what the bed's script is to know of the caller.
+// Env returns what the bed's script has to know about the caller.
 func (h *Hold) Env() []string {
 	if h.Alone {
 		return []string{"JJM_BED_ALONE=1"}
@@ -72,8 +71,8 @@ func (h *Hold) lock(how int) error {
 	}
 }
 
-// lockFile is where the scripts have it, too (scripts/testbed/common.sh): not
-// in the folder for temporary files, which is another one in each test run.
+// lockFile returns the path that the scripts use too (scripts/testbed/common.sh). It does
+// not lie in os.TempDir, which is another folder in each test run.
 func lockFile(name string) string {
 	dir := os.Getenv("JJM_TESTBED")
 	if dir == "" {

@@ -15,7 +15,7 @@ func flock(t *testing.T, dir, how string) bool {
 	return exec.Command("flock", how, filepath.Join(dir, "jjm-testbed-nosuch.lock"), "true").Run() == nil
 }
 
-func TestHold_KeepsScriptsAndOthersFromABed(t *testing.T) {
+func TestHold_KeepsScriptsAndOtherUsersOffABed(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("JJM_TESTBED", dir)
 	first, err := testbed.Enter("nosuch", false)

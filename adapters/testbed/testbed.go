@@ -1,5 +1,6 @@
-// Package testbed gives tests the real batch systems that scripts/testbed
-// installs and starts: on Debian, as root, which tests need (see needs).
+// Package testbed lets tests use the real batch systems that scripts/testbed installs and
+// starts: on Debian, as root. A test that lacks one of the two is skipped or fails by the
+// rules of package needs.
 package testbed
 
 import (
@@ -23,34 +24,32 @@ import (
 type Bed struct {
 	// Bin is the folder of its commands.
 	Bin string
-	// Env is what its commands want in their environment.
+	// Env is the environment that its commands need.
 	Env map[string]string
-	// Owner is the account that its jobs run as. As root, the commands in Bin
-	// act for that account.
+	// Owner is the account that its jobs run as. The commands in Bin, started as root, act
+	// for that account.
 	Owner jjm.Owner
 	// Vars is everything that "scripts/testbed/NAME.sh env" printed.
 	Vars map[string]string
-	// script is the bed's own.
+	// script is the path of the bed's script.
 	script string
 	hold   *Hold
 }
 
-// startTime bounds the start of a bed, its installation included.
+// startTime is the deadline for starting a bed, its installation included.
 const startTime = 8 * time.Minute
 
-// statusTime bounds what a bed says of itself; one that is frozen says nothing.
+// statusTime is the deadline of a bed's status, short because a frozen bed does not answer.
 const statusTime = 30 * time.Second
 
-// Start brings up a bed - "slurm", "condor", "sge" - unless it is up, and
-// leaves it up. Other tests may use it at the same time, but none that
-// disturbs it, until the end of t. A bed that nobody uses is emptied of jobs
-// first, and made anew if it is not well: whoever has jobs on it holds a lock.
+// Start brings up a bed ("slurm", "condor", "sge") unless it is up, and leaves it up. Until
+// the end of t other tests may use it at the same time, but none that called StartAlone. A
+// bed that nobody uses is first freed of jobs, and rebuilt if it does not work.
 func Start(t testing.TB, name string) *Bed { return start(t, name, false) }
 
-// StartAlone is Start for a test that disturbs the batch system: it waits until
-// no other test uses it, and keeps others out until the end of t. Of HTCondor
-// there is a second pool for such tests, "condor2". Its Do tells
-// the bed's script so. A test, its parents included, calls one of the two at
+// StartAlone is Start for a test that disturbs the batch system: it waits until no other
+// test uses the bed, and keeps others out until the end of t. HTCondor has a second pool
+// for such tests, "condor2". A test, its parents included, calls Start or StartAlone at
 // most once.
 func StartAlone(t testing.TB, name string) *Bed { return start(t, name, true) }
 
@@ -71,8 +70,7 @@ func start(t testing.TB, name string, alone bool) *Bed {
 	return b
 }
 
-// enter takes a place among the bed's users until the end of t, and brings the
-// bed up. Who finds nobody there has the bed alone meanwhile.
+// enter takes a lock on the bed until the end of t, and brings the bed up.
 func (b *Bed) enter(t testing.TB, name string, alone bool) {
 	t.Helper()
 	h, err := Enter(name, alone)
@@ -94,7 +92,7 @@ func (b *Bed) enter(t testing.TB, name string, alone bool) {
 	}
 }
 
-// status is what the bed's script says of its daemons and jobs, whatever it says.
+// status returns what the bed's script says of its daemons and jobs, errors included.
 func (b *Bed) status() string {
 	out, err := run.Run(context.Background(),
 		run.Cmd{Argv: []string{b.script, "status"}, Env: os.Environ(), Deadline: statusTime})
@@ -104,9 +102,9 @@ func (b *Bed) status() string {
 	return string(out.Stdout) + string(out.Stderr)
 }
 
-// Do runs the bed's script with the arguments and gives what it printed. The
-// verbs that every script knows are up, down, status, env, heal, lose history
-// and keep history; a bed's own package says what else.
+// Do runs the bed's script with the arguments and returns what it printed. Every script
+// knows the verbs up, down, status, env, heal, lose history and keep history; the package
+// of a bed documents further ones.
 func (b *Bed) Do(t testing.TB, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
@@ -119,8 +117,8 @@ func (b *Bed) Do(t testing.TB, args ...string) string {
 	return string(out.Stdout)
 }
 
-// Dir makes a folder that jobs of the bed's owner can write, under a path that
-// the batch system sees too, and removes it after the test.
+// Dir makes a folder that jobs of the bed's owner can write and that the batch system sees
+// under the same path. It is removed after the test.
 func (b *Bed) Dir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(temp(), "jjm-bed-*")
@@ -131,14 +129,14 @@ func (b *Bed) Dir(t testing.TB) string {
 	if err := os.Chown(dir, b.Owner.UID, b.Owner.GID); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir, 0o777); err != nil { // whatever the umask
+	if err := os.Chmod(dir, 0o777); err != nil { // whatever the umask is
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// temp is a folder that the batch systems see too: that of the test run, if it
-// is below /tmp (HTCondor's daemons see a few folders of this machine only).
+// temp returns a folder that the batch systems see too: that of the test run if it is below
+// /tmp, because HTCondor's daemons see only a few folders of this machine.
 func temp() string {
 	if dir := os.TempDir(); strings.HasPrefix(dir, "/tmp/") {
 		return dir
@@ -146,7 +144,7 @@ func temp() string {
 	return "/tmp"
 }
 
-// root is the folder of the module.
+// root returns the folder of the module.
 func root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -18,8 +18,8 @@ import (
 
 const scripts = "../../scripts/testbed/"
 
-// broken is a bed, what a killed run may have left of it, and how to submit a
-// script.
+// broken is a bed, the verbs that bring it into the state a killed run may leave, and how
+// to submit a script.
 type broken struct {
 	name   string
 	mess   [][]string // verbs of its script
@@ -37,9 +37,9 @@ func beds() []broken {
 	}
 }
 
-// TestWith_MakesBedsWell leaves beds as a killed run may, with jobs of it, and
-// wants jobs to run and the old ones to be gone after with.sh.
-func TestWith_MakesBedsWell(t *testing.T) {
+// The test leaves beds as a killed run may leave them, with jobs. After with.sh new jobs
+// must run and the old ones must be gone.
+func TestWith_RepairsBeds(t *testing.T) {
 	for _, bad := range beds() {
 		t.Run(bad.name, func(t *testing.T) {
 			t.Parallel()
@@ -63,8 +63,8 @@ func TestWith_MakesBedsWell(t *testing.T) {
 	}
 }
 
-// stray starts a job that stays, and gives its process: by its command line, for
-// HTCondor's daemons count their processes for themselves.
+// stray starts a job that stays and returns its process, found by the command line, because
+// HTCondor's daemons count their processes themselves.
 func stray(t *testing.T, b *testbed.Bed, bad broken) (pid int) {
 	t.Helper()
 	mark := fmt.Sprintf("600.%d%d", os.Getpid(), time.Now().UnixNano())
@@ -82,7 +82,7 @@ func stray(t *testing.T, b *testbed.Bed, bad broken) (pid int) {
 	return pid
 }
 
-// submit runs a script as a job and gives what it wrote to $0.ran.
+// submit runs a script as a job and returns what it wrote to $0.ran.
 func submit(t *testing.T, b *testbed.Bed, bad broken, script string) string {
 	t.Helper()
 	job := filepath.Join(b.Dir(t), "job")
@@ -118,9 +118,9 @@ func with(t *testing.T, bed string) {
 	}
 }
 
-// TestWith_RemovesWhatAKilledRunLeft kills a run, its processes included but for
-// a daemon that left its session; the next run ends that, and removes the files
-// and the mount. A run that lives keeps everything.
+// The test kills a run with its processes, except for a daemon that left the session. The
+// next run must end that daemon and remove the files and the mount. A run that is alive
+// must keep everything.
 func TestWith_RemovesWhatAKilledRunLeft(t *testing.T) {
 	dir := t.TempDir()
 	dead, lives := begin(t, filepath.Join(dir, "dead")), begin(t, filepath.Join(dir, "lives"))

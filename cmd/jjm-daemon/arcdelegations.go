@@ -14,18 +14,18 @@ import (
 	"jjm"
 )
 
-// arcGroup are commands that jjm's scripts for A-REX run. They are not for people.
+// arcGroup holds the commands that jjm's scripts for A-REX run. They are not for people.
 type arcGroup struct {
 	Delegations arcDelegations `cmd:"" help:"List which delegated credentials A-REX keeps for which jobs."`
 }
 
-// arcDelegations reads A-REX's own list. What is in job.ID.local is the user's word:
-// the file is the user's.
+// arcDelegations prints the credentials that A-REX keeps for jobs, from A-REX's own list. The file job.ID.local is not
+// used, because the user can write it.
 type arcDelegations struct {
 	Control string `arg:"" help:"A-REX's control folder."`
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (arcDelegations) Help() string {
 	return `It prints JOB DELEGATION, a line each, from delegations/list, which A-REX
 keeps with delegationdb = sqlite and which it alone writes.
@@ -34,11 +34,11 @@ Example:
   $ jjm-daemon arc delegations /var/spool/arc/jobstatus`
 }
 
-// delegationsTime bounds reading the list.
+// delegationsTime limits the time to read the list.
 const delegationsTime = 10 * time.Second
 
-// lockedFor is what A-REX notes when a job takes a credential, after it has proven
-// that the job's user owns it (tables rec and lock of its FileRecordSQLite).
+// lockedFor selects what A-REX notes when a job takes a credential, after it has verified that the job's user owns it
+// (tables rec and lock of its FileRecordSQLite).
 const lockedFor = "SELECT lock.lockid, rec.uid FROM lock JOIN rec ON rec.uid = lock.uid ORDER BY 1, 2"
 
 // Run prints the list.

@@ -1,17 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
 	"jjm"
 	"jjm/adapters/conformance"
@@ -36,14 +34,20 @@ type clusterTest struct {
 
 // Help is the rest of its help.
 func (clusterTest) Help() string {
-	return `It sends some fifty short jobs of one core to the cluster, as this account, which
+	return `It sends some sixty short jobs of one core to the cluster, as this account, which
 must be the daemon's - or, where run_as = "owner", as the account that root names
 with --as - and checks what jjm relies on: the work area both ways, the
 wrapper, the account and the clock on a worker; ids, ends, signals, listings,
 searches, cancels. The daemon need not run. What each check proves, and what to
-do when it fails, is in docs/ADAPTERS.md.
+do when it fails, is in docs/ADAPTERS.md. What the cluster does not have - arrays, a
+walltime, a shared file system - is not tested: those checks are "not applicable".
 
-Exit code 0 if all passed, 1 if something failed, 2 if the command line is wrong.
+While nothing ends, a line on standard error says each 30 s which checks run. Where no
+job starts within the patience, where it is not known whether the first was taken, or on
+Ctrl-C, the checks that remain are not tried.
+
+Exit code 0 if all passed, 1 if something failed or was not tried, 2 if the command line
+is wrong.
 
 Example:
   $ sudo -u jjm jjm clusters test farm --patience 1h`
@@ -59,9 +63,9 @@ func (e *exit) Error() string { return e.err.Error() }
 func (e *exit) Unwrap() error { return e.err }
 
 // Run tests the cluster.
-func (c *clusterTest) Run(stdout io.Writer) (err error) {
+func (c *clusterTest) Run(stdout io.Writer, stderr errorOutput) (err error) {
 	if c.Patience < 0 {
-		return &exit{exitUsage, fmt.Errorf("--patience %v: want a time such as 10m", c.Patience)}
+		return &exit{exitUsage, fmt.Errorf("--patience %v: want a time such as 10m", jjm.Duration(c.Patience))}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -84,109 +88,23 @@ func (c *clusterTest) Run(stdout io.Writer) (err error) {
 	t.Request.Queue, t.Request.Account, t.Request.Project = c.Queue, c.Account, c.Project
 	r := &testReport{out: stdout, json: c.JSON, began: time.Now()}
 	r.begin(t)
-	failed := t.Run(ctx, r.outcome)
+	w := newTestWatch(stderr, sayAfter)
+	t.Began = w.began
+	failed := t.Run(ctx, func(o conformance.Outcome) {
+		w.ended(o.Check.Name)
+		r.outcome(o)
+	})
+	w.stop()
 	r.end(t)
 	if r.err != nil {
 		return fmt.Errorf("write the report: %w", r.err)
 	}
 	if failed > 0 {
-		return &exit{code: exitNo, err: fmt.Errorf("%d checks of cluster %s failed", failed, c.Name)}
+		return &exit{code: exitNo, err: fmt.Errorf("%s of cluster %s failed", jjm.Count(failed, "check"), c.Name)}
+	}
+	if n := r.sums.NotTried; n > 0 {
+		return &exit{code: exitNo, err: fmt.Errorf("%s of cluster %s not tried: %s", jjm.Count(n, "check"), c.Name,
+			cmp.Or(t.Why, "the lines above say why"))}
 	}
 	return nil
-}
-
-// testReport writes outcomes as they come.
-type testReport struct {
-	out   io.Writer
-	json  bool
-	began time.Time
-	sums  struct {
-		Cluster string `json:"cluster"`
-		Passed  int    `json:"passed"`
-		Failed  int    `json:"failed"`
-		Skipped int    `json:"skipped"`
-		TookMS  int64  `json:"took_ms"`
-	}
-	err error // the first of writing
-}
-
-func (r *testReport) printf(format string, args ...any) {
-	if _, err := io.WriteString(r.out, printable(fmt.Sprintf(format, args...))); r.err == nil {
-		r.err = err
-	}
-}
-
-func (r *testReport) object(v any) {
-	line, err := json.Marshal(v)
-	if err == nil {
-		_, err = r.out.Write(append(line, '\n'))
-	}
-	if r.err == nil {
-		r.err = err
-	}
-}
-
-func (r *testReport) begin(t *app.ClusterTest) {
-	if !r.json {
-		r.printf("Testing cluster %s (%s) as %s, with jobs in %s; each may take %v.\n",
-			t.Cluster, t.Kind, t.Owner.User, t.Dir, t.Patience)
-	}
-}
-
-// outcome writes one check: what it was, and if it failed, why and what to do.
-func (r *testReport) outcome(o conformance.Outcome) {
-	remedy := ""
-	switch o.Word() {
-	case "ok":
-		r.sums.Passed++
-	case "skipped":
-		r.sums.Skipped++
-	default:
-		r.sums.Failed++
-		remedy = o.Check.Remedy
-	}
-	if r.json {
-		r.object(struct {
-			Check    string   `json:"check"`
-			Result   string   `json:"result"`
-			TookMS   int64    `json:"took_ms"`
-			Failures []string `json:"failures,omitempty"`
-			Remedy   string   `json:"remedy,omitempty"`
-			Why      string   `json:"skipped,omitempty"`
-			Notes    []string `json:"notes,omitempty"`
-		}{o.Check.Name, strings.ToLower(o.Word()), o.Took.Milliseconds(), o.Failures, remedy, o.Skipped, o.Notes})
-		return
-	}
-	r.printf("%-7s %6.2f s  %s\n", o.Word(), o.Took.Seconds(), o.Check.Name)
-	details := append(append([]string{}, o.Failures...), o.Notes...)
-	if o.Word() == "skipped" {
-		details = []string{o.Skipped}
-	}
-	if remedy != "" {
-		details = append(details, "remedy: "+remedy)
-	}
-	for _, text := range details {
-		r.printf("%18s%s\n", "", strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 18)))
-	}
-}
-
-func (r *testReport) end(t *app.ClusterTest) {
-	r.sums.Cluster, r.sums.TookMS = t.Cluster, time.Since(r.began).Milliseconds()
-	if r.json {
-		r.object(r.sums)
-		return
-	}
-	r.printf("%d passed, %d failed, %d skipped, in %v.\n", r.sums.Passed, r.sums.Failed, r.sums.Skipped,
-		time.Since(r.began).Round(100*time.Millisecond))
-}
-
-// printable replaces what could control a terminal: batch systems and jobs have
-// written some of it.
-func printable(text string) string {
-	return strings.Map(func(c rune) rune {
-		if c == '\n' || unicode.IsPrint(c) {
-			return c
-		}
-		return '?'
-	}, text)
 }

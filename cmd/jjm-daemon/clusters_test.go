@@ -48,14 +48,15 @@ func TestClustersTest_AGoodClusterPasses(t *testing.T) {
 		t.Errorf("the first line is %s, error %v", lines[0], err)
 	}
 	var sums struct {
-		Cluster                 string
-		Passed, Failed, Skipped int
+		Cluster        string
+		Passed, Failed int
+		NotApplicable  int `json:"not_applicable"`
 	}
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &sums); err != nil || sums.Cluster != "here" ||
 		sums.Passed < 20 || sums.Failed != 0 {
 		t.Errorf("the last line is %s, error %v", lines[len(lines)-1], err)
 	}
-	if len(lines) != sums.Passed+sums.Skipped+1 {
+	if len(lines) != sums.Passed+sums.NotApplicable+1 {
 		t.Errorf("%d lines for %+v", len(lines), sums)
 	}
 }
@@ -72,6 +73,25 @@ func TestClustersTest_AFailureIsToldWithItsRemedy(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
 		}
+	}
+}
+
+// Of a system whose commands are not there one check says so, and not each.
+func TestClustersTest_ADeadSystemIsToldOnce(t *testing.T) {
+	config := site(t, "exit 0")
+	text := "state = \"" + filepath.Dir(config) + "/state\"\nwrapper = \"" + filepath.Dir(config) + "/jjm-wrapper\"\n" +
+		"[[cluster]]\nname = \"here\"\nkind = \"slurm\"\nbin = \"" + t.TempDir() + "\"\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if code := run([]string{"clusters", "test", "here", "--config", config}, &out, &errs); code != exitNo {
+		t.Fatalf("exit code %d\n%s", code, errs.String())
+	}
+	if n := strings.Count(out.String(), "FAILED"); n != 1 || strings.Count(out.String(), "remedy: ") != 1 ||
+		!strings.Contains(out.String(), "No command of the batch system answers: ") ||
+		!strings.Contains(out.String(), " checks not tried.") {
+		t.Errorf("%d checks failed, want 1 and how many were not tried\n%s", n, out.String())
 	}
 }
 

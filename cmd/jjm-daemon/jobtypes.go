@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"jjm"
@@ -18,7 +20,7 @@ import (
 	"jjm/handlers/declared"
 )
 
-// jobTypesGroup is what authors of job types need.
+// jobTypesGroup holds the commands for authors of job types.
 type jobTypesGroup struct {
 	New  newType  `cmd:"" help:"Write the files of a new job type."`
 	Test testType `cmd:"" help:"Hold a job type against what every type must do."`
@@ -28,21 +30,21 @@ type jobTypesGroup struct {
 type newType struct {
 	Name string `arg:"" help:"The word in job files: small letters, digits, - and _."`
 	Dir  string `help:"The folder to write into (default: this one)." default:"." placeholder:"DIR"`
-	Kind string `help:"toml: one file tells all; python: a program is asked (default: toml)." default:"toml" enum:"toml,python" placeholder:"KIND"`
+	Kind string `help:"toml: one file declares the type; python: a program answers for it (default: toml)." default:"toml" enum:"toml,python" placeholder:"KIND"`
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (newType) Help() string {
 	return `It writes NAME.toml, which declares the type, what its local jobs run, and
 NAME-job.toml, a job file. They work as they are; change them to what you need. With
---kind python the type is a program, which may be in any language: it is asked over
-JSON what it is and how each grid job is done. Nothing that is there is written over.
+--kind python the type is a program, in any language, that answers questions in JSON:
+what the type is, and how each grid job is done. Existing files are not overwritten.
 
 Example:
   $ jjm job-types new zmumu && jjm job-types test zmumu.toml zmumu-job.toml`
 }
 
-// Run writes the files, and says what to do with them.
+// Run writes the files and prints how to try them.
 func (n *newType) Run(stdout io.Writer) error {
 	made, err := declared.Begin(n.Dir, n.Name, n.Kind)
 	if err != nil {
@@ -56,22 +58,25 @@ func (n *newType) Run(stdout io.Writer) error {
 // testType is "jjm job-types test".
 type testType struct {
 	Type   string   `arg:"" help:"A type of the site, or a file *.toml that declares one."`
-	Jobs   []string `arg:"" optional:"" help:"Job files that it must accept, besides its example."`
+	Jobs   []string `arg:"" optional:"" help:"Job files that it must accept, besides its example. JOB=8: it must make 8 local jobs of it."`
 	JSON   bool     `name:"json" help:"One JSON object per check."`
 	Config string   `help:"Configuration file (default: $$JJM_CONFIG, else ${config}, else none)." placeholder:"FILE"`
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (testType) Help() string {
-	return `The checks: is it described, does it accept its own example and the job files,
-does it refuse what they may not say, do the parts cover the work exactly once, has
-each part a command, the same each time. Nothing is run, and no daemon is needed.
+	return `The checks: the type describes itself, accepts its own example and the job files,
+refuses what job files must not say, cuts the work into parts that cover it exactly
+once, has a command for each part, the same each time and whatever else is asked
+meanwhile, and keeps to the site's limit on local jobs. A row that the type drops shows
+only against the number of local jobs that you expect: JOB=8. Nothing is run, and no
+daemon is needed.
 
-Exit code 0 if all passed, 1 if something failed, 2 if the command line is wrong, 5 if
-the type or a job file cannot be read.
+Exit code 0 if all passed, 1 if something failed, 2 if the command line is wrong or names
+a job file or a type that is not there, 5 if a file has mistakes.
 
 Example:
-  $ jjm job-types test zmumu.toml zmumu-job.toml`
+  $ jjm job-types test zmumu.toml zmumu-job.toml=8`
 }
 
 // Run tests the type.
@@ -81,28 +86,38 @@ func (t *testType) Run(stdout io.Writer) error {
 		return err
 	}
 	folder := "."
-	var specs []*jjm.Spec
-	for _, path := range t.Jobs {
+	var good []conformance.Good
+	for i, arg := range t.Jobs {
+		path, parts, err := expected(arg)
+		if err != nil {
+			return err
+		}
 		spec, err := t.spec(path, h)
 		if err != nil {
 			return err
 		}
-		specs, folder = append(specs, spec), filepath.Dir(path)
+		t.Jobs[i] = path
+		good, folder = append(good, conformance.Good{Spec: spec, Parts: parts}), filepath.Dir(path)
 	}
 	site := handlers.Site{Open: (&splitJob{File: filepath.Join(folder, "job")}).open, Run: runProgram}
 	failed := 0
 	own := len(conformance.Checks(h, site))
-	for i, check := range conformance.Checks(h, site, specs...) {
+	unknown := false // what the type is cannot be found out, so that nothing else can be tried
+	for i, check := range conformance.Checks(h, site, good...) {
 		if i >= own {
 			check.Name = t.Jobs[i-own]
 		}
-		findings := findingsOf(check)
-		if len(findings) > 0 {
+		r := testResult{Check: check.Name, NotTried: unknown}
+		if !unknown {
+			r.Findings = findingsOf(check)
+		}
+		if r.OK = len(r.Findings) == 0 && !unknown; len(r.Findings) > 0 {
 			failed++
 		}
-		if err := t.tell(stdout, check.Name, findings); err != nil {
+		if err := r.print(stdout, t.JSON); err != nil {
 			return err
 		}
+		unknown = len(handlers.Learn(h)) > 0
 	}
 	if failed > 0 {
 		return &exit{exitNo, fmt.Errorf("%s of job type %s failed", count(failed, "check"), h.Type())}
@@ -110,9 +125,26 @@ func (t *testType) Run(stdout io.Writer) error {
 	return nil
 }
 
-// handler finds the type.
+// expected returns the path of a job file, and the number of its local jobs if the argument
+// says that: JOB=8.
+func expected(arg string) (path string, parts int, err error) {
+	at := strings.LastIndexByte(arg, '=')
+	if at < 0 {
+		return arg, 0, nil
+	}
+	if parts, err = strconv.Atoi(arg[at+1:]); err != nil || parts < 1 {
+		return "", 0, &exit{exitUsage, fmt.Errorf("%s: want a path, or a path and a number of local jobs, such as %s=8", arg,
+			arg[:at])}
+	}
+	return arg[:at], parts, nil
+}
+
+// handler returns the type: one of the site, or that of a file.
 func (t *testType) handler() (handlers.Handler, error) {
 	if strings.HasSuffix(t.Type, ".toml") {
+		if _, err := os.Stat(t.Type); err != nil {
+			return nil, &exit{exitUsage, fmt.Errorf("type: %w", err)}
+		}
 		h, problems := declared.Read(t.Type, runProgram)
 		return h, problems.Err()
 	}
@@ -125,16 +157,25 @@ func (t *testType) handler() (handlers.Handler, error) {
 		return nil, problems.Err()
 	}
 	h, err := types.Get(t.Type)
-	if err != nil {
-		return nil, &exit{exitUsage, err}
+	if err == nil {
+		return h, nil
 	}
-	return h, nil
+	if file := t.Type + ".toml"; fileExists(file) {
+		err = fmt.Errorf("%w; did you mean the file %s?", err, file)
+	}
+	return nil, &exit{exitUsage, err}
 }
 
-// spec reads a job file.
+// fileExists reports whether a path is a regular file.
+func fileExists(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// spec reads a job file and checks that it is of the type.
 func (t *testType) spec(path string, h handlers.Handler) (*jjm.Spec, error) {
-	doc, err := (&splitJob{File: path}).read()
-	if err != nil {
+	doc, wrong, err := (&splitJob{File: path}).read(nil)
+	if err = cmp.Or(err, wrong.Err()); err != nil {
 		return nil, err
 	}
 	if doc.Spec.Type != h.Type() {
@@ -143,41 +184,48 @@ func (t *testType) spec(path string, h handlers.Handler) (*jjm.Spec, error) {
 	return &doc.Spec, nil
 }
 
-// tell prints one outcome.
-func (t *testType) tell(out io.Writer, name string, findings []string) error {
-	if t.JSON {
-		line, err := json.Marshal(struct {
-			Check    string   `json:"check"`
-			OK       bool     `json:"ok"`
-			Findings []string `json:"findings,omitempty"`
-		}{name, len(findings) == 0, findings})
+// testResult is the outcome of one check.
+type testResult struct {
+	Check    string   `json:"check"`
+	OK       bool     `json:"ok"`
+	NotTried bool     `json:"not_tried,omitempty"`
+	Findings []string `json:"findings,omitempty"`
+}
+
+// print prints the outcome.
+func (r *testResult) print(out io.Writer, asJSON bool) error {
+	if asJSON {
+		line, err := json.Marshal(r)
 		if err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(out, "%s\n", line)
 		return err
 	}
-	word := "ok  "
-	if len(findings) > 0 {
-		word = "FAIL"
+	word := "ok"
+	switch {
+	case r.NotTried:
+		word = "not tried"
+	case len(r.Findings) > 0:
+		word = "FAILED"
 	}
-	_, err := fmt.Fprintf(out, "%s  %s\n", word, name)
-	for _, f := range findings {
-		_, more := fmt.Fprintf(out, "      %s\n", printable(f))
+	_, err := fmt.Fprintf(out, "%s: %s\n", word, r.Check)
+	for _, f := range r.Findings {
+		_, more := fmt.Fprintf(out, "%s%s\n", indent, printable(f))
 		err = errors.Join(err, more)
 	}
 	return err
 }
 
-// runProgram runs the program of a type, as this account.
+// runProgram runs the program of a type as the account of this process.
 func runProgram(p handlers.Program) (handlers.Ran, error) {
 	return jobtype.RunProgram(context.Background(), p)
 }
 
-// findings gathers what a check finds.
+// findings collects what a check reports. It stands for the testing.T of the conformance checks.
 type findings struct{ texts []string }
 
-// stopped ends a check that cannot go on.
+// stopped is the panic by which Fatal ends a check.
 type stopped struct{}
 
 func (*findings) Helper() {}
@@ -196,7 +244,7 @@ func (f *findings) Fatalf(format string, args ...any) {
 	panic(stopped{})
 }
 
-// findingsOf runs a check.
+// findingsOf runs a check and returns what it reports.
 func findingsOf(check conformance.Check) []string {
 	f := &findings{}
 	func() {
@@ -210,7 +258,7 @@ func findingsOf(check conformance.Check) []string {
 	return f.texts
 }
 
-// count writes a number of things.
+// count returns a number with its noun: "1 check", "2 checks".
 func count(n int, of string) string {
 	if n == 1 {
 		return "1 " + of

@@ -1,9 +1,8 @@
-// Command jjm-daemon is what "jjm serve", "jjm config check", "jjm clusters test" and
-// "jjm split" become.
+// Command jjm-daemon carries out "jjm serve", "jjm config check", "jjm clusters test", "jjm job-types new" and "test",
+// "jjm split" and "jjm run": the jjm command execs it.
 //
-// It is a program of its own because the jjm command is exec'ed thousands of
-// times by gatekeepers: linking the store alone would double the cost of every
-// lookup.
+// It is a separate program because gatekeepers exec jjm thousands of times: linking the store alone would double the
+// cost of every lookup.
 package main
 
 import (
@@ -15,26 +14,29 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"jjm"
 	"jjm/app"
+	"jjm/fetch"
 	starts "jjm/run"
 	"jjm/run/asuser"
 )
 
-// version is set by the linker.
+// The linker sets version.
 var version = "development"
 
-// commands is the grammar.
+// commands is the grammar of the command line.
 type commands struct {
 	Serve    serve         `cmd:"" help:"Run the daemon."`
 	Config   configGroup   `cmd:"" help:"Work with the configuration."`
 	Clusters clustersGroup `cmd:"" help:"Work with the clusters."`
-	Split    splitJob      `cmd:"" help:"See how a job file would be cut."`
-	Run      runPart       `cmd:"" help:"Run one local job of a job file, here and now."`
+	Split    splitJob      `cmd:"" help:"Show the local jobs that a job file would make."`
+	Run      runPart       `cmd:"" help:"Run one local job of a job file on this machine."`
 	JobTypes jobTypesGroup `cmd:"" help:"Write job types."`
 	ARC      arcGroup      `cmd:"" name:"arc" hidden:"" help:"For jjm's scripts of A-REX."`
 }
@@ -44,7 +46,7 @@ type serve struct {
 }
 
 type configGroup struct {
-	Check check `cmd:"" help:"Check a configuration and say every mistake in it."`
+	Check check `cmd:"" help:"Report every mistake in a configuration."`
 }
 
 type check struct {
@@ -52,10 +54,15 @@ type check struct {
 	Config string `help:"The same." placeholder:"FILE"`
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (serve) Help() string {
-	return `Without a configuration it runs the embedded batch system of this machine, with
-its state in $JJM_STATE, else $XDG_STATE_HOME/jjm, else ~/.local/state/jjm.
+	return `Without a configuration it runs the embedded batch system of this machine.
+
+Its state is in $JJM_STATE, else where the configuration says (an installed one says
+/var/lib/jjm), else in $XDG_STATE_HOME/jjm, else in ~/.local/state/jjm. The commands
+read no configuration: if the state is in another folder, or if there is a /var/lib/jjm
+and this is not its daemon, set JJM_STATE for them too.
+
 SIGHUP and changes of the file reload what can be; SIGTERM stops it, and running
 local jobs go on.
 
@@ -63,9 +70,12 @@ Example:
   $ jjm serve --config /etc/jjm/jjm.toml`
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (check) Help() string {
-	return `Exit code 0 if it is right, 5 if not.
+	return `It names the folder of job types, and what is declared there.
+
+Exit code 0 if all is right, 5 if not. Where this account may read the state, it is
+looked at too: a store that is not the one of its folder is told. Nothing is changed.
 
 Example:
   $ jjm config check /etc/jjm/jjm.toml`
@@ -84,28 +94,33 @@ func main() {
 	switch {
 	case asuser.IsHelper(os.Args):
 		os.Exit(asuser.Main(os.Args))
+	case fetch.IsChild(os.Args):
+		os.Exit(fetch.Main(os.Stdin, os.Stdout))
 	case starts.IsStarter(os.Args):
 		os.Exit(starts.Start(os.Args))
 	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
+// errorOutput is the standard error of a command, which kong distinguishes from its standard output by this type.
+type errorOutput struct{ io.Writer }
+
 func run(args []string, stdout, stderr io.Writer) int {
 	var c commands
 	parser, err := kong.New(&c, kong.Name("jjm"), kong.Vars{"config": app.DefaultPath},
 		kong.Description("jjm's daemon: see jjm --help for everything else."),
-		kong.Writers(stdout, stderr), kong.BindTo(stdout, (*io.Writer)(nil)))
+		kong.Writers(stdout, stderr), kong.BindTo(stdout, (*io.Writer)(nil)), kong.Bind(errorOutput{stderr}))
 	if err != nil {
 		fmt.Fprintln(stderr, "jjm:", err)
 		return exitInternal
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintln(stderr, "jjm:", err)
+		fmt.Fprintln(stderr, usageText(err))
 		return exitUsage
 	}
 	if err := k.Run(stdout, stderr); err != nil {
-		fmt.Fprintln(stderr, "jjm:", err)
+		fmt.Fprintf(stderr, "%s: %v\n", k.Selected().FullPath(), err)
 		if own := (*exit)(nil); errors.As(err, &own) {
 			return own.code
 		}
@@ -115,6 +130,21 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitInternal
 	}
 	return exitOK
+}
+
+// usageText returns what people read about a mistake in the command line: the command, how it is
+// used, and its example.
+func usageText(err error) string {
+	parse := (*kong.ParseError)(nil)
+	if !errors.As(err, &parse) || parse.Context.Selected() == nil {
+		return "jjm: " + err.Error()
+	}
+	command := parse.Context.Selected()
+	text := fmt.Sprintf("%s: %v\nUsage: jjm %s", command.FullPath(), err, command.Summary())
+	if _, example, has := strings.Cut(command.Detail, "Example:\n"); has {
+		text += "\nExample:\n" + example
+	}
+	return text
 }
 
 // Run serves until SIGTERM or SIGINT.
@@ -136,16 +166,37 @@ func (s *serve) Run(stderr io.Writer) error {
 	return errors.Join(a.Run(ctx), a.Close())
 }
 
-// Run checks the file.
+// Run checks the file and prints every mistake.
 func (c *check) Run(stdout io.Writer) error {
-	config, path, err := app.Load(cmp.Or(c.File, c.Config), os.Getenv)
-	if err != nil {
-		return err
+	if c.File != "" && c.Config != "" {
+		return &exit{exitUsage, fmt.Errorf("want one file, not %s and %s", c.Config, c.File)}
 	}
-	types, _ := config.Types() // what is wrong with the files is told already
-	if problems := app.Untold(types); len(problems) > 0 {
+	exe, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("where am I: %w", err)
+	}
+	config, path, problems := app.Examine(app.Options{Config: cmp.Or(c.File, c.Config), Getenv: os.Getenv,
+		Executable: exe})
+	types, _ := config.Types() // app.Examine reported mistakes in the files
+	problems = append(problems, app.Untold(types)...)
+	problems = append(problems, config.Lost(types)...)
+	problems = append(problems, config.CheckModels(types)...)
+	unread := slices.ContainsFunc(problems, func(p jjm.Problem) bool { return p.Field == "" })
+	for _, p := range config.Advice() {
+		if !unread { // settings that could not be read are not the defaults
+			fmt.Fprintf(stdout, "note: %s\n", p)
+		}
+	}
+	if len(problems) > 0 {
 		return problems.Err()
 	}
+	if err := config.CheckState(); err != nil {
+		return err
+	}
+	for _, p := range config.Left() {
+		fmt.Fprintf(stdout, "note: %s\n", p)
+	}
+	fmt.Fprintln(stdout, config.Own(types))
 	if path == "" {
 		path = "no configuration file: the defaults"
 	}
@@ -153,7 +204,7 @@ func (c *check) Run(stdout io.Writer) error {
 	return nil
 }
 
-// versionText is the linker's version, or what the Go tool knows.
+// versionText returns the version that the linker set, or else that of the Go tool.
 func versionText() string {
 	if version != "development" {
 		return version

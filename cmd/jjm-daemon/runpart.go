@@ -13,9 +13,12 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/analyse"
+	"jjm/analyse/rule"
 	"jjm/app"
 	"jjm/handlers"
 	"jjm/internal/tree"
+	"jjm/internal/weburl"
 	starts "jjm/run"
 	"jjm/sandbox"
 	"jjm/split"
@@ -32,49 +35,49 @@ type runPart struct {
 	Config string `help:"Configuration file (default: $$JJM_CONFIG, else ${config}, else none)." placeholder:"FILE"`
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (runPart) Help() string {
-	return `It runs as on a worker: the same wrapper, inputs, environment, $GBS_LOG; without
-a daemon or a batch system, as this account. What the command writes is shown, and
-lies in the folder afterwards, with its outputs, its log and its result.
+	return `The local job runs as on a worker node, with the same wrapper, inputs, environment
+and $GBS_LOG, but without a daemon or a batch system, and as this account. Inputs
+that are URLs are fetched. The output of the command is shown; the folder keeps it,
+with the command's output files, its log and its result.
 
-Exit code: that of the command, 128+n if signal n ended it; 5 if the job file is wrong.
+What would become of a local job that ended so is said on standard error.
+
+Exit code: that of the command, 128+n if signal n ended it; 1 if that was 0 and the local
+job would not be complete; 2 if the command line is wrong, 5 if the job file or the type is,
+8 for trouble of this machine, such as an input that cannot be read.
 
 Example:
   $ jjm run job.toml --part 0`
 }
 
-// The names of what stands for a site.
+// The tag and the grid job of a part that runs in the foreground.
 const (
 	foregroundTag  = jjm.Tag("jforeground")
 	foregroundGrid = jjm.GridID(1)
 )
 
-// wholeDay is the longest that a part runs in the foreground.
+// wholeDay is the longest that a part may run in the foreground.
 const wholeDay = 24 * time.Hour
 
 // Run runs the part.
-func (r *runPart) Run(stdout, stderr io.Writer) error {
+func (r *runPart) Run(stdout io.Writer, stderr errorOutput) error {
 	config, _, err := app.Load(r.Config, os.Getenv)
 	if err != nil {
 		return err
 	}
 	job := &splitJob{File: r.File, Files: r.Files, Type: r.Type}
-	doc, err := job.read()
-	if err != nil {
-		return err
-	}
-	h, err := typeOf(&config, r.Type, &doc.Spec)
+	doc, wrong, err := job.read(config.Model)
 	if err != nil {
 		return err
 	}
 	site := handlers.Site{RecommendedCPU: config.Engine.RecommendedCPU, MaxCPU: config.Engine.MaxCPU,
 		MaxLocalJobs: config.Engine.MaxLocalJobs, Open: job.open, Run: runProgram}
-	ready, problems := handlers.Ready(h, &doc.Spec, site)
-	if len(problems) > 0 {
-		return doc.Locate(problems).Err()
+	h, err := ready(&config, r.Type, site, &doc, wrong)
+	if err != nil {
+		return err
 	}
-	doc.Spec = *ready
 	part, err := r.part(job, h, &doc.Spec, site)
 	if err != nil {
 		return err
@@ -86,13 +89,23 @@ func (r *runPart) Run(stdout, stderr io.Writer) error {
 		return err
 	}
 	defer func() { _ = w.area.Close() }()
-	if err := w.fill(ctx, h, &doc.Spec, part, site, job); err != nil {
+	inputs, err := handlers.Inputs(h, &doc.Spec, site)
+	if err != nil {
+		return err
+	}
+	if err := w.fetch(ctx, job, inputs, config.Engine.Fetch, stderr); err != nil {
+		return err
+	}
+	if err := w.pack(ctx, &doc.Spec, job, inputs); err != nil {
+		return err
+	}
+	if err := w.assign(h, &doc.Spec, config.Engine.Retry, part); err != nil {
 		return err
 	}
 	return w.run(ctx, stdout, stderr)
 }
 
-// part is the one that is wanted.
+// part cuts the work and returns part number r.Part.
 func (r *runPart) part(job *splitJob, h handlers.Handler, spec *jjm.Spec, site handlers.Site) (*jjm.Part, error) {
 	cut, err := handlers.SplitBy(h, spec, site)
 	if err != nil {
@@ -122,32 +135,45 @@ func (r *runPart) part(job *splitJob, h handlers.Handler, spec *jjm.Spec, site h
 		}
 		made, more = made+len(parts), left.More
 	}
-	return nil, &exit{exitUsage, fmt.Errorf("--part %d: the job file makes %d local jobs, numbered from 0", r.Part, made)}
+	return nil, &exit{exitUsage, fmt.Errorf("--part %d: the job file makes %s, numbered from 0", r.Part,
+		jjm.Count(made, "local job"))}
 }
 
-// workplace is what stands for a worker.
+// workplace is the folder in which the part runs, as on a worker node.
 type workplace struct {
 	dir     string
 	area    *sandbox.Area
 	wrapper string
 	id      jjm.LocalID
+	part    *jjm.Part
+	verdict func(*jjm.Result) jjm.Verdict // what the daemon would decide about a first attempt
 }
 
-// workplace makes the folder.
-func (r *runPart) workplace(wrapper string) (*workplace, error) {
-	dir := r.Dir
-	if dir == "" {
-		dir = "part-" + strconv.Itoa(r.Part)
+// emptyFolder creates the folder in which the part runs, and returns its absolute path.
+func (r *runPart) emptyFolder() (string, error) {
+	name, flag, how := r.Dir, "--dir: ", "remove it, or name another folder"
+	if name == "" {
+		name, flag = "part-"+strconv.Itoa(r.Part), ""
+		how = fmt.Sprintf("remove it, by rm -r %s, or name another folder with --dir", name)
 	}
-	dir, err := filepath.Abs(dir)
+	if err := os.MkdirAll(name, 0o755); err != nil {
+		return "", jjm.Errorf(jjm.Invalid, "%s%w", flag, err)
+	}
+	there, err := os.ReadDir(name)
+	if err != nil {
+		return "", jjm.Errorf(jjm.Invalid, "%s%w", flag, err)
+	}
+	if len(there) > 0 {
+		return "", &exit{exitUsage, fmt.Errorf("%s%s is not empty: %s", flag, name, how)}
+	}
+	return filepath.Abs(name)
+}
+
+// workplace creates the folder, with the wrapper in it.
+func (r *runPart) workplace(wrapper string) (*workplace, error) {
+	dir, err := r.emptyFolder()
 	if err != nil {
 		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, jjm.Errorf(jjm.Invalid, "--dir: %w", err)
-	}
-	if there, err := os.ReadDir(dir); err != nil || len(there) > 0 {
-		return nil, &exit{exitUsage, fmt.Errorf("--dir: %s is not empty: remove it, or name another folder", dir)}
 	}
 	exe, err := os.Executable()
 	if err != nil {
@@ -166,14 +192,12 @@ func (r *runPart) workplace(wrapper string) (*workplace, error) {
 		id: jjm.LocalID{Grid: foregroundGrid, N: int32(r.Part)}}, err
 }
 
-// fill writes what the wrapper reads: the inputs and the assignment.
-func (w *workplace) fill(ctx context.Context, h handlers.Handler, spec *jjm.Spec, part *jjm.Part, site handlers.Site,
-	job *splitJob) error {
-	inputs, err := handlers.Inputs(h, spec, site)
-	if err != nil {
-		return err
-	}
+// pack writes what all local jobs share: the package of inputs and the job's description.
+func (w *workplace) pack(ctx context.Context, spec *jjm.Spec, job *splitJob, inputs []jjm.Input) error {
 	pkg, files, err := w.area.Pack(ctx, inputs, func(path string) (io.ReadCloser, error) {
+		if weburl.Is(path) {
+			return w.area.OpenFetched(foregroundGrid, path)
+		}
 		info, err := os.Stat(job.path(path))
 		if err == nil && info.IsDir() {
 			return tree.Read(job.path(path), tree.Most{})
@@ -185,11 +209,23 @@ func (w *workplace) fill(ctx context.Context, h handlers.Handler, spec *jjm.Spec
 	}
 	shared := handlers.Shared(foregroundGrid, spec)
 	shared.Package, shared.Files = pkg, files
-	if err := w.area.WriteJob(shared); err != nil {
-		return err
-	}
+	return errors.Join(w.area.WriteJob(shared), w.area.RemoveFetched(foregroundGrid))
+}
+
+// assign writes the assignment of the part.
+func (w *workplace) assign(h handlers.Handler, spec *jjm.Spec, site jjm.Limits, part *jjm.Part) error {
 	l := jjm.LocalJob{ID: w.id, Part: *part}
+	w.part = part
 	l.Part.Serials = stream.Foreseen(spec, jjm.StepWork, int(w.id.N))
+	w.verdict = func(r *jjm.Result) jjm.Verdict {
+		in := analyse.Input{Evidence: jjm.Evidence{Result: r}, Result: spec.Result, Limits: spec.Retry.Or(site),
+			Rules: handlers.RulesOf(h, spec, rule.ShippedRules()), Type: spec.Type, Params: spec.Params,
+			Retry: spec.Retry.Asked(), OnExit: spec.Retry.OnExit}
+		if a, ok := h.(handlers.Analyser); ok {
+			in.Opinion = a.Analyse(spec, &l, r)
+		}
+		return analyse.Attempt(in)
+	}
 	assignment, err := handlers.Assigned(h, spec, &l)
 	if err != nil {
 		return err
@@ -197,7 +233,7 @@ func (w *workplace) fill(ctx context.Context, h handlers.Handler, spec *jjm.Spec
 	return w.area.WriteAssignment(foregroundTag, []sandbox.Assignment{assignment})
 }
 
-// run runs the wrapper, and shows what the command writes.
+// run runs the wrapper, and copies the output of the command as it is written.
 func (w *workplace) run(ctx context.Context, stdout, stderr io.Writer) error {
 	attempt := filepath.Join(w.area.Root(), sandbox.AttemptDir(jjm.AttemptID{LocalID: w.id}))
 	over := make(chan struct{})
@@ -217,28 +253,10 @@ func (w *workplace) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return w.conclude(attempt, result, stderr)
 }
 
-// conclude says how it ended, and where its files are.
-func (w *workplace) conclude(attempt string, result *jjm.Result, stderr io.Writer) error {
-	if result.Error != "" {
-		fmt.Fprintln(stderr, "jjm run:", printable(result.Error))
-	}
-	fmt.Fprintf(stderr, "jjm run: part %d ended with exit code %d after %v; its files are in %s\n", w.id.N, result.Exit,
-		(time.Duration(result.WallMS) * time.Millisecond).Round(time.Millisecond), filepath.Join(attempt, sandbox.WorkName))
-	for _, o := range result.Outputs {
-		if o.Absent != "" {
-			fmt.Fprintf(stderr, "jjm run: output %s is absent: %s\n", printable(o.Name), printable(o.Absent))
-		}
-	}
-	if result.Exit != 0 {
-		return &exit{result.Exit, fmt.Errorf("part %d ended with exit code %d", w.id.N, result.Exit)}
-	}
-	return nil
-}
-
-// followEvery is how often a file that is being written is looked at.
+// followEvery is how often a growing file is read.
 const followEvery = 50 * time.Millisecond
 
-// follow copies a file while it grows, until over is closed.
+// follow copies a growing file until over is closed.
 func follow(path string, to io.Writer, over <-chan struct{}) error {
 	var f *os.File
 	defer func() {
@@ -248,7 +266,7 @@ func follow(path string, to io.Writer, over <-chan struct{}) error {
 	}()
 	for last := false; ; {
 		if f == nil {
-			f, _ = os.Open(path) // not made yet
+			f, _ = os.Open(path) // the file need not exist yet
 		}
 		if f != nil {
 			if _, err := io.Copy(to, f); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -23,21 +24,21 @@ import (
 // splitJob is "jjm split".
 type splitJob struct {
 	File    string `arg:"" help:"The job file."`
-	Preview bool   `help:"Print the local jobs that it would make, and make none."`
-	Files   string `help:"Files of the dataset, where only the daemon or a program knows them: JSON lines, or CSV." placeholder:"LIST"`
-	Limit   int    `help:"Print at most so many (default: 20; 0 = all)." default:"20"`
+	Preview bool   `help:"Print the local jobs that it would make; submit nothing."`
+	Files   string `help:"The files of a dataset that only the daemon or a program knows: JSON lines, or CSV." placeholder:"LIST"`
+	Limit   int    `help:"Print at most this many local jobs (default: 20; 0 = all)." default:"20"`
 	JSON    bool   `name:"json" help:"One JSON object per local job, then one with the sums."`
 	Type    string `help:"A file that declares the job type, which the site need not have." placeholder:"TYPE.toml"`
 	Config  string `help:"Configuration file (default: $$JJM_CONFIG, else ${config}, else none)." placeholder:"FILE"`
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (splitJob) Help() string {
-	return `The daemon need not run, and nothing is made. Files are read as this account.
-Where the configuration says which storages the clusters can read, the preview
-says where each local job may run. What only the daemon knows is not looked at:
-whether a cluster can give what is requested, files that a dataset has already,
-and the files that outputs of grid jobs were made from.
+	return `No daemon is needed, and nothing is stored or submitted. Files are read as this
+account. If the configuration says which storages the clusters can read, the
+preview shows where each local job may run. It does not know what only the daemon
+knows: whether a cluster can satisfy the request, the files that a dataset has
+already, and the files that outputs of grid jobs were made from.
 
 Exit code 0, or 5 if the job file is wrong.
 
@@ -45,7 +46,7 @@ Example:
   $ jjm split --preview job.toml --limit 5`
 }
 
-// Run prints the parts.
+// Run cuts the work and prints the parts.
 func (s *splitJob) Run(stdout io.Writer) error {
 	if !s.Preview || s.Limit < 0 {
 		return &exit{exitUsage, fmt.Errorf("want: jjm split --preview JOBFILE, and --limit 0 or more")}
@@ -54,30 +55,21 @@ func (s *splitJob) Run(stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	doc, err := s.read()
+	doc, wrong, err := s.read(config.Model)
 	if err != nil {
 		return err
 	}
 	site := handlers.Site{RecommendedCPU: config.Engine.RecommendedCPU, MaxCPU: config.Engine.MaxCPU,
 		MaxLocalJobs: config.Engine.MaxLocalJobs, Open: s.open, Run: runProgram}
 	p := &preview{out: bufio.NewWriter(stdout), json: s.JSON, limit: s.Limit, spec: &doc.Spec}
-	if p.handler, err = typeOf(&config, s.Type, &doc.Spec); err != nil {
+	if p.handler, err = ready(&config, s.Type, site, &doc, wrong); err != nil {
 		return err
-	}
-	ready, problems := handlers.Ready(p.handler, &doc.Spec, site)
-	doc.Spec = *ready
-	if doc.Spec.Merge != nil {
-		_, more := handlers.MergeCutting(&doc.Spec)
-		problems = append(problems, more...)
-	}
-	if len(problems) > 0 {
-		return doc.Locate(problems).Err()
 	}
 	cut, err := handlers.SplitBy(p.handler, &doc.Spec, site)
 	if err != nil {
 		return err
 	}
-	readers, problems := among(config.Readers(), &doc.Spec, &cut)
+	readers, problems := candidates(config.Readers(), &doc.Spec, &cut)
 	if len(problems) > 0 {
 		return doc.Locate(problems).Err()
 	}
@@ -92,7 +84,38 @@ func (s *splitJob) Run(stdout io.Writer) error {
 	return p.out.Flush()
 }
 
-// typeOf returns the type of a job file: one of the site, or that of a file.
+// ready makes a job file what its type will run, and returns its type. The error has the mistakes that were found in
+// its text and those that only its type can find, all at once.
+func ready(config *app.Config, file string, site handlers.Site, doc *jobfile.Doc, wrong jjm.Problems) (handlers.Handler,
+	error) {
+	if doc.Incomplete {
+		return nil, wrong.Err()
+	}
+	h, err := typeOf(config, file, &doc.Spec)
+	var mistakes jjm.Problems
+	switch {
+	case errors.As(err, &mistakes):
+		return nil, err // of the files that declare types
+	case err != nil:
+		mistakes = jjm.Problems{{Field: "type", Text: strings.TrimPrefix(err.Error(), "type: ")}}
+	default:
+		mistakes = typeMistakes(h, site, &doc.Spec)
+	}
+	return h, doc.Locate(append(wrong, wrong.Unsaid(mistakes)...)).Err()
+}
+
+// typeMistakes makes a job file what its type will run, and returns the mistakes that its type finds.
+func typeMistakes(h handlers.Handler, site handlers.Site, spec *jjm.Spec) jjm.Problems {
+	planned, mistakes := handlers.Ready(h, spec, site)
+	*spec = *planned
+	if spec.Merge != nil {
+		_, more := handlers.MergeCutting(spec)
+		mistakes = append(mistakes, more...)
+	}
+	return mistakes
+}
+
+// typeOf returns the type of a job file. file, if not "", declares a type that the site need not have.
 func typeOf(config *app.Config, file string, spec *jjm.Spec) (handlers.Handler, error) {
 	var further []string
 	if file != "" {
@@ -105,9 +128,9 @@ func typeOf(config *app.Config, file string, spec *jjm.Spec) (handlers.Handler, 
 	return types.Get(spec.Type)
 }
 
-// among are the clusters that a job file names, and what is wrong with them, or with
-// the settings of its splitter, on this site.
-func among(site []plan.Reader, spec *jjm.Spec, cut *handlers.Cutting) ([]plan.Reader, jjm.Problems) {
+// candidates returns the clusters that a job file may use, and the problems of its list of clusters and of its
+// splitter's settings on this site.
+func candidates(site []plan.Reader, spec *jjm.Spec, cut *handlers.Cutting) ([]plan.Reader, jjm.Problems) {
 	names := make([]string, len(site))
 	for i, r := range site {
 		names[i] = r.Name
@@ -115,7 +138,7 @@ func among(site []plan.Reader, spec *jjm.Spec, cut *handlers.Cutting) ([]plan.Re
 	clusters, problems := plan.Candidates(spec.Clusters, names)
 	problems = append(problems, plan.CheckSiteLists("split.params", &cut.Params, names, clusters)...)
 	if spec.Merge != nil {
-		merge, _ := handlers.MergeCutting(spec) // it was found to be right
+		merge, _ := handlers.MergeCutting(spec) // Run reported its problems
 		problems = append(problems, plan.CheckSiteLists("merge.split.params", &merge.Params, names, clusters)...)
 	}
 	return slices.DeleteFunc(slices.Clone(site), func(r plan.Reader) bool {
@@ -123,22 +146,23 @@ func among(site []plan.Reader, spec *jjm.Spec, cut *handlers.Cutting) ([]plan.Re
 	}), problems
 }
 
-// read reads the job file.
-func (s *splitJob) read() (jobfile.Doc, error) {
+// read reads and parses the job file. model finds the models of the site. wrong are the mistakes in its text.
+func (s *splitJob) read(model func(string) (jobfile.Model, jjm.Problems)) (doc jobfile.Doc, wrong jjm.Problems,
+	err error) {
 	f, err := os.Open(s.File)
 	if err != nil {
-		return jobfile.Doc{}, &exit{exitUsage, fmt.Errorf("job file: %w", err)}
+		return doc, nil, &exit{exitUsage, fmt.Errorf("job file: %w", err)}
 	}
 	defer func() { _ = f.Close() }()
 	text, err := io.ReadAll(io.LimitReader(f, jjm.MaxJobFile+1))
 	if err != nil {
-		return jobfile.Doc{}, fmt.Errorf("job file: %w", err)
+		return doc, nil, fmt.Errorf("job file: %w", err)
 	}
-	doc, problems := jobfile.Parse(s.File, text)
-	return doc, problems.Err()
+	doc, wrong = jobfile.ParseGiven(s.File, text, jobfile.Given{Model: model})
+	return doc, wrong, nil
 }
 
-// path is where a path of the job file leads.
+// path resolves a path of the job file, which may be relative to its folder.
 func (s *splitJob) path(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -148,7 +172,7 @@ func (s *splitJob) path(path string) string {
 
 func (s *splitJob) open(path string) (io.ReadCloser, error) { return os.Open(s.path(path)) }
 
-// files adds the files of the datasets to the work, and refuses too many parts.
+// files adds the files of the datasets to the work. It returns an error if that makes too many parts.
 func (s *splitJob) files(spec *jjm.Spec, site handlers.Site, cut handlers.Cutting,
 	readers []plan.Reader) (handlers.Cutting, error) {
 	cut.Work.Closed = true
@@ -175,7 +199,7 @@ func (s *splitJob) files(spec *jjm.Spec, site handlers.Site, cut handlers.Cuttin
 	return whole, problems.Err()
 }
 
-// filesOf reads the files of a dataset.
+// filesOf returns the files of a dataset.
 func (s *splitJob) filesOf(d *jjm.DatasetInput) (files []jjm.File, err error) {
 	seen := map[string]bool{}
 	list := func(name string, r io.Reader) error {
@@ -241,7 +265,7 @@ func regular(folder string) ([]catalogue.Entry, error) {
 	return entries, nil
 }
 
-// preview prints parts as they are cut.
+// preview prints parts while they are cut, and sums them up.
 type preview struct {
 	out     *bufio.Writer
 	json    bool
@@ -251,10 +275,10 @@ type preview struct {
 	made    int
 	units   int64
 	failed  int
-	outlook *handlers.Outlook // of merges, once there is a part
+	outlook *handlers.Outlook // of the merges; nil before the first part
 }
 
-// print cuts, prints the first parts and counts all.
+// print cuts the work, prints the first parts and the sums of all.
 func (p *preview) print(cut handlers.Cutting) error {
 	splitter, err := split.Get(cut.Splitter)
 	if err != nil {
@@ -280,14 +304,14 @@ func (p *preview) print(cut handlers.Cutting) error {
 	return nil
 }
 
-// shown is a part as JSON.
-type shown struct {
+// partJSON is one part in the output of --json.
+type partJSON struct {
 	Local   int      `json:"local"`
 	Part    jjm.Part `json:"part"`
 	Command []string `json:"command"`
 }
 
-// part prints one part, if it is among the first.
+// part counts one part, and prints it if it is among the first.
 func (p *preview) part(part *jjm.Part) error {
 	n := p.made
 	p.made++
@@ -308,7 +332,7 @@ func (p *preview) part(part *jjm.Part) error {
 	}
 	p.outlook.Add(part)
 	if p.json {
-		return p.object(shown{n, *part, cmd.Argv})
+		return p.object(partJSON{n, *part, cmd.Argv})
 	}
 	_, err = fmt.Fprintf(p.out, "%d: %s\n   $ %s\n", n, printable(partText(part)), printable(strings.Join(cmd.Argv, " ")))
 	return err
@@ -322,7 +346,7 @@ func (p *preview) object(v any) error {
 	return err
 }
 
-// end prints the sums and what was left.
+// end prints the sums and the files that got no local job.
 func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
 	if p.outlook == nil {
 		p.outlook = handlers.NewOutlook(p.spec, handlers.Command{})
@@ -350,7 +374,7 @@ func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
 	if n := p.made - p.limit; p.limit > 0 && n > 0 {
 		say("and %d more", n)
 	}
-	say("%s makes %d local jobs: %s", p.spec.Type, p.made, strings.Join(cut.Why, "; "))
+	say("%s makes %s: %s", p.spec.Type, jjm.Count(p.made, "local job"), strings.Join(cut.Why, "; "))
 	if merges != nil {
 		say("%s", merges.Text)
 	}
@@ -359,26 +383,23 @@ func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
 	}
 	for i, d := range left.Dropped {
 		if i == 20 {
-			say("%d more files get no local job", len(left.Dropped)-i)
+			say("no local job for %s more", jjm.Count(len(left.Dropped)-i, "file"))
 			break
 		}
 		say("%s gets no local job: %s", cut.Work.Files[d.File].LFN, d.Why)
 	}
 	if left.Waiting > 0 {
-		say("%d files wait: %s", left.Waiting, left.Why)
+		say("waiting: %s: %s", jjm.Count(left.Waiting, "file"), left.Why)
 	}
 	return nil
 }
 
-// maxNamed is how many files of a part are named.
+// maxNamed is how many files of a part are shown by name.
 const maxNamed = 5
 
-// partText says what a part is: what it owns, reads, and needs.
+// partText describes a part: what it owns, what it reads, and where it may run.
 func partText(p *jjm.Part) string {
-	text := fmt.Sprintf("%s %d", p.Unit, p.First)
-	if p.Count != 1 {
-		text = fmt.Sprintf("%ss %d-%d", p.Unit, p.First, p.Last())
-	}
+	text := p.Units()
 	in := p.Input
 	if in == nil {
 		return text

@@ -13,7 +13,7 @@ import (
 	"jjm/handlers/all"
 )
 
-// splits runs "split --preview" on a job file, with other files beside it.
+// splits runs "split --preview" on a job file that lies in a folder with further files.
 func splits(t *testing.T, text string, files map[string]string, flags ...string) (code int, out, errs string) {
 	t.Helper()
 	t.Setenv("JJM_CONFIG", "")
@@ -74,7 +74,7 @@ reprocess makes 3 local jobs: cut by LumiBased, as the job file says
 	if !strings.HasPrefix(out, strings.TrimSuffix(want, "\n")) || code != exitOK {
 		t.Errorf("exit %d %s\n%s", code, errs, cmp.Diff(want, out))
 	}
-	// The same from a list that stands for what the daemon knows.
+	// --files gives the same result: the list replaces what only the daemon knows.
 	_, again, _ := splits(t, fmt.Sprintf(reprocess, ""), map[string]string{"raw.csv": table}, "--limit", "2", "--files",
 		"DIR/raw.csv")
 	if diff := cmp.Diff(out, again); diff != "" {
@@ -99,7 +99,7 @@ params = { files_per_job = 1 }`, 1)
 	}
 }
 
-// What the outputs will be merged into is told as far as it can be known.
+// The preview reports the merges as far as they can be known before local jobs run.
 func TestSplit_TellsOfMerges(t *testing.T) {
 	merge := "result = \"exit\"\noutputs = [\"o\"]\n" +
 		strings.Replace(fmt.Sprintf(reprocess, `from = "raw.csv"`), "lumis_per_job = 3",
@@ -137,7 +137,12 @@ func TestSplit_SaysWhatIsWrong(t *testing.T) {
 		{"a key", "type = \"script\"\ncomand = 1\n", exitInvalid, "job.toml:2: comand: unknown key"},
 		{"a setting", "type = \"script\"\n[params]\ncommand = [\"{x}\"]\n", exitInvalid,
 			"job.toml:3: params.command[0]: unknown placeholder"},
-		{"a type", "type = \"scrpt\"\n", exitInvalid, "unknown job type"},
+		{"a type", "type = \"scrpt\"\n", exitInvalid,
+			"job.toml:1: type: unknown job type \"scrpt\": did you mean \"script\"? this site knows "},
+		{"a key and a type", "comand = 1\ntype = \"scrpt\"\n", exitInvalid, "2 problems\n"},
+		{"a key, and what only the type knows", "type = \"script\"\ncomand = 1\n[params]\ncommand = [\"{x}\"]\ncount = \"5\"\n",
+			exitInvalid, "3 problems\n"},
+		{"no type", "name = \"x\"\n", exitInvalid, "type: is missing: name the job type"},
 		{"no dataset", "type = \"reprocess\"\n[params]\ncommand = [\"x\"]\n", exitInvalid, "datasets: is missing"},
 		{"unknown files", fmt.Sprintf(reprocess, ""), exitInvalid, "name a list of them with --files"},
 		{"no list", fmt.Sprintf(reprocess, `from = "none.csv"`), exitInvalid, "no such file"},
@@ -167,8 +172,8 @@ kind = "local"
 storages = ["there", "here"]
 `
 
-// Where the clusters can read is known from the configuration: the preview says where
-// each local job may run, and which none may.
+// The configuration says what the clusters can read: the preview shows where each local job may run, and which ones can
+// run nowhere.
 func TestSplit_SaysWhereLocalJobsMayRun(t *testing.T) {
 	text := `type = "reprocess"
 clusters = "any"
@@ -198,13 +203,13 @@ reprocess makes 3 local jobs: cut by FileBased, as the job file says
 	}
 }
 
-// What the daemon refuses the preview refuses too, with the same words.
+// The preview refuses what the daemon refuses, with the same words.
 func TestSplit_RefusesWhatSubmissionRefuses(t *testing.T) {
 	job := "type = \"reprocess\"\n%s\n[split]\nby = \"%s\"\nparams = { %s }\n[[datasets]]\nname = \"raw\"\nfiles = [{lfn = \"a\"}]\n[params]\ncommand = [\"reco\"]\n"
 	for _, c := range []struct{ clusters, by, params, want string }{
-		{`cluster = "nowhere"`, "FileBased", "", `job.toml:2: cluster: unknown cluster "nowhere": this site has [near far]`},
+		{`cluster = "nowhere"`, "FileBased", "", `job.toml:2: cluster: unknown cluster "nowhere": this site has near, far`},
 		{`cluster = "any"`, "FileBased", `siteWhitelist = ["here"]`,
-			`split.params.siteWhitelist[0]: unknown cluster "here": this site has [near far]`},
+			`split.params.siteWhitelist[0]: unknown cluster "here": this site has near, far`},
 		{``, "FileBased", `siteBlacklist = ["near"]`,
 			`split.params.siteBlacklist: leaves none of the clusters that the grid job may use, near`},
 		{``, "WMBSMergeBySize", ``, `split.by: WMBSMergeBySize needs to know which local jobs made the files`},
@@ -217,7 +222,7 @@ func TestSplit_RefusesWhatSubmissionRefuses(t *testing.T) {
 	}
 }
 
-// Events that are made are told which sections they are to be in.
+// The command is told in which sections made-up events are to be.
 func TestSplit_MadeUpSectionsReachTheCommand(t *testing.T) {
 	code, out, errs := splits(t, `type = "reprocess"
 [[datasets]]

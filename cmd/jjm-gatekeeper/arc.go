@@ -15,13 +15,12 @@ import (
 	"jjm/wire"
 )
 
-// arcPatience is how long a submission is tried while nothing can be stored:
-// A-REX fails the job at the first refusal, and waits ten minutes for a script.
+// arcPatience is how long a submission is retried while nothing can be stored: A-REX fails the job at the first
+// refusal, and waits ten minutes for a script.
 const arcPatience = 3 * time.Minute
 
-// arcLanguage is A-REX's: the verbs of its batch systems' scripts, and info, which
-// scripts/arc/JJMmod.pm asks. A-REX judges by the exit code, and keeps standard
-// error with the job.
+// arcLanguage carries out a verb of A-REX: submit, cancel and scan are those of its scripts for batch systems;
+// scripts/arc/JJMmod.pm calls info. A-REX looks at the exit code only, and stores standard error with the job.
 func arcLanguage(p *process, verb string, args []string) int {
 	verbs := map[string]func([]string) error{
 		"submit": p.arcSubmit, "cancel": p.arcCancel, "scan": p.arcScan, "info": p.arcInfo}
@@ -70,8 +69,8 @@ func (p *process) arcSubmit(args []string) error {
 		return err
 	}
 	asked.Key, asked.Origin = "arc-"+job.GridID, arcOrigin(job)
-	if exists(job.Proxy) { // a token's bearer has none
-		if err := hand(&asked, proxyFile(job.Proxy)); err != nil {
+	if exists(job.Proxy) { // a job that was submitted with a token has none
+		if err := addCredentials(&asked, proxyFile(job.Proxy)); err != nil {
 			return err
 		}
 	}
@@ -80,12 +79,12 @@ func (p *process) arcSubmit(args []string) error {
 		return err
 	}
 	if job.ID == string(r.Handle) {
-		return nil // A-REX asks again about what it knows
+		return nil // A-REX submits again a job that jjm already has
 	}
 	return appendTo(args[0], fmt.Sprintf("joboption_jobid=%s\n", r.Handle))
 }
 
-// arcOrigin says where the job came from, as far as A-REX's own notes tell.
+// arcOrigin returns where the job came from, as far as A-REX's own files say.
 func arcOrigin(job arc.Job) *jjm.Origin {
 	host, err := os.Hostname()
 	if err != nil {
@@ -94,7 +93,7 @@ func arcOrigin(job arc.Job) *jjm.Origin {
 	o := &jjm.Origin{Gatekeeper: "arc " + host, Job: job.URL}
 	text, err := readFile(filepath.Join(job.ControlDir, "job."+job.GridID+".local"))
 	if err != nil {
-		return o // it is for people only
+		return o // the origin is only information for people
 	}
 	for line := range strings.Lines(string(text)) {
 		switch name, value, _ := strings.Cut(strings.TrimSpace(line), "="); name {
@@ -118,7 +117,7 @@ func (p *process) arcCancel(args []string) error {
 		return err
 	}
 	if job.ID == "" {
-		// Its submission was cut off: it may be at jjm all the same.
+		// The submission was interrupted; jjm may have the job all the same.
 		job.ID = string(jjm.HandleOf(os.Geteuid(), "arc-"+job.GridID))
 	}
 	err = p.door().Kill(context.Background(), job.ID)[0].Error.Err()
@@ -128,8 +127,7 @@ func (p *process) arcCancel(args []string) error {
 	return err
 }
 
-// arcInfo answers how full the site is and how jobs stand, as lines
-// cluster.NAME=VALUE and job.ID.NAME=VALUE.
+// arcInfo prints how full the site is and the state of jobs, as lines cluster.NAME=VALUE and job.ID.NAME=VALUE.
 func (p *process) arcInfo(ids []string) error {
 	door := p.door()
 	for at := 0; at < len(ids); at += arcAtOnce {
@@ -164,7 +162,7 @@ const arcAtOnce = 1000
 
 func (p *process) arcJobInfo(id string, l wire.Lookup) {
 	if l.Error != nil {
-		return // no news
+		return // the state is unknown
 	}
 	status := "Q"
 	switch {

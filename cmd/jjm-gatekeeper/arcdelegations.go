@@ -14,9 +14,9 @@ import (
 	"jjm/run"
 )
 
-// delegations are the credentials that A-REX keeps for jobs, by job: what it noted
-// itself, in a list that it alone writes. It is read once a pass, and only if a job
-// may have one.
+// delegations are the credentials that A-REX keeps in a control folder, by job. They come from A-REX's own list, which
+// only A-REX writes, and not from the users' files. The list is read once per pass, and only if a job may have a
+// delegation.
 type delegations struct {
 	control string
 	once    sync.Once
@@ -24,9 +24,9 @@ type delegations struct {
 	err     error
 }
 
-// keptFor are the credentials that A-REX keeps for a job; known is false if that
-// cannot be told, or A-REX keeps no list.
-func (d *delegations) keptFor(job string) (ids []string, known bool) {
+// credentialsOf returns the ids of the credentials that A-REX keeps for a job. known is false if the list cannot be
+// read or there is none.
+func (d *delegations) credentialsOf(job string) (ids []string, known bool) {
 	d.read()
 	return d.of[job], d.of != nil
 }
@@ -35,7 +35,7 @@ func (d *delegations) read() {
 	d.once.Do(func() { d.of, d.err = readDelegations(d.control) })
 }
 
-// newest is the file of the credential of a job that was written last, "" for none.
+// newest returns the path of the job's credential that was written last, "" if it has none.
 func (d *delegations) newest(job string) (string, error) {
 	d.read()
 	var file string
@@ -53,8 +53,7 @@ func (d *delegations) newest(job string) (string, error) {
 	return file, d.err
 }
 
-// readDelegations asks the daemon's program, which can read A-REX's database. A site
-// without delegations has none.
+// readDelegations runs jjm-daemon, which can read A-REX's database. It returns nil if the site has no delegations.
 func readDelegations(control string) (map[string][]string, error) {
 	if _, err := os.Stat(filepath.Join(control, "delegations", "list")); err != nil {
 		return nil, nil
@@ -81,7 +80,7 @@ func readDelegations(control string) (map[string][]string, error) {
 	return of, nil
 }
 
-// daemonProgram is jjm-daemon beside this program, or in ../libexec/jjm.
+// daemonProgram returns the path of jjm-daemon: beside this program, or in ../libexec/jjm.
 func daemonProgram() (string, error) {
 	self, err := os.Executable()
 	if err != nil {

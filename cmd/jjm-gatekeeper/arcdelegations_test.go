@@ -9,8 +9,8 @@ import (
 	"jjm/gatekeeper/arc"
 )
 
-// job.ID.local is the user's file: what credential it names is the user's word. A-REX
-// keeps none for this job, so the job has the proxy that it came with.
+// The user owns job.ID.local and can write the id of any credential there. A-REX keeps none for this job, so the job
+// has the proxy that it was submitted with.
 func TestProxyNow_TakesNoDelegationThatTheUserNames(t *testing.T) {
 	control := t.TempDir()
 	const victims = "0123456789abcdef"
@@ -26,7 +26,7 @@ func TestProxyNow_TakesNoDelegationThatTheUserNames(t *testing.T) {
 	}
 	owner := &jjm.Owner{UID: 4711, GID: 4711}
 	e := &arcEntry{control: control, owner: owner, Job: arc.Job{GridID: "2", Proxy: "/own/proxy"},
-		keeps: &delegations{control: control}}
+		delegations: &delegations{control: control}}
 	if file, keeper, err := e.proxyNow(); file != "/own/proxy" || keeper != owner || err != nil {
 		t.Errorf("it takes %q as %+v, %v: want the job's own as its owner", file, keeper, err)
 	}

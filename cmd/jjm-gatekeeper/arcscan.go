@@ -22,32 +22,31 @@ import (
 )
 
 const (
-	// arcOfOwner is how many jobs' files of one owner are brought at once, and
-	// arcDeliverers of all: an owner whose file system does not answer keeps
-	// others waiting only with fifteen more like that.
+	// The files of at most arcDeliverers jobs are delivered at the same time, and of at most arcOfOwner jobs of one
+	// owner: the file systems of sixteen owners must hang before other owners wait.
 	arcOfOwner    = 2
 	arcDeliverers = 32
-	// arcScanAgain is the pause of a scan that goes on because it still brings
-	// files: as long as A-REX's own.
+	// arcScanAgain is the pause between two passes of a scan that still delivers files. It is as long as A-REX's own
+	// pause between scans.
 	arcScanAgain = 10 * time.Second
-	// gmKick makes A-REX look at a job at once.
+	// gmKick is A-REX's program that makes it look at a job at once.
 	gmKick = "/usr/lib/arc/gm-kick"
 )
 
 // arcEntry is a job that A-REX waits for.
 type arcEntry struct {
 	arc.Job
-	control string
-	owner   *jjm.Owner
-	keeps   *delegations // of its control folder
+	control     string
+	owner       *jjm.Owner
+	delegations *delegations // of the control folder
 }
 
 func (e *arcEntry) file(ending string) string {
 	return filepath.Join(e.control, "job."+e.GridID+ending)
 }
 
-// open opens a file of the control folder. The folder is A-REX's, but files in it
-// are the user's, who can mount a file system on such a one: it is not entered.
+// open opens a file of the control folder. The folder is A-REX's, but the user owns some files in it and can mount a
+// file system on them: open does not cross a mount.
 func (e *arcEntry) open(ending string) (*os.File, error) {
 	return wary.Open(e.control, "job."+e.GridID+ending, os.O_RDONLY)
 }
@@ -61,8 +60,8 @@ func (e *arcEntry) read(ending string) ([]byte, error) {
 	return readJobFile(f)
 }
 
-// whose is the account that a file of the control folder belongs to.
-func (e *arcEntry) whose(ending string) (*jjm.Owner, error) {
+// ownerOf returns the account that owns a file of the control folder.
+func (e *arcEntry) ownerOf(ending string) (*jjm.Owner, error) {
 	f, err := e.open(ending)
 	if err != nil {
 		return nil, err
@@ -79,7 +78,7 @@ func (e *arcEntry) whose(ending string) (*jjm.Owner, error) {
 	return &jjm.Owner{UID: int(st.Uid), GID: int(st.Gid)}, nil
 }
 
-// readGramiOf reads the description that A-REX made of a job.
+// readGramiOf reads and parses the description that A-REX made of a job.
 func readGramiOf(e *arcEntry) (arc.Job, error) {
 	text, err := e.read(".grami")
 	if err != nil {
@@ -88,11 +87,9 @@ func readGramiOf(e *arcEntry) (arc.Job, error) {
 	return parseGrami(text)
 }
 
-// arcScan tells A-REX what has ended, once the files are in the session folders.
-// All jobs are looked up at once. What cannot be brought now is tried again at
-// the next scan, for as long as A-REX waits for the job: nothing is given up
-// because of time. While files are being brought the scan goes on, so that one
-// large tar holds up nobody else.
+// arcScan reports ended jobs to A-REX after their files were delivered to the session folders. All jobs are looked up
+// in one request. A delivery that fails is tried again at the next scan for as long as A-REX waits for the job; there
+// is no time limit. While files are being delivered the scan goes on, so that a large tar delays no other job.
 func (p *process) arcScan(dirs []string) error {
 	if len(dirs) == 0 {
 		return jjm.Errorf(jjm.Invalid, "want A-REX's control folder")
@@ -109,17 +106,17 @@ func (p *process) arcScan(dirs []string) error {
 	}
 }
 
-// scan is one run of scan-jjm-job.
+// scan is the state of one run of scan-jjm-job.
 type scan struct {
 	p      *process
 	mu     sync.Mutex
-	busy   map[string]bool       // by A-REX's id: something is being done about it
-	owners map[int]chan struct{} // by uid: the places of an owner
+	busy   map[string]bool       // by A-REX's id: jobs that a goroutine works on
+	owners map[int]chan struct{} // by uid: a semaphore of arcOfOwner places
 	places chan struct{}
-	idle   chan struct{} // signals that busy has become less
+	idle   chan struct{} // signalled when a job leaves busy
 }
 
-// rest waits while files are brought; false when there are none.
+// rest waits for the pause, and returns false as soon as no files are being delivered.
 func (s *scan) rest(pause time.Duration) bool {
 	t := time.NewTimer(pause)
 	defer t.Stop()
@@ -143,7 +140,7 @@ func (s *scan) working() bool {
 func (s *scan) pass(dirs []string) error {
 	var waiting []*arcEntry
 	for _, dir := range dirs {
-		keeps := &delegations{control: dir}
+		delegated := &delegations{control: dir}
 		names, err := filepath.Glob(filepath.Join(dir, "processing", "job.*.status"))
 		if err != nil {
 			return err
@@ -154,7 +151,7 @@ func (s *scan) pass(dirs []string) error {
 				s.p.say("arc scan: %v", err)
 			}
 			if e != nil {
-				e.keeps = keeps
+				e.delegations = delegated
 				waiting = append(waiting, e)
 			}
 		}
@@ -169,20 +166,20 @@ func (s *scan) pass(dirs []string) error {
 		for i, l := range door.Lookup(context.Background(), ids...) {
 			switch {
 			case gatekeeper.Final(l) || jjm.KindOf(l.Error.Err()) == jjm.Gone:
-				s.begin(some[i], func() error { return s.p.arcEnd(some[i], l) })
+				s.start(some[i], func() error { return s.p.arcEnd(some[i], l) })
 			case l.Error == nil:
-				s.begin(some[i], func() error { s.p.arcRenew(door, some[i]); return nil })
+				s.start(some[i], func() error { s.p.arcRenew(door, some[i]); return nil })
 			}
 		}
 	}
 	return nil
 }
 
-// arcEntry reads a job by its status file; nil if A-REX does not wait for it.
+// arcEntry reads a job by its status file. It returns nil if A-REX does not wait for it.
 func (p *process) arcEntry(control, status string) (*arcEntry, error) {
 	word, err := os.ReadFile(status)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil // it has gone on
+		return nil, nil // A-REX moved the job to its next state
 	}
 	if err != nil {
 		return nil, err
@@ -197,16 +194,16 @@ func (p *process) arcEntry(control, status string) (*arcEntry, error) {
 	if _, err := os.Stat(e.file(".lrms_done")); err == nil {
 		return nil, nil
 	}
-	if e.owner, err = e.whose(".local"); err != nil {
+	if e.owner, err = e.ownerOf(".local"); err != nil {
 		return nil, err
 	}
 	if e.Job, err = readGramiOf(e); err != nil && e.ID == "" {
 		return nil, fmt.Errorf("job %s: %w", id, err)
 	}
 	if e.GridID = id; e.ID == "" {
-		return nil, nil // it is being submitted
+		return nil, nil // the submission is not over
 	}
-	// The grami is the user's: root acts on no other job because of it.
+	// The user can write the grami: root must not act on another job because of it.
 	if own := string(jjm.HandleOf(e.owner.UID, "arc-"+id)); e.ID != own {
 		return nil, jjm.Errorf(jjm.Denied, "job %s: its grami says jobid %.40q: want %s, the job of its owner", id, e.ID, own)
 	}
@@ -214,9 +211,8 @@ func (p *process) arcEntry(control, status string) (*arcEntry, error) {
 	return e, nil
 }
 
-// begin does something about a job in the background, when there is a place for its
-// owner.
-func (s *scan) begin(e *arcEntry, do func() error) {
+// start runs do in the background when its owner has a free place.
+func (s *scan) start(e *arcEntry, do func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.busy[e.GridID] {
@@ -246,8 +242,8 @@ func (s *scan) begin(e *arcEntry, do func() error) {
 	}()
 }
 
-// arcEnd brings the files of a job that is over and tells A-REX. Whoever has the
-// lock does it: a scan of an A-REX that died may still be at it.
+// arcEnd delivers the files of a job that is over and reports its end to A-REX. The lock on the grami keeps out another
+// process that does the same: the scan of an A-REX that died may still run.
 func (p *process) arcEnd(e *arcEntry, l wire.Lookup) error {
 	lock, err := e.open(".grami")
 	if err != nil {
@@ -261,7 +257,7 @@ func (p *process) arcEnd(e *arcEntry, l wire.Lookup) error {
 	if l.Error == nil {
 		switch err := p.arcBring(e, l); {
 		case err == nil:
-		case hopeless(err):
+		case permanent(err):
 			code, message = max(code, 1), joined(message, err.Error())
 		default:
 			return err
@@ -280,7 +276,7 @@ func (p *process) arcEnd(e *arcEntry, l wire.Lookup) error {
 
 func (e *arcEntry) asOwner(fn func() error) error { return gatekeeper.As(e.owner, fn) }
 
-// arcBring puts the job's files in its session folder.
+// arcBring delivers the job's files to its session folder.
 func (p *process) arcBring(e *arcEntry, l wire.Lookup) error {
 	d := gatekeeper.Deliverer{Door: p.door(), Owner: e.owner}
 	absent, err := d.DeliverEach(context.Background(), l, e.Deliveries())
@@ -296,8 +292,8 @@ func (p *process) arcBring(e *arcEntry, l wire.Lookup) error {
 	return e.asOwner(func() error { return replace(e.Stdout, summary(l)) })
 }
 
-// arcRenew hands the job's proxy on when A-REX has got a newer one. What jjm has is
-// noted in the grami, which is the user's.
+// arcRenew gives jjm the job's proxy if A-REX has received a newer one. The stamp of the proxy that jjm has is in the
+// grami, which the user owns.
 func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
 	p.arcForeign(door, e)
 	file, keeper, err := e.proxyNow()
@@ -321,15 +317,15 @@ func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
 	}
 }
 
-// arcForeign says, in A-REX's log and in the grid job's history, once for each change,
-// that a job's user names credentials which A-REX does not keep for that job.
+// arcForeign reports the credentials that the job's user names in job.ID.local and that A-REX does not keep for this
+// job. The report goes to A-REX's log and the grid job's history, once for each change.
 func (p *process) arcForeign(door *gatekeeper.Door, e *arcEntry) {
 	local, err := e.read(".local")
 	if err != nil {
-		return // whose it is was found out by it: the next scan sees
+		return // the next pass finds the reason when it reads the owner of this file
 	}
-	kept, known := e.keeps.keptFor(e.GridID)
-	text := arc.Remark(e.GridID, arc.Foreign(string(local), kept))
+	kept, known := e.delegations.credentialsOf(e.GridID)
+	text := arc.Remark(e.GridID, arc.ForeignDelegations(string(local), kept))
 	if !known || text == "" {
 		return
 	}
@@ -342,19 +338,18 @@ func (p *process) arcForeign(door *gatekeeper.Door, e *arcEntry) {
 	}
 }
 
-// proxyNow is the file with the newest proxy of the job, and whose it is: what a
-// client delegates again A-REX keeps in its own store (arcrenew, 6.17), and notes for
-// which job; a job without a delegation there has the proxy that it came with, its
-// user's. The id in job.ID.local is not asked: the file is the user's, who could
-// name somebody else's.
+// proxyNow returns the file with the newest proxy of the job, and its owner.
+// A proxy that a client delegates again is in A-REX's own store, where A-REX notes its job (arcrenew, 6.17). A job
+// without a delegation there has the proxy that it was submitted with, which the user owns. The id in job.ID.local is
+// not used: the user owns the file and could write the id of somebody else's credential.
 func (e *arcEntry) proxyNow() (file string, keeper *jjm.Owner, err error) {
-	if file, err = e.keeps.newest(e.GridID); file != "" || err != nil {
+	if file, err = e.delegations.newest(e.GridID); file != "" || err != nil {
 		return file, nil, err
 	}
 	return e.Proxy, e.owner, nil
 }
 
-// appendTo adds a line to a file that is there.
+// appendTo appends a line to an existing file.
 func appendTo(name, line string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -364,8 +359,8 @@ func appendTo(name, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-// overwrite puts a text in a file that may be there already, in a folder where
-// nothing can be made.
+// overwrite writes a text to a file, which may exist. It uses no temporary file, because the folder may not let the
+// account create one.
 func overwrite(name, text string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -375,7 +370,7 @@ func overwrite(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// replace puts a text in place of a file, in one step.
+// replace replaces a file atomically.
 func replace(name, text string) error {
 	return renameio.WriteFile(name, []byte(text), 0o600, renameio.WithTempDir(filepath.Dir(name)))
 }

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/needs"
 )
 
-// What a scan, which is root, believes of the files of a job: docs/GATEKEEPERS.md has
-// the table.
+// A scan, which is root, believes of each file of a job only what its writer may say: docs/GATEKEEPERS.md has the
+// table.
 func TestArcEntry_BelievesOfEachFileWhatItsWriterMaySay(t *testing.T) {
 	needs.Root(t, "to give files to another account")
 	const user = 4711
@@ -23,9 +23,9 @@ func TestArcEntry_BelievesOfEachFileWhatItsWriterMaySay(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		status, grami string
-		local         int    // its owner
-		done          bool   // A-REX was told
-		want          string // of the refusal; "none" is no job that A-REX waits for
+		local         int    // the owner of the file
+		done          bool   // the end was reported to A-REX
+		want          string // part of the refusal; "none" if A-REX does not wait for the job
 	}{
 		"the user's own job":    {"INLRMS", grami(own), user, false, ""},
 		"A-REX cancels it":      {"CANCELING", grami(own), user, false, ""},

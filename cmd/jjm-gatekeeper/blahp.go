@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// blahpPatience is how long a submission or a cancel that cannot be stored is
-	// tried again: blahpd ends its scripts after 30 s (blah_child_poll_timeout),
-	// holds the job at the first failure of a submission, and tries a cancel once.
+	// blahpPatience is how long a submission or a cancel that cannot be stored is retried: blahpd ends its scripts
+	// after 30 s (blah_child_poll_timeout), holds the job at the first failure of a submission, and tries a cancel
+	// once.
 	blahpPatience = 20 * time.Second
 )
 
-// blahpLanguage answers scripts/blahp/jjm_VERB.sh.
+// blahpLanguage carries out a verb of scripts/blahp/jjm_VERB.sh.
 func blahpLanguage(p *process, verb string, args []string) int {
 	p.getenv = blahConfig(p.getenv)
 	switch verb {
@@ -40,7 +40,7 @@ func blahpLanguage(p *process, verb string, args []string) int {
 		return p.blahpNoHold(verb)
 	case "ping":
 		return p.blahpPing()
-	case "deliver": // ours: bringBack in the background
+	case "deliver": // not of blahpd: inBackground calls it
 		return p.deliver(args)
 	default:
 		p.say("blahp: unknown verb %.40q", verb)
@@ -63,7 +63,7 @@ func (p *process) blahpSubmit(args []string) error {
 		return err
 	}
 	if o.Requirements != "" {
-		defer os.Remove(o.Requirements) // it is ours once it was read
+		defer os.Remove(o.Requirements) // blahpd leaves its removal to the script
 	}
 	asked, err := blahp.Translate(o, lists)
 	if err != nil {
@@ -74,36 +74,36 @@ func (p *process) blahpSubmit(args []string) error {
 	files := blahpCredentials(asked)
 	job, err := p.blahpJob(asked)
 	if err == nil {
-		err = hand(&job, files)
+		err = addCredentials(&job, files)
 	}
 	if err != nil {
 		return err
 	}
 	job.Key, job.Anew, job.Origin = o.Key, true, &asked.Origin
 	mover := gatekeeper.Deliverer{Door: door}
-	if err := mover.Empty(standard(asked.Wants)); err != nil {
-		return err // found now, not when hours of work are to be brought back
+	if err := mover.CreateEmpty(standard(asked.Wants)); err != nil {
+		return err // reported now, not when the results of hours of work are to be delivered
 	}
 	r, err := gatekeeper.Persist(context.Background(), blahpPatience, job, door.Submit)
 	if err != nil {
 		return err
 	}
-	p.note(r.Handle, files)
+	p.noteCredentials(r.Handle, files)
 	_, err = p.out.WriteString(blahp.Submitted(r.Handle, time.Now()))
 	return err
 }
 
-// blahpCredentials names the files of a job's credentials.
-func blahpCredentials(asked *blahp.Job) []handed {
+// blahpCredentials returns the files of a job's credentials.
+func blahpCredentials(asked *blahp.Job) []credentialFile {
 	files := proxyFile(asked.Proxy)
 	if asked.Token != "" && exists(asked.Token) {
 		asked.WithToken()
-		files = append(files, handed{Kind: jjm.TokenKind, File: asked.Token})
+		files = append(files, credentialFile{Kind: jjm.TokenKind, File: asked.Token})
 	}
 	return files
 }
 
-// blahpJob returns the job file: of the plain job, or the one that is named.
+// blahpJob returns the job file that the job names, or one made of the plain job.
 func (p *process) blahpJob(asked *blahp.Job) (gatekeeper.Job, error) {
 	if asked.JobFile != "" {
 		return p.readJob(asked.JobFile)
@@ -112,7 +112,7 @@ func (p *process) blahpJob(asked *blahp.Job) (gatekeeper.Job, error) {
 	return gatekeeper.Job{Name: name, Text: text, BaseDir: asked.Plain.Folder}, err
 }
 
-// standard are the deliveries of standard output and error.
+// standard returns the deliveries of standard output and error.
 func standard(wants []gatekeeper.Delivery) []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
 	for _, w := range wants {
@@ -137,7 +137,7 @@ func readLists(o *blahp.Options) (blahp.Lists, error) {
 		}
 		file, err := os.Open(f.path)
 		if errors.Is(err, os.ErrNotExist) && f.option == "-C" {
-			continue // removed by a call that blahpd repeats
+			continue // an earlier call, which blahpd repeats, removed it
 		}
 		if err != nil {
 			return l, jjm.Errorf(jjm.Invalid, "option %s: %w", f.option, err)
@@ -152,11 +152,11 @@ func readLists(o *blahp.Options) (blahp.Lists, error) {
 	return l, nil
 }
 
-// blahpStatus writes one line per job.
+// blahpStatus prints one line per job.
 func (p *process) blahpStatus(args []string) {
 	var refs []string
 	for _, a := range args {
-		if !strings.HasPrefix(a, "-") { // -w and -n ask for what is told anyway
+		if !strings.HasPrefix(a, "-") { // -w and -n ask for what is printed anyway
 			refs = append(refs, a)
 		}
 	}
@@ -171,7 +171,7 @@ func (p *process) blahpStatus(args []string) {
 	answers := door.Lookup(context.Background(), known...)
 	for i, h := range handles {
 		if h == "" {
-			_, _ = p.out.WriteString(blahp.Trouble(jjm.Errorf(jjm.Invalid, "%.80q is no job of jjm", refs[i])))
+			_, _ = p.out.WriteString(blahp.ErrorLine(jjm.Errorf(jjm.Invalid, "%.80q is no job of jjm", refs[i])))
 			continue
 		}
 		l := answers[0]
@@ -180,14 +180,13 @@ func (p *process) blahpStatus(args []string) {
 	}
 }
 
-// blahpState tells how one job stands. It is completed only once its files are
-// where HTCondor wants them.
+// blahpState returns the line of one job. A job is completed only after its files are where HTCondor wants them.
 func (p *process) blahpState(door *gatekeeper.Door, h jjm.Handle, l wire.Lookup) string {
 	switch kind := jjm.KindOf(l.Error.Err()); {
 	case l.Error != nil && (kind == jjm.Gone || kind == jjm.Denied || kind == jjm.Invalid):
-		return blahp.Trouble(l.Error.Err())
+		return blahp.ErrorLine(l.Error.Err())
 	case l.Error != nil:
-		// Nothing is known just now; five errors would hold the job.
+		// The state is unknown for now. An error would count: after five HTCondor holds the job.
 		p.say("%v", l.Error.Err())
 		return blahp.Status(h, blahp.Idle, wire.Lookup{})
 	}
@@ -199,16 +198,16 @@ func (p *process) blahpState(door *gatekeeper.Door, h jjm.Handle, l wire.Lookup)
 	err := p.bringBack(door, l)
 	switch {
 	case err == nil:
-		p.forget(h)
+		p.removeNotes(h)
 		return blahp.Status(h, status, l)
-	case jjm.KindOf(err) == jjm.Busy || jjm.KindOf(err) == jjm.Ambiguous || gatekeeper.IsAway(err):
+	case jjm.KindOf(err) == jjm.Busy || jjm.KindOf(err) == jjm.Ambiguous || gatekeeper.IsUnreachable(err):
 		p.say("%v", err)
 		return blahp.Status(h, blahp.Running, wire.Lookup{})
 	}
-	return blahp.Trouble(err)
+	return blahp.ErrorLine(err)
 }
 
-// blahpControl does something to each job and writes one line per job.
+// blahpControl calls do for each job and prints one line per job.
 func (p *process) blahpControl(args []string, do func(jjm.Handle) error) {
 	for i, a := range args {
 		h, ok := blahp.ParseID(a)
@@ -220,19 +219,18 @@ func (p *process) blahpControl(args []string, do func(jjm.Handle) error) {
 	}
 }
 
-// blahpNoHold refuses: a job that is held would have to be told as status 5, and
-// then HTCondor cancels it. blahpd takes anything but an exit code as success
-// (23.9); the state that it appends to the job's id says nothing new.
+// blahpNoHold refuses: a held job would have to be reported as status 5, and HTCondor cancels such a job. blahpd takes
+// any answer but an exit code as success (23.9); the state that it appends to the job's id is the unchanged one.
 func (p *process) blahpNoHold(verb string) int {
 	_, _ = p.out.WriteString(blahp.Controlled(0, 1,
 		fmt.Errorf("HTCondor cannot %s a job of jjm: use jjm pause and jjm resume on the site", verb)))
 	return 1
 }
 
-// blahpCancel stores the wish, and tries for a while to: HTCondor asks once. A
-// job that is not known is cancelled.
+// blahpCancel stores the request, and retries for a while, because HTCondor asks once. An unknown job counts as
+// cancelled.
 func (p *process) blahpCancel(h jjm.Handle) error {
-	p.forget(h)
+	p.removeNotes(h)
 	door := p.door()
 	var err error
 	for end := time.Now().Add(blahpPatience); ; time.Sleep(time.Second) {
@@ -250,7 +248,7 @@ func (p *process) blahpCancel(h jjm.Handle) error {
 	}
 }
 
-// blahpPing tells whether submissions would be taken.
+// blahpPing reports whether submissions would be accepted.
 func (p *process) blahpPing() int {
 	if err := p.door().Ping(context.Background()); err != nil {
 		_, _ = fmt.Fprintf(p.out, "1 %s\n", oneLine(err.Error()))
@@ -260,9 +258,8 @@ func (p *process) blahpPing() int {
 	return exitOK
 }
 
-// blahConfig adds the settings of blah.config, which blahpd's scripts read:
-// jjm_state, jjm_socket, jjm_records and jjm_spool stand for the variables of
-// the same name in capitals, unless those are set.
+// blahConfig adds the settings of blah.config, which blahpd's scripts read: jjm_state, jjm_socket, jjm_records and
+// jjm_spool set the variables of the same name in capitals, unless those are set.
 func blahConfig(getenv func(string) string) func(string) string {
 	path := getenv("BLAHPD_CONFIG_LOCATION")
 	if path == "" {

@@ -13,19 +13,18 @@ import (
 	"jjm/wire"
 )
 
-// bringQuick is how long a status itself brings files. What takes longer goes on
-// in the background, and the job runs on meanwhile as far as its gatekeeper knows:
-// blahpd and Globus 2 end a script after 30 s, and a tar may need more.
-const bringQuick = 8 * time.Second
+// bringWithin is how long a status call itself delivers files. After that a background process goes on, and the
+// gatekeeper sees the job as running meanwhile: blahpd and Globus 2 end a script after 30 s, and a tar may need more.
+const bringWithin = 8 * time.Second
 
-// bringBack puts the files of a job that is over where its memo says. An error of
-// kind Busy means that they are not all there yet.
+// bringBack delivers the files of a job that is over to where its memo says. An error of kind Busy means that some are
+// not there yet.
 func (p *process) bringBack(door *gatekeeper.Door, l wire.Lookup) error {
-	unlock, free := p.alone(l.Handle)
+	unlock, free := p.tryLock(l.Handle)
 	if !free {
 		return jjm.Errorf(jjm.Busy, "the files of grid job %v are being brought", l.ID)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), bringQuick)
+	ctx, cancel := context.WithTimeout(context.Background(), bringWithin)
 	defer cancel()
 	err := p.bringAll(ctx, door, l)
 	unlock()
@@ -35,15 +34,15 @@ func (p *process) bringBack(door *gatekeeper.Door, l wire.Lookup) error {
 	return err
 }
 
-// bringAll brings the files until ctx ends.
+// bringAll delivers the files until ctx ends.
 func (p *process) bringAll(ctx context.Context, door *gatekeeper.Door, l wire.Lookup) error {
-	wants, err := blahp.Wants(l.Memo)
+	wants, err := blahp.ParseWants(l.Memo)
 	if err != nil || len(wants) == 0 {
 		return err
 	}
 	mover := gatekeeper.Deliverer{Door: door}
-	if l.Tar == "" { // it ended before there was anything to collect
-		return mover.Empty(standard(wants))
+	if l.Tar == "" { // the job ended before anything could be collected
+		return mover.CreateEmpty(standard(wants))
 	}
 	absent, err := mover.DeliverEach(ctx, l, wants)
 	for _, a := range absent {
@@ -52,8 +51,8 @@ func (p *process) bringAll(ctx context.Context, door *gatekeeper.Door, l wire.Lo
 	return err
 }
 
-// inBackground starts another process of this program, which outlives this one and
-// has none of its descriptors: blahpd waits until they are closed.
+// inBackground starts another process of this program, which outlives this one and inherits no descriptors: blahpd
+// waits until they are closed.
 func (p *process) inBackground(args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -63,15 +62,14 @@ func (p *process) inBackground(args ...string) error {
 	return err
 }
 
-// deliver is the process in the background. What it cannot bring the next status
-// tries again.
+// deliver is the background process. The next status call tries again what it could not deliver.
 func (p *process) deliver(args []string) int {
 	if len(args) != 1 {
 		p.say("deliver: want one job")
 		return exitUsage
 	}
 	h, ok := jjm.ParseHandle(args[0])
-	unlock, free := p.alone(h)
+	unlock, free := p.tryLock(h)
 	if !ok || !free {
 		return exitNo
 	}
@@ -85,7 +83,7 @@ func (p *process) deliver(args []string) int {
 	return codeOf(err)
 }
 
-// bringFinal brings the files of a grid job that is over.
+// bringFinal delivers the files of a grid job that is over.
 func (p *process) bringFinal(ctx context.Context, door *gatekeeper.Door, l wire.Lookup) error {
 	if err := l.Error.Err(); err != nil || !gatekeeper.Final(l) {
 		return err

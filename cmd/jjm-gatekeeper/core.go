@@ -15,8 +15,8 @@ import (
 	"jjm/wire"
 )
 
-// core is the protocol of scripts/jjm-submit, jjm-lookup and jjm-kill: lines
-// KEY=value, and nothing else. docs/GATEKEEPERS.md lists the keys.
+// core carries out a verb of scripts/jjm-submit, jjm-lookup and jjm-kill. It prints lines KEY=value and nothing else;
+// docs/GATEKEEPERS.md lists the keys.
 func core(p *process, verb string, args []string) int {
 	var err error
 	switch verb {
@@ -35,7 +35,7 @@ func core(p *process, verb string, args []string) int {
 	return codeOf(err)
 }
 
-// submission is the command line of submit.
+// submission is the parsed command line of submit.
 type submission struct {
 	key      string
 	anew     bool
@@ -78,9 +78,9 @@ func (p *process) coreSubmit(args []string) error {
 	job.Key, job.Anew = s.key, s.anew
 	files := proxyFile(s.proxy)
 	if s.token != "" {
-		files = append(files, handed{Kind: jjm.TokenKind, File: s.token})
+		files = append(files, credentialFile{Kind: jjm.TokenKind, File: s.token})
 	}
-	if err := hand(&job, files); err != nil {
+	if err := addCredentials(&job, files); err != nil {
 		return err
 	}
 	if len(s.origin.Fields()) > 0 {
@@ -144,8 +144,7 @@ func (p *process) coreLookup(args []string) error {
 	return first
 }
 
-// answer writes one lookup. Where something is wrong only ERROR and MESSAGE
-// follow, so that nobody takes it for a state.
+// answer prints one lookup. For an error it prints only ERROR and MESSAGE, which nobody can mistake for a state.
 func (p *process) answer(l wire.Lookup) {
 	if l.Error != nil {
 		p.line("ERROR", l.Error.Kind.String())
@@ -200,7 +199,7 @@ func (p *process) coreKill(args []string) error {
 	return first
 }
 
-// checkRefs refuses what is neither an id nor a handle.
+// checkRefs returns an error for a reference that is neither an id nor a handle.
 func checkRefs(refs []string, grid bool) error {
 	if len(refs) == 0 {
 		return jjm.Errorf(jjm.Invalid, "want at least one id or handle")
@@ -222,7 +221,7 @@ func checkRefs(refs []string, grid bool) error {
 	return errors.Join(errs...)
 }
 
-// line writes KEY=value; an empty value is not written.
+// line prints KEY=value, or nothing if value is empty.
 func (p *process) line(key, value string) {
 	if value != "" {
 		_, _ = p.out.WriteString(key + "=" + oneLine(value) + "\n")

@@ -9,24 +9,24 @@ import (
 	"jjm/gatekeeper"
 )
 
-// handed is a file in which a gatekeeper keeps a credential of a job, and which
-// content of it jjm has.
-type handed struct {
+// credentialFile is a file in which a gatekeeper keeps a credential of a job. The stamp identifies the content that jjm
+// has.
+type credentialFile struct {
 	Kind  string           `json:"kind"`
 	File  string           `json:"file"`
 	Stamp gatekeeper.Stamp `json:"stamp,omitempty"`
 }
 
-// proxyFile names the file of a proxy; there is none if name is "".
-func proxyFile(name string) []handed {
+// proxyFile returns the file of a proxy, and none if name is "".
+func proxyFile(name string) []credentialFile {
 	if name == "" {
 		return nil
 	}
-	return []handed{{Kind: jjm.ProxyKind, File: name}}
+	return []credentialFile{{Kind: jjm.ProxyKind, File: name}}
 }
 
-// hand reads the credentials of a job that is to be submitted.
-func hand(job *gatekeeper.Job, files []handed) error {
+// addCredentials reads the files into the job that is to be submitted.
+func addCredentials(job *gatekeeper.Job, files []credentialFile) error {
 	for _, f := range files {
 		c, err := gatekeeper.ReadCredential(f.Kind, f.File, nil)
 		if err != nil {
@@ -42,9 +42,9 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// note remembers from which files a job's credentials came. Without it they are
-// not renewed, and the job runs all the same.
-func (p *process) note(h jjm.Handle, files []handed) {
+// noteCredentials stores the names of the files that a job's credentials came from. If that fails, they are not renewed
+// and the job runs all the same.
+func (p *process) noteCredentials(h jjm.Handle, files []credentialFile) {
 	if len(files) == 0 {
 		return
 	}
@@ -57,7 +57,7 @@ func (p *process) note(h jjm.Handle, files []handed) {
 	}
 }
 
-func writeNote(name string, files []handed) error {
+func writeNote(name string, files []credentialFile) error {
 	text, err := json.Marshal(files)
 	if err != nil {
 		return err
@@ -65,14 +65,14 @@ func writeNote(name string, files []handed) error {
 	return replace(name, string(text))
 }
 
-// renew hands on what has changed in the files that a note names.
+// renew gives jjm the credentials whose files, named in the note, have changed.
 func (p *process) renew(door *gatekeeper.Door, h jjm.Handle) {
 	name, err := p.noteOf(h)
 	if err != nil || !exists(name) {
 		return
 	}
 	text, err := readFile(name)
-	var files []handed
+	var files []credentialFile
 	if err == nil {
 		err = json.Unmarshal(text[:min(len(text), maxNote)], &files)
 	}

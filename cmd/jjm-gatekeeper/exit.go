@@ -10,15 +10,15 @@ import (
 	"jjm"
 )
 
-// The exit codes of core, as those of jjm.
+// The exit codes of core are those of the jjm command.
 const (
 	exitOK       = 0
 	exitNo       = 1 // the state of the grid job forbids it
 	exitUsage    = 2
 	exitGone     = 3 // no such grid job
-	exitAgain    = 4 // nothing could be answered just now: call again
+	exitAgain    = 4 // no answer for now: call again
 	exitRefused  = 5 // the job file is wrong
-	exitDenied   = 6 // another account's
+	exitDenied   = 6 // the job belongs to another account
 	exitInternal = 8
 )
 
@@ -46,13 +46,12 @@ func codeOf(err error) int {
 	return exitInternal
 }
 
-// say tells people something. What came from jobs cannot control a terminal.
+// say prints a line to standard error, for people. Control characters in texts that come from jobs are escaped.
 func (p *process) say(format string, args ...any) {
 	_, _ = io.WriteString(p.err, "jjm-gatekeeper: "+oneLine(fmt.Sprintf(format, args...))+"\n")
 }
 
-// oneLine writes a text as one line of a protocol: what does not print is
-// escaped as in Go strings.
+// oneLine returns a text as one line of a protocol. Characters that do not print are escaped as in Go strings.
 func oneLine(s string) string {
 	plain := true
 	for _, r := range s {

@@ -12,13 +12,12 @@ import (
 	"jjm/gatekeeper/globus2"
 )
 
-// globus2Patience is how long a submission is tried while nothing can be stored:
-// Globus 2 ends its scripts after 30 s.
+// globus2Patience is how long a submission is retried while nothing can be stored: Globus 2 ends its scripts after 30
+// s.
 const globus2Patience = 20 * time.Second
 
-// globus2Language answers scripts/globus2/globus-script-jjm-VERB. Whatever
-// happens, the last line is one that a job manager understands, and the exit code
-// is 0: that is where it looks.
+// globus2Language carries out a verb of scripts/globus2/globus-script-jjm-VERB. A job manager reads only the last line:
+// it is always one that the job manager understands, and the exit code is 0.
 func globus2Language(p *process, verb string, args []string) int {
 	verbs := map[string]func(globus2.Grami) (string, error){
 		"submit": p.globus2Submit, "poll": p.globus2Poll, "rm": p.globus2Remove, "signal": p.globus2Signal,
@@ -67,30 +66,30 @@ func (p *process) globus2Submit(g globus2.Grami) (string, error) {
 	if err != nil {
 		return globus2.Error(globus2.Invalid), err
 	}
-	if err := hand(&job, proxyFile(asked.Proxy)); err != nil {
+	if err := addCredentials(&job, proxyFile(asked.Proxy)); err != nil {
 		return globus2.Error(globus2.OpenProxy), err
 	}
 	memo, err := json.Marshal(asked.Wants)
 	if err != nil {
 		return globus2.Error(globus2.Failed), err
 	}
-	host, _ := os.Hostname() // for people only
+	host, _ := os.Hostname() // only information for people
 	job.Key, job.Origin = asked.Key, &jjm.Origin{Gatekeeper: "globus2 " + host, Job: g["uniq_id"], Memo: string(memo)}
 	door := p.door()
 	mover := gatekeeper.Deliverer{Door: door}
-	if err := mover.Empty(asked.Streamed); err != nil {
+	if err := mover.CreateEmpty(asked.Streamed); err != nil {
 		return globus2.Error(globus2.Failed), err
 	}
 	r, err := gatekeeper.Persist(context.Background(), globus2Patience, job, door.Submit)
 	if err != nil {
 		return globus2.Error(globus2.ErrorOf(err)), err
 	}
-	p.note(r.Handle, proxyFile(asked.Proxy))
+	p.noteCredentials(r.Handle, proxyFile(asked.Proxy))
 	return globus2.Submitted(r.Handle), nil
 }
 
-// globus2Poll tells how the job stands; it is over once its standard output and
-// error are where they are streamed from. What is not known is no news: pending.
+// globus2Poll returns the state of the job. A job is over only after its standard output and error are where Globus
+// streams them from. If the state is unknown for now, it is pending, which changes nothing.
 func (p *process) globus2Poll(g globus2.Grami) (string, error) {
 	door := p.door()
 	l := door.Lookup(context.Background(), g["job_id"])[0]
@@ -112,15 +111,15 @@ func (p *process) globus2Poll(g globus2.Grami) (string, error) {
 		}
 		return globus2.Error(globus2.Failed), err
 	}
-	p.forget(jjm.Handle(g["job_id"]))
+	p.removeNotes(jjm.Handle(g["job_id"]))
 	if l.GRAM == jjm.GRAMFailed {
 		return globus2.Error(globus2.Failed), jjm.Errorf(jjm.Conflict, "%s", l.Message)
 	}
 	return globus2.State(l.GRAM), nil
 }
 
-// globus2Remove stores the wish and tells the state as it is: DONE comes from a
-// later poll, once everything is collected.
+// globus2Remove stores the request and returns the state as it is. A later poll returns DONE, after everything is
+// collected.
 func (p *process) globus2Remove(g globus2.Grami) (string, error) {
 	door := p.door()
 	err := door.Kill(context.Background(), g["job_id"])[0].Error.Err()
@@ -139,7 +138,7 @@ func (p *process) globus2Remove(g globus2.Grami) (string, error) {
 	return globus2.State(l.GRAM), nil
 }
 
-// globus2Signal refuses: jjm suspends no single jobs for gatekeepers.
+// globus2Signal refuses: jjm does not suspend single jobs for gatekeepers.
 func (p *process) globus2Signal(globus2.Grami) (string, error) {
 	return globus2.Error(globus2.NoSignal), jjm.Errorf(jjm.Invalid, "jjm takes no signals for jobs")
 }

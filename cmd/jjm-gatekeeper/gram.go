@@ -17,7 +17,7 @@ import (
 	"jjm/wire"
 )
 
-// The errors of the GRAM protocol that are answered (globus_gram_protocol_error_t).
+// The errors of the GRAM protocol that jjm answers (globus_gram_protocol_error_t).
 const (
 	gramDenied       = 7   // GLOBUS_GRAM_PROTOCOL_ERROR_AUTHORIZATION
 	gramFailed       = 17  // ..._JOB_EXECUTION_FAILED
@@ -28,12 +28,12 @@ const (
 	gramStageOut     = 155 // ..._STAGE_OUT_FAILED
 )
 
-// gramPatience is how long a submission is tried while nothing can be stored: a
-// job manager does not try again. jjm.pm waits 25 s.
+// gramPatience is how long a submission is retried while nothing can be stored: a job manager does not try again.
+// jjm.pm waits 25 s.
 const gramPatience = 18 * time.Second
 
-// gramAnswer is what scripts/gram/jjm.pm is told: lines JOB_ID, JOB_STATE, ERROR,
-// MESSAGE and CANCEL. Nothing at all is "no news".
+// gramAnswer is an answer to scripts/gram/jjm.pm: lines JOB_ID, JOB_STATE, ERROR, MESSAGE and CANCEL. An empty answer
+// means that nothing new is known.
 type gramAnswer struct {
 	id      string
 	state   jjm.GRAM
@@ -42,12 +42,12 @@ type gramAnswer struct {
 	cancel  bool
 }
 
-// gramFailure answers an error.
+// gramFailure returns the answer for an error.
 func gramFailure(code int, format string, args ...any) gramAnswer {
 	return gramAnswer{code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// gramLanguage is GRAM5's: each verb reads the job's description as RSL.
+// gramLanguage carries out a verb of GRAM5. Each verb reads the job's description, in RSL.
 func gramLanguage(p *process, verb string, _ []string) int {
 	verbs := map[string]func(gramTask) (gramAnswer, error){
 		"submit": p.gramSubmit, "poll": p.gramPoll, "cancel": p.gramCancel, "deliver": p.gramDeliver,
@@ -82,13 +82,13 @@ func (p *process) gramLines(a gramAnswer) {
 	}
 }
 
-// gramTask is a job and the description it was read from.
+// gramTask is a job with the RSL that it was read from.
 type gramTask struct {
 	gram.Job
 	rsl string
 }
 
-// gramJob reads the description.
+// gramJob reads and parses the description.
 func (p *process) gramJob() (gramTask, error) {
 	text, err := io.ReadAll(io.LimitReader(p.in, jjm.MaxJobFile+1))
 	if err != nil {
@@ -103,9 +103,9 @@ func (p *process) gramJob() (gramTask, error) {
 }
 
 func (p *process) gramSubmit(job gramTask) (gramAnswer, error) {
-	// GRAM streams both while the job runs: a missing one fails the job.
+	// GRAM streams both while the job runs: if one is missing, GRAM fails the job.
 	for _, name := range []string{job.Stdout, job.Stderr} {
-		if err := begin(name); err != nil {
+		if err := createIfMissing(name); err != nil {
 			return gramFailure(gramStdout, "%v", err), err
 		}
 	}
@@ -114,7 +114,7 @@ func (p *process) gramSubmit(job gramTask) (gramAnswer, error) {
 		return gramFailure(gramFailed, "%v", err), err
 	}
 	asked.Key, asked.Origin = "gram-"+job.Key, gramOrigin(job)
-	if err := hand(&asked, proxyFile(job.Proxy)); err != nil {
+	if err := addCredentials(&asked, proxyFile(job.Proxy)); err != nil {
 		return gramFailure(gramProxy, "%v", err), err
 	}
 	r, err := gatekeeper.Persist(context.Background(), gramPatience, asked, p.door().Submit)
@@ -124,12 +124,12 @@ func (p *process) gramSubmit(job gramTask) (gramAnswer, error) {
 	return gramAnswer{id: string(r.Handle), state: jjm.GRAMUnsubmitted}, nil
 }
 
-// begin makes a file if it is not there.
-func begin(name string) error {
+// createIfMissing creates a file if it does not exist.
+func createIfMissing(name string) error {
 	if name == "" {
 		return nil
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, 0o600) // a pipe must not hold us
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, 0o600) // a pipe must not block
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func readFile(name string) ([]byte, error) {
 	return readJobFile(f)
 }
 
-// readJobFile reads a file that is no longer than a job file may be.
+// readJobFile reads a file that is at most as long as a job file may be.
 func readJobFile(f *os.File) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(f, jjm.MaxJobFile+1))
 	if err != nil {
@@ -161,7 +161,7 @@ func readJobFile(f *os.File) ([]byte, error) {
 	return text, nil
 }
 
-// gramOrigin says where the job came from; whose it is, the proxy tells.
+// gramOrigin returns where the job came from. The proxy has the subject.
 func gramOrigin(job gramTask) *jjm.Origin {
 	host, err := os.Hostname()
 	if err != nil {
@@ -180,8 +180,7 @@ func gramRefusal(err error) gramAnswer {
 	return gramFailure(gramFailed, "%v", err)
 }
 
-// gramCancel stores the wish. That files cannot be delivered shall then keep the
-// job no longer.
+// gramCancel stores the request. After it, a failed delivery no longer keeps the job active.
 func (p *process) gramCancel(job gramTask) (gramAnswer, error) {
 	if err := gramMark(job.Job, cancelled); err != nil {
 		p.say("gram cancel: %v", err)
@@ -202,7 +201,7 @@ func (p *process) gramPoll(job gramTask) (gramAnswer, error) {
 	case jjm.KindOf(err) == jjm.Gone:
 		return gramAnswer{state: jjm.GRAMFailed, code: gramFailed, message: err.Error()}, nil
 	case err != nil:
-		return gramAnswer{}, err // no news
+		return gramAnswer{}, err // nothing new is known
 	case !gatekeeper.Final(l):
 		p.gramRenew(job.Job)
 		return gramAnswer{state: l.GRAM}, nil
@@ -210,14 +209,14 @@ func (p *process) gramPoll(job gramTask) (gramAnswer, error) {
 	return p.gramEnd(job, l)
 }
 
-// gramRenew hands the job's proxy on when the job manager has got a newer one: it
-// writes that into the file of each job of the user.
+// gramRenew gives jjm the job's proxy if the job manager has received a newer one, which it writes to the file of each
+// job of the user.
 func (p *process) gramRenew(job gram.Job) {
 	if job.Proxy == "" || job.Folder == "" {
 		return
 	}
 	mark := filepath.Join(job.Folder, proxyMark)
-	seen, _ := os.ReadFile(mark) // none: nothing was handed on yet
+	seen, _ := os.ReadFile(mark) // if there is none, no renewal was noted yet
 	stamp, err := p.door().Refresh(context.Background(), job.ID, jjm.ProxyKind, job.Proxy, nil, gatekeeper.Stamp(seen))
 	if err != nil {
 		p.say("gram: %v", err)
@@ -231,7 +230,7 @@ func (p *process) gramRenew(job gram.Job) {
 	}
 }
 
-// gramFinal is the answer about a job that is over and whose files are there.
+// gramFinal returns the answer for a job that is over and whose files are delivered.
 func gramFinal(l wire.Lookup) gramAnswer {
 	if l.GRAM != jjm.GRAMFailed {
 		return gramAnswer{state: jjm.GRAMDone}
@@ -243,12 +242,12 @@ func gramFinal(l wire.Lookup) gramAnswer {
 	return gramAnswer{state: jjm.GRAMFailed, code: code, message: joined(l.Message, "exit code "+strconv.Itoa(l.Exit))}
 }
 
-// summary is what standard output says of a grid job.
+// summary returns the text that a grid job gets as its standard output.
 func summary(l wire.Lookup) string {
 	return fmt.Sprintf("grid job %v: %s\n", l.ID, oneLine(joined(l.Status, l.Message)))
 }
 
-// joined puts two texts together, the second of which may be missing.
+// joined returns both texts with a colon between, or the one that is not empty.
 func joined(text, more string) string {
 	switch {
 	case text == "":
@@ -259,14 +258,13 @@ func joined(text, more string) string {
 	return text + ": " + more
 }
 
-// hopeless reports whether an error of a delivery will be the same again. Of the
-// daemon's absence it says nothing.
-func hopeless(err error) bool {
+// permanent reports whether a delivery would fail in the same way again. It is false if the daemon does not answer.
+func permanent(err error) bool {
 	switch jjm.KindOf(err) {
 	case jjm.Gone, jjm.Denied:
 		return true
 	case jjm.Busy, jjm.Ambiguous:
 		return false
 	}
-	return !gatekeeper.IsAway(err) && (errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission))
+	return !gatekeeper.IsUnreachable(err) && (errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission))
 }

@@ -16,20 +16,20 @@ import (
 	"jjm/wire"
 )
 
-// gramQuick is how long a poll itself brings files. What takes longer is done in
-// the background: a job manager polls all jobs of a user with five processes.
-const gramQuick = 8 * time.Second
+// gramBringWithin is how long a poll itself delivers files. After that a background process goes on: a job manager
+// polls all jobs of a user with five processes.
+const gramBringWithin = 8 * time.Second
 
-// The files that are kept in the job manager's own folder of a job.
+// The files that jjm keeps in the job manager's own folder of a job.
 const (
-	delivered = "jjm-delivered" // its files are where GRAM expects them
-	cancelled = "jjm-cancelled" // a cancel was asked for
-	lockFile  = "jjm-lock"      // held by who brings the files
+	delivered = "jjm-delivered" // the job's files are where GRAM expects them
+	cancelled = "jjm-cancelled" // a cancel was requested
+	lockFile  = "jjm-lock"      // locked by the process that delivers the files
 	rslFile   = "jjm-description"
-	proxyMark = "jjm-proxy" // which content of the proxy's file jjm has
+	proxyMark = "jjm-proxy" // the stamp of the proxy that jjm has
 )
 
-// gramMark makes one of them.
+// gramMark creates one of these files.
 func gramMark(job gram.Job, name string) error {
 	if job.Folder == "" {
 		return nil
@@ -42,25 +42,25 @@ func gramMarked(job gram.Job, name string) bool {
 	return job.Folder != "" && err == nil
 }
 
-// gramEnd brings the files of a job that is over and says how it ended. Until
-// they are there the job is active: GRAM stages them out at once when it ends.
+// gramEnd delivers the files of a job that is over and answers how it ended. Until the files are there the job is
+// active, because GRAM stages them out as soon as it ends.
 func (p *process) gramEnd(job gramTask, l wire.Lookup) (gramAnswer, error) {
 	wait := gramAnswer{state: jjm.GRAMActive}
 	if gramMarked(job.Job, delivered) {
 		return gramFinal(l), nil
 	}
-	unlock, free := gramLock(job.Job)
+	unlock, free := gramTryLock(job.Job)
 	if !free {
 		return wait, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), gramQuick)
+	ctx, cancel := context.WithTimeout(context.Background(), gramBringWithin)
 	defer cancel()
 	err := p.bring(ctx, job.Job, l)
 	unlock()
 	switch {
 	case err == nil:
 		return gramFinal(l), nil
-	case hopeless(err), gramMarked(job.Job, cancelled) && !late(ctx):
+	case permanent(err), gramMarked(job.Job, cancelled) && !late(ctx):
 		a := gramFinal(l)
 		return gramAnswer{state: jjm.GRAMFailed, code: gramStageOut,
 			message: fmt.Sprintf("%s: %v", joined(l.Status, a.message), err)}, err
@@ -72,14 +72,14 @@ func (p *process) gramEnd(job gramTask, l wire.Lookup) (gramAnswer, error) {
 
 func late(ctx context.Context) bool { return ctx.Err() != nil }
 
-// gramLock takes the right to bring the files of a job.
-func gramLock(job gram.Job) (unlock func(), free bool) {
+// gramTryLock locks the delivery of a job's files. free is false while another process has the lock.
+func gramTryLock(job gram.Job) (unlock func(), free bool) {
 	if job.Folder == "" {
 		return func() {}, true
 	}
 	f, err := os.OpenFile(filepath.Join(job.Folder, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return func() {}, true // bringing them twice does no harm
+		return func() {}, true // two deliveries at the same time do no harm
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close()
@@ -88,7 +88,7 @@ func gramLock(job gram.Job) (unlock func(), free bool) {
 	return func() { _ = f.Close() }, true
 }
 
-// bring delivers the files and notes that they are there.
+// bring delivers the files and marks the job as delivered.
 func (p *process) bring(ctx context.Context, job gram.Job, l wire.Lookup) error {
 	if job.Summary() {
 		if err := os.WriteFile(job.Stdout, []byte(summary(l)), 0o600); err != nil {
@@ -109,7 +109,7 @@ func (p *process) bring(ctx context.Context, job gram.Job, l wire.Lookup) error 
 	return nil
 }
 
-// background goes on bringing the files in a process of its own.
+// background starts a process that goes on with the delivery.
 func (p *process) background(job gramTask) error {
 	if job.Folder == "" {
 		return nil
@@ -131,10 +131,9 @@ func (p *process) background(job gramTask) error {
 	return err
 }
 
-// gramDeliver is the process in the background. What it cannot bring the next
-// poll tries again.
+// gramDeliver is the background process. The next poll tries again what it could not deliver.
 func (p *process) gramDeliver(job gramTask) (gramAnswer, error) {
-	unlock, free := gramLock(job.Job)
+	unlock, free := gramTryLock(job.Job)
 	if !free {
 		return gramAnswer{}, nil
 	}

@@ -28,8 +28,8 @@ import (
 func main() { os.Exit(start()) }
 
 func start() int {
-	// It lives for milliseconds: collecting garbage is not worth its start. The
-	// limit brings it back where much is held.
+	// The process lives for milliseconds: without the garbage collector it starts and ends sooner. The memory limit
+	// starts the collector if much is allocated.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(64 << 20)
 	p := &process{in: os.Stdin, out: bufio.NewWriter(os.Stdout), err: os.Stderr, getenv: os.Getenv}
@@ -41,18 +41,18 @@ func start() int {
 	return code
 }
 
-// process is what a language needs of its process.
+// process holds the standard streams and the environment that a language uses.
 type process struct {
 	in     io.Reader
-	out    *bufio.Writer // flushed by start
+	out    *bufio.Writer // start flushes it
 	err    io.Writer
 	getenv func(string) string
 }
 
-// language answers the verbs of one gatekeeper and gives the exit code.
+// language carries out a verb of one gatekeeper and returns the exit code.
 type language func(p *process, verb string, args []string) int
 
-// main finds the language.
+// main runs the language that the first argument names.
 func (p *process) main(args []string) int {
 	languages := map[string]language{"arc": arcLanguage, "blahp": blahpLanguage, "core": core, "globus2": globus2Language,
 		"gram": gramLanguage}
@@ -63,7 +63,7 @@ func (p *process) main(args []string) int {
 	return languages[args[0]](p, args[1], args[2:])
 }
 
-// door finds the daemon by the environment.
+// door returns the client of the daemon that the environment names.
 func (p *process) door() *gatekeeper.Door {
 	return gatekeeper.Open(client.Place{Getenv: p.getenv})
 }

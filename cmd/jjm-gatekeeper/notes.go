@@ -9,17 +9,16 @@ import (
 	"jjm"
 )
 
-// Gatekeepers that have no folder of their own for a job get notes: files per job,
-// below the home folder of its account. One names the files of the job's
-// credentials; there is nothing secret in it. The other is a lock.
+// Notes are files per job below the home folder of its account, for gatekeepers that have no folder of their own for a
+// job. One names the files of the job's credentials, and holds no secret. The other is a lock.
 
-// notes is the folder of notes, below the home folder.
+// notes is the name of the folder of notes, below the home folder.
 const notes = ".jjm-gatekeeper"
 
-// maxNote bounds a note, in bytes.
+// maxNote limits the length of a note, in bytes.
 const maxNote = 64 << 10
 
-// noteOf is the note of a job; its folder is made.
+// noteOf returns the path of a job's note, and creates the folder.
 func (p *process) noteOf(h jjm.Handle) (string, error) {
 	if _, ok := jjm.ParseHandle(string(h)); !ok {
 		return "", jjm.Errorf(jjm.Invalid, "%.80q is no job of jjm", h)
@@ -32,13 +31,12 @@ func (p *process) noteOf(h jjm.Handle) (string, error) {
 	return filepath.Join(dir, string(h)), os.MkdirAll(dir, 0o700)
 }
 
-// lockEnding is that of a job's lock.
+// lockEnding is the ending of the name of a job's lock.
 const lockEnding = ".lock"
 
-// alone takes the right to bring the files of a job; free is false while another
-// process has it. Without a home folder everybody has it: bringing them twice does
-// no harm.
-func (p *process) alone(h jjm.Handle) (unlock func(), free bool) {
+// tryLock locks the delivery of a job's files. free is false while another process has the lock. Without a home folder
+// nothing is locked: two deliveries at the same time do no harm.
+func (p *process) tryLock(h jjm.Handle) (unlock func(), free bool) {
 	name, err := p.noteOf(h)
 	var f *os.File
 	if err == nil {
@@ -54,9 +52,9 @@ func (p *process) alone(h jjm.Handle) (unlock func(), free bool) {
 	return func() { _ = f.Close() }, true
 }
 
-// forget removes the notes of a job that is over.
-func (p *process) forget(h jjm.Handle) {
+// removeNotes removes the notes of a job that is over.
+func (p *process) removeNotes(h jjm.Handle) {
 	if name, err := p.noteOf(h); err == nil {
-		_, _ = os.Remove(name), os.Remove(name+lockEnding) // there may be none
+		_, _ = os.Remove(name), os.Remove(name+lockEnding) // they need not exist
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"jjm/glf"
 )
 
-// exitUnknown is reported for an application whose end the kernel did not tell.
+// exitUnknown is reported for an application of which the kernel did not report how it ended.
 const exitUnknown = 255
 
-// execute runs the application to its end and fills that part of the result.
+// execute runs the application to its end and fills in its part of the result.
 func (a *attempt) execute(signals *signalBox) {
 	r := &a.result
 	started := now()
@@ -27,21 +27,7 @@ func (a *attempt) execute(signals *signalBox) {
 		a.logLine(glf.Info, err.Error())
 		return
 	}
-	signals.forwardTo(pid)
-	awaitEnd(pid)
-	signals.killGroup()
-	status, err := reap(pid)
-	a.note(err)
-	a.note(endStragglers())
-	switch {
-	case err != nil:
-		r.Exit = exitUnknown // never the 0 of a status that nobody filled
-	case status.Signaled():
-		r.Signal = int(status.Signal())
-		r.Exit = 128 + r.Signal
-	default:
-		r.Exit = status.ExitStatus()
-	}
+	r.Exit, r.Signal = a.finish(pid, signals)
 	r.WallMS = max(0, now().Sub(started).Milliseconds())
 	var ru syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &ru); err != nil {
@@ -51,37 +37,56 @@ func (a *attempt) execute(signals *signalBox) {
 	r.UserMS, r.SysMS, r.RSSKB = ru.Utime.Nano()/1e6, ru.Stime.Nano()/1e6, ru.Maxrss
 }
 
-// start starts the application in work/, as the leader of a process group.
+// finish waits for the end of a program that was launched, kills all processes that it left behind, and returns how it
+// ended: 128+n for signal n.
+func (a *attempt) finish(pid int, signals *signalBox) (exit, signal int) {
+	signals.forwardTo(pid)
+	awaitEnd(pid)
+	signals.killGroup()
+	status, err := reap(pid)
+	a.note(err)
+	a.note(endStragglers())
+	switch {
+	case err != nil:
+		return exitUnknown, 0 // not 0, which an empty status would mean
+	case status.Signaled():
+		return 128 + int(status.Signal()), int(status.Signal())
+	}
+	return status.ExitStatus(), 0
+}
+
+// start starts the application with its limit of processor time.
 func (a *attempt) start() (pid, exit int, err error) {
-	env := a.environment(os.Environ())
+	files, err := a.standardFiles()
+	defer closeAll(files)
+	if err != nil {
+		return 0, exitNotExecutable, fmt.Errorf("start the application: %w", err)
+	}
 	argv := a.assign.Argv
 	if len(argv) == 0 {
 		argv = []string{""}
 	}
+	unlimit, err := limitCPU(a.job.CPUTime.D())
+	if err != nil {
+		return 0, exitNotExecutable, fmt.Errorf("limit the processor time of the application: %w", err)
+	}
+	defer unlimit()
+	return a.launch(argv, files)
+}
+
+// launch starts a program in work/ as the leader of a process group, with its three standard files.
+func (a *attempt) launch(argv []string, files []*os.File) (pid, exit int, err error) {
+	env := a.environment(os.Environ())
 	program, exit, err := lookup(argv[0], a.workDir(), lastOf(env, "PATH"))
 	if err != nil {
 		return 0, exit, err
 	}
-	files, err := a.standardFiles()
-	defer func() {
-		for _, f := range files {
-			f.Close()
-		}
-	}()
-	if err != nil {
-		return 0, exitNotExecutable, fmt.Errorf("start %s: %w", program, err)
-	}
-	// The kernel kills the application when the thread that started it ends
-	// (prctl(2), PR_SET_PDEATHSIG): that thread must last as long as the wrapper.
+	// The kernel kills the program when the thread that started it ends (prctl(2), PR_SET_PDEATHSIG): the thread must
+	// live as long as the wrapper.
 	runtime.LockOSThread()
-	// Orphans of the application become children of this process, so that it
-	// sees and ends them (prctl(2)). Where the kernel refuses, they are init's.
+	// Orphans of the program become children of this process, which sees and kills them (prctl(2)). If the kernel
+	// refuses, they become children of init.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	unlimit, err := limitCPU(a.job.CPUTime.D())
-	if err != nil {
-		return 0, exitNotExecutable, fmt.Errorf("limit the processor time of %s: %w", program, err)
-	}
-	defer unlimit()
 	pid, err = syscall.ForkExec(program, argv, &syscall.ProcAttr{
 		Dir: a.workDir(), Env: env,
 		Files: []uintptr{files[0].Fd(), files[1].Fd(), files[2].Fd()},
@@ -94,10 +99,15 @@ func (a *attempt) start() (pid, exit int, err error) {
 	return pid, 0, nil
 }
 
-// limitCPU sets how much processor time each process of the application may use: this
-// process's own limit, which they inherit, until unlimit is called. Of what is used
-// beyond, the kernel tells by XCPU every second (setrlimit(2)). A smaller limit that is
-// there already stays.
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// limitCPU limits the processor time of each process of the application: it sets the limit of this process, which they
+// inherit, until unlimit is called. A process that uses more gets XCPU every second (setrlimit(2)). An existing smaller
+// limit stays.
 func limitCPU(limit time.Duration) (unlimit func(), err error) {
 	var before syscall.Rlimit
 	if err := syscall.Getrlimit(unix.RLIMIT_CPU, &before); err != nil || limit <= 0 {
@@ -111,8 +121,7 @@ func limitCPU(limit time.Duration) (unlimit func(), err error) {
 	return func() { _ = syscall.Setrlimit(unix.RLIMIT_CPU, &before) }, nil
 }
 
-// standardFiles opens the application's three; those that were opened are
-// returned with an error too.
+// standardFiles opens the application's three standard files. If it fails, it also returns those that it opened.
 func (a *attempt) standardFiles() ([]*os.File, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -129,7 +138,7 @@ func (a *attempt) standardFiles() ([]*os.File, error) {
 	return files, nil
 }
 
-// lastOf finds a variable in an environment.
+// lastOf returns the last value of a variable in an environment.
 func lastOf(env []string, name string) string {
 	value := ""
 	for _, kv := range env {

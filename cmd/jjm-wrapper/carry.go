@@ -6,17 +6,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"jjm/sandbox"
 )
 
-// carriedArea is the worker's own area, below the folder where the job starts.
+// carriedArea is the name of the worker's own area, in the folder where the job starts.
 const carriedArea = "area"
 
-// carry runs an attempt where the work area is not seen: the batch system has
-// brought the wrapper, the box and the packages into the current folder, and
-// will bring the parcel back. Within the box's area the attempt runs as
-// everywhere.
+// carry runs an attempt on a worker that does not see the work area. The batch system has transferred the wrapper, the
+// box and the packages to the current folder, and will transfer the parcel back. Inside the area from the box, the
+// attempt runs as it does elsewhere.
 func carry(at position) (int, error) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -34,7 +34,7 @@ func carry(at position) (int, error) {
 	return code, err
 }
 
-// unpackBox makes the area.
+// unpackBox creates the area and fills it from the box, the package and the files of other local jobs.
 func unpackBox(here string, at position) (*sandbox.Area, error) {
 	box, err := os.Open(filepath.Join(here, sandbox.BoxName))
 	if err != nil {
@@ -54,6 +54,9 @@ func unpackBox(here string, at position) (*sandbox.Area, error) {
 		err = movePackage(here, area, at)
 	}
 	if err == nil {
+		err = moveGiven(here, area, at)
+	}
+	if err == nil {
 		err = linkHelpers(here)
 	}
 	if err != nil {
@@ -62,7 +65,7 @@ func unpackBox(here string, at position) (*sandbox.Area, error) {
 	return area, nil
 }
 
-// movePackage puts the package where the attempt's links to its inputs lead.
+// movePackage moves the package to where the attempt's links to its inputs lead.
 func movePackage(here string, area *sandbox.Area, at position) error {
 	as, err := area.ReadAssignment(at.tag, at.pos)
 	if err != nil {
@@ -82,7 +85,16 @@ func movePackage(here string, area *sandbox.Area, at position) error {
 	return nil
 }
 
-// linkHelpers makes the names by which the application calls this program.
+// moveGiven moves the files that other local jobs made to where the attempt's links lead.
+func moveGiven(here string, area *sandbox.Area, at position) error {
+	as, err := area.ReadAssignment(at.tag, at.pos)
+	if err != nil || len(as.Given) == 0 {
+		return err
+	}
+	return area.PutGiven(filepath.Join(here, strconv.Itoa(int(at.pos))), &as)
+}
+
+// linkHelpers makes the links with the helpers' names to this program.
 func linkHelpers(here string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -96,8 +108,8 @@ func linkHelpers(here string) error {
 	return nil
 }
 
-// writeParcel packs what the attempt left, also if that is nothing: a batch
-// system that waits for a file which never comes holds the job.
+// writeParcel packs the files of the attempt, even if there are none: a batch system that waits for a file that never
+// comes holds the job.
 func writeParcel(here string, area *sandbox.Area, at position) error {
 	as, err := area.ReadAssignment(at.tag, at.pos)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"jjm"
 )
 
-// bootIDFile tells one boot of a machine from the next (random(4)).
+// bootIDFile has an id that is new at each boot of the machine (random(4)).
 const bootIDFile = "/proc/sys/kernel/random/boot_id"
 
-// claim takes the attempt for this process, or learns who has it.
+// claim claims the attempt for this process, or returns who holds the claim.
 func (a *attempt) claim() (own, holder jjm.Claim, won bool, err error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -26,7 +26,7 @@ func (a *attempt) claim() (own, holder jjm.Claim, won bool, err error) {
 	return own, holder, won, err
 }
 
-// bootID is "" where the kernel does not tell: it only helps people.
+// bootID returns the id of this boot, "" if the kernel does not tell: it is only information for people.
 func bootID() string {
 	b, err := os.ReadFile(bootIDFile)
 	if err != nil {

@@ -19,19 +19,19 @@ import (
 	"jjm"
 )
 
-// collect looks at the outputs: sizes and checksums, copies for RETURN_FILE. It
-// leaves them where they are. Once ctx has ended it computes no more checksums.
+// collect examines the outputs: it reads their sizes and checksums, and copies the files of RETURN_FILE. All others
+// stay where they are. After ctx has ended it computes no more checksums.
 func (a *attempt) collect(ctx context.Context, names []wanted) []jjm.Output {
 	c := collector{a: a, left: a.job.MaxOutputBytes, limit: a.job.MaxOutputBytes, returned: map[string]int{}}
 	outputs := make([]jjm.Output, 0, len(names))
 	for _, w := range names {
 		o := jjm.Output{Name: w.name, Absent: w.absent}
 		if o.Absent == "" && !utf8.ValidString(w.name) {
-			// The result, which is JSON, could not carry it.
+			// The result is JSON and cannot hold such a name.
 			o.Absent = "bad name: not UTF-8"
 		}
 		if o.Absent == "" {
-			if err := c.one(ctx, w, &o); err != nil {
+			if err := c.file(ctx, w, &o); err != nil {
 				o.Absent = cause(err)
 			}
 		}
@@ -45,13 +45,13 @@ func (a *attempt) collect(ctx context.Context, names []wanted) []jjm.Output {
 
 type collector struct {
 	a           *attempt
-	limit, left int64 // bytes of MaxOutputBytes; limit 0 is no cap
+	limit, left int64 // bytes of MaxOutputBytes; if limit is 0 there is none
 	returned    map[string]int
 	buf         []byte
 }
 
-// one fills in an output.
-func (c *collector) one(ctx context.Context, w wanted, o *jjm.Output) error {
+// file examines one file and fills in its output.
+func (c *collector) file(ctx context.Context, w wanted, o *jjm.Output) error {
 	src, err := c.open(w)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c *collector) one(ctx context.Context, w wanted, o *jjm.Output) error {
 	} else {
 		o.SHA256, o.Bytes, err = c.read(ctx, src, io.Discard, o.Bytes)
 		if errors.Is(err, context.Canceled) {
-			o.Bytes, err = info.Size(), nil // the file is there; nobody had time to check it
+			o.Bytes, err = info.Size(), nil // the file is there; there was no time for its checksum
 			o.SHA256 = ""
 		}
 	}
@@ -82,9 +82,8 @@ func (c *collector) one(ctx context.Context, w wanted, o *jjm.Output) error {
 	return err
 }
 
-// open opens a file without waiting for the other end of a FIFO. A file below
-// the attempt's folder is reached through its handle only, so that no link
-// leads out: whoever collects it later is bound by the same.
+// open opens a file without waiting for the other end of a FIFO. A file below the attempt's folder is opened relative
+// to the folder's handle, so that no link leads outside; the daemon collects it in the same way.
 func (c *collector) open(w wanted) (*os.File, error) {
 	const flags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 	if w.from != "" {
@@ -93,15 +92,14 @@ func (c *collector) open(w wanted) (*os.File, error) {
 	return c.a.root.OpenFile(w.name, flags, 0)
 }
 
-// plain refuses what is no file with content of its own: folders, devices,
-// FIFOs, and the files of proc and sysfs, which have no size and may have no
-// end.
+// plain returns an error for what is not a file with content of its own: folders, devices, FIFOs, and the files of proc
+// and sysfs, which have no size and may have no end.
 func plain(f *os.File, info os.FileInfo) error {
 	switch {
 	case info.IsDir():
 		return errors.New("is a directory")
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("is not a regular file but %s", info.Mode().Type())
+		return fmt.Errorf("is a %s, not a regular file", jjm.FileKind(info.Mode()))
 	}
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
@@ -122,8 +120,7 @@ func (c *collector) unique(name string) string {
 	return name
 }
 
-// copy copies a file of at most size bytes into the attempt's folder; a copy
-// that fails leaves nothing.
+// copy copies a file of at most size bytes into the attempt's folder. If it fails, it removes the copy.
 func (c *collector) copy(ctx context.Context, name string, src *os.File, size int64) (sum string, n int64, err error) {
 	root := c.a.root
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
@@ -142,20 +139,20 @@ func (c *collector) copy(ctx context.Context, name string, src *os.File, size in
 		if rerr := root.Remove(name); rerr != nil {
 			err = errors.Join(err, rerr)
 		}
-		c.a.note(full(err))
+		c.a.note(diskFull(err))
 	}
 	return sum, n, err
 }
 
-// full passes on trouble of the disk that people should know of.
-func full(err error) error {
+// diskFull returns the error if the disk or a quota is full, because people should see it, and nil for other errors.
+func diskFull(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("collect outputs: %w", err)
 	}
 	return nil
 }
 
-// read copies at most size bytes and gives their SHA-256 and number.
+// read copies at most size bytes and returns their SHA-256 and number.
 func (c *collector) read(ctx context.Context, src io.Reader, dst io.Writer, size int64) (sum string, n int64,
 	err error) {
 	if c.buf == nil {
@@ -182,11 +179,11 @@ func (c *collector) read(ctx context.Context, src io.Reader, dst io.Writer, size
 	return hex.EncodeToString(h.Sum(nil)), n, nil
 }
 
-// cause is an error without the path, which the output's name tells.
+// cause returns the text of an error without the path, which is in the output's name.
 func cause(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) && p.Err != nil {
-		if p.Err.Error() == "path escapes from parent" { // os.Root has no value for it
+		if p.Err.Error() == "path escapes from parent" { // package os has no error value for it
 			return "a symbolic link leads out of the job's directory"
 		}
 		if errors.Is(p.Err, fs.ErrNotExist) {

@@ -8,13 +8,12 @@ import (
 	"jjm/glf"
 )
 
-// maxListed is how much of the outputs' names goes into a SUCCEEDED record, in
-// bytes: well below the longest line.
+// maxListed limits the output names in a SUCCEEDED record, in bytes. It is well below the longest line that a log may
+// have.
 const maxListed = 4 << 10
 
-// conclude appends the record that says how the job ended, for a job that
-// reports by its exit code and said nothing itself (decision R1): SUCCEEDED
-// with the outputs, "-" if there are none, or FAILED exit=<n>.
+// conclude appends the record that says how the job ended, if the job reports by its exit code and wrote no such record
+// itself (decision R1): SUCCEEDED with the outputs, "-" if there are none, or FAILED exit=<n>.
 func (a *attempt) conclude(said glf.Log, names []wanted) {
 	if a.job.Result != jjm.ResultExit && !a.assign.Merge || len(said.Terminals) > 0 {
 		return

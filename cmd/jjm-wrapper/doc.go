@@ -3,12 +3,10 @@
 //
 //	jjm-wrapper run AREA TAG
 //
-// AREA is the absolute path of the owner's work area (package sandbox), TAG the
-// bulk. The batch system, through its adapter, gives the position in the bulk in
-// JJM_INDEX, its own id of the job in JJM_BATCH_ID, and how often it started the
-// job before in JJM_RESTARTS. When JJM_SPOOL_END names a file, the wrapper's
-// last act is to write its exit code there, for a batch system that may be down
-// when the job ends.
+// AREA is the absolute path of the owner's work area (package sandbox), TAG the bulk. The adapter of the batch system
+// sets JJM_INDEX (the position in the bulk), JJM_BATCH_ID (the batch system's id of the job) and JJM_RESTARTS (how
+// often it started the job before). If it sets JJM_SPOOL_END, the last act of the wrapper is to write its exit code to
+// that file, for a batch system that may be down when the job ends.
 //
 // # What it does, in order (GBS Programmer Manual)
 //
@@ -19,17 +17,15 @@
 //     files that the part reads (docs/JOB-TYPES.md), and links the inputs into
 //     work/;
 //  4. runs the application in work/, in a process group of its own, passes
-//     signals on to it, and shows by a heartbeat file that it lives;
+//     signals on to it, and touches the heartbeat file;
 //  5. ends what the application left running, and writes the end record;
-//  6. looks up the outputs, copies the files of RETURN_FILE, and computes sizes
+//  6. finds the outputs, copies the files of RETURN_FILE, and computes sizes
 //     and checksums;
 //  7. puts the result into the bulk's done folder.
 //
-// TERM gives the application a grace period; then its process group is killed,
-// and outputs not looked at by then go without a checksum. INT, HUP, QUIT, USR1,
-// USR2 and XCPU are only passed on. If the wrapper itself is killed the kernel
-// kills the application (PR_SET_PDEATHSIG); there is then no result, and the
-// claim stays.
+// TERM gives the application a grace period; then its process group is killed, and outputs that were not examined by
+// then get no checksum. INT, HUP, QUIT, USR1, USR2 and XCPU are only passed on. If the wrapper itself is killed, the
+// kernel kills the application (PR_SET_PDEATHSIG); then there is no result, and the claim stays.
 //
 // # Exit codes
 //
@@ -40,22 +36,18 @@
 //	    nothing was started
 //	93  the result could not be written
 //
-// In every case but the first, standard error says why.
+// In every case but the first, standard error has the reason.
 //
 // # Helpers
 //
-// Called as gbs_log, the program is what the application finds in $GBS_LOG:
-// "$GBS_LOG KEYWORD words..." appends one record to the log file. Called as
-// jjm_progress, it is $JJM_PROGRESS: "$JJM_PROGRESS PHASE DONE [TOTAL]". Called as
-// jjm_record, it is $JJM_RECORD, which adds elements to the job's record. All
-// exit 0, so that an application does not fail for want of a log, or 2 when
-// called wrongly; a keyword that is not known is logged as INFO all the same.
+// The program has further names. gbs_log, which the application finds in $GBS_LOG, appends one record to the log file:
+// "$GBS_LOG KEYWORD words...". jjm_progress is in $JJM_PROGRESS: "$JJM_PROGRESS PHASE DONE [TOTAL]". jjm_record is in
+// $JJM_RECORD and adds elements to the job's record. The exit code of all is 2 for a wrong command line and otherwise
+// 0, so that an application does not fail only because a log cannot be written. An unknown keyword is logged as INFO.
 //
 // # Other promises
 //
-// The program is static and starts in a few milliseconds: a thousand jobs of a
-// second each should not spend their second here. It is the one program of jjm
-// that starts a child process without package run, because it must keep the
-// application's process group to forward signals to and must reap what the
-// application leaves behind.
+// The program is static and starts in a few milliseconds, because a site may run many jobs that last only a second. It
+// is the only program of jjm that starts a child process without package run: it must keep the application's process
+// group to forward signals to it, and must reap what the application leaves behind.
 package main

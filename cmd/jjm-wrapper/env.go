@@ -11,16 +11,16 @@ import (
 	"jjm/sandbox"
 )
 
-// The variables by which the application and its helpers find their job.
+// The variables by which the helpers find the job that calls them.
 const (
 	glfEnv  = "JJM_GLF"
 	areaEnv = "JJM_AREA"
 	tagEnv  = "JJM_TAG"
 )
 
-// environment makes the application's: the wrapper's own, without what was
-// meant for the wrapper, then the job's, the part's, and last what GBS and jjm
-// define (GBS Programmer Manual).
+// environment returns the application's environment. In case of equal names, the later one wins: the wrapper's own
+// variables, except those meant for the wrapper, then those of the job, of the part, and of GBS and jjm (GBS Programmer
+// Manual), and last the credentials.
 func (a *attempt) environment(inherited []string) []string {
 	env := make(map[string]string, len(inherited)+16)
 	for _, kv := range inherited {
@@ -29,7 +29,7 @@ func (a *attempt) environment(inherited []string) []string {
 			env[name] = value
 		}
 	}
-	brought := a.brought(env)
+	renewed := a.transferred(env)
 	for _, more := range []map[string]string{a.job.Env, a.assign.Env, a.jobVariables(), a.inputVariables()} {
 		for name, value := range more {
 			env[name] = value
@@ -38,7 +38,7 @@ func (a *attempt) environment(inherited []string) []string {
 	for name, file := range a.job.Credentials {
 		env[name] = filepath.Join(a.area.Root(), file)
 	}
-	maps.Copy(env, brought)
+	maps.Copy(env, renewed)
 	list := make([]string, 0, len(env))
 	for name, value := range env {
 		list = append(list, name+"="+value)
@@ -47,10 +47,9 @@ func (a *attempt) environment(inherited []string) []string {
 	return list
 }
 
-// brought returns the credentials, by variable, that the batch system itself has put
-// into the folder where a carried job starts: there it brings newer ones, which the
-// box does not get.
-func (a *attempt) brought(env map[string]string) map[string]string {
+// transferred returns the credentials, by variable, that the batch system itself put into the folder where a carried
+// job starts. They win over those in the box, because only they are renewed.
+func (a *attempt) transferred(env map[string]string) map[string]string {
 	files := map[string]string{}
 	if filepath.Base(a.area.Root()) != carriedArea {
 		return files
@@ -71,7 +70,7 @@ func (a *attempt) brought(env map[string]string) map[string]string {
 	return files
 }
 
-// jobVariables are those that describe the job.
+// jobVariables returns the variables that describe the job.
 func (a *attempt) jobVariables() map[string]string {
 	s := &a.assign
 	mode := a.job.Mode
@@ -105,7 +104,7 @@ func (a *attempt) jobVariables() map[string]string {
 	return env
 }
 
-// helper is the absolute path of a helper, which lies beside this program.
+// helper returns the absolute path of a helper, which is beside this program.
 func helper(name string) string {
 	self, err := os.Executable()
 	if err != nil {

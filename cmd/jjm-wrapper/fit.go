@@ -10,13 +10,12 @@ import (
 	"jjm/sandbox"
 )
 
-// roomForGLF is how much of the log a result carries, in bytes. JSON may write
-// a byte in six ("\u0000"), and outputs need room too.
+// roomForGLF is how much of the log a result holds, in bytes. JSON may need six bytes for one ("\u0000"), and the
+// outputs need room too.
 const roomForGLF = 256 << 10
 
-// fit shortens a result until it may be put: first the log, whose head and tail
-// stay, then the list of outputs, of which the last entry tells how many are
-// missing.
+// fit shortens a result to the longest that PutResult accepts: first the log, whose head and tail stay, then the list
+// of outputs, whose last entry says how many are missing.
 func fit(r *jjm.Result) {
 	r.Error = clip(r.Error, 16<<10)
 	r.GLF = shorten(r.GLF, roomForGLF)
@@ -33,17 +32,17 @@ func fit(r *jjm.Result) {
 	}
 }
 
-// size is the length of the result as a file.
+// size returns the length of the result as a file.
 func size(r *jjm.Result) int {
 	b, err := json.Marshal(r)
 	if err != nil {
-		return 0 // PutResult will say so
+		return 0 // PutResult will return this error
 	}
 	return len(b) + 1
 }
 
-// shorten keeps the first line of a text, where the wrapper's start record is,
-// and as many whole lines of its end as fit in n bytes.
+// shorten keeps the first line of a text, which is the wrapper's start record, and as many whole lines of its end as
+// fit in n bytes.
 func shorten(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -61,7 +60,7 @@ func shorten(text string, n int) string {
 	return head + tail
 }
 
-// clip cuts a text at n bytes, between characters.
+// clip cuts a text to at most n bytes, between characters.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -21,7 +21,7 @@ import (
 	"jjm/sandbox"
 )
 
-// wrapperBinary is the program under test: in JJM_BIN, or built once.
+// wrapperBinary is the path of the program under test: JJM_BIN, or built once.
 var wrapperBinary string
 
 func TestMain(m *testing.M) {
@@ -60,10 +60,10 @@ type site struct {
 	as   []sandbox.Assignment
 
 	inputs []jjm.Input
-	env    []string // more, that a batch system sets for carried jobs
+	env    []string // further variables that a batch system sets for carried jobs
 }
 
-// newSite makes a site whose one attempt runs a shell script.
+// newSite returns a site whose one attempt runs a shell script.
 func newSite(t testing.TB, script string) *site {
 	t.Helper()
 	return newSiteAt(t, t.TempDir(), script)
@@ -87,7 +87,7 @@ func newSiteAt(t testing.TB, dir, script string) *site {
 	}
 }
 
-// write writes job and assignment files.
+// write writes the job and assignment files.
 func (s *site) write() {
 	s.t.Helper()
 	if err := errors.Join(s.area.WriteJob(s.job), s.area.WriteAssignment(testTag, s.as)); err != nil {
@@ -95,8 +95,7 @@ func (s *site) write() {
 	}
 }
 
-// pack makes inputs out of names and contents, all executable; packed packs
-// them.
+// pack makes the package of inputs from names and contents; all files are executable.
 func (s *site) pack(files map[string]string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -113,7 +112,7 @@ func (s *site) packed() (pkg string, files []string, err error) {
 	return s.area.Pack(s.t.Context(), s.inputs, func(p string) (io.ReadCloser, error) { return os.Open(p) })
 }
 
-// command makes the wrapper's command for a position.
+// command returns the wrapper's command for a position.
 func (s *site) command(pos int, env ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, sandbox.WrapperName), "run", s.area.Root(), string(testTag))
 	cmd.Dir = filepath.Join(s.area.Root(), sandbox.BulkDir(testTag))
@@ -133,7 +132,7 @@ func (s *site) run(want int, env ...string) (stderr string) {
 	return stderr
 }
 
-// runCommand runs a command to its end, at most a minute.
+// runCommand runs a command to its end, for at most a minute.
 func runCommand(t testing.TB, cmd *exec.Cmd) (int, string) {
 	t.Helper()
 	var errs bytes.Buffer
@@ -159,7 +158,7 @@ func wait(t testing.TB, cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// result is the one result of the bulk.
+// result returns the only result of the bulk.
 func (s *site) result() jjm.Result {
 	s.t.Helper()
 	rs, problems, err := s.results()
@@ -169,7 +168,7 @@ func (s *site) result() jjm.Result {
 	return rs[0]
 }
 
-// results are all of the bulk.
+// results returns all results of the bulk.
 func (s *site) results() (rs []jjm.Result, problems []jjm.Problem, err error) {
 	_, problems, err = s.area.Results(context.Background(), testTag, sandbox.Look{N: 1000}, func(r *jjm.Result) bool {
 		rs = append(rs, *r)
@@ -204,7 +203,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// alive reports whether a process runs (a zombie does not).
+// alive reports whether a process runs; a zombie does not.
 func alive(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -214,7 +213,7 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
-// terminals are the keywords and data that decide the result.
+// terminals returns the keywords and data of the records that decide the result.
 func terminals(r jjm.Result) []string {
 	var list []string
 	for _, t := range glf.Parse([]byte(r.GLF)).Terminals {

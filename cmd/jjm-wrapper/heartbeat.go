@@ -10,27 +10,25 @@ import (
 	"jjm/sandbox"
 )
 
-// beat touches the heartbeat file, now and at every interval, until the
-// returned function is called. The timer calls from a goroutine of its own, so
-// that a file system that hangs does not keep signals from the application. Each
-// time it looks whether the daemon ordered the end, which signals are then told:
-// a batch system that has forgotten the job will not end it.
+// beat touches the heartbeat file now and at every interval, until stop is called. Each time it also looks for the
+// daemon's order to end the attempt: a batch system that has forgotten the job will not end it. A file system that
+// hangs does not delay signals to the application, because the timer runs in a goroutine of its own.
 func (a *attempt) beat(signals *signalBox) (stop func()) {
 	every := a.job.Heartbeat.D()
 	if every <= 0 {
 		every = 30 * time.Second
 	}
 	a.note(a.touch())
-	a.obey(signals)
+	a.endIfOrdered(signals)
 	var mu sync.Mutex
-	var trouble error // of the last touch: a hiccup that passed does not count
+	var trouble error // of the last touch only: an error that passed does not count
 	var timer *time.Timer
 	stopped := false
 	mu.Lock()
 	defer mu.Unlock()
 	timer = time.AfterFunc(every, func() {
 		err := a.touch()
-		a.obey(signals)
+		a.endIfOrdered(signals)
 		mu.Lock()
 		defer mu.Unlock()
 		trouble = err
@@ -47,15 +45,15 @@ func (a *attempt) beat(signals *signalBox) (stop func()) {
 	}
 }
 
-// obey ends the application if the daemon ordered it.
-func (a *attempt) obey(signals *signalBox) {
+// endIfOrdered ends the application if the daemon ordered it.
+func (a *attempt) endIfOrdered(signals *signalBox) {
 	if a.area.EndOrdered(a.at.tag, a.at.pos) {
-		signals.order()
+		signals.terminate()
 	}
 }
 
-// touch writes the heartbeat file: the server of a network file system sets the
-// time of a file when it is written and closed, and by its own clock.
+// touch writes the heartbeat file. It does not only set its time: the server of a network file system sets the time, by
+// its own clock, when a file is written and closed.
 func (a *attempt) touch() error {
 	f, err := a.root.OpenFile(sandbox.HeartbeatName,
 		os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0o600)

@@ -14,11 +14,14 @@ import (
 	"jjm/sandbox"
 )
 
-// logHelper is $GBS_LOG.
-func logHelper(args []string, getenv func(string) string, stderr io.Writer) int {
+// logHelper is the program $GBS_LOG.
+func logHelper(args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
+		fmt.Fprint(stdout, logHelp())
+		return exitOK
+	}
 	if len(args) == 0 {
-		fmt.Fprintln(
-			stderr, "gbs_log: want: gbs_log KEYWORD words...; keywords: SUCCEEDED FAILED RETRY HOLD INFO RETURN_FILE")
+		fmt.Fprintf(stderr, "gbs_log: want: gbs_log KEYWORD words...; keywords: %s; see gbs_log --help\n", glf.Names())
 		return exitUsage
 	}
 	file := getenv(glfEnv)
@@ -32,15 +35,62 @@ func logHelper(args []string, getenv func(string) string, stderr io.Writer) int 
 	if err := appendLine(plainFiles{}, filepath.Clean(file), glf.FormatLine(now(), keyword, data)); err != nil {
 		fmt.Fprintf(stderr, "gbs_log: %v\n", err)
 	}
-	if !glf.Known(keyword) {
-		fmt.Fprintf(stderr, "gbs_log: keyword %.40q is not known: logged as INFO\n", keyword)
+	switch {
+	case !glf.Known(keyword):
+		fmt.Fprintf(stderr, "gbs_log: keyword %.40q is not known: logged as INFO; known are %s\n", keyword, glf.Names())
 		return exitUsage
+	case glf.Terminal(keyword) && strings.TrimSpace(data) == "":
+		fmt.Fprintf(stderr, "gbs_log: %s without words does not count: see gbs_log --help\n", keyword)
+	case keyword == glf.Info && glf.Miscounted(data) != "":
+		fmt.Fprintf(stderr, "gbs_log: %s\n", glf.Miscounted(data))
 	}
 	return exitOK
 }
 
-// recordData joins words: where the data is a list, so that the words are found
-// again; else as a text.
+// logHelp returns the help of $GBS_LOG. What it says of the keywords is what docs/JOB-TYPES.md says.
+func logHelp() string {
+	var text strings.Builder
+	text.WriteString(`gbs_log says how a local job ends, where the job file or its type has result = "glf".
+
+  "$GBS_LOG" KEYWORD words...
+
+The command says exactly one of SUCCEEDED, FAILED, RETRY and HOLD, with words behind it,
+and ends with exit code 0. Else its attempt has failed and is tried again, within the
+limits of retries.
+
+`)
+	for _, w := range glf.Words() {
+		fmt.Fprintf(&text, "  %-11s  %s.\n", w.Keyword, strings.ReplaceAll(w.Data, "`", ""))
+		for _, line := range folded(strings.ReplaceAll(w.Effect, "`", "")+".", 72) {
+			fmt.Fprintf(&text, "  %-11s  %s\n", "", line)
+		}
+	}
+	text.WriteString("\nExamples:\n")
+	for _, w := range glf.Words() {
+		fmt.Fprintf(&text, "  \"$GBS_LOG\" %s %s\n", w.Keyword, w.Example)
+	}
+	text.WriteString(`  "$GBS_LOG" SUCCEEDED -         # it has no output files
+
+Exit codes: 0, also where nothing could be logged; 2 for no keyword or an unknown one,
+which is logged as INFO.
+`)
+	return text.String()
+}
+
+// folded returns the words of a text in lines of at most width bytes.
+func folded(text string, width int) (lines []string) {
+	for _, word := range strings.Fields(text) {
+		if n := len(lines) - 1; n >= 0 && len(lines[n])+1+len(word) <= width {
+			lines[n] += " " + word
+			continue
+		}
+		lines = append(lines, word)
+	}
+	return lines
+}
+
+// recordData joins words to the data of a record: as a list that can be split into the same words if the keyword has a
+// list, otherwise as a text.
 func recordData(keyword string, words []string) string {
 	switch keyword {
 	case glf.Succeeded, glf.Retry, glf.Hold:
@@ -49,15 +99,24 @@ func recordData(keyword string, words []string) string {
 	return strings.Join(words, " ")
 }
 
-// plainFiles opens files as the application itself would.
+// plainFiles opens files by their path, as the application itself does.
 type plainFiles struct{}
 
 func (plainFiles) OpenFile(name string, flag int, perm os.FileMode) (*os.File, error) {
 	return os.OpenFile(name, flag, perm)
 }
 
-// progressHelper is $JJM_PROGRESS.
-func progressHelper(args []string, getenv func(string) string, stderr io.Writer) int {
+// progressHelper is the program $JJM_PROGRESS.
+func progressHelper(args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
+		fmt.Fprint(stdout, progressHelp)
+		return exitOK
+	}
+	if len(args) > 0 && getenv(areaEnv) == "" {
+		fmt.Fprintf(stderr,
+			"jjm_progress: %s is not set: this is not a job of jjm, or its environment was cleared; nothing was told\n", areaEnv)
+		return exitOK
+	}
 	p, err := parseProgress(args)
 	if err != nil {
 		fmt.Fprintf(stderr, "jjm_progress: %v\n", err)
@@ -72,26 +131,38 @@ func progressHelper(args []string, getenv func(string) string, stderr io.Writer)
 	return exitOK
 }
 
-// parseProgress reads PHASE DONE [TOTAL].
+// progressHelp is the help of $JJM_PROGRESS.
+const progressHelp = `jjm_progress says how far a local job is; jjm status and the record show it.
+
+  "$JJM_PROGRESS" PHASE DONE [TOTAL]
+
+  PHASE   what the job does now, one word
+  DONE    how much of it is done, a whole number from 0 on
+  TOTAL   how much there is to do; without it none is shown
+
+Example:
+  "$JJM_PROGRESS" simulate 117 250
+
+Exit codes: 0, also where nothing could be told; 2 for wrong arguments.
+`
+
+// parseProgress parses PHASE DONE [TOTAL].
 func parseProgress(args []string) (p jjm.Progress, err error) {
 	if len(args) < 2 || len(args) > 3 {
 		return p, fmt.Errorf("want: jjm_progress PHASE DONE [TOTAL]")
 	}
 	p.Phase = args[0]
-	if p.Done, err = strconv.ParseInt(args[1], 10, 64); err != nil {
-		return p, fmt.Errorf("DONE %.40q: want a whole number", args[1])
-	}
-	if len(args) == 3 {
-		if p.Total, err = strconv.ParseInt(args[2], 10, 64); err != nil {
-			return p, fmt.Errorf("TOTAL %.40q: want a whole number", args[2])
+	for i, to := range []*int64{&p.Done, &p.Total}[:len(args)-1] {
+		if *to, err = strconv.ParseInt(args[i+1], 10, 64); err != nil || *to < 0 {
+			return p, fmt.Errorf("%s %.40q: want a whole number from 0 on", []string{"DONE", "TOTAL"}[i], args[i+1])
 		}
 	}
 	return p, nil
 }
 
-// putProgress publishes it in the bulk of the job.
+// putProgress stores the progress in the bulk of the job.
 func putProgress(p jjm.Progress, getenv func(string) string) error {
-	area, at, err := ownPlace(getenv)
+	area, at, err := callerPlace(getenv)
 	if err != nil {
 		return err
 	}
@@ -99,8 +170,8 @@ func putProgress(p jjm.Progress, getenv func(string) string) error {
 	return area.PutProgress(at.tag, at.pos, p, jjm.At(now()))
 }
 
-// ownPlace opens the work area of the job that calls a helper; at is its bulk and position.
-func ownPlace(getenv func(string) string) (area *sandbox.Area, at position, err error) {
+// callerPlace opens the work area of the job that calls a helper. at is the job's bulk and position.
+func callerPlace(getenv func(string) string) (area *sandbox.Area, at position, err error) {
 	root, err := os.OpenRoot(getenv(areaEnv))
 	if err != nil {
 		return nil, at, fmt.Errorf("open the work area %s=%q: %w", areaEnv, getenv(areaEnv), err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,26 +23,30 @@ func TestLogHelper_AppendsOneRecord(t *testing.T) {
 		name string
 		args []string
 		exit int
+		says string // on standard error
 		want []glf.Record
 	}{
-		{"words are found again", []string{"RETRY", "from scratch", "3", ""}, 0,
+		{"words are found again", []string{"RETRY", "from scratch", "3", ""}, 0, "",
 			[]glf.Record{{Keyword: "RETRY", Data: `"from scratch" 3 ""`}}},
-		{"a diagnostic is text", []string{"FAILED", "no  space", "left"}, 0,
+		{"a diagnostic is text", []string{"FAILED", "no  space", "left"}, 0, "",
 			[]glf.Record{{Keyword: "FAILED", Data: "no  space left"}}},
-		{"newlines", []string{"HOLD", "a\nb"}, 0, []glf.Record{{Keyword: "HOLD", Data: `a b`}}},
-		{"no data", []string{"SUCCEEDED"}, 0, []glf.Record{{Keyword: "SUCCEEDED"}}},
-		{"unknown keyword", []string{"DONE", "well"}, 2, nil},
-		{"lower case", []string{"failed", "x"}, 2, nil},
-		{"none", nil, 2, nil},
+		{"newlines", []string{"HOLD", "a\nb"}, 0, "", []glf.Record{{Keyword: "HOLD", Data: `a b`}}},
+		{"no data", []string{"SUCCEEDED"}, 0, "SUCCEEDED without words does not count", []glf.Record{{Keyword: "SUCCEEDED"}}},
+		{"no count", []string{"INFO", "processed=10", "evts"}, 0, `"processed=10 evts" does not count: want processed=N`, nil},
+		{"unknown keyword", []string{"DONE", "well"}, 2, `"DONE" is not known: logged as INFO; known are SUCCEEDED FAILED RETRY HOLD INFO RETURN_FILE`,
+			nil},
+		{"lower case", []string{"failed", "x"}, 2, `"failed" is not known`, nil},
+		{"none", nil, 2, "keywords: SUCCEEDED FAILED RETRY HOLD INFO RETURN_FILE", nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "job.glf")
 			getenv := func(name string) string { return map[string]string{glfEnv: file}[name] }
-			var stderr bytes.Buffer
+			var stdout, stderr bytes.Buffer
 			before := time.Now().Truncate(time.Second)
-			if exit := logHelper(tt.args, getenv, &stderr); exit != tt.exit || exit == 0 && stderr.Len() > 0 {
-				t.Errorf("exit %d, %s", exit, &stderr)
+			if exit := logHelper(tt.args, getenv, &stdout, &stderr); exit != tt.exit ||
+				(stderr.Len() > 0) != (tt.says != "") || !strings.Contains(stderr.String(), tt.says) || stdout.Len() > 0 {
+				t.Errorf("exit %d, %s, want %q; %s", exit, &stderr, tt.says, &stdout)
 			}
 			text, _ := os.ReadFile(file)
 			l := glf.Parse(text)
@@ -64,10 +69,33 @@ func TestLogHelper_AppendsOneRecord(t *testing.T) {
 func TestLogHelper_NeverFailsTheApplicationForWantOfALog(t *testing.T) {
 	for name, file := range map[string]string{"unset": "", "no folder": "/no/such/folder/job.glf",
 		"a folder": t.TempDir()} {
-		var stderr bytes.Buffer
-		exit := logHelper([]string{"FAILED", "x"}, func(string) string { return file }, &stderr)
-		if exit != 0 || stderr.Len() == 0 {
+		var stdout, stderr bytes.Buffer
+		exit := logHelper([]string{"FAILED", "x"}, func(string) string { return file }, &stdout, &stderr)
+		if exit != 0 || stderr.Len() == 0 || stdout.Len() > 0 {
 			t.Errorf("%s: exit %d, %q", name, exit, stderr.String())
+		}
+	}
+}
+
+// The help explains every keyword, outside a job too, and fits a terminal.
+func TestLogHelper_ExplainsItself(t *testing.T) {
+	for _, flag := range []string{"--help", "-h"} {
+		var stdout, stderr bytes.Buffer
+		exit := logHelper([]string{flag}, func(string) string { return "" }, &stdout, &stderr)
+		if exit != 0 || stderr.Len() > 0 {
+			t.Errorf("%s: exit %d, %s", flag, exit, &stderr)
+		}
+		for _, w := range glf.Words() {
+			for _, want := range []string{"\n  " + w.Keyword + " ", "\n  \"$GBS_LOG\" " + w.Keyword + " " + w.Example + "\n"} {
+				if !strings.Contains(stdout.String(), want) {
+					t.Errorf("%s lacks %q:\n%s", flag, want, &stdout)
+				}
+			}
+		}
+		for line := range strings.Lines(stdout.String()) {
+			if len(line) > 90 || strings.Contains(line, "`") {
+				t.Errorf("%s: %q", flag, line)
+			}
 		}
 	}
 }
@@ -98,8 +126,8 @@ func TestProgressHelper_PublishesForThePosition(t *testing.T) {
 	}
 }
 
-// What an application adds to its record is checked at once; elements of a name replace
-// one another, and the result carries them.
+// Elements that an application adds to its record are checked at once. An element replaces an earlier one of the same
+// name, and the result holds them.
 func TestRecordHelper_GathersElements(t *testing.T) {
 	s := newSite(t, `say() { printf '%s' "$1" | "$JJM_RECORD"; echo $?; }
 say '<plot name="mass" peak="91.1"/>'; say '<plot name="mass" peak="91.2"/><host id="n1"/>'
@@ -110,7 +138,7 @@ echo '<b id="2"/>' >b.xml; "$JJM_RECORD" b.xml; echo $?; "$JJM_RECORD" gone.xml;
 	if got := s.file("stdout"); got != "0\n0\n2\n2\n2\n2\n2\n0\n0\n2\n2\n" {
 		t.Errorf("exit codes %q: %s", got, s.file("stderr"))
 	}
-	for _, want := range []string{"want an attribute name or id", "this is job 17.3", "progress is jjm's own"} {
+	for _, want := range []string{"want an attribute name or id", "this is job 17.3", "element progress belongs to jjm"} {
 		if !strings.Contains(s.file("stderr"), want) {
 			t.Errorf("no %q in %s", want, s.file("stderr"))
 		}
@@ -129,7 +157,34 @@ func TestProgressHelper_WithoutAJobSaysSo(t *testing.T) {
 	}
 	cmd := exec.Command(link, "sim", "1", "2")
 	cmd.Env = []string{}
-	if code, stderr := runCommand(t, cmd); code != 0 || !strings.Contains(stderr, areaEnv) {
+	want := areaEnv + " is not set: this is not a job of jjm"
+	if code, stderr := runCommand(t, cmd); code != 0 || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d: %q", code, stderr)
+	}
+}
+
+// The help is the same outside a job.
+func TestProgressHelper_ExplainsItself(t *testing.T) {
+	for _, flag := range []string{"--help", "-h"} {
+		var out, said strings.Builder
+		code := progressHelper([]string{flag}, func(string) string { return "" }, &out, &said)
+		if code != exitOK || said.Len() > 0 || !strings.Contains(out.String(), `"$JJM_PROGRESS" PHASE DONE [TOTAL]`) {
+			t.Errorf("%s: exit %d, %q, %q", flag, code, out.String(), said.String())
+		}
+	}
+}
+
+// A call that is wrong says which argument is, in the words of the caller.
+func TestProgressHelper_SaysWhatIsWrong(t *testing.T) {
+	for want, args := range map[string][]string{
+		"jjm_progress: DONE \"-1\": want a whole number from 0 on\n": {"sim", "-1"},
+		"jjm_progress: TOTAL \"x\": want a whole number from 0 on\n": {"sim", "1", "x"},
+		"jjm_progress: want: jjm_progress PHASE DONE [TOTAL]\n":      {"sim"},
+	} {
+		var said strings.Builder
+		inJob := func(string) string { return "/area" }
+		if code := progressHelper(args, inJob, io.Discard, &said); code != exitUsage || said.String() != want {
+			t.Errorf("%q: exit %d, %q, want %q", args, code, said.String(), want)
+		}
 	}
 }

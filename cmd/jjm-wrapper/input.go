@@ -10,30 +10,28 @@ import (
 	"jjm"
 )
 
-// The files beside work/ that tell the application what it is to read.
+// The files beside work/ that tell the application what to read.
 const (
 	inputName       = "input.json"
 	inputFilesName  = "input.files"
 	parentFilesName = "input.parents"
 )
 
-// maxVariable is the longest value of a variable of jjm's own, in bytes: less
-// than execve(2) takes of one (MAX_ARG_STRLEN, 128 KiB).
+// maxVariable is the longest value of a variable that jjm sets, in bytes. It is less than execve(2) accepts
+// (MAX_ARG_STRLEN, 128 KiB).
 const maxVariable = 96 << 10
 
-// input is what input.json says: the part, for applications that want to know
-// all of it.
+// input is the content of input.json: the part, for applications that need all of it.
 type input struct {
 	Unit   string `json:"unit"`
 	Serial int64  `json:"serial"`
-	// Streams are what stands for the streams of the job file.
+	// Streams are the names in place of the streams of the job file.
 	Streams map[string][]string `json:"streams,omitempty"`
 	*jjm.PartInput
 }
 
-// writeInput writes what a part reads of files: their names one a line, those of
-// the files to read along, and the whole as JSON. They lie beside work/, where no input of the job can have their
-// names.
+// writeInput writes the files that describe the input of a part: the names of its files, one per line, those of the
+// parent files, and all of it as JSON. They are beside work/, where they cannot collide with the job's inputs.
 func (a *attempt) writeInput() error {
 	part := &a.assign.Part
 	if part.Input == nil {
@@ -54,7 +52,7 @@ func (a *attempt) writeInput() error {
 	return a.writeBeside(inputFilesName, lines(part.Input.Files))
 }
 
-// parentsOf are the files to read along.
+// parentsOf returns the names of the parent files, which are read together with the files of the part.
 func parentsOf(in *jjm.PartInput) []string {
 	if in.More == nil {
 		return nil
@@ -62,7 +60,7 @@ func parentsOf(in *jjm.PartInput) []string {
 	return in.More.Parents
 }
 
-// lines writes names one a line.
+// lines returns names, one per line.
 func lines(names []string) []byte {
 	if len(names) == 0 {
 		return nil
@@ -76,14 +74,14 @@ func (a *attempt) writeBeside(name string, text []byte) error {
 		return err
 	}
 	if _, err := f.Write(text); err != nil {
-		_ = f.Close() // the first error says it
+		_ = f.Close() // the first error is returned
 		return err
 	}
 	return f.Close()
 }
 
-// inputVariables are those of a part that reads files. A text of sections too
-// long for a variable is in input.json only.
+// inputVariables returns the variables of a part that reads files. A list of sections that is too long for a variable
+// is only in input.json.
 func (a *attempt) inputVariables() map[string]string {
 	in := a.assign.Part.Input
 	if in == nil {

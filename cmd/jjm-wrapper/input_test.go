@@ -44,7 +44,7 @@ func TestInput_WholeFilesHaveNoEnd(t *testing.T) {
 	}
 }
 
-// The files to read along have a list of their own, if there are any.
+// Parent files, if there are any, have a list of their own.
 func TestInput_ParentsAreListed(t *testing.T) {
 	s := newSite(t, `cat "$JJM_INPUT_FILES" "$JJM_PARENT_FILES"`)
 	s.as[0].Part = jjm.Part{Unit: jjm.UnitFile, Count: 1, Serial: 1,
@@ -61,7 +61,7 @@ func TestInput_ParentsAreListed(t *testing.T) {
 	}
 }
 
-// TestInput_ManySectionsDoNotStopTheJob: their text is longer than a variable may be.
+// The text of the sections is longer than a variable may be.
 func TestInput_ManySectionsDoNotStopTheJob(t *testing.T) {
 	s := newSite(t, `echo "${JJM_LUMIS-none}"`)
 	in := &jjm.PartInput{Files: []string{"a"}}

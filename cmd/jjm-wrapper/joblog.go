@@ -14,9 +14,8 @@ import (
 	"jjm/stream"
 )
 
-// keepLog packs what the attempt wrote of itself into the file that a log template of
-// the job file names: standard output, standard error and the GBS log file. It gives what
-// is to be collected.
+// keepLog packs standard output, standard error and the GBS log file into the file that the job file's log template
+// names. It returns that file, which is to be collected.
 func (a *attempt) keepLog(ctx context.Context) wanted {
 	w := wanted{name: stream.LogName}
 	f, err := a.root.OpenFile(stream.LogName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -28,7 +27,7 @@ func (a *attempt) keepLog(ctx context.Context) wanted {
 	if err = errors.Join(err, f.Close()); err != nil {
 		err = errors.Join(err, a.root.Remove(stream.LogName))
 		w.absent = fmt.Sprintf("pack the log: %s", cause(err))
-		a.note(full(err))
+		a.note(diskFull(err))
 	}
 	return w
 }
@@ -45,7 +44,7 @@ func (a *attempt) packLog(ctx context.Context, to io.Writer) error {
 	return errors.Join(t.Close(), z.Close())
 }
 
-// addLog adds one of the files, as long as it is now; one that is not there is left out.
+// addLog adds one of the files with its length of now. A missing file is left out.
 func (a *attempt) addLog(ctx context.Context, t *tar.Writer, name string) error {
 	f, err := a.root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,17 +66,17 @@ func (a *attempt) addLog(ctx context.Context, t *tar.Writer, name string) error 
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(t, io.LimitReader(whileThereIsTime{ctx, f}, info.Size()))
+	_, err = io.Copy(t, io.LimitReader(ctxReader{ctx, f}, info.Size()))
 	return err
 }
 
-// whileThereIsTime reads until ctx ends.
-type whileThereIsTime struct {
+// ctxReader reads until ctx ends.
+type ctxReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (w whileThereIsTime) Read(p []byte) (int, error) {
+func (w ctxReader) Read(p []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -13,7 +13,7 @@ import (
 	"jjm"
 )
 
-// logFiles are the texts in the log of an attempt.
+// logFiles returns the texts in the log of an attempt, by name.
 func logFiles(t *testing.T, text string) map[string]string {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader([]byte(text)))
@@ -37,8 +37,7 @@ func logFiles(t *testing.T, text string) map[string]string {
 	}
 }
 
-// The log of a job holds what it wrote, also of one that fails; without the wish there is
-// none.
+// The log of a job holds what the job wrote, also if it failed. A job file that does not ask for a log has none.
 func TestLog_HoldsWhatTheJobWrote(t *testing.T) {
 	for _, script := range []string{"echo to stdout; echo to stderr >&2; $GBS_LOG SUCCEEDED -",
 		"echo to stdout; echo to stderr >&2; $GBS_LOG FAILED -; exit 3"} {
@@ -66,7 +65,7 @@ func TestLog_HoldsWhatTheJobWrote(t *testing.T) {
 	}
 }
 
-// An application that puts something else in its place has no log, and is told.
+// If the application made a file of the log's name, there is no log, and the result says so.
 func TestLog_OfAnotherMakerIsNotTaken(t *testing.T) {
 	s := newSite(t, "echo mine > ../log.tgz; $GBS_LOG SUCCEEDED -")
 	s.as[0].Log = true
@@ -77,7 +76,7 @@ func TestLog_OfAnotherMakerIsNotTaken(t *testing.T) {
 	}
 }
 
-// What stands for the streams is in the file that tells of the part.
+// input.json has the values of the streams.
 func TestInput_TellsTheStreams(t *testing.T) {
 	s := newSite(t, `cp "$JJM_INPUT" seen; $GBS_LOG SUCCEEDED seen`)
 	s.as[0].Part.Input = &jjm.PartInput{Files: []string{"f1"}}

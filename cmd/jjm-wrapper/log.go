@@ -11,35 +11,33 @@ import (
 	"jjm/sandbox"
 )
 
-// logFile is the GBS log file of the attempt. It is opened anew for each line:
-// an application may have removed it, or put a FIFO in its place.
+// logFile is the GBS log file of the attempt. It is opened again for each line, because the application may have
+// removed it or put a FIFO in its place.
 type logFile struct {
-	root *os.Root // nil before there is a folder
-	// kept are lines that could not be written to the file; they go into the
-	// result all the same.
-	kept strings.Builder
+	root *os.Root // nil until the attempt's folder exists
+	// unwritten are the lines that could not be written to the file. The result holds them all the same.
+	unwritten strings.Builder
 }
 
-// logLine appends a record of the wrapper's own.
+// logLine appends a record of the wrapper.
 func (a *attempt) logLine(keyword, data string) {
 	line := glf.FormatLine(now(), keyword, data)
 	if a.log.root == nil {
-		a.log.kept.WriteString(line)
+		a.log.unwritten.WriteString(line)
 		return
 	}
 	if err := appendLine(a.log.root, sandbox.GLFName, line); err != nil {
-		a.log.kept.WriteString(line)
+		a.log.unwritten.WriteString(line)
 		a.note(err)
 	}
 }
 
-// opener is what appendLine needs of an *os.Root.
+// opener is the method of *os.Root that appendLine needs.
 type opener interface {
 	OpenFile(name string, flag int, perm os.FileMode) (*os.File, error)
 }
 
-// appendLine appends a line with one write, after ending a line that somebody
-// left open.
+// appendLine appends a line with one write. If the last line has no newline, it writes that first.
 func appendLine(dir opener, name, line string) error {
 	f, err := dir.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0o600)
 	if err != nil {
@@ -51,7 +49,7 @@ func appendLine(dir opener, name, line string) error {
 	case !info.Mode().IsRegular():
 		err = &os.PathError{Op: "append to", Path: name, Err: errors.New("is not a regular file")}
 	default:
-		_, err = io.WriteString(f, openEnd(f, info.Size())+line)
+		_, err = io.WriteString(f, missingNewline(f, info.Size())+line)
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
@@ -59,8 +57,8 @@ func appendLine(dir opener, name, line string) error {
 	return err
 }
 
-// openEnd is the newline that the last line lacks, or "".
-func openEnd(f io.ReaderAt, size int64) string {
+// missingNewline returns the newline that the last line lacks, or "".
+func missingNewline(f io.ReaderAt, size int64) string {
 	last := make([]byte, 1)
 	if n, _ := f.ReadAt(last, max(0, size-1)); n == 1 && last[0] != '\n' {
 		return "\n"
@@ -68,32 +66,32 @@ func openEnd(f io.ReaderAt, size int64) string {
 	return ""
 }
 
-// text is the log for the result: as much of the file as matters, and the lines
-// that could not be written to it.
+// text returns the log for the result: the head and tail of the file, and the lines that could not be written to it.
 func (l *logFile) text() (string, error) {
 	if l.root == nil {
-		return l.kept.String(), nil
+		return l.unwritten.String(), nil
 	}
 	f, err := l.root.OpenFile(sandbox.GLFName, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
-		return l.kept.String(), err
+		return l.unwritten.String(), err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return l.kept.String(), err
+		return l.unwritten.String(), err
 	}
 	if !info.Mode().IsRegular() {
-		return l.kept.String(), &os.PathError{Op: "read", Path: sandbox.GLFName, Err: errors.New("is not a regular file")}
+		return l.unwritten.String(), &os.PathError{Op: "read", Path: sandbox.GLFName,
+			Err: errors.New("is not a regular file")}
 	}
 	text, err := sandbox.HeadTail(f, glf.MaxFile)
-	if l.kept.Len() > 0 && text != "" && !strings.HasSuffix(text, "\n") {
+	if l.unwritten.Len() > 0 && text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	return text + l.kept.String(), err
+	return text + l.unwritten.String(), err
 }
 
-// readLog is what the application wrote, so far as it can be read.
+// readLog parses what can be read of the application's log.
 func (a *attempt) readLog() glf.Log {
 	text, err := a.log.text()
 	a.note(err)

@@ -10,16 +10,14 @@ import (
 	"syscall"
 )
 
-// What a shell says of a command that it cannot start (POSIX.1, Shell Command
-// Language, 2.8.2).
+// The exit codes of a shell for a command that it cannot start (POSIX.1, Shell Command Language, 2.8.2).
 const (
 	exitNotExecutable = 126
 	exitNotFound      = 127
 )
 
-// lookup finds the program of the application: in work/ first, then on PATH; a
-// name with a slash is a path, from work/ if relative. The exit code is that of
-// a shell when err is set.
+// lookup finds the program of the application: in work/ first, then on PATH. A name with a slash is a path; a relative
+// one starts at work/. If err is set, exit is the exit code that a shell returns.
 func lookup(name, workDir, path string) (program string, exit int, err error) {
 	if name == "" {
 		return "", exitNotFound, errors.New("no command")
@@ -51,7 +49,7 @@ func lookup(name, workDir, path string) (program string, exit int, err error) {
 	return "", exitNotExecutable, hereErr
 }
 
-// executable tells why a file cannot be run, or nil.
+// executable returns why a file cannot be executed, or nil.
 func executable(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -60,15 +58,14 @@ func executable(file string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: not a file", file)
 	}
-	const mayExecute = 1 // X_OK of access(2)
+	const mayExecute = 1 // the X_OK of access(2)
 	if err := syscall.Access(file, mayExecute); err != nil {
 		return fmt.Errorf("%s: not executable: set executable = true for this input: %w", file, err)
 	}
 	return nil
 }
 
-// startError explains why the kernel refused a program, and gives the exit code
-// of a shell.
+// startError explains why the kernel refused a program, and returns the exit code of a shell.
 func startError(program string, err error) (int, error) {
 	switch {
 	case errors.Is(err, syscall.ENOENT):

@@ -12,7 +12,7 @@ import (
 	"jjm/sandbox"
 )
 
-// The exit codes; doc.go explains them.
+// The exit codes, explained in doc.go.
 const (
 	exitOK     = 0
 	exitUsage  = 2
@@ -21,7 +21,7 @@ const (
 	exitResult = 93
 )
 
-// The variables by which the batch system's adapter speaks to the wrapper.
+// The variables that the batch system's adapter sets for the wrapper.
 const (
 	indexEnv    = "JJM_INDEX"
 	batchEnv    = "JJM_BATCH_ID"
@@ -30,19 +30,18 @@ const (
 )
 
 func main() {
-	// The wrapper has nothing to do in parallel; threads that look for work cost
-	// more than they find.
+	// The wrapper does nothing in parallel: further threads would cost time and find no work.
 	runtime.GOMAXPROCS(1)
 	os.Exit(dispatch(os.Args, os.Stdout, os.Stderr))
 }
 
-// dispatch runs the program under the name it was called by.
+// dispatch runs the program that the name in argv[0] asks for.
 func dispatch(argv []string, stdout, stderr io.Writer) int {
 	switch filepath.Base(argv[0]) {
 	case sandbox.LogHelper:
-		return logHelper(argv[1:], os.Getenv, stderr)
+		return logHelper(argv[1:], os.Getenv, stdout, stderr)
 	case sandbox.ProgressHelper:
-		return progressHelper(argv[1:], os.Getenv, stderr)
+		return progressHelper(argv[1:], os.Getenv, stdout, stderr)
 	case sandbox.RecordHelper:
 		return recordHelper(argv[1:], os.Getenv, os.Stdin, stderr)
 	}
@@ -60,7 +59,7 @@ func dispatch(argv []string, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
-// runAs reads the environment, runs the attempt, and tells a spool how it went.
+// runAs reads the environment, runs the attempt, and writes the end record if the batch system wants one.
 func runAs(tag jjm.Tag, stderr io.Writer, do func(position) (int, error)) int {
 	started := jjm.At(now())
 	code := exitUsage
@@ -79,7 +78,7 @@ func runAs(tag jjm.Tag, stderr io.Writer, do func(position) (int, error)) int {
 	return code
 }
 
-// position is who this wrapper is in the batch system.
+// position identifies this wrapper in the batch system.
 type position struct {
 	tag      jjm.Tag
 	pos      int32
@@ -87,7 +86,7 @@ type position struct {
 	restarts int
 }
 
-// identity reads the environment that the adapter made.
+// identity parses the environment that the adapter set.
 func identity(tag jjm.Tag) (position, error) {
 	p := position{tag: tag, batch: os.Getenv(batchEnv)}
 	if !tag.Valid() {
@@ -110,13 +109,11 @@ const help = `jjm-wrapper runs one attempt of a local job of jjm on a worker.
 
   jjm-wrapper run AREA TAG        run the attempt at position $JJM_INDEX of bulk
                                   TAG in the work area AREA (an absolute path)
-  jjm-wrapper carry TAG           the same where the area is not seen: from box.tar
-                                  in the current folder, into parcel.tar
+  jjm-wrapper carry TAG           the same on a worker that does not see the area: from
+                                  box.tar in the current folder, into parcel.tar
   gbs_log KEYWORD words...        (as $GBS_LOG) append a record to the job's log:
-                                  SUCCEEDED files..., FAILED diagnostic,
-                                  RETRY args..., HOLD args..., INFO text,
-                                  RETURN_FILE /absolute/path
-  jjm_progress PHASE DONE [TOTAL] (as $JJM_PROGRESS) tell how far the job is
+                                  gbs_log --help explains the keywords
+  jjm_progress PHASE DONE [TOTAL] (as $JJM_PROGRESS) report how far the job is
   jjm_record [FILE]               (as $JJM_RECORD) add XML elements, each with a
                                   name or id, to the job's record: of the file,
                                   or of the standard input
@@ -129,7 +126,7 @@ People do not call it: jjm submits it. Environment it reads:
 
 Exit codes:
   0   the result was written, whatever became of the application
-  2   called wrongly
+  2   wrong command line or environment
   91  another job holds the claim on this attempt: nothing was done
   92  area, assignment or claim not readable or writable: nothing was started
   93  the result could not be written

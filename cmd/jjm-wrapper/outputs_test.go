@@ -13,7 +13,7 @@ import (
 	"jjm/glf"
 )
 
-// summary shows outputs as "name bytes" or "name: absent".
+// summary returns outputs as "name bytes" or "name: absent".
 func summary(outputs []jjm.Output) []string {
 	var list []string
 	for _, o := range outputs {
@@ -61,15 +61,15 @@ func TestOutputs_PatternsNamesAndReturnedFiles(t *testing.T) {
 		{"RETURN_FILE climbs", "$GBS_LOG RETURN_FILE ../../../x", nil,
 			[]string{"../../../x: RETURN_FILE wants an absolute path"}},
 		{"RETURN_FILE a device", "$GBS_LOG RETURN_FILE /dev/zero", nil,
-			[]string{"/dev/zero: is not a regular file but Dc---------"}},
+			[]string{"/dev/zero: is a device, not a regular file"}},
 		{"RETURN_FILE of the kernel", "$GBS_LOG RETURN_FILE /proc/self/environ", nil,
 			[]string{"/proc/self/environ: is a file of the kernel, not on a disk"}},
 		{"RETURN_FILE a folder", "$GBS_LOG RETURN_FILE /usr", nil, []string{"/usr: is a directory"}},
 		{"RETURN_FILE a FIFO", "mkfifo p; $GBS_LOG RETURN_FILE $GBS_HOME/p", nil,
-			[]string{"work/p: is not a regular file but p---------"}},
+			[]string{"work/p: is a fifo, not a regular file"}},
 		{"RETURN_FILE a link outside", "ln -s " + outside + "/side.log l; $GBS_LOG RETURN_FILE $GBS_HOME/l", nil,
 			[]string{"work/l: a symbolic link leads out of the job's directory"}},
-		{"a FIFO as output", "mkfifo p", []string{"p"}, []string{"work/p: is not a regular file but p---------"}},
+		{"a FIFO as output", "mkfifo p", []string{"p"}, []string{"work/p: is a fifo, not a regular file"}},
 		{"a folder as output", "mkdir d", []string{"d"}, []string{"work/d: is a directory"}},
 		{"a link inside", "echo a > a; ln -s a b", []string{"b"}, []string{"work/b 2"}},
 		{"a link outside", "ln -s /etc/passwd b", []string{"b"},
@@ -97,6 +97,79 @@ func TestOutputs_PatternsNamesAndReturnedFiles(t *testing.T) {
 				t.Errorf("outputs (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestOutputs_PatternsWithoutAFileAreTold(t *testing.T) {
+	many := make([]string, 2*jjm.MaxUnmet)
+	for i := range many {
+		many[i] = fmt.Sprint("x", i)
+	}
+	long := strings.Repeat("x", 500)
+	for name, c := range map[string]struct {
+		script         string
+		shared, ofPart []string
+		want           []jjm.Unmet
+	}{
+		"all are there": {"echo a > a.root; echo b > b; $GBS_LOG SUCCEEDED b", []string{"*.root", "b"}, []string{"[ab].root"}, nil},
+		"none is": {"true", []string{"*.root", "b"}, []string{"d/*"}, []jjm.Unmet{
+			{Pattern: "*.root", Why: "no file matches this pattern"}, {Pattern: "b", Why: "missing"},
+			{Pattern: "d/*", Why: "no file matches this pattern"}}},
+		"found by another pattern":       {"echo a > a", []string{"*", "a", "?"}, nil, nil},
+		"one of two cannot be collected": {"mkdir a1; echo b > a2", []string{"a*"}, nil, nil},
+		"none of two can": {"mkdir a1 a2", []string{"a*"}, nil, []jjm.Unmet{{Pattern: "a*",
+			Why: "is a directory"}}},
+		"no pattern": {"true", []string{"../*"}, nil, []jjm.Unmet{
+			{Pattern: "../*", Why: "not a pattern below the job's directory"}}},
+		"long": {"true", []string{long}, nil, []jjm.Unmet{{Pattern: long[:maxPattern] + "...", Why: "openat work/" +
+			long[:maxPattern-len("openat work/")] + "..."}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, c.script)
+			s.job.Outputs, s.as[0].Outputs = c.shared, c.ofPart
+			s.run(exitOK)
+			if diff := cmp.Diff(c.want, s.result().Unmet); diff != "" {
+				t.Errorf("patterns without a file (-want +got):\n%s", diff)
+			}
+		})
+	}
+	s := newSite(t, "echo x > all; mkdir -p dir")
+	s.job.Outputs, s.job.Required, s.as[0].Required = many, []string{"all", "none"}, []string{"dir"}
+	s.run(exitOK)
+	if diff := cmp.Diff([]jjm.Unmet{{Pattern: "none", Why: "missing", Required: true},
+		{Pattern: "dir", Why: "is a directory", Required: true}}, s.result().Unmet[:2]); diff != "" {
+		t.Errorf("what is required comes first (-want +got):\n%s", diff)
+	}
+	if s.result().Outputs[0].Name != "work/all" {
+		t.Errorf("what is required is not collected: %v", s.result().Outputs[0])
+	}
+	if n := len(s.result().Unmet); n != jjm.MaxUnmet {
+		t.Errorf("%d of %d patterns are told", n, len(many))
+	}
+}
+
+// The SUCCEEDED record of a job that reports by its exit code lists only existing files.
+func TestOutputs_SucceededListsNoFileThatIsNotThere(t *testing.T) {
+	s := newSite(t, "echo a > a")
+	s.job.Result, s.job.Outputs = jjm.ResultExit, []string{"a", "b", "*.root"}
+	s.run(exitOK)
+	if log := glf.Parse([]byte(s.result().GLF)); len(log.Terminals) != 1 || log.Terminals[0].Data != "a" {
+		t.Errorf("the log:\n%s", s.result().GLF)
+	}
+}
+
+func TestOutputs_AnInputIsNoOutput(t *testing.T) {
+	s := newSite(t, "true")
+	s.pack(map[string]string{"a.dat": "a"})
+	var err error
+	if s.job.Package, s.job.Files, err = s.packed(); err != nil {
+		t.Fatal(err)
+	}
+	s.job.Outputs = []string{"*.dat"}
+	s.run(exitOK)
+	if got := s.result().Unmet; len(got) != 1 || got[0].Pattern != "*.dat" {
+		t.Errorf("patterns without a file: %+v", got)
 	}
 }
 

@@ -12,17 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// siginfo is what waitid(2) fills on 64-bit Linux: si_pid follows the three
-// words that all signals have, and their padding.
+// siginfo is what waitid(2) fills in on 64-bit Linux: si_pid comes after the three words that all signals have, and
+// their padding.
 type siginfo struct {
 	_   [4]int32
 	pid int32
 	_   [27]int32
 }
 
-// awaitEnd waits until a child has ended, and leaves it a zombie, so that its
-// number, which is its process group's, stays its own. Other children, orphans
-// of the application, are reaped meanwhile.
+// awaitEnd waits until a child has ended and leaves it a zombie, so that no other process gets its number, which is
+// also that of its process group. Meanwhile it reaps other children, which are orphans of the application.
 func awaitEnd(pid int) {
 	for {
 		var info siginfo
@@ -52,23 +51,32 @@ func reap(pid int) (status syscall.WaitStatus, err error) {
 	return status, err
 }
 
-// stragglerTime is how long processes may take to go after KILL.
+// numbered returns a list of process ids as text.
+func numbered(pids []int) string {
+	var words []string
+	for _, pid := range pids {
+		words = append(words, strconv.Itoa(pid))
+	}
+	return strings.Join(words, ", ")
+}
+
+// stragglerTime is how long killed processes may take to end.
 const stragglerTime = 2 * time.Second
 
-// endStragglers kills and collects the processes that the application left
-// behind, those that left its process group included, until none is left.
+// endStragglers kills and collects the processes that the application left behind, also those outside its process
+// group, until none is left.
 func endStragglers() error {
 	for deadline := now().Add(stragglerTime); ; {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
 		switch {
 		case err == syscall.EINTR || err == nil && pid > 0:
 			continue
-		case err != nil: // ECHILD: no child left
+		case err != nil: // ECHILD: no child is left
 			return nil
 		}
 		left := children()
 		if now().After(deadline) {
-			return fmt.Errorf("processes %v of the application are still there after KILL", left)
+			return fmt.Errorf("processes of the application are still there after KILL: %s", numbered(left))
 		}
 		for _, pid := range left {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
@@ -77,8 +85,8 @@ func endStragglers() error {
 	}
 }
 
-// children lists this process's own (proc(5), /proc/pid/task/tid/children; it
-// is empty on a kernel without CONFIG_PROC_CHILDREN).
+// children returns the children of this process (proc(5), /proc/pid/task/tid/children). On a kernel without
+// CONFIG_PROC_CHILDREN the list is empty.
 func children() []int {
 	var pids []int
 	tasks, _ := os.ReadDir("/proc/self/task")

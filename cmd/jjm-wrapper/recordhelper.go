@@ -11,7 +11,7 @@ import (
 	"jjm/xmldb"
 )
 
-// recordHelper is $JJM_RECORD: it adds elements to the record of the job that calls it.
+// recordHelper is the program $JJM_RECORD: it adds elements to the record of the job that calls it.
 func recordHelper(args []string, getenv func(string) string, stdin io.Reader, stderr io.Writer) int {
 	if len(args) > 1 {
 		fmt.Fprintln(stderr, "jjm_record: want: jjm_record [FILE]; without a file it reads the standard input")
@@ -28,11 +28,11 @@ func recordHelper(args []string, getenv func(string) string, stdin io.Reader, st
 		fmt.Fprintf(stderr, "jjm_record: %v\n", err)
 		return exitUsage
 	}
-	fmt.Fprintf(stderr, "jjm_record: %v\n", err) // no reason for a job to fail
+	fmt.Fprintf(stderr, "jjm_record: %v\n", err) // not a reason for the job to fail
 	return exitOK
 }
 
-// elements reads what is to be added.
+// elements reads the elements to add.
 func elements(args []string, stdin io.Reader) ([]byte, error) {
 	if len(args) == 1 {
 		f, err := os.Open(args[0])
@@ -45,7 +45,7 @@ func elements(args []string, stdin io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(stdin, jjm.MaxFragment+1))
 }
 
-// putElements publishes them, with what the job added before.
+// putElements stores them together with those that the job added before.
 func putElements(text []byte, getenv func(string) string) error {
 	id := getenv("JJM_JOBID")
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("<fragment")) {
@@ -56,12 +56,12 @@ func putElements(text []byte, getenv func(string) string) error {
 		return err
 	}
 	if f.Ref() != id {
-		return jjm.Errorf(jjm.Invalid, "fragment: it is for job %s, and this is job %s", f.Ref(), id)
+		return jjm.Errorf(jjm.Invalid, "it is for job %s, and this is job %s", f.Ref(), id)
 	}
-	if err := f.Keyed(); err != nil {
+	if err := f.CheckKeys(); err != nil {
 		return err
 	}
-	area, at, err := ownPlace(getenv)
+	area, at, err := callerPlace(getenv)
 	if err != nil {
 		return err
 	}

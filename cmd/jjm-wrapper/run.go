@@ -15,10 +15,10 @@ import (
 	"jjm/sandbox"
 )
 
-// now is the clock.
+// now returns the time.
 func now() time.Time { return time.Now() }
 
-// attempt is the one this wrapper runs.
+// attempt is the attempt that this wrapper runs.
 type attempt struct {
 	area   *sandbox.Area
 	at     position
@@ -28,11 +28,11 @@ type attempt struct {
 	root   *os.Root // of dir
 	log    *logFile
 	result jjm.Result
-	// trouble is the wrapper's own, for Result.Error.
+	// trouble are errors of the wrapper itself, for Result.Error.
 	trouble []string
 }
 
-// run runs the attempt and gives the wrapper's exit code.
+// run runs the attempt and returns the wrapper's exit code.
 func run(areaPath string, at position) (int, error) {
 	a, err := open(areaPath, at)
 	if err != nil {
@@ -53,13 +53,13 @@ func run(areaPath string, at position) (int, error) {
 	a.result = jjm.Result{Version: 1, Tag: at.tag, Pos: at.pos, Grid: id.Grid, Local: id.N, Attempt: id.Attempt,
 		Claim: claim}
 	a.perform(signals)
-	if err := a.report(signals.hurry); err != nil {
+	if err := a.report(signals.inTime); err != nil {
 		return exitResult, errors.Join(append([]error{err}, asErrors(a.trouble)...)...)
 	}
 	return exitOK, nil
 }
 
-// open reads what the wrapper has to do. It makes nothing.
+// open reads the assignment and the job. It creates nothing.
 func open(areaPath string, at position) (*attempt, error) {
 	if !filepath.IsAbs(areaPath) {
 		return nil, fmt.Errorf("AREA %q: want an absolute path", areaPath)
@@ -76,6 +76,7 @@ func open(areaPath string, at position) (*attempt, error) {
 		return nil, err
 	}
 	a.dir = filepath.Join(a.area.Root(), sandbox.AttemptDir(a.assign.AttemptID()))
+	a.assign.MoveIn(filepath.Join(a.dir, sandbox.InName))
 	a.log = &logFile{}
 	return a, nil
 }
@@ -87,7 +88,7 @@ func (a *attempt) grace() time.Duration {
 	return a.job.Grace.D()
 }
 
-// perform runs the application and gathers all that the result tells.
+// perform runs the application and fills in the result.
 func (a *attempt) perform(signals *signalBox) {
 	a.result.Started = jjm.At(now())
 	r := &a.result
@@ -102,22 +103,26 @@ func (a *attempt) perform(signals *signalBox) {
 	}
 	said := a.readLog()
 	r.Processed = said.Processed()
-	a.readWords()
-	names := a.outputNames(said)
+	a.readRecorded()
+	if prepared {
+		a.result.Opinion = a.analyse(signals)
+	}
+	names, asked := a.outputNames(said)
 	a.conclude(said, names)
 	r.Ended = jjm.At(now())
 	a.logLine(glf.Info, glf.EndData(r.Exit))
 	if prepared {
 		if a.assign.Log {
-			names = append(names, a.keepLog(signals.hurry))
+			names = append(names, a.keepLog(signals.inTime))
 		}
-		r.Outputs = a.collect(signals.hurry, names)
+		r.Outputs = a.collect(signals.inTime, names)
+		r.Unmet = unmet(asked, names, r.Outputs)
 		stopBeating()
 	}
 }
 
-// readWords puts into the result what the application said for its record.
-func (a *attempt) readWords() {
+// readRecorded copies what the application stored for its record into the result.
+func (a *attempt) readRecorded() {
 	var err error
 	a.result.Phases, err = a.area.Phases(a.at.tag, a.at.pos)
 	a.note(err)
@@ -126,7 +131,7 @@ func (a *attempt) readWords() {
 	a.result.Fragment = string(fragment)
 }
 
-// note remembers trouble of the wrapper's own.
+// note remembers an error of the wrapper itself, once.
 func (a *attempt) note(err error) {
 	if err == nil {
 		return
@@ -140,7 +145,7 @@ func (a *attempt) note(err error) {
 	a.trouble = append(a.trouble, text)
 }
 
-// prepare makes the attempt's folder, log file, and work directory.
+// prepare creates the attempt's folder, log file and work directory.
 func (a *attempt) prepare() bool {
 	if err := a.makeFolder(); err != nil {
 		a.note(fmt.Errorf("prepare attempt %s: %w", sandbox.AttemptDir(a.assign.AttemptID()), err))
@@ -157,8 +162,7 @@ func (a *attempt) makeFolder() error {
 	if err != nil {
 		return err
 	}
-	// The log file is made by whoever runs the attempt, once: should two bulks
-	// ever hold the same attempt, the second one stops here.
+	// The log file can be created only once: if two bulks ever hold the same attempt, the second one stops here.
 	f, err := root.OpenFile(sandbox.GLFName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return errors.New("the attempt was run before: its log file exists; its files are left as they are")
@@ -176,11 +180,14 @@ func (a *attempt) makeFolder() error {
 	if err := a.writeInput(); err != nil {
 		return err
 	}
-	return a.linkInputs()
+	if err := a.linkInputs(); err != nil {
+		return err
+	}
+	return a.linkGiven()
 }
 
-// linkInputs links the files of the package into work/, by relative links: an
-// area may be mounted elsewhere when its files are collected.
+// linkInputs links the files of the package into work/. The links are relative, because the area may be mounted
+// elsewhere when its files are collected.
 func (a *attempt) linkInputs() error {
 	for _, name := range a.job.Files {
 		if !filepath.IsLocal(name) || strings.Contains(name, "/") {
@@ -193,17 +200,17 @@ func (a *attempt) linkInputs() error {
 	return nil
 }
 
-// inputTarget is where the link of an input leads.
+// inputTarget returns the target of the link of an input.
 func (a *attempt) inputTarget(name string) string {
 	up := strings.Count(sandbox.AttemptDir(a.assign.AttemptID()), "/") + 2
 	return strings.Repeat("../", up) + "packages/" + a.job.Package + "/" + name
 }
 
-// workDir is the absolute directory in which the application starts.
+// workDir returns the absolute path of the folder in which the application starts.
 func (a *attempt) workDir() string { return filepath.Join(a.dir, sandbox.WorkName) }
 
-// report puts the result, trying again for a moment: an attempt of many hours
-// should not be lost to a hiccup of a network file system.
+// report puts the result. It retries for some seconds, because an attempt of many hours should not be lost to a short
+// failure of a network file system.
 func (a *attempt) report(ctx context.Context) error {
 	r := &a.result
 	text, err := a.log.text()
@@ -225,11 +232,11 @@ func (a *attempt) report(ctx context.Context) error {
 	}
 }
 
-// pauses are the waits before further tries to put a result.
+// pauses are the waits before each retry to put a result.
 var pauses = [...]time.Duration{0, 500 * time.Millisecond, 2 * time.Second}
 
-// makeRoom frees a block of a full disk, and makes the result fit in it: 4 KiB
-// on the usual file systems.
+// makeRoom frees a block of a full disk and shortens the result so that it fits in one: 4 KiB on the usual file
+// systems.
 func (a *attempt) makeRoom(cause error) {
 	if a.root != nil {
 		a.note(notGone(a.root.Remove(sandbox.HeartbeatName)))

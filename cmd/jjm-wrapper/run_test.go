@@ -146,7 +146,7 @@ func TestRun_TheProgramIsLookedUpAmongTheInputsFirst(t *testing.T) {
 	tests := []struct {
 		name   string
 		files  map[string]string
-		plain  bool // not executable
+		plain  bool // without the x bits
 		argv   []string
 		exit   int
 		stdout string
@@ -253,7 +253,7 @@ func TestRun_AnAttemptThatWasRunIsLeftAsItIs(t *testing.T) {
 	if err := s.area.RemoveBulk(t.Context(), testTag); err != nil {
 		t.Fatal(err)
 	}
-	s.run(exitOK) // a fresh bulk with the same attempt
+	s.run(exitOK) // a new bulk with the same attempt
 	r := s.result()
 	if !strings.Contains(r.Error, "was run before") || r.Exit != 126 || s.file("stdout") != "again\n" {
 		t.Errorf("result: %+v, stdout %q", r, s.file("stdout"))
@@ -283,7 +283,7 @@ func TestRun_TroubleBeforeTheClaimExits92(t *testing.T) {
 	t.Run("no job file", func(t *testing.T) {
 		s := newSite(t, "")
 		s.write()
-		if err := s.area.RemoveGrid(17); err != nil {
+		if err := s.area.RemoveGrid(t.Context(), 17); err != nil {
 			t.Fatal(err)
 		}
 		if code, stderr := runCommand(t, s.command(0)); code != exitArea || !strings.Contains(stderr, "job.json") {
@@ -382,11 +382,11 @@ func TestRun_OneOfManyPositionsRuns(t *testing.T) {
 	}
 }
 
-// cpuPerJob is what one /bin/true may cost with its wrapper, starts included.
+// cpuPerJob is what one /bin/true with its wrapper may cost, including process starts.
 const cpuPerJob = 5 * time.Millisecond
 
-// TestRun_CostsAFewMillisecondsOfCPU measures the best of several rounds, in
-// memory where there is /dev/shm: what a disk's file system adds varies.
+// TestRun_CostsAFewMillisecondsOfCPU measures the best of several rounds, in /dev/shm if it exists, because the cost of
+// a disk's file system varies.
 func TestRun_CostsAFewMillisecondsOfCPU(t *testing.T) {
 	const rounds, n = 5, 20
 	dir, err := os.MkdirTemp("/dev/shm", "jjm-wrapper-test-")
@@ -411,7 +411,7 @@ func TestRun_CostsAFewMillisecondsOfCPU(t *testing.T) {
 		best = min(best, (childrenCPU(t)-before)/n)
 	}
 	t.Logf("%v of CPU per job", best)
-	if best > 2*cpuPerJob { // twice: the machines that run tests are shared, and some are slow
+	if best > 2*cpuPerJob { // twice, because the machines that run tests are shared and some are slow
 		t.Errorf("%v of CPU per job, want at most %v", best, cpuPerJob)
 	}
 }
@@ -425,7 +425,7 @@ func childrenCPU(t *testing.T) time.Duration {
 	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
-// Each process gets XCPU once it has used what it may, whatever the batch system does.
+// Each process gets XCPU after it has used its processor time, whatever the batch system does.
 func TestRun_ProcessorTimeIsLimited(t *testing.T) {
 	s := newSite(t, `while :; do :; done`)
 	s.job.CPUTime = jjm.Duration(time.Second)
@@ -433,5 +433,29 @@ func TestRun_ProcessorTimeIsLimited(t *testing.T) {
 	s.run(exitOK)
 	if r := s.result(); r.Signal != int(syscall.SIGXCPU) {
 		t.Errorf("signal %d after %d ms of processor time", r.Signal, r.UserMS+r.SysMS)
+	}
+}
+
+// docs/JOB-TYPES.md names every variable that an application gets.
+func TestEnvironment_IsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/JOB-TYPES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, `env`)
+	s.as[0].Attempt, s.as[0].RetryArgs = 1, []string{"again"}
+	s.run(exitOK)
+	named := 0
+	for line := range strings.Lines(s.file("stdout")) {
+		name, _, _ := strings.Cut(line, "=")
+		if !strings.HasPrefix(name, "GBS_") && !strings.HasPrefix(name, "JJM_") || name == batchEnv {
+			continue
+		}
+		if named++; !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("the page does not name %s", name)
+		}
+	}
+	if named < 12 {
+		t.Errorf("the application has %d variables:\n%s", named, s.file("stdout"))
 	}
 }

@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// signalBox passes signals on to the application's process group, whenever that
-// comes to be, and lets a TERM be followed by KILL after the grace period.
+// signalBox passes signals on to the application's process group; signals that come before the group exists are kept
+// for it. After a TERM and the grace period it sends KILL.
 type signalBox struct {
-	// hurry ends with the grace period: what is not done by then is left
-	// undone.
-	hurry context.Context
+	// inTime ends with the grace period. What is not done by then is left undone.
+	inTime context.Context
 
 	grace  time.Duration
 	cancel context.CancelFunc
@@ -22,33 +21,33 @@ type signalBox struct {
 	done   chan struct{}
 
 	mu      sync.Mutex
-	group   int  // the process group; 0 before there is one
-	gone    bool // it has ended, or is about to be killed
+	group   int  // 0 before the application starts
+	gone    bool // the group has ended, or is about to be killed
+	term    bool // a TERM was received
 	pending []syscall.Signal
 }
 
-// catchSignals begins to catch signals.
+// catchSignals starts to catch signals.
 func catchSignals(grace time.Duration) *signalBox {
 	s := &signalBox{grace: grace, caught: make(chan os.Signal, 16), done: make(chan struct{})}
-	s.hurry, s.cancel = context.WithCancel(context.Background())
-	// XFSZ is caught and not passed on: a limit on file sizes must not end the
-	// wrapper, and the application gets its own.
+	s.inTime, s.cancel = context.WithCancel(context.Background())
+	// XFSZ is caught and not passed on: a limit on file sizes must not end the wrapper, and the kernel sends the
+	// application its own signal.
 	signal.Notify(s.caught, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGXCPU, syscall.SIGXFSZ)
 	go s.pass()
 	return s
 }
 
-// order acts as a TERM to the wrapper would; one that is waiting is enough.
-func (s *signalBox) order() {
+// terminate has the effect of a TERM to the wrapper. If signals are waiting already, it adds none.
+func (s *signalBox) terminate() {
 	select {
 	case s.caught <- syscall.SIGTERM:
 	default:
 	}
 }
 
-// stop ends the passing on; signals stay caught, so that none cuts the last
-// steps short.
+// stop stops passing signals on. They stay caught, so that none interrupts the last steps of the wrapper.
 func (s *signalBox) stop() {
 	close(s.done)
 	s.cancel()
@@ -77,32 +76,40 @@ func (s *signalBox) pass() {
 	}
 }
 
-// send signals the group, now or when it starts.
+// send sends a signal to the group, or keeps it until the group exists.
 func (s *signalBox) send(sig syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.term = s.term || sig == syscall.SIGTERM
 	switch {
 	case s.gone:
 	case s.group == 0:
 		s.pending = append(s.pending, sig)
 	default:
-		_ = syscall.Kill(-s.group, sig) // it can only have ended
+		_ = syscall.Kill(-s.group, sig) // an error can only mean that the group has ended
 	}
 }
 
-// forwardTo names the group, which gets what came before it.
+// forwardTo sets the group and sends it the signals that came before.
 func (s *signalBox) forwardTo(group int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.group = group
+	s.group, s.gone = group, false
 	for _, sig := range s.pending {
 		_ = syscall.Kill(-group, sig)
 	}
 	s.pending = nil
 }
 
-// killGroup kills what is left of the group, whose leader has ended but was not
-// collected yet; from then on its number is another's to have.
+// ending reports whether the attempt was told to end.
+func (s *signalBox) ending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.term
+}
+
+// killGroup kills the rest of the group. Its leader has ended and was not collected yet; afterwards another process may
+// get its number.
 func (s *signalBox) killGroup() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

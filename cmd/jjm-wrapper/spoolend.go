@@ -8,12 +8,10 @@ import (
 	"jjm"
 )
 
-// writeEnd leaves an end record: one line, which appears whole,
+// writeEnd writes an end record, atomically. It is one line with the wrapper's exit code, times in milliseconds since
+// 1970, and what the wrapper and its children used:
 //
 //	exit=0 started=1700000000000 ended=1700000001000 user_ms=12 sys_ms=3 rss_kb=4096
-//
-// with the wrapper's exit code, times in milliseconds since 1970, and what the
-// wrapper and its children used.
 func writeEnd(file string, code int, started jjm.Time) error {
 	var own, kids syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {

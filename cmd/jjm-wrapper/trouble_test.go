@@ -13,7 +13,7 @@ import (
 	"jjm/internal/needs"
 )
 
-// smallDisk is a folder on a file system of a few megabytes.
+// smallDisk returns a folder on a file system of a few megabytes.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	return needs.Tmpfs(t, t.TempDir(), "size=8m")
@@ -88,7 +88,7 @@ func TestTrouble_AnAreaWithoutRoomForTheClaimStartsNothing(t *testing.T) {
 	}
 }
 
-// fillDisk writes until nothing fits.
+// fillDisk fills the disk.
 func fillDisk(t *testing.T, dir string) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(dir, "filler"))
@@ -149,7 +149,7 @@ func TestTrouble_AnAttemptFolderThatVanishesIsReported(t *testing.T) {
 
 func TestTrouble_AnUnwritableAttemptFolderIsReported(t *testing.T) {
 	s := newSite(t, `echo ran`)
-	// A file where a folder should be: it stops root too.
+	// A file in place of a folder stops root too.
 	if err := os.MkdirAll(filepath.Join(s.area.Root(), "jobs", "17"), 0o700); err != nil {
 		t.Fatal(err)
 	}

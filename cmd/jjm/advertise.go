@@ -13,24 +13,24 @@ import (
 	"jjm/wire"
 )
 
-// advertise shows what brokers are told of this site.
+// advertise shows the ad that brokers read, and whether each collector has it.
 type advertise struct {
 	JSON bool `name:"json" help:"One JSON object."`
 	GLUE bool `name:"glue2" help:"The same facts as a document of GLUE 2.0 in JSON."`
-	Now  bool `help:"Send it at once and say what came of it; for administrators."`
+	Now  bool `help:"Send the ad at once and show the result; for administrators."`
 
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*advertise) Help() string {
-	return "It prints the collectors of brokers, with when the site's ad was last sent, when it was last read back " +
-		"and what is wrong, and then the ClassAd as it would be sent now. Which collectors there are is set below " +
-		"[advertise] in the configuration. Without a daemon the answer is what the last one noted. With --now the exit " +
-		"code is 1 if a collector does not have the ad."
+	return "It prints the brokers' collectors (when the site's ad was last sent and last read back, and what is " +
+		"wrong) and then the ClassAd as it would be sent now. The collectors are configured below [advertise]. If " +
+		"no daemon answers, it shows the state that the last one stored. With --now the exit code is 1 if a " +
+		"collector does not have the ad."
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (s *advertise) Run(c *cli) error {
 	if s.JSON && s.GLUE {
 		return usage("--json and --glue2: want one of them")
@@ -41,7 +41,7 @@ func (s *advertise) Run(c *cli) error {
 	case err == nil:
 		told = *a.Advertised
 	case client.IsUnreachable(err) && !s.Now:
-		if told, err = s.noted(c, err); err != nil {
+		if told, err = s.fromFile(c, err); err != nil {
 			return err
 		}
 	default:
@@ -56,8 +56,8 @@ func (s *advertise) Run(c *cli) error {
 	return nil
 }
 
-// noted reads what the last daemon noted.
-func (s *advertise) noted(c *cli, down error) (told wire.Advertised, err error) {
+// fromFile reads the state of the ad that the last daemon wrote to its file.
+func (s *advertise) fromFile(c *cli, down error) (told wire.Advertised, err error) {
 	path := filepath.Join(s.at(c).StateDir(), wire.AdvertisedFile)
 	text, err := os.ReadFile(path)
 	if err == nil {
@@ -92,16 +92,25 @@ func (s *advertise) print(c *cli, told wire.Advertised) error {
 	return err
 }
 
-// collectors prints a line for each collector, and what is wrong below.
+// collectors prints a line for each collector, and below the table what is wrong.
 func (c *cli) collectors(told wire.Advertised) error {
-	rows := [][]string{{"COLLECTOR", "STATE", "SENT", "READ BACK", "ENDS BY ITSELF", "NEXT", "LOST"}}
-	for _, k := range told.Collectors {
-		rows = append(rows, []string{k.Collector, adState(k), clock(k.Sent), clock(k.Seen), clock(k.Expires), clock(k.Next),
-			fmt.Sprint(k.Lost)})
-	}
-	if err := c.table(rows); err != nil {
+	if err := c.collectorTable(told.Collectors); err != nil {
 		return err
 	}
+	return c.collectorNotes(told)
+}
+
+func (c *cli) collectorTable(all []wire.AdCollector) error {
+	rows := [][]string{{"COLLECTOR", "STATE", zoned("SENT"), "READ BACK", "ENDS", "NEXT", "LOST"}}
+	for _, k := range all {
+		rows = append(rows, []string{k.Collector, adState(k), stamp(k.Sent), stamp(k.Seen), stamp(k.Expires), stamp(k.Next),
+			fmt.Sprint(k.Lost)})
+	}
+	return c.table(rows, "COLLECTOR")
+}
+
+// collectorNotes prints a line for each error of a collector.
+func (c *cli) collectorNotes(told wire.Advertised) error {
 	for _, k := range told.Collectors {
 		var notes []string
 		if k.Error != "" {
@@ -122,7 +131,7 @@ func (c *cli) collectors(told wire.Advertised) error {
 	return nil
 }
 
-// adState is the state in a word or two.
+// adState returns the state of the ad in one or two words.
 func adState(k wire.AdCollector) string {
 	if k.Trying != 0 {
 		return k.State + ", trying"
@@ -130,7 +139,7 @@ func adState(k wire.AdCollector) string {
 	return k.State
 }
 
-// arrived is an error unless all collectors have the ad.
+// arrived returns an error unless all collectors have the ad.
 func arrived(told wire.Advertised) error {
 	var missing []string
 	for _, k := range told.Collectors {
@@ -144,7 +153,7 @@ func arrived(told wire.Advertised) error {
 	return &exit{exitNo, errors.New("the ad is not as it should be at " + strings.Join(missing, ", "))}
 }
 
-// indented lays a document out for people.
+// indented formats a JSON document for people.
 func indented(doc json.RawMessage) []byte {
 	var out bytes.Buffer
 	if json.Indent(&out, doc, "", "  ") != nil {

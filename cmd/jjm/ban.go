@@ -8,35 +8,35 @@ import (
 	"jjm/wire"
 )
 
-// whom is somebody who is banned, or let in again.
+// whom has the flags of a command about one account or DN.
 type whom struct {
-	Reason string `placeholder:"TEXT" help:"Say why: the audit and those concerned are told."`
+	Reason string `placeholder:"TEXT" help:"The reason, for the audit and for those concerned."`
 	JSON   bool   `name:"json" help:"One JSON object per line."`
 	Name   string `arg:"" name:"USER|DN" help:"An account, or the DN of a certificate or token."`
 
 	place
 }
 
-// ban keeps somebody out.
+// ban bans an account or a DN.
 type ban struct{ whom }
 
-// unban lets somebody in again.
+// unban ends a ban.
 type unban struct{ whom }
 
 const banAdmins = " For administrators: root, with gate.mode 0600 the daemon's account, and those of the setting gate.admins."
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*ban) Help() string {
-	return "An account is named by any name that getent(1) knows, or by its number, and kept out by its number. A name " +
-		"that holds / or = is the DN of a certificate or token as the gatekeeper tells it; its proxies are meant too. " +
-		"The ban is stored and holds until it is lifted. It prints what was banned, and an id for each grid job that is " +
-		"killed." + banAdmins
+	return "An account is given by a name that getent(1) knows or by its number, and the number is banned. A name " +
+		"that contains / or = is the DN of a certificate or token as the gatekeeper reports it; proxies of the " +
+		"certificate are banned too. The ban is stored and lasts until it is lifted. It prints the ban, and the " +
+		"id of each grid job that is killed." + banAdmins
 }
 
-// Help is the rest of its help.
-func (*unban) Help() string { return "What was killed stays killed." + banAdmins }
+// Help returns the text of --help below the usage.
+func (*unban) Help() string { return "Jobs that were killed stay killed." + banAdmins }
 
-// Run implements the command.
+// Run carries out the command.
 func (b *ban) Run(c *cli) error {
 	if b.Reason == "" {
 		return usage("--reason is missing: say why, for the audit and for those who are refused")
@@ -44,10 +44,10 @@ func (b *ban) Run(c *cli) error {
 	return b.put(c, false)
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (b *unban) Run(c *cli) error { return b.put(c, true) }
 
-// put bans, or lifts the ban.
+// put sets or ends the ban.
 func (b *whom) put(c *cli, lift bool) error {
 	banned, err := b.askBan(c, &wire.Ban{Lift: lift, Name: b.Name, Reason: b.Reason})
 	if err != nil {
@@ -77,25 +77,25 @@ func (b *whom) put(c *cli, lift bool) error {
 	return nil
 }
 
-// askBan puts a wish, or with none asks for the bans in force.
+// askBan sends the request. With nil it asks for the bans in force.
 func (p place) askBan(c *cli, b *wire.Ban) (*wire.Banned, error) {
 	a, err := ask(c, p, wire.VerbBan(), wire.BanRequest{Ban: b})
 	return a.Banned, err
 }
 
-// bans lists who is kept out.
+// bans lists the bans in force.
 type bans struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*bans) Help() string {
 	return banAdmins[1:]
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (b *bans) Run(c *cli) error {
 	banned, err := b.askBan(c, nil)
 	if err != nil {
@@ -117,13 +117,13 @@ func (c *cli) banTable(bans []jjm.Ban) error {
 		_, err := c.out.WriteString("nobody is banned\n")
 		return err
 	}
-	rows := [][]string{{"WHAT", "NAME", "UID", "BY", "SINCE", "REASON"}}
+	rows := [][]string{{"WHAT", "NAME", "UID", "BY", zoned("SINCE"), "REASON"}}
 	for _, b := range bans {
 		uid := "-"
 		if b.Account != nil {
 			uid = strconv.Itoa(*b.Account)
 		}
-		rows = append(rows, []string{b.Kind, b.Name, uid, jjm.ActorOf(b.By, b.UID), clock(b.Since), b.Reason})
+		rows = append(rows, []string{b.Kind, b.Name, uid, jjm.ActorOf(b.By, b.UID), tableClock(b.Since), b.Reason})
 	}
-	return c.table(rows)
+	return c.table(rows, "NAME", "BY", "REASON")
 }

@@ -14,17 +14,18 @@ import (
 	"jjm/wire"
 )
 
-// bedSite has the verbs of a site, and those of jobs that only people use, beside the jobs of a fake.
+// bedSite answers the verbs about the site, and those verbs about jobs that only people use, for the jobs of a fake
+// service.
 type bedSite struct {
 	jobs *gatetest.Fake
 	mu   sync.Mutex
-	// types, clusters and ad are what the verbs of these names answer.
+	// types, clusters and ad are the answers of the verbs of these names.
 	types    []wire.JobType
 	clusters []wire.Cluster
 	ad       wire.Advertised
 	history  map[jjm.GridID][]jjm.JournalEntry
 	verified map[jjm.GridID]wire.Verified
-	orders   []jjm.Order // in force
+	orders   []jjm.Order // the orders in force
 	bans     []jjm.Ban
 	sets     map[string]wire.DatasetState
 }
@@ -35,21 +36,21 @@ func newBedSite(jobs *gatetest.Fake) *bedSite {
 		sets: map[string]wire.DatasetState{}}
 }
 
-// verbs are those of the site and of its jobs.
+// verbs returns the verbs that bedSite answers.
 func (b *bedSite) verbs() []gate.Verb {
 	find := verbs.Resolve(b.jobs.Resolve)
 	return append(b.jobs.Verbs(),
 		verbs.JobTypes(func() []wire.JobType { return b.types }),
 		verbs.Clusters(func(context.Context) []wire.Cluster { return b.clusters }, func() []string { return nil }),
 		verbs.Advertise(b.advertise), verbs.Reset(b.reset), verbs.Order(find, b.order), verbs.Ban(b.ban),
-		verbs.Dataset(b.dataset), verbs.Release(find, b.release), verbs.History(find, b.historyOf),
+		verbs.Dataset(b.dataset), verbs.Release(find, b.release), verbs.History(find, b.historyOf, b.attemptsOf),
 		verbs.Renew(find, b.renew), verbs.Verify(find, b.verify), verbs.Retract(find, b.retract))
 }
 
-// asked counts a question, as the hook of the jobs does.
+// asked calls the hook of the fake's jobs, which counts requests.
 func (b *bedSite) asked(ctx context.Context, verb string) error { return b.jobs.Hook(ctx, verb) }
 
-// advertise tells the ad; with now it is sent again first.
+// advertise returns the ad. If now is set, it first counts as sent again.
 func (b *bedSite) advertise(ctx context.Context, now bool) (wire.Advertised, error) {
 	if err := b.asked(ctx, "advertise"); err != nil {
 		return wire.Advertised{}, err
@@ -64,7 +65,7 @@ func (b *bedSite) advertise(ctx context.Context, now bool) (wire.Advertised, err
 	return b.ad, nil
 }
 
-// reset closes the breaker of a site in Sites.
+// reset closes the circuit breaker of a cluster in Sites.
 func (b *bedSite) reset(ctx context.Context, c gate.Caller, cluster string) error {
 	if err := b.asked(ctx, "reset"); err != nil {
 		return err
@@ -80,7 +81,7 @@ func (b *bedSite) reset(ctx context.Context, c gate.Caller, cluster string) erro
 	return jjm.Errorf(jjm.Gone, "this site has no cluster %q", cluster)
 }
 
-// order keeps one order per target and verb; nil lists them.
+// order stores one order per target and verb; nil lists them.
 func (b *bedSite) order(ctx context.Context, c gate.Caller, o *wire.Order) ([]jjm.Order, error) {
 	if err := b.asked(ctx, "order"); err != nil {
 		return nil, err
@@ -90,10 +91,17 @@ func (b *bedSite) order(ctx context.Context, c gate.Caller, o *wire.Order) ([]jj
 	if o == nil {
 		return slices.Clone(b.orders), nil
 	}
-	given := jjm.Order{Verb: o.Verb, Kind: o.Kind, Name: o.Name, Reason: o.Reason, By: c.User, Since: 1, Until: o.Until}
+	given := jjm.Order{Verb: o.Verb, Kind: o.Kind, Name: o.Name, Reason: o.Reason, By: c.User, Since: 1, From: o.From,
+		Until: o.Until}
+	if o.From != 0 {
+		given.Verb = jjm.OrderMaintenance
+	}
+	if o.From != 0 && o.For != 0 {
+		given.Until = o.From.Add(o.For.D())
+	}
 	var ended []jjm.Order
 	b.orders = slices.DeleteFunc(b.orders, func(old jjm.Order) bool {
-		same := old.Kind == o.Kind && old.Name == o.Name && (o.Verb == jjm.OrderResume || old.Verb == o.Verb)
+		same := old.Kind == o.Kind && old.Name == o.Name && (o.Verb == jjm.OrderResume || old.Verb == given.Verb)
 		if same {
 			ended = append(ended, old)
 		}
@@ -106,7 +114,7 @@ func (b *bedSite) order(ctx context.Context, c gate.Caller, o *wire.Order) ([]jj
 	return []jjm.Order{given}, nil
 }
 
-// ban keeps one ban for each name; nil lists them.
+// ban stores one ban per name; nil lists them.
 func (b *bedSite) ban(ctx context.Context, c gate.Caller, wish *wire.Ban) (wire.Banned, error) {
 	if err := b.asked(ctx, "ban"); err != nil {
 		return wire.Banned{}, err
@@ -136,7 +144,7 @@ func (b *bedSite) ban(ctx context.Context, c gate.Caller, wish *wire.Ban) (wire.
 	return out, err
 }
 
-// dataset counts files by the names of their datasets.
+// dataset counts the files of each dataset.
 func (b *bedSite) dataset(ctx context.Context, c gate.Caller, d wire.Dataset) (wire.Datasets, error) {
 	if err := b.asked(ctx, "dataset"); err != nil {
 		return wire.Datasets{}, err
@@ -171,7 +179,7 @@ func (b *bedSite) dataset(ctx context.Context, c gate.Caller, d wire.Dataset) (w
 	return out, nil
 }
 
-// renew remembers nothing; every credential is newer.
+// renew stores nothing and accepts every credential as newer.
 func (b *bedSite) renew(ctx context.Context, c gate.Caller, id jjm.GridID, given []jjm.Credential) (
 	r wire.Renewal, err error) {
 	err = b.jobs.Use(ctx, "renew", c, id, func(*gatetest.Job) {
@@ -182,21 +190,24 @@ func (b *bedSite) renew(ctx context.Context, c gate.Caller, id jjm.GridID, given
 	return r, err
 }
 
-// retract says that each output was made by local job 0, and that a recovery is
-// needed.
+// retract answers that local job 0 made each output, and that the grid job is reopened, or that
+// a recovery is needed.
 func (b *bedSite) retract(ctx context.Context, c gate.Caller, id jjm.GridID, w wire.Retract) (
 	out wire.Retracted, err error) {
 	err = b.jobs.Use(ctx, "retract", c, id, func(*gatetest.Job) {
 		local := jjm.LocalID{Grid: id}.String()
 		out = wire.Retracted{ID: id, Locals: []wire.RetractedLocal{{Local: local, Outputs: w.Outputs}}, Lost: w.Outputs}
-		if w.Recovery != "" {
+		switch {
+		case w.Recovery != "":
 			out.Recovery = "{}\n"
+		case !w.NewOutput:
+			out.Generation = 2
 		}
 	})
 	return out, err
 }
 
-// verify answers what the script put there.
+// verify returns the answer that the script stored.
 func (b *bedSite) verify(ctx context.Context, c gate.Caller, id jjm.GridID, recovery string) (
 	v wire.Verified, err error) {
 	err = b.jobs.Use(ctx, "verify", c, id, func(*gatetest.Job) {
@@ -208,15 +219,17 @@ func (b *bedSite) verify(ctx context.Context, c gate.Caller, id jjm.GridID, reco
 	return v, err
 }
 
-// release counts the local jobs that are held, and lets them wait.
-func (b *bedSite) release(ctx context.Context, c gate.Caller, refs []jjm.Ref) []wire.Released {
+// release counts the held local jobs and, unless dry, makes them wait.
+func (b *bedSite) release(ctx context.Context, c gate.Caller, refs []jjm.Ref, dry bool) []wire.Released {
 	out := make([]wire.Released, len(refs))
 	for i, ref := range refs {
 		err := b.jobs.Use(ctx, "release", c, ref.Grid, func(j *gatetest.Job) {
 			for k := range j.Locals {
 				if l := &j.Locals[k]; l.Holding.Now() && (!ref.Locals || ref.Has(l.ID.N)) {
+					if out[i].Jobs++; dry {
+						continue
+					}
 					l.State, l.Phase, l.Holding = jjm.Submitting, jjm.RetryWait, nil
-					out[i].Jobs++
 				}
 			}
 		})
@@ -225,7 +238,7 @@ func (b *bedSite) release(ctx context.Context, c gate.Caller, refs []jjm.Ref) []
 	return out
 }
 
-// historyOf returns the last limit entries; of the orders one for each in force.
+// historyOf returns the last limit entries; for orders, one entry for each order in force.
 func (b *bedSite) historyOf(ctx context.Context, c gate.Caller, ref jjm.Ref, limit int) (
 	h []jjm.JournalEntry, err error) {
 	if ref == (jjm.Ref{}) {
@@ -237,6 +250,11 @@ func (b *bedSite) historyOf(ctx context.Context, c gate.Caller, ref jjm.Ref, lim
 		h = h[len(h)-limit:]
 	}
 	return h, err
+}
+
+// attemptsOf returns no attempts: the jobs of the bed have none.
+func (b *bedSite) attemptsOf(context.Context, gate.Caller, jjm.Ref) ([]wire.Attempt, error) {
+	return nil, nil
 }
 
 func (b *bedSite) historyOfOrders() (h []jjm.JournalEntry) {

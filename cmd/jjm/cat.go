@@ -6,50 +6,95 @@ import (
 	"fmt"
 	"io"
 
+	"jjm"
+
 	"jjm/gate/client"
 	"jjm/wire"
 )
 
 // cat shows a file of a local job.
 type cat struct {
-	Stderr bool   `help:"Standard error."`
-	Script bool   `help:"What was run."`
-	GLF    bool   `name:"glf" help:"The GBS log file."`
-	Follow bool   `short:"f" help:"Go on as it grows, until the job is over."`
-	ID     string `arg:"" name:"ID.N" help:"The local job."`
+	Stderr  bool   `help:"Standard error."`
+	Script  bool   `help:"What was run."`
+	GLF     bool   `name:"glf" help:"The GBS log file."`
+	Follow  bool   `short:"f" help:"Show what is appended, until the job is over."`
+	Attempt *int32 `placeholder:"N" help:"Of attempt N, from 0; the current or last one by default."`
+	List    bool   `short:"l" help:"List the files that FILE can name."`
+	JSON    bool   `name:"json" help:"With --list: one JSON object per line."`
+	ID      string `arg:"" name:"ID.N" help:"The local job."`
+	File    string `arg:"" optional:"" name:"FILE" help:"A file in its work folder; none: its standard output."`
 
 	place
 }
 
-func (s *cat) file() string {
-	switch {
-	case s.Stderr:
-		return "stderr"
-	case s.Script:
-		return "script"
-	case s.GLF:
-		return "glf"
-	}
-	return "stdout"
+// Help is the rest of its help.
+func (*cat) Help() string {
+	return "FILE is relative to the folder in which the application runs or ran, and shown while that folder is there: of " +
+		"a job that is over what was collected is in the tar (jjm output). What it reads is not in that folder and is not " +
+		"shown: its inputs are links there, and of datasets that other local jobs filled there are links in the folder " +
+		"in/ beside it; ask for the file at the local job that made it. Links, devices and pipes are not opened, " +
+		"and without -f no more is shown than the file had at the beginning. The exit code is 3 if there is no such file. " +
+		"stdout, stderr, script and glf, where no such file is there, are what the options of these names show."
 }
 
-// Run implements the command.
-func (s *cat) Run(c *cli) error {
-	if s.Stderr && s.Script || s.Stderr && s.GLF || s.Script && s.GLF {
-		return usage("want one of --stderr, --script, --glf")
+// file returns what the options ask for.
+func (s *cat) file() wire.CatFile {
+	file := wire.CatFile{Path: s.File, Attempt: s.Attempt}
+	switch {
+	case s.File != "":
+	case s.Stderr:
+		file.File = "stderr"
+	case s.Script:
+		file.File = "script"
+	case s.GLF:
+		file.File = "glf"
+	default:
+		file.File = "stdout"
 	}
-	if err := checkRefs([]string{s.ID}, false); err != nil {
+	return file
+}
+
+// check refuses options that exclude each other.
+func (s *cat) check() error {
+	wanted := 0
+	for _, given := range []bool{s.Stderr, s.Script, s.GLF, s.List, s.File != ""} {
+		if given {
+			wanted++
+		}
+	}
+	switch {
+	case wanted > 1:
+		return usage("want one of FILE, --list, --stderr, --script, --glf")
+	case s.List && s.Follow:
+		return usage("--list and -f: want one of them")
+	case s.Attempt != nil && *s.Attempt < 0:
+		return usage("--attempt %d: want the number of an attempt, from 0", *s.Attempt)
+	case s.JSON && !s.List:
+		return usage("--json is for --list")
+	}
+	return oneLocal("cat", s.ID)
+}
+
+// Run carries out the command.
+func (s *cat) Run(c *cli) error {
+	if err := s.check(); err != nil {
 		return err
+	}
+	if s.List {
+		return s.list(c)
 	}
 	ctx, cancel := interruptible()
 	defer cancel()
-	req := wire.CatRequest{One: wire.Of(s.ID), File: s.file(), Follow: s.Follow}
+	req := wire.CatRequest{One: wire.OneRef(s.ID), CatFile: s.file(), Follow: s.Follow}
 	_, r, err := client.Open(ctx, s.client(c), wire.VerbCat(), req)
+	if client.IsUnreachable(err) {
+		s.offline(c, "cat", err).files(s.ID)
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	// Unbuffered: what is followed is seen as it comes.
+	// Unbuffered, so that what is appended to a followed file is shown at once.
 	var out io.Writer = c.outFile
 	if c.outFile != nil && isTerminal(c.outFile) {
 		t := &terminalWriter{w: c.outFile}
@@ -67,7 +112,48 @@ func (s *cat) Run(c *cli) error {
 	return nil
 }
 
-// whyOver tells the end of the job from the end of the daemon.
+// list prints the files of the job.
+func (s *cat) list(c *cli) error {
+	a, err := ask(c, s.place, wire.VerbCat(), wire.CatRequest{One: wire.OneRef(s.ID),
+		CatFile: wire.CatFile{Attempt: s.Attempt}, List: true})
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		for _, f := range a.Files {
+			if err := c.printJSON(f); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(a.Files) == 0 {
+		c.say("%s has no files in its work folder", s.ID)
+		return nil
+	}
+	if err := c.fileTable(a.Files); err != nil {
+		return err
+	}
+	if a.More {
+		c.say("there are more: the first %s are shown", jjm.Count(len(a.Files), "file"))
+	}
+	return nil
+}
+
+// fileTable prints files. The name comes last and is never cut, because the user passes it as FILE.
+func (c *cli) fileTable(files []jjm.JobFile) error {
+	rows := [][]string{{"BYTES", zoned("WRITTEN"), "WHERE", "FILE"}}
+	for _, f := range files {
+		size := fmt.Sprint(f.Bytes)
+		if f.Kind != "" {
+			size = f.Kind
+		}
+		rows = append(rows, []string{size, stamp(f.Modified), f.From, f.Name})
+	}
+	return c.table(rows)
+}
+
+// whyOver returns an error if the output ended because the daemon stopped, nil if the job is over.
 func (s *cat) whyOver(c *cli) error {
 	if _, err := ask(c, s.place, wire.VerbPing(), wire.PingRequest{}); err != nil {
 		return fmt.Errorf("the job may go on, but %w", err)

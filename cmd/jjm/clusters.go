@@ -10,21 +10,21 @@ import (
 	"jjm/wire"
 )
 
-// clusters are the commands about batch systems.
+// clusters are the commands about clusters.
 type clusters struct {
-	Show  showClusters `cmd:"" default:"withargs" help:"The batch systems: well or not, and how busy." example:"jjm clusters"`
-	Reset resetCluster `cmd:"" help:"Close the circuit breaker of one." example:"jjm clusters reset slurm"`
-	Test  testCluster  `cmd:"" passthrough:"" help:"Try out one with real jobs." example:"jjm clusters test slurm"`
+	Show  showClusters `cmd:"" default:"withargs" help:"The state of each batch system." example:"jjm clusters"`
+	Reset resetCluster `cmd:"" help:"Close the circuit breaker of a cluster." example:"jjm clusters reset slurm"`
+	Test  testCluster  `cmd:"" passthrough:"" help:"Test a cluster with real jobs." example:"jjm clusters test slurm"`
 }
 
-// showClusters shows the batch systems.
+// showClusters shows the state of the clusters.
 type showClusters struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 
 	place
 }
 
-// resetCluster closes a circuit breaker.
+// resetCluster closes the circuit breaker of a cluster.
 type resetCluster struct {
 	JSON bool   `name:"json" help:"Answer as one line of JSON."`
 	Name string `arg:"" name:"NAME" help:"The cluster."`
@@ -32,19 +32,19 @@ type resetCluster struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*showClusters) Help() string {
-	return "LISTING is how long it takes to ask for all jobs, and how often that is done; COMMANDS is how many " +
-		"commands were run within the last minute, of how many at most. " +
-		"Below it says what a cluster reads, if not all storages."
+	return "LISTING is how long a listing of all jobs takes and how often there is one. COMMANDS is how many " +
+		"commands ran within the last minute, and how many may. The lines below the table name the storages that " +
+		"a cluster can read, if not all."
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*resetCluster) Help() string {
-	return "Commands are sent at once to a cluster that did not answer, not only after the next probe; for administrators."
+	return "jjm sends commands to the cluster again at once, not only after the next probe; for administrators."
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (s *showClusters) Run(c *cli) error {
 	a, err := ask(c, s.place, wire.VerbClusters(), wire.ClustersRequest{})
 	if err != nil {
@@ -61,7 +61,10 @@ func (s *showClusters) Run(c *cli) error {
 	if err := c.clusterTable(a.Clusters); err != nil {
 		return err
 	}
-	if err := c.readsLines(a.Clusters); err != nil {
+	if err := c.clusterTrouble(a.Clusters); err != nil {
+		return err
+	}
+	if err := c.nature(a.Clusters); err != nil {
 		return err
 	}
 	for _, note := range a.Notes {
@@ -72,21 +75,27 @@ func (s *showClusters) Run(c *cli) error {
 	return nil
 }
 
-// readsLines say of each cluster what its workers can read, if that is not all.
-func (c *cli) readsLines(all []wire.Cluster) error {
+// nature prints, for each cluster, how reliably it avoids submitting twice and, if not all,
+// which storages its workers can read.
+func (c *cli) nature(all []wire.Cluster) error {
 	for _, cl := range all {
+		if cl.Guarantee != "" {
+			if _, err := fmt.Fprintln(c.out, hanging(printable(cl.Name+": submission: "+cl.Guarantee))); err != nil {
+				return err
+			}
+		}
 		if len(cl.Storages) == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(c.out, "%s: reads files at %s\n", printable(cl.Name),
-			printable(strings.Join(cl.Storages, ", "))); err != nil {
+		reads := cl.Name + ": reads files at " + strings.Join(cl.Storages, ", ")
+		if _, err := fmt.Fprintln(c.out, hanging(printable(reads))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (s *resetCluster) Run(c *cli) error {
 	name := s.Name
 	if _, err := ask(c, s.place, wire.VerbReset(), wire.ResetRequest{Cluster: name}); err != nil {
@@ -102,22 +111,26 @@ func (s *resetCluster) Run(c *cli) error {
 }
 
 func (c *cli) clusterTable(all []wire.Cluster) error {
+	now := jjm.At(time.Now())
 	rows := [][]string{{"CLUSTER", "KIND", "STATE", "SLOTS", "WAITING", "QUEUED", "RUNNING", "LISTING", "COMMANDS",
-		"LAST SEEN", "SUBMISSION"}}
+		zoned("LAST SEEN")}}
 	for _, cl := range all {
 		slots := "?"
 		if cl.Slots > 0 {
 			slots = fmt.Sprint(cl.Slots)
 		}
-		rows = append(rows, []string{cl.Name, cl.Kind, clusterState(cl), slots, fmt.Sprint(cl.Waiting), fmt.Sprint(cl.Queued),
-			fmt.Sprint(cl.Running), listingText(cl), commandsText(cl), clock(cl.LastSeen), cl.Guarantee})
+		rows = append(rows, []string{cl.Name, cl.Kind, clusterState(cl, now), slots, fmt.Sprint(cl.Waiting),
+			fmt.Sprint(cl.Queued),
+			fmt.Sprint(cl.Running), listingText(cl), commandsText(cl), stamp(cl.LastSeen)})
 	}
-	if err := c.table(rows); err != nil {
-		return err
-	}
+	return c.table(rows, "CLUSTER", "KIND", "STATE")
+}
+
+// clusterTrouble prints a line for each problem of a cluster.
+func (c *cli) clusterTrouble(all []wire.Cluster) error {
 	for _, cl := range all {
 		for _, line := range clusterNotes(cl) {
-			if _, err := fmt.Fprintf(c.out, "%s: %s\n", printable(cl.Name), printable(line)); err != nil {
+			if _, err := fmt.Fprintln(c.out, hanging(printable(cl.Name+": "+line))); err != nil {
 				return err
 			}
 		}
@@ -125,8 +138,8 @@ func (c *cli) clusterTable(all []wire.Cluster) error {
 	return nil
 }
 
-// clusterState is the state in a word or two.
-func clusterState(cl wire.Cluster) string {
+// clusterState returns the state of a cluster in one or two words.
+func clusterState(cl wire.Cluster, now jjm.Time) string {
 	switch {
 	case cl.Breaker != nil:
 		return "breaker " + cl.Breaker.State
@@ -134,16 +147,19 @@ func clusterState(cl wire.Cluster) string {
 		return "in trouble"
 	}
 	state := "ok"
-	for _, o := range cl.Orders { // a pause sorts behind a drain, and says more
-		if o.Kind == jjm.OrderCluster {
+	if cl.LastSeen == 0 && cl.Slots == 0 { // neither a listing nor a probe has said anything
+		state = "not asked yet"
+	}
+	for _, o := range cl.Orders { // a pause comes after a drain in the order, and shows more
+		if o.Kind == jjm.OrderCluster && o.Begun(now) {
 			state = o.Doing()
 		}
 	}
 	return state
 }
 
-// clusterNotes are the lines below the table: what is wrong, since when, and
-// when it is looked at again.
+// clusterNotes returns the lines below the table: what is wrong, since when, and when jjm
+// checks again.
 func clusterNotes(cl wire.Cluster) []string {
 	var notes []string
 	if b := cl.Breaker; b == nil && !cl.Healthy && cl.Cause != "" {
@@ -157,12 +173,36 @@ func clusterNotes(cl wire.Cluster) []string {
 	}
 	for _, o := range cl.Orders {
 		note := orderText(o)
-		if o.Kind == jjm.OrderQueue {
+		if o.Until == 0 {
+			note += "; until somebody resumes it"
+		}
+		switch {
+		case o.Verb == jjm.OrderMaintenance:
+			note = o.String()
+		case o.Kind == jjm.OrderQueue:
 			note = "queue " + o.Name + " is " + note
 		}
 		notes = append(notes, note)
 	}
-	return append(notes, cl.Trouble...)
+	return append(notes, otherTrouble(cl)...)
+}
+
+// otherTrouble returns the troubles of a cluster whose cause the lines before them have not told, without its name,
+// which stands before each line.
+func otherTrouble(cl wire.Cluster) (notes []string) {
+	told := ""
+	switch {
+	case cl.Breaker != nil:
+		told = cl.Breaker.Cause
+	case !cl.Healthy:
+		told = cl.Cause
+	}
+	for _, trouble := range cl.Trouble {
+		if told == "" || !strings.HasSuffix(trouble, ": "+told) {
+			notes = append(notes, strings.TrimPrefix(trouble, cl.Name+" "))
+		}
+	}
+	return notes
 }
 
 func since(t jjm.Time) string {
@@ -172,26 +212,15 @@ func since(t jjm.Time) string {
 	return " since " + clock(t)
 }
 
-// listingText is how long a listing takes, and how often there is one.
+// listingText returns how long a listing takes and how often there is one, "" before the first one.
 func listingText(cl wire.Cluster) string {
-	if cl.Interval == 0 {
+	if cl.Interval == 0 || cl.LastSeen == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%v every %v", shortly(cl.Listing.D()), shortly(cl.Interval.D()))
+	return jjm.HowLong(cl.Listing.D()) + " every " + jjm.HowLong(cl.Interval.D())
 }
 
-// shortly rounds for people: "112ms", "3.4s", "2m10s".
-func shortly(d time.Duration) time.Duration {
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond)
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond)
-	}
-	return d.Round(time.Second)
-}
-
-// commandsText is how many commands were run within a minute, of how many.
+// commandsText returns how many commands ran within the last minute, and how many may.
 func commandsText(cl wire.Cluster) string {
 	n := strconv.Itoa(cl.Commands)
 	if cl.Ceiling > 0 {

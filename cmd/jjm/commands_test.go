@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -48,6 +49,36 @@ func TestCommands_EveryOneHasAnExampleThatParses(t *testing.T) {
 	}
 }
 
+// Each command of the tree has its line in what jjm --help prints, with what it is for.
+func TestHelp_NamesEveryCommand(t *testing.T) {
+	var all commands
+	parser, err := kong.New(&all, kong.Name("jjm"), kong.ExplicitGroups(groups()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	c := &cli{out: bufio.NewWriter(&out)}
+	if err := errors.Join(c.overview(parser.Model), c.out.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for line := range strings.Lines(out.String()) {
+		if strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "   ") {
+			for _, node := range parser.Model.Leaves(false) {
+				words, found := strings.CutPrefix(strings.TrimSpace(line), strings.TrimPrefix(node.Path(), "jjm "))
+				if found && strings.HasPrefix(words, " ") && strings.HasSuffix(words, " "+node.Help) {
+					named[node.Path()] = true
+				}
+			}
+		}
+	}
+	for _, node := range parser.Model.Leaves(false) {
+		if !named[node.Path()] {
+			t.Errorf("jjm --help does not name %s", node.Path())
+		}
+	}
+}
+
 func TestParse_FlagsAndArgumentsMixUpToTheDashes(t *testing.T) {
 	var all commands
 	parser, err := kong.New(&all, kong.Name("jjm"), kong.ExplicitGroups(groups()))
@@ -88,8 +119,8 @@ func TestCodeOf_EveryKindHasItsExitCode(t *testing.T) {
 	}
 }
 
-// TestLinks_NothingOfTheDaemon keeps this program small: what needs the store, the
-// engine or batch systems is the daemon's program.
+// TestLinks_NothingOfTheDaemon keeps this program small: whatever needs the store, the engine or batch systems belongs
+// to the daemon's program.
 func TestLinks_NothingOfTheDaemon(t *testing.T) {
 	out, err := exec.Command(needs.Program(t, "go", "golang-go"), "list", "-deps", ".").Output()
 	if err != nil {
@@ -105,8 +136,8 @@ func TestLinks_NothingOfTheDaemon(t *testing.T) {
 	}
 }
 
-// BenchmarkExec measures the CPU of a whole run of "jjm lookup", and of a
-// program that reads one flag: at most 2.5 times as much is the aim.
+// BenchmarkExec measures the CPU time of a whole run of "jjm lookup", and that of a program that parses one flag. The
+// aim is at most 2.5 times as much.
 func BenchmarkExec(b *testing.B) {
 	dir := b.TempDir()
 	flagOnly := "package main\nimport (\"flag\";\"fmt\")\nfunc main() { j := flag.Bool(\"json\", false, \"\"); flag.Parse(); fmt.Println(*j, flag.Args()) }\n"

@@ -16,13 +16,13 @@ import (
 
 // dataset are the commands about datasets.
 type dataset struct {
-	Add   addFiles     `cmd:"" help:"Add the files of a list; a dataset that is not there is made." example:"jjm dataset add raw files.jsonl"`
+	Add   addFiles     `cmd:"" help:"Add the files of a list; creates the dataset if it does not exist." example:"jjm dataset add raw files.jsonl"`
 	Close closeDataset `cmd:"" help:"Say that no more files will come." example:"jjm dataset close raw"`
-	Mark  markFiles    `cmd:"" help:"Say of files that they cannot be read, or can be again." example:"jjm dataset mark raw f1 f2 lost --reason 'disk 7 is gone'"`
-	Show  showDatasets `cmd:"" help:"Show one, or all." example:"jjm dataset show raw"`
+	Mark  markFiles    `cmd:"" help:"Mark files as unreadable, or as readable again." example:"jjm dataset mark raw f1 f2 lost --reason 'disk 7 is gone'"`
+	Show  showDatasets `cmd:"" help:"Show one dataset, or all." example:"jjm dataset show raw"`
 }
 
-// datasets are whose datasets are meant.
+// datasets has the flags that all of these commands share.
 type datasets struct {
 	UID  int  `name:"uid" placeholder:"UID" default:"-1" help:"For administrators: datasets of the account with this uid."`
 	JSON bool `name:"json" help:"One JSON object per line."`
@@ -33,7 +33,7 @@ type datasets struct {
 // addFiles adds files to a dataset.
 type addFiles struct {
 	datasets
-	Container string `placeholder:"NAME" help:"If the dataset is not there, make it in this container, the name of which job files may read as one."`
+	Container string `placeholder:"NAME" help:"If the dataset does not exist, create it in this container, whose name job files may use for all its datasets."`
 	Name      string `arg:"" name:"NAME" help:"The dataset."`
 	File      string `arg:"" name:"FILE" help:"JSON lines or, if its name ends in .csv, CSV with a header; - is standard input."`
 }
@@ -47,8 +47,8 @@ type closeDataset struct {
 // markFiles marks files of a dataset.
 type markFiles struct {
 	datasets
-	Reason string   `placeholder:"WHY" help:"Why the files cannot be read, or can be again."`
-	Dry    bool     `name:"dry-run" help:"Only say what it would do."`
+	Reason string   `placeholder:"WHY" help:"Why the files are unreadable, or readable again."`
+	Dry    bool     `name:"dry-run" help:"Change nothing; show what would be done."`
 	Name   string   `arg:"" name:"NAME" help:"The dataset."`
 	Words  []string `arg:"" name:"LFN... STATE" help:"The files, then missing, lost, broken or ready."`
 }
@@ -59,32 +59,35 @@ type showDatasets struct {
 	Name string `arg:"" optional:"" name:"NAME" help:"The dataset; none: all."`
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*addFiles) Help() string {
-	return "Files that it has already are left as they are. A list with a mistake adds nothing. It prints NAME and how many files were new."
+	return "Files that the dataset has already stay as they are. A list with a mistake adds nothing. It prints NAME " +
+		"and how many files were new."
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*closeDataset) Help() string {
-	return "The grid jobs that read it end once all of it is processed. It prints NAME closed, or NAME no-change."
+	return "The grid jobs that read the dataset end once all of it is processed. It prints NAME closed, or NAME " +
+		"no-change."
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*markFiles) Help() string {
-	return "No local job is made any more for files that cannot be read, and the grid jobs that lack them end finished " +
-		"and not done. A local job that owns one goes on once it was submitted, and if it completes, the file was " +
-		"processed all the same; before, it gives its files back, and another does the rest of them. The state ready " +
-		"takes marks back: grid jobs that still cut the dataset process the files; what others lack of them, a recovery " +
-		"does (jjm verify --recovery). It needs --reason. It prints LFN STATE for each file, then the local jobs that own it."
+	return "jjm makes no more local jobs for unreadable files, and a grid job that lacks some ends as finished, not " +
+		"done. A local job that owns such a file goes on if it was submitted, and if it completes, the file " +
+		"counts as processed. If it was not submitted, it gives its files back, and another local job does the " +
+		"others. The state ready removes marks: grid jobs that are still being cut process the files then; for " +
+		"other grid jobs a recovery does (jjm verify --recovery). --reason is needed. It prints LFN STATE for " +
+		"each file, then the local jobs that own it."
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (d *addFiles) Run(c *cli) error { return d.add(c, d.Name, d.File) }
 
-// Run implements the command.
+// Run carries out the command.
 func (d *closeDataset) Run(c *cli) error { return d.close(c, d.Name) }
 
-// Run implements the command.
+// Run carries out the command.
 func (d *markFiles) Run(c *cli) error {
 	last := len(d.Words) - 1
 	if last < 1 {
@@ -93,11 +96,11 @@ func (d *markFiles) Run(c *cli) error {
 	return d.mark(c, d.Name, d.Words[:last], d.Words[last])
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (d *showDatasets) Run(c *cli) error { return d.show(c, d.Name) }
 
-// wish puts a request.
-func (d *datasets) wish(c *cli, w wire.Dataset) (*wire.Datasets, error) {
+// send sends a request.
+func (d *datasets) send(c *cli, w wire.Dataset) (*wire.Datasets, error) {
 	if d.UID >= 0 {
 		w.UID = &d.UID
 	}
@@ -105,11 +108,11 @@ func (d *datasets) wish(c *cli, w wire.Dataset) (*wire.Datasets, error) {
 	return a.Datasets, err
 }
 
-// maxBatch is how many bytes of names and the like go into one request, about:
-// half of what a request line may have, for JSON needs more.
+// maxBatch is about how many bytes of names one request holds: a quarter of the longest
+// request line, because JSON needs more space.
 const maxBatch = wire.MaxRequest / 4
 
-// add sends the files of a list, in several requests if they are many.
+// add sends the files of a list, in several requests if there are many.
 func (d *addFiles) add(c *cli, name, file string) error {
 	files, err := readList(c, file)
 	if err != nil {
@@ -122,10 +125,10 @@ func (d *addFiles) add(c *cli, name, file string) error {
 			bytes += len(catalogue.Line(files[n]))
 			n++
 		}
-		got, err := d.wish(c, wire.Dataset{Do: wire.DatasetAdd, Name: name, Container: d.Container, Files: files[:n]})
+		got, err := d.send(c, wire.Dataset{Do: wire.DatasetAdd, Name: name, Container: d.Container, Files: files[:n]})
 		if err != nil {
 			if added > 0 {
-				err = fmt.Errorf("%d files were added before, which does no harm: %w", added, err)
+				err = fmt.Errorf("added before, which does no harm: %s: %w", jjm.Count(added, "file"), err)
 			}
 			return err
 		}
@@ -138,7 +141,8 @@ func (d *addFiles) add(c *cli, name, file string) error {
 	return err
 }
 
-// readList reads a whole list, so that one with a mistake adds nothing.
+// readList reads the whole list before anything is sent, so that a list with a mistake adds
+// nothing.
 func readList(c *cli, file string) ([]jjm.File, error) {
 	var r io.Reader = c.in
 	if file != "-" {
@@ -160,7 +164,7 @@ func readList(c *cli, file string) ([]jjm.File, error) {
 }
 
 func (d *closeDataset) close(c *cli, name string) error {
-	got, err := d.wish(c, wire.Dataset{Do: wire.DatasetClose, Name: name})
+	got, err := d.send(c, wire.Dataset{Do: wire.DatasetClose, Name: name})
 	if err != nil {
 		return err
 	}
@@ -175,9 +179,9 @@ func (d *closeDataset) close(c *cli, name string) error {
 	return err
 }
 
-// mark says of files that they cannot be read, or can be again.
+// mark marks files as unreadable, or removes their marks.
 func (d *markFiles) mark(c *cli, name string, lfns []string, state string) error {
-	got, err := d.wish(c, wire.Dataset{Do: wire.DatasetMark, Name: name, LFNs: lfns, State: state, Reason: d.Reason,
+	got, err := d.send(c, wire.Dataset{Do: wire.DatasetMark, Name: name, LFNs: lfns, State: state, Reason: d.Reason,
 		DryRun: d.Dry})
 	if err != nil {
 		return err
@@ -202,7 +206,7 @@ func (d *markFiles) mark(c *cli, name string, lfns []string, state string) error
 	return nil
 }
 
-// markedText says what marking a file came to.
+// markedText describes the effect of a mark on one file.
 func markedText(m *wire.MarkedFile) string {
 	text := field(m.LFN) + " " + m.State
 	if m.Before {
@@ -231,7 +235,7 @@ func markedText(m *wire.MarkedFile) string {
 }
 
 func (d *showDatasets) show(c *cli, name string) error {
-	got, err := d.wish(c, wire.Dataset{Do: wire.DatasetShow, Name: name})
+	got, err := d.send(c, wire.Dataset{Do: wire.DatasetShow, Name: name})
 	if err != nil {
 		return err
 	}
@@ -247,26 +251,30 @@ func (d *showDatasets) show(c *cli, name string) error {
 		_, err := c.out.WriteString("no datasets\n")
 		return err
 	}
-	rows := [][]string{{"NAME", "UID", "FILES", "EVENTS", "BYTES", "STATE", "CONTAINER"}}
-	for _, s := range got.Shown {
-		state := "open"
-		if s.Closed != 0 {
-			state = "closed " + clock(s.Closed)
-		}
-		rows = append(rows, []string{s.Name, fmt.Sprint(s.UID), fmt.Sprint(s.Files), fmt.Sprint(s.Events),
-			fmt.Sprint(s.Bytes), state, cmp.Or(s.Container, "-")})
-	}
-	if err := c.table(rows); err != nil {
+	if err := c.datasetTable(got.Shown); err != nil {
 		return err
 	}
 	return c.readers(got.Shown)
 }
 
-// readers tells what datasets are made of and who reads them.
+func (c *cli) datasetTable(all []wire.DatasetState) error {
+	rows := [][]string{{"NAME", "UID", "FILES", "EVENTS", "BYTES", "STATE", "CONTAINER"}}
+	for _, s := range all {
+		state := "open"
+		if s.Closed != 0 {
+			state = "closed " + stamp(s.Closed)
+		}
+		rows = append(rows, []string{s.Name, fmt.Sprint(s.UID), fmt.Sprint(s.Files), fmt.Sprint(s.Events),
+			fmt.Sprint(s.Bytes), state, cmp.Or(s.Container, "-")})
+	}
+	return c.table(rows, "NAME", "CONTAINER")
+}
+
+// readers prints what datasets consist of and which grid jobs read them.
 func (c *cli) readers(sets []wire.DatasetState) error {
 	for _, s := range sets {
 		for _, o := range s.Origins {
-			if _, err := fmt.Fprintf(c.out, "has %d files of %s\n", o.Files, o.Name); err != nil {
+			if _, err := fmt.Fprintf(c.out, "has %s of %s\n", jjm.Count(o.Files, "file"), o.Name); err != nil {
 				return err
 			}
 		}
@@ -279,13 +287,13 @@ func (c *cli) readers(sets []wire.DatasetState) error {
 	return nil
 }
 
-// inputText says how far a grid job is with a dataset.
+// inputText describes how much of a dataset a grid job has processed.
 func inputText(in wire.Input) string {
 	if !in.Master {
 		return ": comes along"
 	}
 	n := in.Counts
-	text := fmt.Sprintf(": %d of %d files finished, %d failed, %d in work", n.Finished, n.ToBeUsed, n.Failed,
+	text := fmt.Sprintf(": %d of %s finished, %d failed, %d in work", n.Finished, jjm.Count(n.ToBeUsed, "file"), n.Failed,
 		n.Used-n.Finished-n.Failed)
 	if n.ToBeUsed < n.Files {
 		text += fmt.Sprintf(", %d left out", n.Files-n.ToBeUsed)

@@ -8,7 +8,7 @@ import (
 	"jjm/gate/client"
 )
 
-// The exit codes; doc.go says what they mean.
+// The exit codes; doc.go documents them.
 const (
 	exitOK          = 0
 	exitNo          = 1
@@ -19,19 +19,19 @@ const (
 	exitDenied      = 6
 	exitUnfinished  = 7
 	exitInternal    = 8
-	exitInterrupted = 130 // 128 + SIGINT, as shells have it
+	exitInterrupted = 130 // 128 + SIGINT, as in shells
 )
 
-// exitHelp is what jjm --help says of them.
+// exitHelp is the description of the exit codes in jjm --help.
 const exitHelp = `Exit codes:
-  0  ok                                     5  refused: the job file is wrong
-  1  the answer is "no": the job failed     6  denied: another account's job
-  2  the command line is wrong              7  not finished yet
-  3  no such job                            8  anything else
-  4  no daemon answers, or it is too busy   130  interrupted
+  0  ok                                    5    refused: the job file is wrong
+  1  the answer is "no": the job failed    6    denied: another account's job
+  2  the command line is wrong             7    not finished yet
+  3  no such job                           8    anything else
+  4  no daemon answers, or it is too busy  130  interrupted
 `
 
-// exit is an error with an exit code of its own. With no err nothing is said.
+// exit is an error with an exit code of its own. If err is nil, nothing is printed.
 type exit struct {
 	code int
 	err  error
@@ -46,7 +46,7 @@ func (e *exit) Error() string {
 
 func (e *exit) Unwrap() error { return e.err }
 
-// usage makes an error of the command line.
+// usage returns an error of the command line.
 func usage(format string, args ...any) error {
 	return &exit{exitUsage, jjm.Errorf(jjm.Invalid, format, args...)}
 }

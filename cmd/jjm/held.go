@@ -2,13 +2,12 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"jjm"
 	"jjm/wire"
 )
 
-// holdReason is why something is held, in the words of who holds it.
+// holdReason returns the reason of a hold in the words of the party that holds.
 func holdReason(code, text string) string {
 	switch {
 	case code == "" && text == "":
@@ -21,8 +20,8 @@ func holdReason(code, text string) string {
 	return ": " + code + ": " + text
 }
 
-// heldText says who holds a local job, why, for how long, and what jjm does about
-// it; nothing of one that is not held.
+// heldText says who holds a local job, why, for how long, and what jjm does about it. It is
+// "" if the job is not held.
 func heldText(l jjm.LocalJob) string {
 	h := l.Holding
 	if !h.Now() || l.State != jjm.Held && l.Phase != jjm.BatchHeld {
@@ -30,7 +29,7 @@ func heldText(l jjm.LocalJob) string {
 	}
 	s := h.By + holdReason(h.Code, h.Text) + "; since " + clock(h.Since)
 	if h.Age > 0 {
-		s += ", seen for " + h.Age.D().Round(time.Second).String()
+		s += ", seen for " + jjm.HowLong(h.Age.D())
 	}
 	switch {
 	case h.Action == jjm.HoldRelease:
@@ -47,7 +46,7 @@ func heldText(l jjm.LocalJob) string {
 	return s
 }
 
-// heldRows shows what of a grid job is held.
+// heldRows returns the rows about what is held of a grid job.
 func heldRows(holds []wire.Hold) (rows [][2]string) {
 	for i, h := range holds {
 		rows = append(rows, [2]string{[]string{"held by", ""}[min(i, 1)],

@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"reflect"
+	"strings"
 
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
 )
 
-// completion prints what makes a shell complete the commands.
+// completion prints the completion script of a shell.
 type completion = kongcompletion.Completion
 
 // groups are the headings of the overview.
@@ -16,9 +18,11 @@ func groups() []kong.Group {
 		{Key: "site", Title: "For the site"}}
 }
 
-// help is what --help prints: of jjm the overview, of a command its usage and an example.
+// help prints the text of --help: the overview of jjm, or the usage and an example of a
+// command.
 func (c *cli) help(options kong.HelpOptions, ctx *kong.Context) error {
 	node := ctx.Selected()
+	showOwnArguments(ctx.Model.Node)
 	if node == nil {
 		return c.overview(ctx.Model)
 	}
@@ -32,7 +36,35 @@ func (c *cli) help(options kong.HelpOptions, ctx *kong.Context) error {
 	return nil
 }
 
-// overview lists the commands, each with an example.
+// showOwnArguments replaces, for help alone, the arguments that a command passes on to the daemon's program by those
+// that its tag "takes" names as that program does: "..." after a name is none or several.
+func showOwnArguments(node *kong.Node) {
+	for _, sub := range node.Children {
+		showOwnArguments(sub)
+	}
+	if len(node.Positional) != 1 {
+		return
+	}
+	takes := node.Positional[0].Tag.Get("takes")
+	if takes == "" {
+		return
+	}
+	passed := *node.Positional[0]
+	node.Positional = nil
+	for name := range strings.FieldsSeq(takes) {
+		arg, tag := passed, *passed.Tag
+		arg.Name, tag.Optional = name, false
+		if several, ok := strings.CutSuffix(name, "..."); ok {
+			arg.Name, tag.Optional = several, true
+		} else {
+			arg.Target = reflect.New(reflect.TypeFor[string]()).Elem() // kong sets it after the help
+		}
+		arg.Tag, arg.Required = &tag, !tag.Optional
+		node.Positional = append(node.Positional, &arg)
+	}
+}
+
+// overview prints the commands, each with an example.
 func (c *cli) overview(app *kong.Application) error {
 	p := func(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format, args...) }
 	p("jjm - the job manager of a site\n\nUsage: jjm COMMAND [ARGUMENTS]; jjm COMMAND --help says more.\n")
@@ -44,13 +76,16 @@ func (c *cli) overview(app *kong.Application) error {
 			}
 		}
 	}
-	p("\nAn id is 12 (a grid job), 12.3 (one of its local jobs), 12.* (all) or 12.3-7;\na gatekeeper's handle may stand for the 12.\n" +
-		"The daemon is found by --socket, $JJM_SOCKET, --state or $JJM_STATE; else in /var/lib/jjm\n" +
-		"if jjm is installed there, else in ~/.local/state/jjm.\n\n" + exitHelp)
+	p("\nAn id is 12 (a grid job), 12.3 (one of its local jobs), 12.* (all) or 12.3-7;\n" +
+		"a gatekeeper's handle may stand for the 12. " +
+		"name:GLOB is the grid jobs whose\nname fits; several ids are words, or have commas between.\n" +
+		"The daemon is found by --socket, --state, $JJM_SOCKET or $JJM_STATE; else in /var/lib/jjm,\n" +
+		"where an installed one has its state, if that is there and may be entered; else in\n" +
+		"$XDG_STATE_HOME/jjm, else in ~/.local/state/jjm.\n\n" + exitHelp)
 	return nil
 }
 
-// overviewOf lists a command, or the commands below it.
+// overviewOf prints a command, or its subcommands.
 func (c *cli) overviewOf(node *kong.Node, above string) {
 	for _, sub := range node.Children {
 		c.overviewOf(sub, above+node.Name+" ")

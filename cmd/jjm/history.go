@@ -2,66 +2,102 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"jjm"
+	"jjm/gate/client"
 	"jjm/wire"
 )
 
 // history shows the journal of a job.
 type history struct {
-	Limit  int    `short:"n" placeholder:"N" help:"At most N, the latest; 0 is the daemon's own limit."`
-	Orders bool   `help:"What administrators ordered: drain, pause, resume."`
-	JSON   bool   `name:"json" help:"One JSON object per line."`
-	ID     string `arg:"" optional:"" name:"ID" help:"A grid job or a local job."`
+	Limit  int      `short:"n" placeholder:"N" help:"At most N, the latest; 0 is the daemon's own limit."`
+	Orders bool     `help:"What administrators ordered: drain, pause, maintenance, resume."`
+	JSON   bool     `name:"json" help:"One JSON object per line."`
+	IDs    []string `arg:"" optional:"" name:"ID" help:"Grid jobs or local jobs."`
 
 	place
 }
 
 // Help is the rest of its help.
 func (*history) Help() string {
-	return "With --orders instead of an id: what administrators drained, paused and resumed."
+	return "Of a local job its attempts follow, with --json as objects that have the member attempt: where and how long " +
+		"each ran, what it used, and how it was judged: what became of the local job, by the level that decided and the " +
+		"class of failures that it counts in. With --orders instead of an id: what administrators drained, paused and resumed."
 }
 
 // Run implements the command.
 func (h *history) Run(c *cli) error {
-	if h.Orders == (h.ID != "") {
-		return usage("want the id of a job, such as 17 or 17.3, or --orders")
-	}
-	var refs []string
-	if h.ID != "" {
-		refs = []string{h.ID}
-	}
-	if err := checkRefs(refs, false); err != nil {
-		return err
+	if h.Orders == (len(h.IDs) > 0) {
+		return usage("want ids of jobs, such as 17 or 17.3, or --orders")
 	}
 	if h.Limit < 0 {
 		return usage("--limit %d: want 0 or more", h.Limit)
 	}
+	if h.Orders {
+		return h.show(c)
+	}
+	ids, err := h.named(c, "history", h.IDs, false, true)
+	if err != nil {
+		return err
+	}
+	return c.forEach(ids, func(id string) error {
+		if id != ids[0] && !h.JSON {
+			_ = c.out.WriteByte('\n')
+		}
+		return h.show(c, id)
+	})
+}
+
+// show prints the journal of one job, or that of orders.
+func (h *history) show(c *cli, refs ...string) error {
 	a, err := ask(c, h.place, wire.VerbHistory(), wire.HistoryRequest{Refs: refs, Orders: h.Orders, Limit: h.Limit})
+	if client.IsUnreachable(err) && !h.Orders {
+		a.History, err = h.offline(c, "history", err).history(refs[0], h.Limit)
+	}
 	if err != nil {
 		return err
 	}
 	if h.JSON {
-		for _, e := range a.History {
-			if err := c.printJSON(e); err != nil {
-				return err
-			}
-		}
+		return h.printJSON(c, a)
+	}
+	if len(a.History) == 0 && h.Orders {
+		c.say("nothing was drained, paused or resumed so far")
 		return nil
 	}
-	return c.historyTable(a.History)
+	if err := c.historyTable(a.History); err != nil || len(a.Attempts) == 0 {
+		return err
+	}
+	_ = c.out.WriteByte('\n')
+	return c.attemptTable(a.Attempts)
 }
 
+// printJSON prints the changes, and then the attempts.
+func (h *history) printJSON(c *cli, a wire.HistoryAnswer) error {
+	for _, e := range a.History {
+		if err := c.printJSON(e); err != nil {
+			return err
+		}
+	}
+	for _, one := range a.Attempts {
+		if err := c.printJSON(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// historyTable prints the entries with their whole causes, which are what people ask for.
 func (c *cli) historyTable(entries []jjm.JournalEntry) error {
-	rows := [][]string{{"TIME", "JOB", "FROM", "TO", "BY", "CAUSE"}}
+	rows := [][]string{{zoned("TIME"), "JOB", "FROM", "TO", "BY", "CAUSE"}}
 	for _, e := range entries {
 		by := e.Source
 		if e.Actor != "" {
 			by = e.Actor
 		}
-		rows = append(rows, []string{clock(e.Time), entryJob(e), e.From, e.To, by, e.Cause})
+		rows = append(rows, []string{tableClock(e.Time), entryJob(e), e.From, e.To, by, e.Cause})
 	}
-	return c.table(rows)
+	return c.wholeTable(rows, "BY")
 }
 
 // entryJob names what changed: the grid job, one of its local jobs, or a range;
@@ -76,4 +112,39 @@ func entryJob(e jjm.JournalEntry) string {
 		return fmt.Sprintf("%d.%d", e.Grid, e.First)
 	}
 	return fmt.Sprintf("%d.%d-%d", e.Grid, e.First, e.Last)
+}
+
+// attemptTable prints a line for each attempt of a local job.
+func (c *cli) attemptTable(all []wire.Attempt) error {
+	rows := [][]string{{"ATTEMPT", "BATCH JOB", "HOST", zoned("STARTED"), "ENDED", "RAN", "CPU", "MIB", "EXIT", "VERDICT"}}
+	for i := range all {
+		a := &all[i]
+		row := []string{fmt.Sprint(a.Attempt), a.Batch, a.Host, stamp(a.Started), stamp(a.Ended), "", "", "", "",
+			verdictText(a.Verdict)}
+		if u := a.Used; u != nil {
+			row[5], row[6] = milliseconds(u.WallMS), milliseconds(u.UserMS+u.SysMS)
+			row[7] = fmt.Sprint((u.MaxRSSKB + 1023) >> 10)
+		}
+		if a.Exit >= 0 && a.Ended != 0 {
+			row[8] = fmt.Sprint(a.Exit)
+		}
+		rows = append(rows, row)
+	}
+	return c.wholeTable(rows, "BATCH JOB", "HOST")
+}
+
+// milliseconds returns a time for people.
+func milliseconds(n int64) string { return jjm.HowLong(time.Duration(n) * time.Millisecond) }
+
+// verdictText returns what became of the local job, by what level and class, and why: "retry (EXIT,
+// EARLY): exit code 3".
+func verdictText(v *jjm.Verdict) string {
+	if v == nil {
+		return "not over"
+	}
+	by := v.Level
+	if v.Class != "" {
+		by += ", " + v.Class
+	}
+	return fmt.Sprintf("%s (%s): %s", v.Action, by, v.Text)
 }

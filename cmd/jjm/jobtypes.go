@@ -9,28 +9,28 @@ import (
 
 // jobTypes are the commands about job types.
 type jobTypes struct {
-	Show   showJobTypes `cmd:"" default:"withargs" help:"Those of this site; of one, its settings and an example." example:"jjm job-types montecarlo"`
-	New    newJobType   `cmd:"" passthrough:"" help:"Write the files of a new one." example:"jjm job-types new zmumu"`
-	Test   testJobType  `cmd:"" passthrough:"" help:"Hold one against what every type must do." example:"jjm job-types test zmumu.toml"`
-	Replay replayJob    `cmd:"" help:"Ask the type of a grid job anew: is all as it was stored?" example:"jjm job-types replay 17"`
+	Show   showJobTypes `cmd:"" default:"withargs" help:"The job types of this site; or one, with its settings and an example." example:"jjm job-types montecarlo"`
+	New    newJobType   `cmd:"" passthrough:"" help:"Write the files of a new job type." example:"jjm job-types new zmumu"`
+	Test   testJobType  `cmd:"" passthrough:"" help:"Test what every job type must do." example:"jjm job-types test zmumu.toml"`
+	Replay replayJob    `cmd:"" help:"Run the type of a grid job again and compare its answers." example:"jjm job-types replay 17"`
 }
 
-// newJobType writes one: the daemon's program has them.
+// newJobType writes the files of a new job type. The daemon's program contains them.
 type newJobType struct {
-	Args []string `arg:"" optional:"" name:"NAME"`
+	Args []string `arg:"" optional:"" name:"NAME" takes:"name"`
 }
 
-// Run hands the arguments on.
+// Run passes the arguments to the daemon's program.
 func (n *newJobType) Run() error {
 	return becomeDaemon("job-types", append([]string{"new"}, n.Args...))
 }
 
-// testJobType tests one.
+// testJobType tests a job type.
 type testJobType struct {
-	Args []string `arg:"" optional:"" name:"TYPE"`
+	Args []string `arg:"" optional:"" name:"TYPE" takes:"type jobs..."`
 }
 
-// Run hands the arguments on.
+// Run passes the arguments to the daemon's program.
 func (t *testJobType) Run() error {
 	return becomeDaemon("job-types", append([]string{"test"}, t.Args...))
 }
@@ -38,12 +38,12 @@ func (t *testJobType) Run() error {
 // showJobTypes documents the job types of the site.
 type showJobTypes struct {
 	JSON bool   `name:"json" help:"One JSON object per line."`
-	Type string `arg:"" optional:"" name:"TYPE" help:"Tell its settings and an example."`
+	Type string `arg:"" optional:"" name:"TYPE" help:"Show its settings and an example."`
 
 	place
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (j *showJobTypes) Run(c *cli) error {
 	a, err := ask(c, j.place, wire.VerbJobTypes(), wire.JobTypesRequest{})
 	if err != nil {
@@ -60,7 +60,8 @@ func (j *showJobTypes) Run(c *cli) error {
 			}
 		}
 		if types == nil {
-			return usage("unknown job type %.40q: this site knows %s", j.Type, strings.Join(names, ", "))
+			return usage("unknown job type %.40q: this site knows %s, as read when the daemon started", j.Type,
+				strings.Join(names, ", "))
 		}
 	}
 	if j.JSON {
@@ -74,11 +75,15 @@ func (j *showJobTypes) Run(c *cli) error {
 	if j.Type != "" {
 		return c.printJobType(types[0])
 	}
+	return c.jobTypeTable(types)
+}
+
+func (c *cli) jobTypeTable(types []wire.JobType) error {
 	rows := [][]string{{"TYPE", "REPORTS BY", "SUMMARY"}}
 	for _, t := range types {
-		rows = append(rows, []string{t.Type, t.Result, t.Summary})
+		rows = append(rows, []string{printable(t.Type), printable(t.Result), printable(t.Summary)})
 	}
-	return c.table(rows)
+	return c.manual(rows)
 }
 
 func (c *cli) printJobType(t wire.JobType) error {
@@ -91,9 +96,10 @@ func (c *cli) printJobType(t wire.JobType) error {
 			if p.Required {
 				def = "(required)"
 			}
-			rows = append(rows, []string{"  " + p.Name, p.Type, p.Unit, def, p.Help})
+			rows = append(rows, []string{"  " + printable(p.Name), printable(p.Type), orDash(p.Unit), orDash(def),
+				printable(p.Help)})
 		}
-		if err := c.table(rows); err != nil {
+		if err := c.manual(rows); err != nil {
 			return err
 		}
 	}

@@ -2,23 +2,35 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"jjm"
+	"jjm/gate/client"
+	"jjm/selection"
 	"jjm/wire"
 )
 
+// mostListed is the largest useful --limit: there are no more ids.
+const mostListed = math.MaxInt32
+
 // list shows many grid jobs in a table.
 type list struct {
-	All    bool   `short:"a" help:"Finished ones too."`
-	Status string `placeholder:"WORD" help:"Those in this status, such as failed."`
-	Type   string `placeholder:"TYPE" help:"Those of this job type."`
-	Owner  string `placeholder:"USER" help:"Those of this user."`
-	Limit  int    `short:"n" placeholder:"N" default:"50" help:"At most N, newest first; 50 unless told."`
-	Before int64  `placeholder:"ID" help:"Only ids below this one: the next page."`
-	JSON   bool   `name:"json" help:"One JSON object per line."`
+	All    bool     `short:"a" help:"Those that are over too; so do ids, --status and filters of local jobs."`
+	Limit  int      `short:"n" placeholder:"N" default:"50" help:"At most N, newest first; 50 unless told."`
+	Before int64    `placeholder:"ID" help:"Only ids below this one: the next page."`
+	JSON   bool     `name:"json" help:"One JSON object per line."`
+	Refs   []string `arg:"" optional:"" name:"ID" help:"Only these grid jobs: 12, name:GLOB; those of local jobs such as 12.3."`
 
+	filters
 	place
+}
+
+// Help returns the text of --help below the usage.
+func (*list) Help() string {
+	return "All filters together select. Those of local jobs select the grid jobs that have a local job that fits all of " +
+		"them. They are the filters of kill, release, resubmit and remove too: docs/SELECTION.md."
 }
 
 // Run implements the command.
@@ -26,21 +38,67 @@ func (l *list) Run(c *cli) error {
 	if l.Limit < 1 {
 		return usage("--limit %d: want at least 1", l.Limit)
 	}
-	a, err := ask(c, l.place, wire.VerbList(), wire.ListRequest{List: &wire.List{
-		// A status asked for may be a final one.
-		All: l.All || l.Status != "", Status: l.Status, Type: l.Type, Owner: l.Owner, Limit: l.Limit, Before: l.Before}})
+	of, err := l.of()
 	if err != nil {
 		return err
 	}
-	if l.JSON {
-		return c.printEach(a.Status)
+	a, err := ask(c, l.place, wire.VerbList(), wire.ListRequest{List: &of})
+	bad := 0
+	if client.IsUnreachable(err) {
+		a.Status, bad, err = l.offline(c, "list", err).list(of)
 	}
-	if len(a.Status) == 0 {
-		c.say("no grid jobs%s", map[bool]string{false: " that are not finished; --all shows those too"}[l.All ||
-			l.Status != ""])
+	if err != nil {
+		return err
+	}
+	shown := a.Status[:min(l.Limit, len(a.Status))]
+	if err := l.print(c, shown); err != nil {
+		return err
+	}
+	if len(shown) < len(a.Status) {
+		_ = c.out.Flush()
+		c.say("there are more: --before %s shows the next ones, --limit more at once", shown[len(shown)-1].Lookup.ID)
+	}
+	return unreadable(bad)
+}
+
+// of returns what is to be listed.
+func (l *list) of() (of wire.List, err error) {
+	where, err := l.where()
+	if err != nil {
+		return of, err
+	}
+	list, err := patterns(l.Refs, false)
+	if err != nil {
+		return of, err
+	}
+	// What is named, and a status or a local job that is asked for, may be over.
+	of = wire.List{All: l.All || l.Status != "" || len(list) > 0 || where.OfLocals(), Status: l.Status, Type: l.Type,
+		Owner: l.User, Limit: min(l.Limit, mostListed) + 1, Before: l.Before, Refs: list.Words(), Where: where}
+	of.Where.Status, of.Where.Type, of.Where.User = "", "", "" // these are told as older daemons know them
+	return of, nil
+}
+
+// print shows the grid jobs.
+func (l *list) print(c *cli, all []wire.Status) error {
+	if l.JSON {
+		return c.printEach(all)
+	}
+	if len(all) == 0 {
+		c.say("no grid jobs%s", l.noneText())
 		return nil
 	}
-	return c.listTable(a.Status)
+	return c.listTable(all)
+}
+
+// noneText says which grid jobs there are none of, and which there may be.
+func (l *list) noneText() string {
+	switch {
+	case l.Status == jjm.GridFailed.String():
+		return " of which all failed; --status finished shows those of which some local jobs did"
+	case l.All || l.Status != "" || len(l.Refs) > 0 || (*selection.Filters)(&l.filters).Any():
+		return ""
+	}
+	return " that are not over; --all shows those too"
 }
 
 func (c *cli) printEach(all []wire.Status) error {
@@ -53,17 +111,34 @@ func (c *cli) printEach(all []wire.Status) error {
 }
 
 func (c *cli) listTable(all []wire.Status) error {
-	rows := [][]string{{"ID", "STATUS", "JOBS", "DONE", "RUNNING", "FAILED", "TYPE", "OWNER", "ACCEPTED", "NAME"}}
+	rows := [][]string{{"ID", "STATUS", "JOBS", "DONE", "RUNNING", "FAILED", "TYPE", "OWNER", zoned("ACCEPTED"), "NAME"}}
 	for _, s := range all {
 		n := s.Lookup.Counts
 		rows = append(rows, []string{s.Lookup.ID.String(), s.Lookup.Status, fmt.Sprint(max(n.Expected, n.Total)),
 			fmt.Sprint(n.Completed), fmt.Sprint(n.Running), fmt.Sprint(n.Failed + n.Killed), s.Type, s.Owner,
-			clock(s.Accepted), s.Name})
+			stamp(s.Accepted), s.Name})
 	}
 	if slices.ContainsFunc(all, func(s wire.Status) bool { return len(s.Steps) > 0 }) {
 		column(rows, "STEPS", func(i int) string { return stepsText(all[i].Steps) })
 	}
-	return c.table(rows)
+	if slices.ContainsFunc(all, func(s wire.Status) bool { return len(s.Warnings) > 0 }) {
+		column(rows, "WARNINGS", func(i int) string { return warningsText(all[i].Warnings) })
+	}
+	if slices.ContainsFunc(all, func(s wire.Status) bool { return len(s.Awaited) > 0 }) {
+		column(rows, "AFTER", func(i int) string { return idsText(all[i].Awaited) })
+	}
+	if slices.ContainsFunc(all, func(s wire.Status) bool { return firstCause(s.Causes) != "" }) {
+		column(rows, "CAUSE", func(i int) string { return causeCell(all[i]) })
+	}
+	return c.table(rows, "TYPE", "OWNER", "STEPS", "NAME", "CAUSE")
+}
+
+// warningsText says how many warnings there are.
+func warningsText(all []wire.Warning) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprint(len(all))
 }
 
 // column puts a column before the last of a table, which may be long.

@@ -1,24 +1,47 @@
 package main
 
 import (
+	"jjm/gate/client"
 	"jjm/wire"
 )
 
 // logs shows jjm's own log of a grid job.
 type logs struct {
-	ID string `arg:"" name:"ID" help:"The grid job."`
+	IDs []string `arg:"" name:"ID" help:"Grid jobs."`
 
 	place
 }
 
 // Run implements the command.
 func (l *logs) Run(c *cli) error {
-	if err := checkRefs([]string{l.ID}, true); err != nil {
+	ids, err := l.named(c, "log", l.IDs, true, true)
+	if err != nil {
 		return err
 	}
-	a, err := ask(c, l.place, wire.VerbLog(), wire.LogRequest{One: wire.Of(l.ID)})
+	return c.forEach(ids, func(id string) error { return l.show(c, id) })
+}
+
+// show prints the log of one grid job.
+func (l *logs) show(c *cli, id string) error {
+	a, err := ask(c, l.place, wire.VerbLog(), wire.LogRequest{One: wire.OneRef(id)})
+	if client.IsUnreachable(err) {
+		a.Log, err = l.fromRecord(c, id, err)
+	}
 	if err != nil {
 		return err
 	}
 	return c.printTexts(a.Log)
+}
+
+// fromRecord returns the log of the changes that the record tells.
+func (l *logs) fromRecord(c *cli, id string, down error) ([]string, error) {
+	entries, err := l.offline(c, "log", down).history(id, 0)
+	if err != nil {
+		return nil, err
+	}
+	lines := make([]string, len(entries))
+	for i, e := range entries {
+		lines[i] = e.LogLine()
+	}
+	return lines, nil
 }

@@ -11,14 +11,14 @@ import (
 	"jjm/xmldb/head"
 )
 
-// lookupPatience is how long a lookup waits for the daemon before it answers
-// from the records: gatekeepers wait 30 s at worst.
+// lookupPatience is how long a lookup waits for the daemon before it answers from the
+// records. Gatekeepers wait at most 30 s.
 const lookupPatience = 12 * time.Second
 
-// lookupAtOnce is how many ids go in one request.
+// lookupAtOnce is how many ids are sent in one request.
 const lookupAtOnce = 1000
 
-// lookup answers gatekeepers: the one honest status of each grid job.
+// lookup prints the status of grid jobs in a form for programs.
 type lookup struct {
 	JSON bool     `name:"json" help:"One JSON object per line."`
 	IDs  []string `arg:"" name:"ID" help:"Grid jobs, or gatekeepers' handles of them."`
@@ -26,16 +26,17 @@ type lookup struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*lookup) Help() string {
 	return "Each line is: ID STATUS GRAM gram=N code=N exit=N master=WORD expected=N total=N new=N submitting=N " +
 		"submitted=N running=N completing=N completed=N failed=N killed=N held=N stale=0|1 asof=TIME error=KIND " +
-		"tar=PATH message=TEXT. Without a daemon the answer is the last record, with stale=1."
+		"tar=PATH message=TEXT. If no daemon answers, it shows the last record, with stale=1."
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (l *lookup) Run(c *cli) error {
-	if err := checkRefs(l.IDs, true); err != nil {
+	var err error
+	if l.IDs, err = l.named(c, "lookup", l.IDs, true, true); err != nil {
 		return err
 	}
 	answers, err := l.ask(c)
@@ -78,29 +79,34 @@ func (l *lookup) ask(c *cli) ([]wire.Lookup, error) {
 	return answers, nil
 }
 
-// fromRecords answers with what was last known. If a record is missing too
-// nothing is known: the daemon may have accepted the job and not written it.
+// fromRecords answers with the last known states. If a record is missing, the state is
+// unknown, because the daemon may have accepted the job without having written its record
+// yet: of several ids its answer says so, a single one is an error.
 func (l *lookup) fromRecords(c *cli, down error) ([]wire.Lookup, error) {
-	dir := l.at(c).RecordsDir()
+	o := l.offline(c, "lookup", down)
 	answers := make([]wire.Lookup, len(l.IDs))
 	for i, id := range l.IDs {
-		grid, handle, err := gridOf(dir, id)
+		grid, handle, err := gridOf(o.dir, id)
 		var h head.Head
 		if err == nil {
-			h, err = head.Read(dir, grid)
+			h, err = head.Read(o.dir, grid)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%w; and its record does not tell: %w", down, &exit{exitUnreachable, err})
+		switch {
+		case err == nil:
+			answers[i] = client.FromRecord(h)
+		case len(l.IDs) == 1:
+			return nil, o.unknown(err)
+		default:
+			answers[i] = wire.Lookup{ID: grid, Error: wire.ErrorOf(o.unknown(err))}
 		}
-		answers[i] = client.FromRecord(h)
 		answers[i].Handle = handle
 	}
 	c.say("jjm lookup: %v", down)
-	c.say("answered from the records in %s: the last known state, of the time after asof=", dir)
+	c.say("answered from the records in %s: the last known state, of the time after asof=", o.dir)
 	return answers, nil
 }
 
-// gridOf returns the grid job that an id or a handle means.
+// gridOf returns the grid job of an id or a handle.
 func gridOf(dir, id string) (jjm.GridID, jjm.Handle, error) {
 	h, _, ok := jjm.CutHandle(id)
 	if !ok {
@@ -110,7 +116,7 @@ func gridOf(dir, id string) (jjm.GridID, jjm.Handle, error) {
 	return grid, h, err
 }
 
-// lookupLine writes one answer as doc.go promises.
+// lookupLine returns one answer in the form that doc.go documents.
 func lookupLine(l wire.Lookup) string {
 	status, kind, message := field(l.Status), "", l.Message
 	if l.Error != nil {

@@ -20,24 +20,28 @@ import (
 func main() { os.Exit(start()) }
 
 func start() int {
-	// Most commands live for milliseconds: collecting garbage is not worth its
-	// start. The limit brings it back for those that hold much.
+	// Most commands run for milliseconds, which does not make garbage collection
+	// worthwhile. The memory limit turns it on again for commands that need much memory.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(128 << 20)
-	c := &cli{
+	return standard().main(os.Args[1:])
+}
+
+// standard returns the environment of this process.
+func standard() *cli {
+	return &cli{
 		in: os.Stdin, out: bufio.NewWriter(os.Stdout), err: os.Stderr,
 		outFile: os.Stdout, errFile: os.Stderr, getenv: os.Getenv,
 	}
-	return c.main(os.Args[1:])
 }
 
-// cli is what a command needs of its process.
+// cli is what a command uses of its process.
 type cli struct {
 	in  io.Reader
-	out *bufio.Writer // flushed by main
+	out *bufio.Writer // main flushes it
 	err io.Writer
-	// outFile and errFile are the files behind out and err, for the question
-	// whether they are terminals.
+	// outFile and errFile are the files behind out and err, to find out whether they are
+	// terminals.
 	outFile, errFile *os.File
 	getenv           func(string) string
 }
@@ -59,9 +63,10 @@ func (c *cli) main(args []string) int {
 	return code
 }
 
-// run reads a command line and carries it out; name is " NAME" once it is known.
+// run parses a command line and carries it out. name is " NAME" of the command, or "" if it
+// is not known.
 func (c *cli) run(args []string) (name string, err error) {
-	args, err = spelt(args)
+	args, err = normalized(args)
 	if err != nil {
 		return "", err
 	}
@@ -74,7 +79,7 @@ func (c *cli) run(args []string) (name string, err error) {
 	if err != nil {
 		return "", jjm.Errorf(jjm.Internal, "the grammar of the command line: %w", err)
 	}
-	if c.getenv("COMP_LINE") != "" { // a shell asks what may follow
+	if c.getenv("COMP_LINE") != "" { // a shell asks for completions
 		kongcompletion.Register(parser)
 		return "", nil
 	}
@@ -86,13 +91,13 @@ func (c *cli) run(args []string) (name string, err error) {
 		return "", nil
 	}
 	if err != nil {
-		return called(err)
+		return usageError(err)
 	}
 	return " " + ctx.Selected().Path(), ctx.Run(c)
 }
 
-// spelt puts "jjm help COMMAND" and "jjm --version" as the grammar has them.
-func spelt(args []string) ([]string, error) {
+// normalized rewrites "jjm help COMMAND" and "jjm --version" to the form of the grammar.
+func normalized(args []string) ([]string, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
@@ -110,8 +115,8 @@ func spelt(args []string) ([]string, error) {
 	return args, nil
 }
 
-// called makes an error of the command line of what the grammar says.
-func called(err error) (name string, _ error) {
+// usageError turns an error of the grammar into an error of the command line.
+func usageError(err error) (name string, _ error) {
 	var bad *kong.ParseError
 	if errors.As(err, &bad) && bad.Context != nil {
 		if n := bad.Context.Selected(); n != nil {
@@ -121,8 +126,8 @@ func called(err error) (name string, _ error) {
 	return name, usage("%w; see jjm%s --help", err, name)
 }
 
-// say tells people something. What came from jobs and files cannot control
-// their terminal.
+// say prints a message for people. Text from jobs and files in it cannot control their
+// terminal.
 func (c *cli) say(format string, args ...any) {
 	_, _ = io.WriteString(c.err, printableLines(fmt.Sprintf(format, args...))+"\n")
 }

@@ -3,81 +3,92 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"jjm"
 	"jjm/wire"
 )
 
-// order is what is drained, paused or resumed, and why.
+// order has the arguments of a command about orders.
 type order struct {
-	Reason string `placeholder:"TEXT" help:"Say why: people whose jobs wait are told."`
+	Reason string `placeholder:"TEXT" help:"The reason, for people whose jobs wait."`
 	JSON   bool   `name:"json" help:"One JSON object per line."`
 	Kind   string `arg:"" optional:"" name:"KIND" help:"cluster, queue, type, user or job."`
-	Name   string `arg:"" optional:"" name:"NAME" help:"Its name; of a queue CLUSTER/QUEUE, of a job its id. Without: what is in force."`
+	Name   string `arg:"" optional:"" name:"NAME" help:"Its name; of a queue CLUSTER/QUEUE, of a job its id. Without it, the orders in force are shown."`
 
 	place
 }
 
-// term is when an order ends by itself.
+// term has the flags for the end of an order.
 type term struct {
 	For   string `placeholder:"DURATION" help:"End by itself after this duration, such as 30m or 2h."`
 	Until string `placeholder:"TIME" help:"End by itself at this time: 17:30, \"2026-03-01 17:30\", or as in RFC 3339."`
 }
 
-// drain takes no new grid jobs.
+// drain drains something, or announces a maintenance window.
 type drain struct {
 	order
 	term
+	From string `placeholder:"TIME" help:"Announce a maintenance window that begins then (forms of TIME as for --until): grid jobs are accepted, and nothing is submitted that would not end before."`
 }
 
-// pause submits nothing more.
+// pause stops submitting.
 type pause struct {
 	order
 	term
 }
 
-// resume ends both.
+// resume ends drains, pauses and maintenance windows.
 type resume struct{ order }
 
-const orderHelp = " Without a name: what is in force. A grid job is paused and resumed by its owner too, and an id alone " +
-	"stands for job ID; all else is for administrators: root, with gate.mode 0600 the daemon's account, and those of " +
-	"the setting gate.admins."
+const orderHelp = " Without a name it shows the orders in force. The owner of a grid job may pause and resume it too; an id " +
+	"alone stands for job ID. All other orders are for administrators: root, with gate.mode 0600 the daemon's account, " +
+	"and those of the setting gate.admins."
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*drain) Help() string {
-	return "New grid jobs of a type, of a user, or that can go to drained clusters or queues only, are refused with the " +
-		"reason. Of several clusters the others are used. A grid job cannot be drained." + orderHelp
+	return "New grid jobs of a type, of a user, or that may only use drained clusters or queues, are refused with " +
+		"the reason. Those that may use other clusters use these. A grid job cannot be drained.\n\n" +
+		"With --from the order is a maintenance window of a cluster or a queue, which ends at --until or after " +
+		"--for. Grid jobs are accepted. Before the window begins, a local job is submitted only if it ends " +
+		"before, by its request.walltime or else by the cluster's default. During the window none is submitted, " +
+		"and afterwards all goes on by itself. Running jobs are not touched.\n\n" +
+		"A TIME is 17:30, the next such minute; 2026-12-01 17:30 or 2026-12-01T17:30; 2026-12-01, its midnight; or with a " +
+		"zone, 2026-12-01T17:30:00+01:00. Times are in the zone of this machine unless they name one.\n\n" + strings.TrimSpace(orderHelp)
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*pause) Help() string {
-	return "Grid jobs are accepted and wait; their status says who paused what, why and until when. A grid job that is " +
-		"paused is told as suspended: what was submitted goes on, nothing more is submitted until it is resumed." + orderHelp
+	return "Grid jobs are accepted and wait; their status says who paused what, why and until when. A paused grid " +
+		"job has the status paused (a gatekeeper is told suspended): what was submitted goes on, and nothing more is submitted until it is " +
+		"resumed." + orderHelp
 }
 
-// Help is the rest of its help.
-func (*resume) Help() string { return "Both end, whoever ordered them." + orderHelp }
+// Help returns the text of --help below the usage.
+func (*resume) Help() string {
+	return "This ends all drains, pauses and maintenance windows of the name, whoever ordered them." + orderHelp
+}
 
-// Run implements the command.
-func (d *drain) Run(c *cli) error { return d.put(c, jjm.OrderDrain, d.term) }
+// Run carries out the command.
+func (d *drain) Run(c *cli) error { return d.put(c, jjm.OrderDrain, d.From, d.term) }
 
-// Run implements the command.
-func (p *pause) Run(c *cli) error { return p.put(c, jjm.OrderPause, p.term) }
+// Run carries out the command.
+func (p *pause) Run(c *cli) error { return p.put(c, jjm.OrderPause, "", p.term) }
 
-// Run implements the command.
-func (r *resume) Run(c *cli) error { return r.put(c, jjm.OrderResume, term{}) }
+// Run carries out the command.
+func (r *resume) Run(c *cli) error { return r.put(c, jjm.OrderResume, "", term{}) }
 
-// put returns the order, or without a name tells what is in force.
-func (o *order) put(c *cli, verb string, until term) error {
+// put sends the order. Without a name it shows the orders in force.
+func (o *order) put(c *cli, verb, from string, until term) error {
 	var req wire.OrderRequest
 	if _, err := jjm.ParseRef(o.Kind); err == nil && o.Name == "" {
 		o.Kind, o.Name = jjm.OrderJob, o.Kind
 	}
 	switch {
-	case o.Kind == "" && o.Reason == "" && until == term{}:
+	case o.Kind == "" && o.Reason == "" && from == "" && until == term{}:
 	case o.Name != "":
-		given, err := o.given(verb, until, time.Now())
+		given, err := o.given(verb, from, until, time.Now())
 		if err != nil {
 			return err
 		}
@@ -100,8 +111,9 @@ func (o *order) put(c *cli, verb string, until term) error {
 	return o.print(c, verb, a.Orders)
 }
 
-// given is the order as the daemon takes it.
-func (o *order) given(verb string, until term, now time.Time) (*wire.Order, error) {
+// given returns the order in the form of the daemon.
+func (o *order) given(verb, from string, until term, now time.Time) (*wire.Order, error) {
+	current := now
 	w := &wire.Order{Verb: verb, Kind: o.Kind, Name: o.Name, Reason: o.Reason}
 	if !slices.Contains(jjm.OrderKinds(), w.Kind) {
 		return nil, usage("%.40q: want cluster, queue, type, user or job; see jjm %s --help", w.Kind, verb)
@@ -112,22 +124,49 @@ func (o *order) given(verb string, until term, now time.Time) (*wire.Order, erro
 	if until.For != "" && until.Until != "" {
 		return nil, usage("want --for or --until, not both")
 	}
+	if from != "" {
+		begin, err := moment("--from", from, now)
+		if err != nil {
+			return nil, err
+		}
+		if until == (term{}) {
+			return nil, usage("--from: a maintenance window needs an end: want --until or --for too")
+		}
+		w.From, now = jjm.At(begin), begin // an hour without a day is the next one after the beginning
+	}
 	if until.For != "" {
 		if err := w.For.UnmarshalText([]byte(until.For)); err != nil || w.For <= 0 {
 			return nil, usage("--for %.40q: want a duration such as 30m or 2h", until.For)
 		}
 	}
 	if until.Until != "" {
-		at, err := moment(until.Until, now)
+		at, err := moment("--until", until.Until, now)
 		if err != nil {
 			return nil, err
 		}
+		if from == "" && !at.After(now) {
+			return nil, usage("--until %.40q: want a time after %s", until.Until, now.Format("2006-01-02 15:04 MST"))
+		}
 		w.Until = jjm.At(at)
+	}
+	if end := windowEnd(w); end != 0 && end <= jjm.At(current) {
+		return nil, usage("--from %.40q: that window is over, it ended at %s: want a later end", from, clock(end))
 	}
 	return w, nil
 }
 
-// dated reads a time that tells its day, in the place of now unless it says where.
+// windowEnd returns when an announced window ends, 0 for an order that is none.
+func windowEnd(w *wire.Order) jjm.Time {
+	switch {
+	case w.From == 0:
+		return 0
+	case w.Until != 0:
+		return w.Until
+	}
+	return w.From.Add(w.For.D())
+}
+
+// dated parses a time with a day, in the zone of now unless it names one.
 func dated(s string, now time.Time) (t time.Time, ok bool) {
 	for _, form := range []string{time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02 15:04:05",
 		"2006-01-02T15:04:05", time.DateOnly} {
@@ -138,14 +177,14 @@ func dated(s string, now time.Time) (t time.Time, ok bool) {
 	return t, false
 }
 
-// moment reads a time as people write it; an hour alone is its next one.
-func moment(s string, now time.Time) (time.Time, error) {
+// moment parses the time of a flag. An hour without a day is the next such hour.
+func moment(flag, s string, now time.Time) (time.Time, error) {
 	if t, ok := dated(s, now); ok {
 		return t, nil
 	}
 	t, err := time.Parse("15:04", s)
 	if err != nil {
-		return time.Time{}, usage("--until %.40q: want a time such as 17:30, \"2026-03-01 17:30\" or 2026-03-01T17:30:00Z", s)
+		return time.Time{}, usage("%s %.40q: want a time such as 17:30, 2026-03-01T17:30 or 2026-03-01T17:30:00Z", flag, s)
 	}
 	at := time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, now.Location())
 	if !at.After(now) {
@@ -168,9 +207,12 @@ func (o *order) print(c *cli, verb string, orders []jjm.Order) error {
 	}
 	for _, order := range orders {
 		did := order.Doing()
-		if verb == jjm.OrderResume {
+		switch {
+		case verb == jjm.OrderResume:
 			did = "resumed, was " + orderText(order)
-		} else if order.Until != 0 {
+		case order.From != 0:
+			did += " from " + order.From.Local() + " until " + order.Until.Local() + ": what would not end before it waits"
+		case order.Until != 0:
 			did += " until " + clock(order.Until)
 		}
 		if _, err := fmt.Fprintf(c.out, "%s %s %s\n", field(order.Kind), field(order.Name), printable(did)); err != nil {
@@ -181,19 +223,26 @@ func (o *order) print(c *cli, verb string, orders []jjm.Order) error {
 }
 
 func (c *cli) orderTable(orders []jjm.Order) error {
-	rows := [][]string{{"WHAT", "NAME", "IS", "BY", "SINCE", "UNTIL", "REASON"}}
+	rows := [][]string{{"WHAT", "NAME", "IS", "BY", zoned("FROM"), "UNTIL", "REASON"}}
 	for _, o := range orders {
-		until := "resumed"
-		if o.Until != 0 {
-			until = clock(o.Until)
+		since, until := stamp(o.Since), "somebody resumes it"
+		switch {
+		case o.From != 0: // people want to see when the window begins, not when it was announced
+			since, until = stamp(o.From), stamp(o.Until)
+		case o.Until != 0:
+			until = stamp(o.Until)
 		}
-		rows = append(rows, []string{o.Kind, o.Name, o.Doing(), o.By, clock(o.Since), until, o.Reason})
+		rows = append(rows, []string{o.Kind, o.Name, o.Doing(), o.By, since, until, o.Reason})
 	}
-	return c.table(rows)
+	return c.table(rows, "NAME", "BY", "REASON")
 }
 
 // orderText says who ordered what, why, and until when.
 func orderText(o jjm.Order) string {
+	if o.From != 0 {
+		return "in maintenance from " + o.From.Local() + " until " + o.Until.Local() + ", announced by " + o.By + ": " +
+			o.Reason
+	}
 	s := o.Doing() + " by " + o.By + " since " + clock(o.Since)
 	if o.Until != 0 {
 		s += " until " + clock(o.Until)

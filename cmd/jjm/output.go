@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,72 +20,133 @@ import (
 	"jjm/wire"
 )
 
-// tarEnd is how a tar ends: two blocks of zeros (POSIX.1, pax).
+// tarEnd is the length of the end of a tar, in bytes: two blocks of zeros (POSIX.1, pax).
 const tarEnd = 1024
 
-// output fetches the tar of outputs.
+// output fetches the tar of the outputs, or one file of it.
 type output struct {
-	Out     string `name:"output" short:"o" placeholder:"FILE" help:"Write to this file, replacing it; - is standard output."`
-	Partial bool   `help:"What there is, of a job that is not finished."`
-	ID      string `arg:"" name:"ID" help:"The grid job."`
+	Out        string `name:"output" short:"o" placeholder:"FILE" help:"Write to this file, replacing it; - is standard output."`
+	Partial    bool   `help:"The outputs so far, if the job is not finished."`
+	Generation int    `name:"generation" placeholder:"N" help:"The tar of this generation of a grid job that was reopened, instead of the newest."`
+	File       string `placeholder:"NAME" help:"Only this file of a local job that is over, also while others run: its name in the tar or, for ID.N, its own."`
+	JSON       bool   `name:"json" help:"One JSON object: path, bytes, sha256, partial."`
+	ID         string `arg:"" name:"ID" help:"The grid job; with --file also a local job, ID.N."`
 
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*output) Help() string {
-	return "The file appears whole and with the right checksum, or not at all: under the tar's own name, here, if that " +
-		"is free, or as -o says. Of a job that is not finished the " +
-		"exit code is 7."
+	return "The file appears complete and with the right checksum, or not at all: in this folder under the tar's own " +
+		"name, if no file has it, or as -o says. If the job is not finished the exit code is 7." + `
+
+Examples of one file, the second by its own name:
+  $ jjm output 17 --file mc.17.3.hist.root
+  $ jjm output 17.3 --file hist.root -o -`
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (o *output) Run(c *cli) error {
-	if err := checkRefs([]string{o.ID}, true); err != nil {
+	if o.File != "" && o.Partial {
+		return usage("want --file or --partial: one file is whole, or not there yet")
+	}
+	if o.Generation != 0 && (o.Partial || o.File != "") {
+		return usage("want --generation alone: a generation has a whole tar")
+	}
+	if o.JSON && o.Out == "-" {
+		return usage("want --json or -o -: both write to standard output")
+	}
+	if err := o.checkID(c); err != nil {
 		return err
 	}
 	ctx, cancel := interruptible()
 	defer cancel()
-	req := wire.OutputRequest{One: wire.Of(o.ID), Partial: o.Partial}
+	req := wire.OutputRequest{One: wire.OneRef(o.ID),
+		Wanted: wire.Wanted{Partial: o.Partial, File: o.File, Generation: o.Generation}}
 	a, r, err := client.Open(ctx, o.client(c), wire.VerbOutput(), req)
-	if jjm.KindOf(err) == jjm.Conflict {
+	switch {
+	case jjm.KindOf(err) == jjm.Conflict:
 		return o.unfinished(c, err)
+	case client.IsUnreachable(err):
+		o.offline(c, "output", err).files(o.ID)
 	}
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }()
 	if o.Out == "-" {
-		return o.copy(c.out, r, a)
+		_, err := o.copy(c.out, r, a)
+		return err
 	}
 	path, err := o.path(a.Output.Name)
 	if err != nil {
 		return err
 	}
-	if err := o.write(path, r, a); err != nil {
+	n, err := o.write(path, r, a)
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.out, printable(path))
-	if a.Output.Partial {
+	return o.tell(c, fetched{Path: path, Bytes: n, SHA256: a.Output.SHA256, Partial: a.Output.Partial,
+		Generation: a.Output.Generation})
+}
+
+// checkID finds what the id means, and returns an error if that is not what is asked for.
+func (o *output) checkID(c *cli) (err error) {
+	if o.ID, err = o.one(c, "output", o.ID, false, false); err != nil || o.File != "" {
+		return err
+	}
+	if grid, _, local := strings.Cut(o.ID, "."); local {
+		return usage("%s is a local job: want one of its files, --file NAME, or the tar of its grid job, jjm output %s",
+			o.ID, grid)
+	}
+	return nil
+}
+
+// fetched is what --json tells.
+type fetched struct {
+	Path    string `json:"path"`
+	Bytes   int64  `json:"bytes"`
+	SHA256  string `json:"sha256,omitempty"`
+	Partial bool   `json:"partial,omitempty"`
+	// Generation is the one whose tar it is, if the grid job was reopened.
+	Generation int `json:"generation,omitempty"`
+}
+
+// tell says what came.
+func (o *output) tell(c *cli, f fetched) error {
+	if f.Partial {
 		c.say("the job is not finished: this is what there is")
 	}
+	if f.Generation != 0 {
+		c.say("the tar of generation %d", f.Generation)
+	}
+	if o.JSON {
+		return c.printJSON(f)
+	}
+	_, err := fmt.Fprintln(c.out, printable(f.Path))
 	return err
 }
 
-// unfinished says what there is.
+// unfinished says how far a job is that is not finished, and what can be done about it.
 func (o *output) unfinished(c *cli, err error) error {
 	a, serr := ask(c, o.place, wire.VerbStatus(), wire.StatusRequest{Refs: []string{o.ID}})
-	if serr == nil && len(a.Status) == 1 {
-		c.say("%s", plainLine(a.Status[0]))
-		if !isFinal(a.Status[0].Lookup.Status) {
-			c.say("wait for it: jjm wait %s; or take what there is: jjm output --partial %s", o.ID, o.ID)
-		}
+	if serr != nil || len(a.Status) != 1 {
+		return &exit{exitUnfinished, err}
+	}
+	st := a.Status[0]
+	c.say("%s", plainLine(st))
+	if isFinal(st.Lookup.Status) {
+		return &exit{exitUnfinished, err}
+	}
+	err = fmt.Errorf("%w\nwait for it: jjm wait %s", err, st.Lookup.ID)
+	if o.File == "" {
+		err = fmt.Errorf("%w; or take what there is: jjm output --partial %s", err, o.ID)
 	}
 	return &exit{exitUnfinished, err}
 }
 
-// path is where the tar goes. The name that the daemon suggests is used as a
-// name only.
+// path returns the path of the file to write. Only the last element of the name that the
+// daemon suggests is used.
 func (o *output) path(suggested string) (string, error) {
 	if o.Out != "" {
 		return o.Out, nil
@@ -99,9 +161,9 @@ func (o *output) path(suggested string) (string, error) {
 	return name, nil
 }
 
-// write puts the tar where the user says: a file is replaced as a whole, also
-// behind a symbolic link; a device or a pipe is written to, never replaced.
-func (o *output) write(path string, r io.Reader, a wire.OutputAnswer) error {
+// write writes the tar or the file to where the user wants it. A file is replaced as a whole, also the target of a
+// symbolic link. A device or a pipe is written to and never replaced.
+func (o *output) write(path string, r io.Reader, a wire.OutputAnswer) (bytes int64, err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
@@ -110,52 +172,60 @@ func (o *output) write(path string, r io.Reader, a wire.OutputAnswer) error {
 	case err != nil || info.Mode().IsRegular():
 		return o.save(path, r, a)
 	case info.IsDir():
-		return usage("%s is a folder: name a file in it", path)
+		return 0, usage("%s is a folder: name a file in it", path)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return fmt.Errorf("output %s: %w", o.ID, err)
+		return 0, fmt.Errorf("output %s: %w", o.ID, err)
 	}
-	return errors.Join(o.copy(f, r, a), f.Close())
+	n, err := o.copy(f, r, a)
+	return n, errors.Join(err, f.Close())
 }
 
-// save writes a file beside path and renames it once it is whole and checked.
-func (o *output) save(path string, r io.Reader, a wire.OutputAnswer) error {
+// save writes a file beside path and renames it when it is complete and checked.
+func (o *output) save(path string, r io.Reader, a wire.OutputAnswer) (bytes int64, err error) {
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)),
 		renameio.WithStaticPermissions(0o644))
+	var hidden *fs.PathError
+	if errors.As(err, &hidden) {
+		return 0, fmt.Errorf("write %s: %w", path, hidden.Err) // its path is that of a temporary file
+	}
 	if err != nil {
-		return fmt.Errorf("output %s: %w", o.ID, err)
+		return 0, fmt.Errorf("output %s: %w", o.ID, err)
 	}
 	defer func() { _ = f.Cleanup() }()
-	if err := o.copy(f, r, a); err != nil {
-		return err
+	if bytes, err = o.copy(f, r, a); err != nil {
+		return 0, err
 	}
 	if err := f.CloseAtomicallyReplace(); err != nil {
-		return fmt.Errorf("output %s: %w", o.ID, err)
+		return 0, fmt.Errorf("output %s: %w", o.ID, err)
 	}
-	return nil
+	return bytes, nil
 }
 
-// copy writes the tar and checks what came: its checksum, or, while it has
-// none yet, that it ends as a tar does.
-func (o *output) copy(w io.Writer, r io.Reader, a wire.OutputAnswer) error {
-	sum, end := sha256.New(), &tail{}
-	n, err := io.Copy(io.MultiWriter(w, sum, end), r)
+// copy writes the tar or the file and checks it: by its checksum or, for a tar that has none yet, by the end that a tar
+// must have.
+func (o *output) copy(w io.Writer, r io.Reader, a wire.OutputAnswer) (n int64, err error) {
+	sum, end, what := sha256.New(), &tail{}, "the tar"
+	if o.File != "" {
+		what = "the file"
+	}
+	n, err = io.Copy(io.MultiWriter(w, sum, end), r)
 	if errors.Is(err, context.Canceled) {
-		return &exit{exitInterrupted, fmt.Errorf("output %s: interrupted after %d bytes", o.ID, n)}
+		return n, &exit{exitInterrupted, fmt.Errorf("output %s: interrupted after %d bytes", o.ID, n)}
 	}
 	if err != nil {
-		return jjm.Errorf(jjm.Internal, "output %s: after %d bytes: %w", o.ID, n, err)
+		return n, jjm.Errorf(jjm.Internal, "output %s: after %d bytes: %w", o.ID, n, err)
 	}
 	if want := a.Output.SHA256; want != "" {
 		if got := hex.EncodeToString(sum.Sum(nil)); !strings.EqualFold(got, want) {
-			return jjm.Errorf(jjm.Internal, "output %s: %d bytes came with sha256 %s, want %.64s: the tar is damaged", o.ID, n,
-				got, want)
+			return n, jjm.Errorf(jjm.Internal, "output %s: %d bytes came with sha256 %s, want %.64s: %s is damaged", o.ID, n,
+				got, want, what)
 		}
 	} else if a.Bytes < 0 && !end.zeros() {
-		return jjm.Errorf(jjm.Internal, "output %s: the tar broke off after %d bytes", o.ID, n)
+		return n, jjm.Errorf(jjm.Internal, "output %s: the tar broke off after %d bytes", o.ID, n)
 	}
-	return nil
+	return n, nil
 }
 
 // tail keeps the last bytes written.

@@ -6,23 +6,27 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"jjm"
+
 	"jjm/wire"
 )
 
-// Progress as text: pure functions of what the daemon said and of the clock.
+// This file formats progress as text. Its functions depend only on the daemon's answer and
+// the time.
 
-// paceWindow is how far back the rate looks.
+// paceWindow is the time over which the rate is measured.
 const paceWindow = 5 * time.Minute
 
-// pace measures how fast a grid job goes.
+// pace measures how fast a grid job progresses.
 type pace struct{ marks []mark }
 
 type mark struct {
 	at   time.Time
-	done float64 // of all the local jobs, 0 to 1
+	done float64 // the fraction of all local jobs, 0 to 1
 }
 
-// add notes how far it is. Going back (a retry, another phase) starts anew.
+// add records the progress. If it went back, because of a retry or another phase, the
+// measurement starts again.
 func (p *pace) add(at time.Time, done float64) {
 	if n := len(p.marks); n > 0 && done < p.marks[n-1].done {
 		p.marks = nil
@@ -35,8 +39,8 @@ func (p *pace) add(at time.Time, done float64) {
 	p.marks = append(p.marks, mark{at, done})
 }
 
-// rate is the part of the whole done per second, as seen at now; 0 while
-// nothing is known.
+// rate returns the fraction of the whole done per second, measured at now, 0 if it is not
+// known yet.
 func (p *pace) rate(now time.Time) float64 {
 	if len(p.marks) < 2 {
 		return 0
@@ -49,7 +53,7 @@ func (p *pace) rate(now time.Time) float64 {
 	return (last.done - first.done) / seconds
 }
 
-// left estimates the time to the end; ok is false while nothing is known.
+// left estimates the time to the end. ok is false if it is not known yet.
 func (p *pace) left(now time.Time) (d time.Duration, ok bool) {
 	rate := p.rate(now)
 	if rate <= 0 {
@@ -63,8 +67,8 @@ func (p *pace) left(now time.Time) (d time.Duration, ok bool) {
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// fraction is how much of a grid job is over: its ended local jobs, and what
-// the running ones say of a single phase.
+// fraction returns how much of a grid job is done: its finished local jobs, and the
+// progress of the running ones if they have a single phase.
 func fraction(st wire.Status) float64 {
 	n := st.Lookup.Counts
 	all := max(n.Expected, n.Total)
@@ -78,8 +82,7 @@ func fraction(st wire.Status) float64 {
 	return min(over/float64(all), 1)
 }
 
-// segments are the pieces of a progress line after the bar, the most
-// important first.
+// segments returns the parts of a progress line after the bar, the most important first.
 func segments(st wire.Status, p *pace, now time.Time) []string {
 	n := st.Lookup.Counts
 	all := max(n.Expected, n.Total)
@@ -95,8 +98,11 @@ func segments(st wire.Status, p *pace, now time.Time) []string {
 	case !isFinal(st.Lookup.Status):
 		out = append(out, st.Lookup.Status)
 	}
+	if n := st.NextAttempts; n != nil {
+		out = append(out, fmt.Sprintf("%d to try again, next at %s", n.Jobs, stampAt(n.First, now)))
+	}
 	if left, ok := p.left(now); ok && !isFinal(st.Lookup.Status) {
-		out = append(out, "ETA "+rough(left))
+		out = append(out, "ETA "+jjm.HowLong(left))
 	}
 	if s := phasesText(st.Phases); s != "" {
 		out = append(out, s)
@@ -107,12 +113,12 @@ func segments(st wire.Status, p *pace, now time.Time) []string {
 	return out
 }
 
-// floor2 keeps 99.9 % from showing as 100 %.
+// floor2 rounds down, so that 99.9 % is not shown as 100 %.
 func floor2(f float64) float64 { return float64(int(f*100+1e-9)) / 100 }
 
-// barLine draws the progress of one grid job in at most width columns, one
-// less than the terminal's, so that no terminal wraps it. The bar takes what
-// is left, and less important pieces go first when there is no room.
+// barLine draws the progress of one grid job in at most width columns. The caller passes
+// one less than the width of the terminal, so that no terminal wraps the line. The bar gets
+// the columns that are left. If there is no room, the less important parts are left out.
 func barLine(st wire.Status, p *pace, now time.Time, width int) string {
 	const shortest, longest = 10, 40
 	label := "job " + st.Lookup.ID.String()
@@ -133,7 +139,7 @@ func barLine(st wire.Status, p *pace, now time.Time, width int) string {
 	}
 }
 
-// bar fills n columns as far as f says, from 0 to 1.
+// bar fills a fraction f (0 to 1) of n columns.
 func bar(f float64, n int) string {
 	full := min(int(f*float64(n)+1e-9), n)
 	s := strings.Repeat("=", full)
@@ -143,42 +149,79 @@ func bar(f float64, n int) string {
 	return s + strings.Repeat(" ", n-utf8.RuneCountInString(s))
 }
 
-// plainLine says the same where lines are kept.
+// plainLine describes the progress for output that keeps its lines, such as a file.
 func plainLine(st wire.Status) string {
-	s := fmt.Sprintf("job %v %s: %s", st.Lookup.ID, st.Lookup.Status, countsText(&st.Lookup))
+	s := fmt.Sprintf("job %v %s: %s", st.Lookup.ID, st.Lookup.Status, soFar(st))
 	if ph := phasesText(st.Phases); ph != "" {
 		s += "; " + ph
 	}
-	return printable(s)
-}
-
-// lastLine says how it ended.
-func lastLine(st wire.Status) string {
-	s := fmt.Sprintf("job %v %s: %s local jobs", st.Lookup.ID, st.Lookup.Status, countsText(&st.Lookup))
-	if st.Lookup.Counts.Expected == 0 && st.Lookup.Counts.Total == 0 {
-		s = fmt.Sprintf("job %v %s", st.Lookup.ID, st.Lookup.Status)
-	}
-	if st.Lookup.Message != "" {
-		s += "; " + st.Lookup.Message
+	if why := obstacle(st); why != "" {
+		s += "; " + why
 	}
 	return printable(s)
 }
 
-// rough writes a duration for people: two units at most.
-func rough(d time.Duration) string {
-	d = d.Round(time.Second)
+// soFar says how many local jobs are in which state; of a grid job that is pending or paused the message
+// says that, after the reason.
+func soFar(st wire.Status) string {
+	waits := st.Lookup.Status == jjm.Pending.String() || st.Lookup.Status == jjm.Paused.String()
+	switch n := st.Lookup.Counts; {
+	case waits && st.Lookup.Message != "":
+		return st.Lookup.Message
+	case max(n.Expected, n.Total) == 0 && !isFinal(st.Lookup.Status):
+		return "no local jobs yet"
+	}
+	return jobsText(st, time.Now())
+}
+
+// obstacle says why the last step of a grid job failed, or what keeps local jobs from being made or
+// submitted, "" if it goes on or its message says so.
+func obstacle(st wire.Status) string {
 	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	case isFinal(st.Lookup.Status):
+		return ""
+	case len(st.Trouble) > 0 && !strings.Contains(soFar(st), st.Trouble[0]):
+		return st.Trouble[0]
+	case st.Waits != "" && !strings.Contains(soFar(st), st.Waits):
+		return st.Waits
 	}
-	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+	return ""
 }
 
-// clip cuts s to n columns.
+// lastLine describes how the job ended, never by the status word alone.
+func lastLine(st wire.Status) string {
+	return printable(fmt.Sprintf("job %v %s", st.Lookup.ID, endText(&st.Lookup)))
+}
+
+// lastLines describes how the job ended, and its warnings.
+func lastLines(st wire.Status) string {
+	text := lastLine(st) + "\n"
+	for _, w := range st.Warnings {
+		text += warningLine(st, w) + "\n"
+	}
+	return text
+}
+
+// warningLine returns a warning with the id of its grid job.
+func warningLine(st wire.Status, w wire.Warning) string {
+	return printable(fmt.Sprintf("job %v warning: %s", st.Lookup.ID, w.Line))
+}
+
+// endText returns the status of a grid job with its meaning: how many of its local jobs did
+// their work, and why not all did.
+func endText(l *wire.Lookup) string {
+	switch {
+	case !isFinal(l.Status):
+		return l.Status
+	case l.Message != "":
+		return l.Status + ": " + l.Message
+	case l.Counts.Expected == 0 && l.Counts.Total == 0:
+		return l.Status
+	}
+	return l.Status + ": " + countsText(l)
+}
+
+// clip shortens s to n columns.
 func clip(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:max(n, 0)])
@@ -186,7 +229,7 @@ func clip(s string, n int) string {
 	return s
 }
 
-// screen redraws a few lines in place.
+// screen redraws lines in place.
 type screen struct{ drawn int }
 
 // draw returns the bytes that replace the lines drawn before.
@@ -202,8 +245,8 @@ func (s *screen) draw(lines []string) string {
 	return text
 }
 
-// clear returns the bytes that remove the lines drawn before: the cursor to the
-// first of them, and the screen erased below (ECMA-48, CUU and ED).
+// clear returns the bytes that remove the lines drawn before: the cursor moves to the first
+// of them, and everything below is erased (ECMA-48, CUU and ED).
 func (s *screen) clear() string {
 	text := ""
 	if s.drawn > 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -29,8 +30,8 @@ func TestBarLine_ShowsLessWhereThereIsLessRoom(t *testing.T) {
 		width int
 		want  string
 	}{
-		{140, "job 17 []  48%  110/250  2 failed  20 running  ETA 1h00m  simulate 2340 of 5000  2.1/min"},
-		{80, "job 17 []  48%  110/250  2 failed  20 running  ETA 1h00m"},
+		{140, "job 17 []  48%  110/250  2 failed  20 running  ETA 1 h  simulate 2340 of 5000  2.1/min"},
+		{80, "job 17 []  48%  110/250  2 failed  20 running  ETA 1 h"},
 		{60, "job 17 []  48%  110/250  2 failed  20 running"},
 		{40, "job 17 []  48%  110/250"},
 		{20, "job 17   48%"},
@@ -47,7 +48,7 @@ func TestBarLine_ShowsLessWhereThereIsLessRoom(t *testing.T) {
 	}
 }
 
-// dropBar removes what the bar is made of: its length is what is left.
+// dropBar removes the characters of the bar, so that the rest can be compared.
 func dropBar(r rune) rune {
 	if strings.ContainsRune("=> ", r) {
 		return -1
@@ -122,11 +123,11 @@ func TestPace_EstimatesFromTheLastMinutes(t *testing.T) {
 		t.Error("an estimate from nothing")
 	}
 	p.add(t0, 0)
-	for i := 1; i <= 10; i++ { // slow
+	for i := 1; i <= 10; i++ { // at first the jobs are slow
 		p.add(t0.Add(time.Duration(i)*time.Minute), float64(i)/1000)
 	}
 	now := t0.Add(10 * time.Minute)
-	for i := 1; i <= 20; i++ { // then ten times as fast
+	for i := 1; i <= 20; i++ { // then they are ten times as fast
 		now = now.Add(time.Minute)
 		p.add(now, 0.01+float64(i)/100)
 	}
@@ -144,20 +145,6 @@ func TestPace_EstimatesFromTheLastMinutes(t *testing.T) {
 	p.add(now, 0.05)
 	if _, ok := p.left(now); ok {
 		t.Error("an estimate after going back")
-	}
-}
-
-func TestRough_NamesTwoUnits(t *testing.T) {
-	for _, c := range []struct {
-		d    time.Duration
-		want string
-	}{
-		{0, "0s"}, {59 * time.Second, "59s"}, {59*time.Second + 600*time.Millisecond, "1m00s"}, {61 * time.Second, "1m01s"},
-		{3 * time.Hour, "3h00m"}, {47*time.Hour + 59*time.Minute, "47h59m"}, {50 * time.Hour, "2d02h"},
-	} {
-		if got := rough(c.d); got != c.want {
-			t.Errorf("rough(%v) = %q, want %q", c.d, got, c.want)
-		}
 	}
 }
 
@@ -194,10 +181,40 @@ func TestBars_KeepToTheHeight(t *testing.T) {
 	}
 }
 
+// Of several grid jobs only those are told again that changed; all of them once a lost daemon is back.
+func TestWaiter_TellsNews(t *testing.T) {
+	var said bytes.Buffer
+	w := &waiter{c: &cli{err: &said}, warned: map[string]bool{}}
+	at := t0
+	show := func(want string, lost error, done ...int) {
+		t.Helper()
+		said.Reset()
+		w.lost, w.states, at = lost, nil, at.Add(plainEvery)
+		for i, n := range done {
+			st := state("running", wire.Counts{Expected: 3, Total: 3, Completed: n})
+			st.Lookup.ID = jjm.GridID(i + 1)
+			w.states = append(w.states, st)
+		}
+		w.show(at)
+		if said.String() != want {
+			t.Errorf("%q, want %q", said.String(), want)
+		}
+	}
+	show("job 1 running: 3 of 3 done\njob 2 running: 0 of 3 done\n", nil, 3, 0)
+	show("", nil, 3, 0)
+	show("job 2 running: 1 of 3 done\n", nil, 3, 1)
+	show(lostLine+"\n", jjm.Errorf(jjm.Busy, "stopping"), 3, 1)
+	show("job 1 running: 3 of 3 done\njob 2 running: 1 of 3 done\n", nil, 3, 1)
+}
+
 func TestLastLine_SaysHowItEnded(t *testing.T) {
 	st := state("finished", wire.Counts{Expected: 3, Total: 3, Completed: 2, Failed: 1})
 	st.Lookup.Message = "1 failed\x07"
-	if got := lastLine(st); got != `job 17 finished: 3, 2 completed, 1 failed local jobs; 1 failed\a` {
+	if got := lastLine(st); got != `job 17 finished: 1 failed\a` {
+		t.Errorf("%q", got)
+	}
+	st.Lookup.Message = ""
+	if got := lastLine(st); got != "job 17 finished: 2 of 3 done, 1 failed" {
 		t.Errorf("%q", got)
 	}
 	if got := lastLine(state("broken", wire.Counts{})); got != "job 17 broken" {

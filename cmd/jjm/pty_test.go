@@ -37,8 +37,7 @@ func openPTY() (control, terminal *os.File, err error) {
 	return control, terminal, nil
 }
 
-// pty FILE CODE jjm ARGS...: runs jjm on a terminal and keeps in FILE what it
-// shows.
+// pty FILE CODE jjm ARGS...: runs jjm on a terminal and writes what the terminal shows to FILE.
 func pty(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[1])
 	ts.Check(err)
@@ -51,14 +50,14 @@ func pty(ts *testscript.TestScript, _ bool, args []string) {
 	cmd.Args[0] = args[2]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"JJM_SOCKET", "JJM_STATE", "TZ", "TERM", "HOME"} {
+	for _, name := range []string{"JJM_SOCKET", "JJM_STATE", "TZ", "TERM", "HOME", saidVar} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	shown := make(chan []byte)
 	ts.Check(cmd.Start())
 	_ = terminal.Close()
 	go func() {
-		b, _ := io.ReadAll(control) // ends with EIO when the program ends
+		b, _ := io.ReadAll(control) // returns EIO when the program ends
 		shown <- b
 	}()
 	got := 0

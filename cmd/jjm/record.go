@@ -15,16 +15,16 @@ import (
 
 // record shows XML records.
 type record struct {
-	Path    string `placeholder:"PATH" help:"Only what this path selects."`
-	All     bool   `short:"a" help:"Of all grid jobs, finished ones too, newest first; needs --path."`
-	Status  string `placeholder:"WORD" help:"With --all: those in this status, such as failed."`
-	Type    string `placeholder:"TYPE" help:"With --all: those of this job type."`
-	Owner   string `placeholder:"USER" help:"With --all: those of this user."`
-	Cluster string `placeholder:"NAME" help:"With --all: those with local jobs at this cluster."`
-	Since   string `placeholder:"TIME" help:"With --all: accepted then or later: 2026-03-01, or ago: 36h, 7d."`
-	Until   string `placeholder:"TIME" help:"With --all: accepted before that time."`
-	JSON    bool   `name:"json" help:"With --all: one JSON object per grid job and line."`
-	ID      string `arg:"" optional:"" name:"ID" help:"The grid job."`
+	Path    string   `placeholder:"PATH" help:"Only what this path selects."`
+	All     bool     `short:"a" help:"Of all grid jobs, finished ones too, newest first; needs --path."`
+	Status  string   `placeholder:"WORD" help:"With --all: those in this status, such as failed."`
+	Type    string   `placeholder:"TYPE" help:"With --all: those of this job type."`
+	Owner   string   `placeholder:"USER" help:"With --all: those of this user."`
+	Cluster string   `placeholder:"NAME" help:"With --all: those with local jobs at this cluster."`
+	Since   string   `placeholder:"TIME" help:"With --all: accepted then or later: 2026-03-01, or ago: 36h, 7d."`
+	Until   string   `placeholder:"TIME" help:"With --all: accepted before that time."`
+	JSON    bool     `name:"json" help:"With --all: one JSON object per grid job and line."`
+	IDs     []string `arg:"" optional:"" name:"ID" help:"Grid jobs."`
 
 	place
 }
@@ -33,7 +33,7 @@ type record struct {
 func (*record) Help() string {
 	return "Without a path the head, then each shard: XML documents one after the other. " +
 		"A path is searched for in each of them; it begins with /gridjob, /localjobs or //. " +
-		"With --all each result is a line: the id of the grid job, a tab, what was found."
+		"With --all, and of several ids with a path, each result is a line: the id of the grid job, a tab, what was found."
 }
 
 // Run implements the command.
@@ -44,25 +44,36 @@ func (r *record) Run(c *cli) error {
 	if set := r.Status + r.Type + r.Owner + r.Cluster + r.Since + r.Until; set != "" || r.JSON {
 		return usage("which grid job? Filters and --json are for --all")
 	}
-	if r.ID == "" {
+	if len(r.IDs) == 0 {
 		return usage("want the ID of a grid job, or --all")
 	}
-	if err := checkRefs([]string{r.ID}, true); err != nil {
+	var err error
+	if r.IDs, err = r.named(c, "record", r.IDs, true, true); err != nil {
 		return err
 	}
-	a, err := ask(c, r.place, wire.VerbRecord(), wire.RecordRequest{One: wire.Of(r.ID), Path: r.Path})
-	if err != nil {
-		return err
+	return c.forEach(r.IDs, func(id string) error { return r.show(c, id) })
+}
+
+// show prints one record, or what the path selects in it.
+func (r *record) show(c *cli, id string) error {
+	a, err := ask(c, r.place, wire.VerbRecord(), wire.RecordRequest{One: wire.OneRef(id), Path: r.Path})
+	if client.IsUnreachable(err) {
+		a.Record, err = r.offline(c, "record", err).record(id, r.Path)
 	}
-	if len(a.Record) == 0 && r.Path != "" {
-		return &exit{exitNo, errNothing(r.Path)}
+	switch {
+	case err != nil:
+		return err
+	case len(a.Record) == 0 && r.Path != "":
+		return &exit{exitNo, errNothing{id, r.Path}}
+	case len(r.IDs) > 1 && r.Path != "":
+		return c.printFrom(id, a.Record)
 	}
 	return c.printTexts(a.Record)
 }
 
 // ofAll asks many records, and prints what is found as it comes.
 func (r *record) ofAll(c *cli) error {
-	if r.ID != "" || r.Path == "" {
+	if len(r.IDs) > 0 || r.Path == "" {
 		return usage("--all asks for what --path selects in many records: want --path, and no ID")
 	}
 	of := wire.Selection{Status: r.Status, Type: r.Type, Owner: r.Owner, Cluster: r.Cluster}
@@ -76,24 +87,30 @@ func (r *record) ofAll(c *cli) error {
 	}
 	ctx, cancel := interruptible()
 	defer cancel()
-	found, failed := 0, 0
+	answers, found, failed := 0, 0, 0
+	print := func(f *wire.Found) error {
+		found += len(f.Record)
+		if f.Error != "" {
+			failed++
+			c.say("grid job %s: %s", f.ID, f.Error)
+		}
+		return r.printFound(c, f)
+	}
 	err = client.Watch(ctx, r.client(c), wire.VerbRecords(), wire.RecordsRequest{Path: r.Path, Of: of},
 		func(a wire.RecordsAnswer) error {
-			if a.Found == nil {
+			if answers++; a.Found == nil {
 				return nil
 			}
-			found += len(a.Found.Record)
-			if a.Found.Error != "" {
-				failed++
-				c.say("grid job %s: %s", a.Found.ID, a.Found.Error)
-			}
-			return r.printFound(c, a.Found)
+			return print(a.Found)
 		})
+	if client.IsUnreachable(err) && answers == 0 { // else some of it would be told twice
+		err = r.offline(c, "record", err).records(ctx, r.Path, of, print)
+	}
 	switch {
 	case err != nil:
 		return err
 	case failed > 0:
-		return &exit{exitInternal, fmt.Errorf("%d records could not be read", failed)}
+		return unreadable(failed)
 	case found == 0:
 		return &exit{exitNo, errors.New("no record of these grid jobs holds anything at " + r.Path)}
 	}
@@ -105,9 +122,14 @@ func (r *record) printFound(c *cli, f *wire.Found) error {
 	if r.JSON {
 		return c.printJSON(f)
 	}
-	lines := make([]string, len(f.Record))
-	for i, text := range f.Record {
-		lines[i] = f.ID.String() + "\t" + text
+	return c.printFrom(f.ID.String(), f.Record)
+}
+
+// printFrom prints what was found in one of several records, each with the id.
+func (c *cli) printFrom(id string, found []string) error {
+	lines := make([]string, len(found))
+	for i, text := range found {
+		lines[i] = id + "\t" + text
 	}
 	return c.printTexts(lines)
 }
@@ -131,9 +153,20 @@ func past(flag, text string, now time.Time) (jjm.Time, error) {
 	return 0, usage("%s %.40q: want a time such as 2026-03-01 or \"2026-03-01 17:30\", or how long ago: 36h, 7d", flag, text)
 }
 
-type errNothing string
+// unreadable is the error if some records could not be read, each of which was told.
+func unreadable(n int) error {
+	if n == 0 {
+		return nil
+	}
+	return &exit{exitInternal, fmt.Errorf("not readable: %s", jjm.Count(n, "record"))}
+}
 
-func (e errNothing) Error() string { return "the record holds nothing at " + string(e) }
+// errNothing says that a path selects nothing in the record of a grid job.
+type errNothing struct{ id, path string }
+
+func (e errNothing) Error() string {
+	return "the record of " + e.id + " holds nothing at " + e.path
+}
 
 // printTexts writes texts a line each: as they are to a file, harmless to a
 // terminal.

@@ -3,56 +3,61 @@ package main
 import (
 	"fmt"
 
+	"jjm"
+	"jjm/selection"
 	"jjm/wire"
 )
 
-// release lets held jobs go on.
-type release struct {
-	JSON bool     `name:"json" help:"One JSON object per line."`
-	Refs []string `arg:"" name:"ID" help:"Grid jobs or local jobs."`
+// release releases held jobs.
+type release struct{ many }
 
-	place
-}
-
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*release) Help() string {
-	return "A local job that its application put on hold gets its next attempt, with the arguments that it asked for; one that its " +
-		"batch system holds is released there. An id of a grid job means all that is held of it. One line each: ID released N, " +
-		"ID no-change (nothing of it is held, which is a success), or ID error KIND TEXT. For the owner and administrators."
+	return "A local job that its application put on hold gets its next attempt with the arguments that the " +
+		"application asked for; one that the batch system holds is released there. The id of a grid job means all " +
+		"held local jobs of it. It prints one line for each: ID released N, ID no-change (nothing of it is held, " +
+		"which is a success), or ID error KIND TEXT. For the owner and administrators.\n\n" +
+		"Filters select held local jobs among the ids or, without any, among all your jobs (an administrator's: all " +
+		"jobs). Above 100 jobs it asks, or wants --yes. jjm release --reason '*disk*' --dry-run shows what would be " +
+		"released."
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (r *release) Run(c *cli) error {
-	if err := checkRefs(r.Refs, false); err != nil {
-		return err
-	}
-	a, err := ask(c, r.place, wire.VerbRelease(), wire.ReleaseRequest{Refs: r.Refs})
+	refs, err := r.choose(c, selection.ToRelease, "")
 	if err != nil {
 		return err
 	}
-	var first error
-	for _, released := range a.Release {
-		if released.Error != nil && first == nil {
-			first = released.Error.Err()
-		}
-		if r.JSON {
-			err = c.printJSON(released)
-		} else {
-			_, err = fmt.Fprintln(c.out, releaseLine(released))
-		}
-		if err != nil {
+	jobs := 0
+	all := results[wire.Released]{c: c, command: "release",
+		ask: func(refs []string) ([]wire.Released, error) {
+			a, err := ask(c, r.place, wire.VerbRelease(), wire.ReleaseRequest{Refs: refs, DryRun: r.Dry})
+			return a.Release, err
+		},
+		outcome: func(one wire.Released) *wire.Error { return one.Error },
+		show: func(one wire.Released) error {
+			jobs += one.Jobs
+			if r.JSON {
+				return c.printJSON(one)
+			}
+			_, err := fmt.Fprintln(c.out, releaseLine(one, r.Dry))
 			return err
-		}
+		}}
+	err = all.of(inChunks(refs))
+	if r.Dry && len(refs) > 1 {
+		c.say("in all %s would be released", jjm.Count(jobs, "local job"))
 	}
-	return first
+	return err
 }
 
-func releaseLine(r wire.Released) string {
+func releaseLine(r wire.Released, dry bool) string {
 	switch {
 	case r.Error != nil:
 		return fmt.Sprintf("%s error %s %s", field(r.Ref), r.Error.Kind, printable(r.Error.Text))
 	case r.NoChange:
 		return field(r.Ref) + " no-change"
+	case dry:
+		return fmt.Sprintf("%s would be released: %s", field(r.Ref), jjm.Count(r.Jobs, "local job"))
 	}
 	return fmt.Sprintf("%s released %d", field(r.Ref), r.Jobs)
 }

@@ -10,16 +10,16 @@ import (
 	"jjm/wire"
 )
 
-// secrets are the flags that name files of credentials.
+// secrets has the flags that name files with credentials.
 type secrets struct {
-	Proxy string `placeholder:"FILE" help:"The jobs may use the proxy certificate in this file."`
-	Token string `placeholder:"FILE" help:"The jobs may use the bearer token in this file."`
+	Proxy string `placeholder:"FILE" help:"Give the jobs the proxy certificate in this file."`
+	Token string `placeholder:"FILE" help:"Give the jobs the bearer token in this file."`
 }
 
-// maxSecretFile is the longest file of a credential, in bytes.
+// maxSecretFile is the longest file with a credential, in bytes.
 const maxSecretFile = 512 << 10
 
-// read returns the credentials; an error names the file, never what is in it.
+// read returns the credentials. An error names the file and never its content.
 func (s secrets) read() ([]jjm.Credential, error) {
 	var all []jjm.Credential
 	for _, c := range []struct{ kind, file string }{{jjm.ProxyKind, s.Proxy}, {jjm.TokenKind, s.Token}} {
@@ -43,7 +43,7 @@ func (s secrets) read() ([]jjm.Credential, error) {
 	return all, nil
 }
 
-// renew gives a grid job newer credentials.
+// renew replaces the credentials of a grid job by newer ones.
 type renew struct {
 	secrets
 	ID string `arg:"" name:"ID" help:"The grid job."`
@@ -51,15 +51,17 @@ type renew struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*renew) Help() string {
-	return "The file that the jobs have is replaced, also for those that run; jobs that it does not reach are told of, with the reason. It prints ID renewed KIND, or ID no-change: one that " +
-		"ends earlier than what the jobs have is not taken. A submission again, with the same key, renews too."
+	return "The file with the credential is replaced, also for running jobs; jobs that cannot get the new one are " +
+		"listed with the reason. It prints ID renewed KIND, or ID no-change: a credential that ends earlier than " +
+		"that of the jobs is not used. To submit again with the same key also renews."
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (r *renew) Run(c *cli) error {
-	if err := checkRefs([]string{r.ID}, true); err != nil {
+	var err error
+	if r.ID, err = r.one(c, "renew", r.ID, true, false); err != nil {
 		return err
 	}
 	given, err := r.secrets.read()
@@ -69,7 +71,7 @@ func (r *renew) Run(c *cli) error {
 	if len(given) == 0 {
 		return usage("want --proxy FILE or --token FILE; see jjm renew --help")
 	}
-	a, err := ask(c, r.place, wire.VerbRenew(), wire.RenewRequest{One: wire.Of(r.ID), Credentials: given})
+	a, err := ask(c, r.place, wire.VerbRenew(), wire.RenewRequest{One: wire.OneRef(r.ID), Credentials: given})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,8 @@ import (
 	"jjm/wire"
 )
 
-// replayJob asks the type of a grid job anew.
+// replayJob runs the type of a grid job again and compares its answers with the stored
+// ones.
 type replayJob struct {
 	ID   string `arg:"" name:"ID" help:"The grid job."`
 	JSON bool   `name:"json" help:"Answer as one line of JSON."`
@@ -15,19 +16,20 @@ type replayJob struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*replayJob) Help() string {
-	return "It asks for the description, the plan, the check of the job file, the files to pack and the cut once more, and holds the parts " +
-		"against those that are stored: what a type that was changed would do otherwise is told. Nothing is changed. " +
-		"Exit code 0 if all is as it was, 1 if not."
+	return "It asks the job type again for the description, the plan, the check of the job file, the files to pack " +
+		"and the parts, and compares the answers with the stored ones: it shows what a type that was changed " +
+		"would do in another way. Nothing is changed. Exit code 0 if all answers are the same, 1 if not."
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (r *replayJob) Run(c *cli) error {
-	if err := checkRefs([]string{r.ID}, true); err != nil {
+	var err error
+	if r.ID, err = r.one(c, "replay", r.ID, true, false); err != nil {
 		return err
 	}
-	a, err := ask(c, r.place, wire.VerbReplay(), wire.ReplayRequest{One: wire.Of(r.ID)})
+	a, err := ask(c, r.place, wire.VerbReplay(), wire.ReplayRequest{One: wire.OneRef(r.ID)})
 	if err != nil {
 		return err
 	}
@@ -45,24 +47,24 @@ func (r *replayJob) Run(c *cli) error {
 	return nil
 }
 
-// printReplay tells what was asked, a line each, and below it what was found.
+// printReplay prints a line for each check, and its findings below it.
 func (c *cli) printReplay(r *wire.Replayed) (err error) {
 	say := func(format string, args ...any) {
 		_, e := fmt.Fprintf(c.out, format, args...)
 		err = errors.Join(err, e)
 	}
 	for _, check := range r.Checks {
-		word := "ok  "
+		word := "ok"
 		if len(check.Findings) > 0 {
-			word = "FAIL"
+			word = "FAILED"
 		}
-		say("%s  %s", word, printable(check.Name))
+		say("%s: %s", word, printable(check.Name))
 		if check.Note != "" {
 			say(": %s", printable(check.Note))
 		}
 		say("\n")
 		for _, f := range check.Findings {
-			say("      %s\n", printable(f))
+			say("    %s\n", printable(f))
 		}
 	}
 	return err

@@ -8,11 +8,12 @@ import (
 	"jjm/wire"
 )
 
-// retract says of outputs that they are lost.
+// retract declares outputs lost.
 type retract struct {
 	Reason   string   `placeholder:"WHY" help:"Why they are lost."`
-	Dry      bool     `name:"dry-run" help:"Only say what it would do."`
-	Recovery string   `placeholder:"FILE" help:"Of a grid job that is over, write a job file that makes them again to this file, which must not exist; long lists go beside it."`
+	Dry      bool     `name:"dry-run" help:"Change nothing; show what would be done."`
+	New      bool     `name:"new-output" help:"Do not reopen a grid job that is over: a new one is to make them again."`
+	Recovery string   `placeholder:"FILE" help:"As --new-output, and write the job file of the new one to this file, which must not exist; long lists go beside it."`
 	JSON     bool     `name:"json" help:"Answer as one line of JSON."`
 	ID       string   `arg:"" name:"ID" help:"The grid job."`
 	Outputs  []string `arg:"" name:"OUTPUT" help:"What is lost."`
@@ -20,28 +21,31 @@ type retract struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*retract) Help() string {
-	return "An OUTPUT is named as in the tar of the grid job. With it is lost all that the same local job made, and with a merged file all that " +
-		"is in it: what these local jobs did does not count any more. A grid job that lives, reads datasets and merges nothing makes it again at once, by new local jobs. Of one that " +
-		"is over, jjm verify tells it as missing from then on, and --recovery writes a job file that makes it again. It is done once and for good; the history " +
-		"tells who did it and why. It prints LOCALJOB retracted, and which local job makes it again; then lost OUTPUT for each that is lost. For the owner and administrators."
+	return "An OUTPUT has its name in the tar of the grid job. All outputs of the same local job are lost with it, " +
+		"and if it is merged, those of all local jobs in it: their results no longer count. If the grid job is " +
+		"not over, reads datasets and merges nothing, new local jobs make them again at once. If it is over, it is " +
+		"reopened and makes them again in its next generation, which gets a tar of its own. With --new-output it stays " +
+		"as it is: jjm verify reports them as missing from then on, and --recovery writes a job file that makes them " +
+		"again. A retraction cannot be undone; the history says who did it and why. It prints LOCALJOB retracted and " +
+		"who makes the outputs again, then lost OUTPUT for each. For the owner and administrators."
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (r *retract) Run(c *cli) error {
-	id := r.ID
-	if err := checkRefs([]string{id}, true); err != nil {
+	id, err := r.one(c, "retract", r.ID, true, false)
+	if err != nil {
 		return err
 	}
-	w := &wire.Retract{Outputs: r.Outputs, Reason: r.Reason, DryRun: r.Dry}
+	w := &wire.Retract{Outputs: r.Outputs, Reason: r.Reason, DryRun: r.Dry, NewOutput: r.New}
 	if r.Recovery != "" {
 		w.Recovery = filepath.Base(r.Recovery)
 		if _, err := os.Lstat(r.Recovery); err == nil {
 			return usage("%s exists: name another file, or remove it", r.Recovery)
 		}
 	}
-	a, err := ask(c, r.place, wire.VerbRetract(), wire.RetractRequest{One: wire.Of(id), Retract: w})
+	a, err := ask(c, r.place, wire.VerbRetract(), wire.RetractRequest{One: wire.OneRef(id), Retract: w})
 	if err != nil {
 		return err
 	}
@@ -55,16 +59,20 @@ func (r *retract) Run(c *cli) error {
 	return r.print(c, got)
 }
 
-// print tells what it came to.
+// print prints the result.
 func (r *retract) print(c *cli, got *wire.Retracted) error {
 	over := false
 	for _, l := range got.Locals {
 		text := l.Local + " retracted"
-		if l.Before {
+		if l.Before && got.Generation == 0 {
 			text = l.Local + " no-change"
 		}
-		if over = over || l.Next == ""; l.Next != "" {
+		over = over || l.Next == "" && got.Generation == 0
+		switch {
+		case l.Next != "":
 			text += ", " + l.Next + " makes it again"
+		case got.Generation > 0:
+			text += fmt.Sprintf(", generation %d makes it again", got.Generation)
 		}
 		if _, err := fmt.Fprintln(c.out, text); err != nil {
 			return err

@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"jjm": main,
-		// The daemon lies beside jjm; this one shows how it was started.
+		"jjm": func() { os.Exit(runRecorded()) },
+		// jjm-daemon is beside jjm. This one prints how it was started.
 		"jjm-daemon": func() {
 			fmt.Println(strings.Join(os.Args, "|"))
 			os.Exit(9)
@@ -33,19 +33,19 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// bed is the server of one script.
+// bed has the server of one script.
 type bed struct {
 	fake   *gatetest.Fake
 	site   *bedSite
 	server *gatetest.Server
 	mu     sync.Mutex
-	asked  map[string]int // how often the service was asked, by verb; of wait: states read
+	asked  map[string]int // requests to the service, by verb; for wait, the states that were read
 }
 
 type bedKey struct{}
 
-// TestScripts runs testdata/script against a real gate with a fake service
-// behind it. JJM_UPDATE=1 rewrites the expected texts.
+// TestScripts runs testdata/script against a real gate in front of a fake service. JJM_UPDATE=1 rewrites the expected
+// texts.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -66,7 +66,7 @@ func TestScripts(t *testing.T) {
 			env.Vars = append(env.Vars, "JJM_SOCKET="+b.server.Socket, "TZ=UTC",
 				"JJM_STATE="+filepath.Join(env.WorkDir, "state"))
 			env.Values[bedKey{}] = b
-			return nil
+			return recordOutput(env, tb)
 		},
 		Condition: exists,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -95,7 +95,7 @@ func clustersOfBed() []wire.Cluster {
 			Breaker: &wire.Breaker{State: "open", Since: 1700000010000, Cause: "slurmctld is DOWN", NextProbe: 1700000100000},
 			Accounting: &wire.Breaker{State: "open", Since: 1700000015000, Cause: "sacct: Connection refused",
 				NextProbe: 1700000075000},
-			Trouble: []string{"3 local jobs have been missing from the listings of farm since 2023-11-14T22:00:00.000Z: 17.1, 17.2, 17.5"}},
+			Trouble: []string{"missing from the listings of farm since 2023-11-14 22:00 UTC: 3 local jobs: 17.1, 17.2, 17.5"}},
 		{Name: "local", Kind: "local", Healthy: true, Guarantee: "exactly once", Slots: 2, Waiting: 5, Running: 2,
 			LastSeen: 1700000060000, Commands: 4,
 			Storages: []string{"here", "tape"}},
@@ -115,7 +115,7 @@ func adOfBed() wire.Advertised {
 
 func bedOf(ts *testscript.TestScript) *bed { return ts.Value(bedKey{}).(*bed) }
 
-// exits CODE COMMAND...: runs it and wants that exit code.
+// exits CODE COMMAND...: runs a command, which must end with the exit code.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	if neg || err != nil || len(args) < 2 {
@@ -133,7 +133,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// putJob ID [KEY=VALUE]...: makes or changes a job of the fake.
+// putJob ID [KEY=VALUE]...: creates or changes a job of the fake service.
 func putJob(ts *testscript.TestScript, _ bool, args []string) {
 	id, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -189,9 +189,15 @@ func (b *bedSite) setJob(ts *testscript.TestScript, j *gatetest.Job, key, value 
 		for i := range n {
 			j.Locals = append(j.Locals, localOfBed(l.ID, int32(i)))
 		}
-	case key == "steps": // the last local job merges
+	case key == "steps": // the last local job is a merge
 		ts.Check(json.Unmarshal([]byte(ts.ReadFile(value)), &j.Status.Steps))
 		j.Locals[len(j.Locals)-1].Step = jjm.StepMerge
+	case key == "warnings":
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(value)), &j.Status.Warnings))
+	case key == "causes":
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(value)), &j.Status.Causes))
+	case key == "detail":
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(value)), &j.Status.Detail))
 	case key == "held":
 		holdOfBed(j, n)
 	case key == "history":
@@ -201,7 +207,7 @@ func (b *bedSite) setJob(ts *testscript.TestScript, j *gatetest.Job, key, value 
 	}
 }
 
-// unquote reads \x1b and the like.
+// unquote replaces \x1b and other escapes by their characters.
 func unquote(s string) string {
 	if u, err := strconv.Unquote(`"` + s + `"`); err == nil {
 		return u
@@ -222,7 +228,7 @@ func localOfBed(grid jjm.GridID, n int32) jjm.LocalJob {
 	return l
 }
 
-// holdOfBed holds three local jobs, each by another: the first of them is n.
+// holdOfBed holds three local jobs from number n on: by the batch system, by an operator and by the application.
 func holdOfBed(j *gatetest.Job, n int) {
 	for i, h := range []jjm.Holding{
 		{By: jjm.HeldBatchSystem, Code: "13/2", Text: "no such\x1b[31m file", Since: 1700000000000,
@@ -259,7 +265,7 @@ func serverCmd(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// asked VERB N: waits until the service was asked that often.
+// asked VERB N: waits until the service has received N requests of the verb.
 func asked(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[1])
 	ts.Check(err)

@@ -11,18 +11,18 @@ import (
 	"jjm"
 )
 
-// daemonName is the program that serves. It is kept apart because this one
-// must start in a millisecond.
+// daemonName is the program of the daemon. It is separate because jjm must start within a
+// millisecond.
 const daemonName = "jjm-daemon"
 
-// serve becomes the daemon.
+// serve runs the daemon.
 type serve struct {
 	Args []string `arg:"" optional:"" name:"FLAGS"`
 }
 
 // config are the commands about the configuration.
 type config struct {
-	Check checkConfig `cmd:"" passthrough:"" help:"Name every mistake in the configuration." example:"jjm config check --config /etc/jjm/jjm.toml"`
+	Check checkConfig `cmd:"" passthrough:"" help:"Report every mistake in the configuration." example:"jjm config check --config /etc/jjm/jjm.toml"`
 }
 
 // checkConfig checks the configuration.
@@ -30,44 +30,44 @@ type checkConfig struct {
 	Args []string `arg:"" optional:"" name:"FLAGS"`
 }
 
-// splitJob shows how a job file would be cut: the daemon's program has job types and
-// splitters.
+// splitJob shows how a job file would be split. The daemon's program contains the job types
+// and splitters.
 type splitJob struct {
-	Args []string `arg:"" optional:"" name:"FLAGS"`
+	Args []string `arg:"" optional:"" name:"FLAGS" takes:"file"`
 }
 
 // runPart runs one local job of a job file.
 type runPart struct {
-	Args []string `arg:"" optional:"" name:"FLAGS"`
+	Args []string `arg:"" optional:"" name:"FLAGS" takes:"file"`
 }
 
-// Run hands the arguments on.
+// Run passes the arguments to the daemon's program.
 func (r *runPart) Run() error { return becomeDaemon("run", r.Args) }
 
-// testCluster tries out a cluster: the daemon's program has the adapters.
+// testCluster tests a cluster. The daemon's program contains the adapters.
 type testCluster struct {
-	Args []string `arg:"" optional:"" name:"NAME"`
+	Args []string `arg:"" optional:"" name:"NAME" takes:"name"`
 }
 
-// Run hands the arguments on.
+// Run passes the arguments to the daemon's program.
 func (s *serve) Run() error { return becomeDaemon("serve", s.Args) }
 
-// Run hands the arguments on.
+// Run passes the arguments to the daemon's program.
 func (s *checkConfig) Run() error {
 	return becomeDaemon("config", append([]string{"check"}, s.Args...))
 }
 
-// Run hands the arguments on.
+// Run passes the arguments to the daemon's program.
 func (s *splitJob) Run() error { return becomeDaemon("split", s.Args) }
 
-// Run hands the arguments on.
+// Run passes the arguments to the daemon's program.
 func (s *testCluster) Run() error {
 	return becomeDaemon("clusters", append([]string{"test"}, s.Args...))
 }
 
-// becomeDaemon replaces this process by the daemon, with the same arguments.
-// The daemon is looked for beside this program and in ../libexec/jjm, never on
-// PATH: another version must not be started by accident.
+// becomeDaemon replaces this process by the daemon's program, with the same arguments. It
+// looks for the program beside this one and in ../libexec/jjm but never in PATH, so that it
+// cannot start another version by accident.
 func becomeDaemon(command string, args []string) error {
 	self, err := os.Executable()
 	if err == nil {

@@ -1,37 +1,44 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"jjm"
+	"jjm/gate/client"
 	"jjm/wire"
 )
 
-// status shows the detail of jobs.
+// status shows the details of jobs.
 type status struct {
 	JSON bool     `name:"json" help:"One JSON object per line."`
-	Refs []string `arg:"" optional:"" name:"ID" help:"Grid jobs or local jobs; none: the site."`
+	Refs []string `arg:"" optional:"" name:"ID" help:"Grid jobs or local jobs; without any, the site."`
 
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*status) Help() string {
-	return "Each id is answered: of one that is not known, or is another account's, the line is ID error KIND TEXT " +
-		"(with --json its lookup has an error), and the exit code is the first such one's."
+	return "For an id that is unknown, or that belongs to another account, the line is ID error KIND TEXT (with " +
+		"--json its lookup has an error). The first such id determines the exit code."
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (s *status) Run(c *cli) error {
 	if len(s.Refs) == 0 {
 		return s.site(c)
 	}
-	if err := checkRefs(s.Refs, false); err != nil {
+	var err error
+	if s.Refs, err = s.named(c, "status", s.Refs, false, true); err != nil {
 		return err
 	}
 	a, err := ask(c, s.place, wire.VerbStatus(), wire.StatusRequest{Refs: s.Refs})
+	if client.IsUnreachable(err) {
+		a.Status, err = s.offline(c, "status", err).status(s.Refs)
+	}
 	if err != nil {
 		return err
 	}
@@ -50,11 +57,15 @@ func (s *status) Run(c *cli) error {
 	return first
 }
 
-// print shows the i-th answer. What is wrong with one of several ids is said in
-// its place; of one alone it is the command's own error.
+// print prints the i-th answer. If one of several ids failed, its error is printed in its
+// place; if a single id failed, it is the error of the command.
 func (s *status) print(c *cli, i int, st wire.Status) error {
+	words := lastWords(s.client(c), spoken(st))
 	if s.JSON {
-		return c.printJSON(st)
+		return c.printJSON(struct {
+			wire.Status
+			Stderr map[string][]string `json:"stderr,omitempty"`
+		}{st, words})
 	}
 	if i > 0 {
 		_ = c.out.WriteByte('\n')
@@ -66,7 +77,7 @@ func (s *status) print(c *cli, i int, st wire.Status) error {
 		_, err := fmt.Fprintf(c.out, "%s error %s %s\n", field(s.Refs[i]), e.Kind, printable(e.Text))
 		return err
 	}
-	return c.printStatus(st, s.Refs[i])
+	return c.printStatus(st, s.Refs[i], words)
 }
 
 // site shows the clusters and the jobs that are not finished.
@@ -89,6 +100,9 @@ func (s *status) site(c *cli) error {
 	if err := c.clusterTable(clusters.Clusters); err != nil {
 		return err
 	}
+	if err := c.clusterTrouble(clusters.Clusters); err != nil {
+		return err
+	}
 	_ = c.out.WriteByte('\n')
 	if len(jobs.Status) == 0 {
 		_, err = c.out.WriteString("no unfinished grid jobs\n")
@@ -97,18 +111,18 @@ func (s *status) site(c *cli) error {
 	return c.listTable(jobs.Status)
 }
 
-// printStatus shows the grid job, or of a reference to local jobs these.
-func (c *cli) printStatus(st wire.Status, ref string) error {
+// printStatus prints the grid job or, for a reference to local jobs, these.
+func (c *cli) printStatus(st wire.Status, ref string, words map[string][]string) error {
 	switch {
 	case !strings.Contains(ref, "."):
-		return c.printGrid(st)
+		return c.printGrid(st, words)
 	case len(st.Locals) == 1:
-		return c.printLocal(st.Locals[0], len(st.Steps) > 0)
+		return c.printLocal(st.Locals[0], st.Detail, len(st.Steps) > 0, words)
 	}
 	return c.localTable(st.Locals, len(st.Steps) > 0)
 }
 
-// originRows tell where a grid job came from.
+// originRows returns the rows about where a grid job came from.
 func originRows(o *jjm.Origin) [][2]string {
 	var rows [][2]string
 	for i, f := range o.Fields() {
@@ -117,23 +131,39 @@ func originRows(o *jjm.Origin) [][2]string {
 	return rows
 }
 
-// usageText tells what a grid job used, as far as it is known.
+// usageText returns the resource usage of a grid job, as far as it is known.
 func usageText(u *jjm.Usage) string {
 	if u == nil {
 		return ""
 	}
-	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-	text := fmt.Sprintf("batch job %s on %s", u.Batch, u.Host)
-	if u.Ended != 0 {
-		text = fmt.Sprintf("wall %v, CPU %v user and %v system, %d MiB at most; first %s", ms(u.WallMS), ms(u.UserMS),
-			ms(u.SysMS), u.MaxRSSKB>>10, text)
+	text := ""
+	if u.Batch != "" {
+		text = "batch job " + u.Batch
 	}
-	return text
+	if u.Host != "" {
+		text = strings.TrimSpace(text + " on " + u.Host)
+	}
+	if u.Ended == 0 {
+		return text
+	}
+	if text != "" {
+		text = "; first " + text
+	}
+	return fmt.Sprintf("wall %s, CPU %s user and %s system, %d MiB at most%s", milliseconds(u.WallMS), milliseconds(u.UserMS),
+		milliseconds(u.SysMS), mebibytes(u.MaxRSSKB), text)
 }
 
-func (c *cli) printGrid(st wire.Status) error {
+// mebibytes rounds up, so that what used memory is not shown with none.
+func mebibytes(kb int64) int64 { return (kb + 1023) >> 10 }
+
+// printGrid shows a grid job; words are the last ones of its examples of causes.
+func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 	l := st.Lookup
-	_, _ = fmt.Fprintf(c.out, "grid job %v: %s\n", l.ID, printable(l.Status))
+	_, _ = fmt.Fprintln(c.out, hanging(printable(fmt.Sprintf("grid job %v: %s", l.ID, endText(&l)))))
+	message := l.Message
+	if isFinal(l.Status) {
+		message = "" // it is told above
+	}
 	gram := l.GRAM.String()
 	if l.Code != 0 {
 		gram += fmt.Sprintf(", code %d", l.Code)
@@ -143,23 +173,32 @@ func (c *cli) printGrid(st wire.Status) error {
 		exitCode = fmt.Sprint(l.Exit)
 	}
 	rows := [][2]string{
-		{"name", st.Name}, {"type", st.Type}, {"owner", st.Owner}, {"key", st.Key}, {"message", l.Message},
-		{"local jobs", countsText(&l)}, {"progress", phasesText(st.Phases)}, {"cluster", clustersText(st)},
+		{"name", st.Name}, {"type", st.Type}, {"model", st.Model}, {"owner", st.Owner}, {"key", st.Key}, {"message", message},
+		{"after", afterText(&st)}, {"local jobs", jobsText(st, time.Now())}, {"progress", phasesText(st.Phases)},
+		{"cluster", clustersText(st)},
 		{"gatekeeper", gram}, {"master", l.Master}, {"accepted", clock(st.Accepted)}, {"ended", clock(st.Ended)},
-		{"exit", exitCode}, {"output", l.Tar}, {"record", st.Record},
+		{"expected end", expectedText(st.ExpectedEnd, time.Now())},
+		{"proven", st.Proof.Text()}, {"exit", exitCode}, {"output", l.Tar}, {"record", st.Record},
 		{"handle", string(st.Handle)}, {"used", usageText(l.Usage)},
 	}
+	rows = append(rows, generationRows(st)...)
 	for i, s := range st.Steps {
 		rows = append(rows, [2]string{[]string{"steps", ""}[min(i, 1)], stepText(s) + stepMore(s)})
 	}
 	rows = append(rows, originRows(st.Origin)...)
 	rows = append(rows, heldRows(st.Holds)...)
+	rows = append(rows, causeRows(st.Causes, words)...)
+	rows = append(rows, [2]string{"recovered by", idsText(st.RecoveredBy)})
 	for i, in := range st.Inputs {
 		rows = append(rows, [2]string{[]string{"reads", ""}[min(i, 1)],
 			in.Dataset + map[bool]string{true: " (open)"}[in.Open] + inputText(in)})
 	}
-	for i, trouble := range st.Trouble {
+	untold := slices.DeleteFunc(slices.Clone(st.Trouble), func(s string) bool { return strings.Contains(message, s) })
+	for i, trouble := range untold {
 		rows = append(rows, [2]string{[]string{"trouble", ""}[min(i, 1)], trouble})
+	}
+	for i, w := range st.Warnings {
+		rows = append(rows, [2]string{[]string{"warning", ""}[min(i, 1)], w.Line})
 	}
 	for i, j := range st.ClusterJobs {
 		rows = append(rows, [2]string{[]string{"cluster jobs", ""}[min(i, 1)],
@@ -168,18 +207,39 @@ func (c *cli) printGrid(st wire.Status) error {
 	if st.Waits != "" {
 		rows = append(rows, [2]string{"waits", st.Waits})
 	}
+	if st.WaitsFor != "" {
+		rows = append(rows, [2]string{"waits for", strings.TrimPrefix(st.WaitsFor, "waiting for ")})
+	}
 	for i, why := range st.Why {
 		rows = append(rows, [2]string{[]string{"why", ""}[min(i, 1)], why})
 	}
 	return c.facts(rows)
 }
 
-// stepText says how far a step is.
+// generationRows returns the rows about the generations of a grid job that are past, and one
+// that is about to begin.
+func generationRows(st wire.Status) (rows [][2]string) {
+	for i, e := range st.Endings {
+		text := fmt.Sprintf("%d: %s", e.Generation, e.Status)
+		if e.Message != "" {
+			text += ": " + e.Message
+		}
+		text += fmt.Sprintf("; ended %s, reopened %s by %s: %s", clock(e.Ended), clock(e.Reopened), e.By, e.Why)
+		rows = append(rows, [2]string{[]string{"generations", ""}[min(i, 1)], text})
+	}
+	if r := st.Reopening; r != nil {
+		rows = append(rows, [2]string{"reopening", fmt.Sprintf("generation %d is about to begin, wished %s by %s: %s", r.Generation,
+			clock(r.Since), r.By, r.Why)})
+	}
+	return rows
+}
+
+// stepText describes how far a step is.
 func stepText(s wire.Step) string {
 	return fmt.Sprintf("%s %d of %d", s.Name, s.Done, s.Counts.Expected)
 }
 
-// stepMore says what else is to know of a step.
+// stepMore returns further facts about a step.
 func stepMore(s wire.Step) string {
 	text := ""
 	for _, p := range []struct {
@@ -206,20 +266,25 @@ func clustersText(st wire.Status) string {
 	return strings.Join(st.Clusters, ", ")
 }
 
-// waitsText says why a batch job waits, and startsText when it is expected to
-// start, in the batch system's words.
+// waitsText says why a batch job waits. startsText says when it is expected to start. Both
+// are in the batch system's words.
 func waitsText(w *jjm.Waiting) string {
+	if reason := waitReason(w); reason != "" {
+		return reason + saidBy(w)
+	}
+	return ""
+}
+
+// waitReason returns what a local job waits for, "" if nobody says.
+func waitReason(w *jjm.Waiting) string {
 	if w == nil {
 		return ""
 	}
-	s := w.Reason
+	s := strings.TrimPrefix(w.Reason, "waiting for ") // what stands before it says so
 	if w.Hold != "" {
 		s = strings.TrimSpace("hold " + w.Hold + " " + s)
 	}
-	if s == "" {
-		return ""
-	}
-	return s + saidBy(w)
+	return s
 }
 
 func startsText(w *jjm.Waiting) string {
@@ -229,7 +294,7 @@ func startsText(w *jjm.Waiting) string {
 	return clock(w.Starts) + saidBy(w)
 }
 
-// saidBy names the command and the time of what the batch system said.
+// saidBy names the command, and the time at which the batch system answered it.
 func saidBy(w *jjm.Waiting) string {
 	if w.Source == "" {
 		return " (at " + clock(w.At) + ")"
@@ -237,7 +302,21 @@ func saidBy(w *jjm.Waiting) string {
 	return " (" + w.Source + " at " + clock(w.At) + ")"
 }
 
-// countsText says how many local jobs are in which state.
+// jobsText is countsText; of what is being submitted it tells apart what waits for another attempt.
+func jobsText(st wire.Status, now time.Time) string {
+	l, n := st.Lookup, st.NextAttempts
+	if n == nil || n.Jobs > l.Counts.Submitting {
+		return countsText(&l)
+	}
+	l.Counts.Submitting -= n.Jobs
+	text := fmt.Sprintf(", %d wait for another attempt, the next at ", n.Jobs)
+	if n.Jobs == 1 {
+		text = ", 1 waits for another attempt at "
+	}
+	return countsText(&l) + text + stampAt(n.First, now)
+}
+
+// countsText returns how many local jobs are in each state.
 func countsText(l *wire.Lookup) string {
 	n := l.Counts
 	all := max(n.Expected, n.Total)
@@ -245,16 +324,16 @@ func countsText(l *wire.Lookup) string {
 	case all == 0 && isFinal(l.Status):
 		return "none made"
 	case all == 0:
-		return "not known yet"
+		return "the number of local jobs is not known yet"
 	}
-	s := fmt.Sprint(all)
+	s := fmt.Sprintf("%d of %d done", n.Completed, all)
 	if n.Total < n.Expected {
-		s += fmt.Sprintf(", %d made", n.Total)
+		s += fmt.Sprintf(", %d made so far", n.Total)
 	}
 	for _, p := range []struct {
 		n    int
 		word string
-	}{{n.Completed, "completed"}, {n.Completing, "completing"}, {n.Running, "running"}, {n.Submitted, "submitted"},
+	}{{n.Completing, "completing"}, {n.Running, "running"}, {n.Submitted, "submitted"},
 		{n.Submitting, "submitting"}, {n.New, "new"}, {n.Held, "held"}, {n.Failed, "failed"}, {n.Killed, "killed"}} {
 		if p.n > 0 {
 			s += fmt.Sprintf(", %d %s", p.n, p.word)
@@ -283,17 +362,98 @@ func phaseText(p jjm.Progress) string {
 	return p.Phase
 }
 
-// printLocal shows a local job; steps says that its grid job has several.
-func (c *cli) printLocal(l jjm.LocalJob, steps bool) error {
+// retriesText returns how many retries a local job had and how many it may have: "1 of 20 after early failures".
+func retriesText(n jjm.Counters, limits jjm.Limits) string {
+	var texts []string
+	for _, r := range []struct {
+		n     int
+		most  *int
+		after string
+	}{{n.Early, limits.Early, "early failures"}, {n.LateHandled, limits.LateHandled, "late failures, asked for"},
+		{n.LateUnhandled, limits.LateUnhandled, "late failures"}} {
+		switch {
+		case r.n == 0:
+		case r.most == nil:
+			texts = append(texts, fmt.Sprintf("%d after %s", r.n, r.after))
+		default:
+			texts = append(texts, fmt.Sprintf("%d of %d after %s", min(r.n, *r.most), *r.most, r.after))
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// localUsedText returns what an attempt used: "attempt 1: ran 2 min, CPU 1 min 50 s user and 3 s system, 312 MiB
+// resident at most".
+func localUsedText(d *wire.LocalDetail) string {
+	if d.Used == nil {
+		return ""
+	}
+	return fmt.Sprintf("attempt %d: %s", d.UsedBy, usageOfText(d.Used))
+}
+
+// usageOfText returns what one or more attempts used.
+func usageOfText(u *jjm.Usage) string {
+	if u == nil {
+		return ""
+	}
+	return fmt.Sprintf("ran %s, CPU %s user and %s system, %d MiB resident at most", milliseconds(u.WallMS),
+		milliseconds(u.UserMS), milliseconds(u.SysMS), mebibytes(u.MaxRSSKB))
+}
+
+// wastedText tells the CPU of attempts from which nothing goes on, where there are attempts to compare.
+func wastedText(d *wire.LocalDetail) string {
+	if d.UsedByAll == nil {
+		return ""
+	}
+	lost := d.Wasted
+	if lost == nil {
+		lost = &jjm.Usage{}
+	}
+	all := d.UsedByAll
+	return fmt.Sprintf("CPU %s of %s: attempts that failed, or began again from scratch",
+		milliseconds(lost.UserMS+lost.SysMS), milliseconds(all.UserMS+all.SysMS))
+}
+
+// judgedRows returns the rows about how the last attempt that ended was judged.
+func judgedRows(d *wire.LocalDetail) [][2]string {
+	if d.Verdict == nil || d.Evidence == nil {
+		return nil
+	}
+	return [][2]string{{"evidence", d.Evidence.Text()}, {"verdict", fmt.Sprintf("attempt %d: %s", d.UsedBy,
+		verdictText(d.Verdict))}, {"rule", ruleText(d.Verdict)}}
+}
+
+// ruleText names the rules that decided, and tells what those that only log would have said.
+func ruleText(v *jjm.Verdict) string {
+	var texts []string
+	if v.Rule != "" {
+		texts = append(texts, v.Rule)
+	}
+	if v.Limited != "" {
+		texts = append(texts, "no further attempt by "+v.Limited)
+	}
+	for _, up := range v.StepUps {
+		texts = append(texts, up.Do+" by "+up.Rule)
+	}
+	if v.Attention != "" {
+		texts = append(texts, "needs attention by "+v.Attention)
+	}
+	for _, note := range v.LogOnly {
+		texts = append(texts, "only logged: "+note.Rule+" would say "+note.Says)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// printLocal prints a local job. detail may be nil; steps is set if its grid job has several steps; words are its last
+// ones.
+func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, words map[string][]string) error {
+	if detail == nil {
+		detail = &wire.LocalDetail{}
+	}
 	_, _ = fmt.Fprintf(c.out, "local job %v: %s\n", l.ID, printable(stateText(l)))
 	exitCode := ""
 	if l.Exit >= 0 && l.Ended != 0 {
 		exitCode = fmt.Sprint(l.Exit)
-	}
-	counters := ""
-	if l.Counters != (jjm.Counters{}) {
-		counters = fmt.Sprintf("%d early, %d late handled, %d late unhandled", l.Counters.Early, l.Counters.LateHandled,
-			l.Counters.LateUnhandled)
 	}
 	step := ""
 	if steps {
@@ -303,15 +463,30 @@ func (c *cli) printLocal(l jjm.LocalJob, steps bool) error {
 	if held == "" {
 		waits = waitsText(l.Waits)
 	}
-	return c.facts([][2]string{
-		{"step", step}, {"work", partText(l.Part)}, {"words", strings.Join(l.Part.Args, " ")},
-		{"attempt", fmt.Sprint(l.Attempt)},
-		{"failures", counters}, {"retry with", strings.Join(l.RetryArgs, " ")}, {"not before", clock(l.NotBefore)},
+	rows := [][2]string{
+		{"step", step}, {"work", l.Part.Units()}, {"words", strings.Join(l.Part.Args, " ")},
+		{"attempt", attemptText(&l)},
+		{"retries", retriesText(l.Counters, detail.Limits)}, {"retry with", strings.Join(l.RetryArgs,
+			" ")}, {"not before", clock(l.NotBefore)},
 		{"cluster", l.Cluster}, {"batch job", l.BatchID}, {"held by", held}, {"waits for", waits},
 		{"expected start", startsText(l.Waits)}, {"host", l.Host}, {"submitted", clock(l.Submitted)},
 		{"started", clock(l.Started)},
 		{"ended", clock(l.Ended)}, {"exit", exitCode}, {"progress", phaseText(l.Progress)}, {"message", l.Message},
-	})
+	}
+	rows = append(rows, wordsRows(l.ID.String(), words)...)
+	rows = append(rows, judgedRows(detail)...)
+	return c.facts(append(rows, [2]string{"used", localUsedText(detail)},
+		[2]string{"all attempts", usageOfText(detail.UsedByAll)},
+		[2]string{"of it wasted", wastedText(detail)}, [2]string{"work folder", detail.Folder}))
+}
+
+// attemptText returns the number of the attempt. While the next one waits for its time, the facts that are shown are of
+// the one before.
+func attemptText(l *jjm.LocalJob) string {
+	if l.Phase != jjm.RetryWait || l.Attempt == 0 {
+		return fmt.Sprint(l.Attempt)
+	}
+	return fmt.Sprintf("%d, the next one; host, times, exit and message are of attempt %d", l.Attempt, l.Attempt-1)
 }
 
 func stateText(l jjm.LocalJob) string {
@@ -322,29 +497,49 @@ func stateText(l jjm.LocalJob) string {
 }
 
 func (c *cli) localTable(ls []jjm.LocalJob, steps bool) error {
-	rows := [][]string{{"ID", "STATE", "ATTEMPT", "CLUSTER", "BATCH JOB", "HOST", "SUBMITTED", "STARTED", "ENDED", "EXIT",
-		"PROGRESS", "MESSAGE"}}
+	rows := [][]string{{"ID", "STATE", "ATTEMPT", "CLUSTER", "BATCH JOB", "HOST", zoned("SINCE"), "EXIT", "DETAIL"}}
 	for _, l := range ls {
 		exitCode := "-"
 		if l.Exit >= 0 && l.Ended != 0 {
 			exitCode = fmt.Sprint(l.Exit)
 		}
-		message := l.Message
-		if held := heldText(l); held != "" {
-			message = "held by " + held
-		}
 		rows = append(rows, []string{l.ID.String(), stateText(l), fmt.Sprint(l.Attempt), l.Cluster, l.BatchID, l.Host,
-			clock(l.Submitted),
-			clock(l.Started), clock(l.Ended), exitCode, phaseText(l.Progress), message})
+			stamp(cmp.Or(l.Ended, l.Started, l.Submitted)), exitCode, detailText(l)})
 	}
 	if steps {
 		column(rows, "STEP", func(i int) string { return jjm.StepName(ls[i].Step) })
 	}
-	return c.table(rows)
+	return c.table(rows, "CLUSTER", "BATCH JOB", "HOST", "DETAIL")
 }
 
-// isFinal reports whether a grid job of this status is over. A word of a newer
-// daemon is not.
+// detailText says how far a local job is, who holds it, or why it is in its state. How one ended
+// is all that is said of it, because the column is cut.
+func detailText(l jjm.LocalJob) string {
+	if l.State.Final() && l.Message != "" {
+		return l.Message
+	}
+	if held := heldText(l); held != "" {
+		return "held by " + held
+	}
+	var parts []string
+	for _, part := range []string{waitsFor(l.Waits), phaseText(l.Progress), l.Message} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// waitsFor says what a local job waits for, without who says so.
+func waitsFor(w *jjm.Waiting) string {
+	if reason := waitReason(w); reason != "" {
+		return "waits for " + reason
+	}
+	return ""
+}
+
+// isFinal reports whether a status means that the grid job is over. It is false for an
+// unknown word of a newer daemon.
 func isFinal(status string) bool {
 	var s jjm.GridStatus
 	return s.UnmarshalText([]byte(status)) == nil && s.Final()

@@ -15,26 +15,28 @@ import (
 	"jjm/wire"
 )
 
-// submit hands over a grid job and prints its id.
+// submit submits a grid job and prints its id.
 type submit struct {
 	secrets
-	File   string `arg:"" name:"FILE" help:"The job file; - is standard input."`
-	Key    string `placeholder:"KEY" help:"Request key: the same again is the same grid job."`
-	Anew   bool   `name:"anew-after-cancel" help:"If the grid job of the key was cancelled, make a new one."`
-	DryRun bool   `help:"Decide and explain, and make nothing."`
-	Wait   bool   `help:"Wait for the end, showing progress; exit 0 if it is done."`
-	JSON   bool   `name:"json" help:"Answer as one line of JSON."`
+	File   string   `arg:"" name:"FILE" help:"The job file; - is standard input."`
+	Key    string   `placeholder:"KEY" help:"Request key: the same key means the same grid job."`
+	Anew   bool     `name:"anew-after-cancel" help:"If the grid job of the key was cancelled, make a new one."`
+	DryRun bool     `help:"Decide and explain, and store nothing."`
+	After  []string `sep:"," placeholder:"ID" help:"Begin once these grid jobs have ended, as --after-end says."`
+	End    string   `name:"after-end" placeholder:"HOW" help:"How: ok, any or failed; ok unless told."`
+	Wait   bool     `help:"Wait for the end, showing progress; exit 0 if it is done."`
+	JSON   bool     `name:"json" help:"Answer as one line of JSON."`
 
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*submit) Help() string {
-	return "Every problem of the job file is told at once, and then nothing was made. With --key, a call whose " +
-		"answer was lost can be repeated: it gives the id of the grid job that is there."
+	return "If the job file has problems, all are shown at once and nothing is stored. With --key, a call whose " +
+		"answer was lost can be repeated: it prints the id of the existing grid job."
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (s *submit) Run(c *cli) error {
 	text, name, base, err := s.read(c)
 	if err != nil {
@@ -44,10 +46,15 @@ func (s *submit) Run(c *cli) error {
 	if err != nil {
 		return err
 	}
+	after, err := s.after()
+	if err != nil {
+		return err
+	}
 	ctx, cancel := interruptible()
 	defer cancel()
 	a, err := client.Call(ctx, s.client(c), wire.VerbSubmit(), wire.SubmitRequest{Submit: &wire.Submit{
-		Name: name, Text: text, BaseDir: base, Key: s.Key, Anew: s.Anew, DryRun: s.DryRun, Credentials: given}})
+		Name: name, Text: text, BaseDir: base, Key: s.Key, Anew: s.Anew, DryRun: s.DryRun, Credentials: given,
+		After: after, AfterEnd: s.End}})
 	if err != nil {
 		return refused(name, err)
 	}
@@ -75,12 +82,14 @@ func (s *submit) Run(c *cli) error {
 	return w.run(ctx)
 }
 
-// refused returns the exit code of a job file that was not accepted.
+// refused returns an error with the exit code of a refused job file.
 func refused(name string, err error) error {
 	var ps jjm.Problems
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &exit{exitInterrupted, errors.New("interrupted; the grid job may have been accepted: see jjm list")}
+	case errors.As(err, &ps) && strings.HasPrefix(ps.Error(), name+":"):
+		return &exit{exitRefused, fmt.Errorf("refused: %w", ps)}
 	case errors.As(err, &ps):
 		return &exit{exitRefused, fmt.Errorf("%s refused: %w", name, ps)}
 	case jjm.KindOf(err) == jjm.Invalid, jjm.KindOf(err) == jjm.Conflict:
@@ -89,7 +98,7 @@ func refused(name string, err error) error {
 	return err
 }
 
-// read returns the job file, its name, and the folder its inputs start from.
+// read returns the job file, its name, and the folder to which its inputs refer.
 func (s *submit) read(c *cli) (text, name, base string, err error) {
 	var f io.Reader = c.in
 	name, path := "stdin", "."
@@ -114,7 +123,7 @@ func (s *submit) read(c *cli) (text, name, base string, err error) {
 	return string(b), name, base, nil
 }
 
-// checkText finds what cannot travel: too much, nothing, or not UTF-8.
+// checkText returns an error if the file is too long, empty or not UTF-8.
 func checkText(b []byte) error {
 	switch {
 	case len(b) > jjm.MaxJobFile:
@@ -136,6 +145,19 @@ func checkText(b []byte) error {
 	return nil
 }
 
+// planTable prints parts and the commands that they would get.
+func (c *cli) planTable(parts []jjm.Part, commands [][]string) error {
+	rows := [][]string{{"LOCAL JOB", "WORK", "COMMAND"}}
+	for i, part := range parts {
+		var words []string
+		if i < len(commands) {
+			words = commands[i]
+		}
+		rows = append(rows, []string{fmt.Sprint(i), part.Units() + whereText(&part), quoteWords(words)})
+	}
+	return c.table(rows, "WORK", "COMMAND")
+}
+
 // printPlan explains a decomposition.
 func (c *cli) printPlan(p *wire.Plan) error {
 	if p == nil {
@@ -145,7 +167,7 @@ func (c *cli) printPlan(p *wire.Plan) error {
 	if len(p.Clusters) > 1 {
 		on = "clusters " + strings.Join(p.Clusters, ", ")
 	}
-	jobs := fmt.Sprintf("%d local jobs", p.Jobs)
+	jobs := jjm.Count(p.Jobs, "local job")
 	if p.Jobs == 0 {
 		jobs = "local jobs, whose number is known once their files are,"
 	}
@@ -157,18 +179,16 @@ func (c *cli) printPlan(p *wire.Plan) error {
 	if p.Merge != nil {
 		_, _ = fmt.Fprintf(c.out, "  %s\n", printable(p.Merge.Text))
 	}
-	rows := [][]string{{"LOCAL JOB", "WORK", "COMMAND"}}
-	for i, part := range p.Parts {
-		var words []string
-		if i < len(p.Commands) {
-			words = p.Commands[i]
-		}
-		rows = append(rows, []string{fmt.Sprint(i), partText(part) + whereText(&part), quoteWords(words)})
+	if p.After != "" {
+		_, _ = fmt.Fprintf(c.out, "  %s\n", printable(p.After))
 	}
-	if len(rows) == 1 {
+	for _, line := range p.Fetch {
+		_, _ = fmt.Fprintf(c.out, "  %s\n", printable(line))
+	}
+	if len(p.Parts) == 0 {
 		return nil
 	}
-	if err := c.table(rows); err != nil {
+	if err := c.planTable(p.Parts, p.Commands); err != nil {
 		return err
 	}
 	if n := p.Jobs - len(p.Parts); n > 0 {
@@ -177,15 +197,8 @@ func (c *cli) printPlan(p *wire.Plan) error {
 	return nil
 }
 
-func partText(p jjm.Part) string {
-	if p.Count == 1 {
-		return fmt.Sprintf("%s %d", p.Unit, p.First)
-	}
-	return fmt.Sprintf("%ss %d-%d", p.Unit, p.First, p.Last())
-}
-
-// whereText says where a part may run, if it is known that not every cluster can
-// read its files, or why it must not be submitted.
+// whereText says where a part may run, if it is known that not every cluster can read its
+// files; or why it must not be submitted.
 func whereText(p *jjm.Part) string {
 	if f := p.Failure(); f != nil {
 		return fmt.Sprintf(", createfailed %d: %s", f.Code, f.Reason)
@@ -196,7 +209,7 @@ func whereText(p *jjm.Part) string {
 	return ", on " + strings.Join(p.Input.Place.Clusters, " ")
 }
 
-// quoteWords writes a command line as a shell would read it.
+// quoteWords quotes a command line so that a shell would read it back.
 func quoteWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

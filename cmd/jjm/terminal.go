@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultWidth is that of a terminal which does not tell.
+// defaultWidth is the assumed width of a terminal that does not report one.
 const defaultWidth = 80
 
-// terminal returns the size of f if it is a terminal that can move its cursor.
+// terminal returns the size of f if f is a terminal that can move its cursor.
 func (c *cli) terminal(f *os.File) (width, height int, ok bool) {
 	if f == nil || !isTerminal(f) || c.getenv("TERM") == "dumb" {
 		return 0, 0, false

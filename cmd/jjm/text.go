@@ -5,19 +5,16 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"unicode"
 	"unicode/utf8"
-
-	"jjm"
 )
 
-// printable makes text that came from outside harmless on a terminal, in one
-// line: what does not print, control characters and direction marks among it,
+// printable returns text from outside in one line and in a form that cannot control a
+// terminal. Everything that does not print, such as control characters and direction marks,
 // is written as in Go strings.
 func printable(s string) string { return escape(s, "") }
 
-// printableLines is printable that keeps newlines and tabs.
+// printableLines is printable, but it keeps newlines and tabs.
 func printableLines(s string) string { return escape(s, "\n\t") }
 
 func escape(s, keep string) string {
@@ -42,8 +39,8 @@ func escape(s, keep string) string {
 	return b.String()
 }
 
-// terminalWriter makes a stream of bytes harmless on a terminal. A character
-// cut in two by a write is put together.
+// terminalWriter removes from a stream what could control a terminal. A character that two
+// writes split is joined.
 type terminalWriter struct {
 	w    io.Writer
 	rest []byte
@@ -62,7 +59,7 @@ func (t *terminalWriter) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// field is a value in a line of fields: no blank, never empty.
+// field returns a value for a line of fields: without blanks and never empty.
 func field(s string) string {
 	if s == "" {
 		return "-"
@@ -70,41 +67,13 @@ func field(s string) string {
 	return strings.ReplaceAll(printable(s), " ", `\x20`)
 }
 
-// clock writes a time for people, in their zone; "-" for none.
-func clock(t jjm.Time) string {
-	if t == 0 {
+// end writes the rest of a character that was not completed.
+func (t *terminalWriter) end() { _, _ = io.WriteString(t.w, printableLines(string(t.rest))) }
+
+// orDash returns the text of a table cell: "-" for "".
+func orDash(s string) string {
+	if s == "" {
 		return "-"
 	}
-	return t.Time().Local().Format("2006-01-02 15:04:05")
+	return printable(s)
 }
-
-// table writes rows in aligned columns.
-func (c *cli) table(rows [][]string) error {
-	w := tabwriter.NewWriter(c.out, 0, 1, 2, ' ', 0)
-	for _, row := range rows {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			if cells[i] = printable(cell); cell == "" {
-				cells[i] = "-"
-			}
-		}
-		if _, err := fmt.Fprintln(w, strings.Join(cells, "\t")); err != nil {
-			return err
-		}
-	}
-	return w.Flush()
-}
-
-// facts writes "name  value" lines; those without a value are left out.
-func (c *cli) facts(rows [][2]string) error {
-	var kept [][]string
-	for _, r := range rows {
-		if r[1] != "" && r[1] != "-" {
-			kept = append(kept, []string{"  " + r[0], r[1]})
-		}
-	}
-	return c.table(kept)
-}
-
-// end writes what is left of a character that never became whole.
-func (t *terminalWriter) end() { _, _ = io.WriteString(t.w, printableLines(string(t.rest))) }

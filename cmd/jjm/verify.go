@@ -12,8 +12,7 @@ import (
 	"jjm/wire"
 )
 
-// verify proves that the work of a grid job was done exactly once, or tells what
-// is wrong.
+// verify checks that all work of a grid job was done exactly once, and shows what is wrong.
 type verify struct {
 	ID       string `arg:"" name:"ID" help:"The grid job."`
 	Recovery string `placeholder:"FILE" help:"If something is missing, write a job file that does exactly that to this file, which must not exist; long lists go beside it."`
@@ -22,20 +21,32 @@ type verify struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*verify) Help() string {
-	return "It holds what the grid job had to do against the cover ledger, which says what each local job owns, and against how they " +
-		"ended and what their applications say that they processed. Grid jobs that recover it - their job file, as --recovery writes it, says recovers = ID - are counted with it, and it says what each of them did. Its exit codes are its own: 0 proven, 1 something is missing, " +
-		"2 something is owned or was processed twice, 3 undecidable - not over yet, or the applications do not say how much they " +
-		"processed (docs/JOB-TYPES.md); 8 if the question could not be answered."
+	return "It compares what the grid job had to do with the cover ledger (what each local job owns), with how the " +
+		"local jobs ended, and with what their applications report. Grid jobs that recover it (recovers = ID in " +
+		"their job files, as --recovery writes) are counted with it, and it shows what each did. Rows of commands " +
+		"that count nothing are proven by their exit codes; with --json the member proof says what a proof is " +
+		"based on. It has exit codes of its own: 0 proven, 1 something is missing, 2 something is owned or was " +
+		"processed twice, 3 undecidable (not over yet, or the applications do not report how much they processed; " +
+		"docs/JOB-TYPES.md); 8 if there is no answer."
 }
 
-// Run implements the command.
-func (v *verify) Run(c *cli) error {
-	if err := checkRefs([]string{v.ID}, true); err != nil {
-		return err
+// noVerdict returns an error with the exit code of one that is no verdict: 1 and 3 have another meaning here.
+func noVerdict(err error) error {
+	if k := jjm.KindOf(err); k == jjm.Gone || k == jjm.Conflict {
+		return &exit{exitInternal, err}
 	}
-	req := wire.VerifyRequest{One: wire.Of(v.ID)}
+	return err
+}
+
+// Run carries out the command.
+func (v *verify) Run(c *cli) error {
+	var err error
+	if v.ID, err = v.one(c, "verify", v.ID, true, false); err != nil {
+		return noVerdict(err)
+	}
+	req := wire.VerifyRequest{One: wire.OneRef(v.ID)}
 	if v.Recovery != "" {
 		req.Recovery = filepath.Base(v.Recovery)
 		if _, err := os.Lstat(v.Recovery); err == nil {
@@ -43,11 +54,8 @@ func (v *verify) Run(c *cli) error {
 		}
 	}
 	a, err := ask(c, v.place, wire.VerbVerify(), req)
-	if k := jjm.KindOf(err); k == jjm.Gone || k == jjm.Conflict {
-		return &exit{exitInternal, err} // 3 means something else here
-	}
 	if err != nil {
-		return err
+		return noVerdict(err)
 	}
 	if err := writeRecovery(v.Recovery, a.Verify.Recovery, a.Verify.RecoveryFiles, a.Verify.RecoveryRanges); err != nil {
 		return &exit{exitInternal, err}
@@ -66,8 +74,8 @@ func (v *verify) Run(c *cli) error {
 	return nil
 }
 
-// writeRecovery writes a recovery and its lists, if there is one; none of them may
-// be there.
+// writeRecovery writes a recovery and its lists, if there is one. None of the files may
+// exist.
 func writeRecovery(path, job, files, ranges string) error {
 	if path == "" || job == "" {
 		return nil
@@ -95,18 +103,21 @@ func writeNew(path, text string) error {
 	return nil
 }
 
-// printReport tells the verdict, the sums, and the first findings.
+// printReport prints the verdict, the sums, and the first findings.
 func (c *cli) printReport(v *wire.Verified, recovery string) error {
 	p := func(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format, args...) }
 	p("grid job %s: %s: %s\n", v.ID, v.Verdict, printable(v.Why))
 	p("  expected %d, proven %d, assumed %d, missing %d, pending %d", v.Expected, v.Proven, v.Assumed, v.Missing,
 		v.Pending)
+	if v.Short > 0 {
+		p(", short %d", v.Short)
+	}
 	if v.LeftOut > 0 {
 		p(", left out %d (%s)", v.LeftOut, printable(v.LeavesOut))
 	}
-	p("\n  local jobs %d, completed %d, of which %d report no count\n", v.Jobs, v.Completed, v.Silent)
+	p("\n  local jobs %d, completed %d%s\n", v.Jobs, v.Completed, toldText(&v.Report))
 	if v.Files > 0 || v.Dropped > 0 {
-		p("  files %d, passed over %d\n", v.Files, v.Dropped)
+		p("  files %d, passed over %d%s\n", v.Files, v.Dropped, whyDropped(&v.Report))
 	}
 	if m := v.Merge; m != nil {
 		p("  merging: %s: %s; local jobs %d, completed %d\n", m.Verdict, printable(m.Why), m.Jobs, m.Completed)
@@ -118,6 +129,9 @@ func (c *cli) printReport(v *wire.Verified, recovery string) error {
 	for _, f := range v.Findings {
 		p("  %-11s %s%s\n", f.Kind, printable(f.Why), localsText(v.ID, &f))
 	}
+	if v.Silent > 0 {
+		c.say(`a command says how much it processed by "$GBS_LOG" INFO processed=N`)
+	}
 	if v.Recovery != "" {
 		c.say("%s does what is missing: jjm submit %s", recovery, recovery)
 	}
@@ -127,7 +141,30 @@ func (c *cli) printReport(v *wire.Verified, recovery string) error {
 	return nil
 }
 
-// recoveryText says what a recovery did.
+// whyDropped says in brackets why files were passed over.
+func whyDropped(r *cover.Report) string {
+	if r.WhyDropped == "" {
+		return ""
+	}
+	return " (" + printable(r.WhyDropped) + ")"
+}
+
+// toldText returns how many of the completed local jobs reported their work in another way
+// than by a count.
+func toldText(r *cover.Report) string {
+	text := ""
+	for _, told := range []struct {
+		n   int64
+		how string
+	}{{r.ByExit, "by exit code 0"}, {r.ByType, "by the word of their job type"}, {r.Silent, "not at all"}} {
+		if told.n > 0 {
+			text += fmt.Sprintf(", %d told %s", told.n, told.how)
+		}
+	}
+	return text
+}
+
+// recoveryText describes what a recovery did.
 func recoveryText(r *wire.Recovery) string {
 	if r.Apart != "" {
 		return fmt.Sprintf("grid job %s recovers it, and is not counted: %s", r.ID, printable(r.Apart))
@@ -139,7 +176,7 @@ func recoveryText(r *wire.Recovery) string {
 	return text
 }
 
-// some names the first of many.
+// some names the first of several local jobs.
 func some(names []string) string {
 	const enough = 20
 	if len(names) > enough {

@@ -10,14 +10,14 @@ import (
 // version is set by the linker.
 var version = "development"
 
-// versions tells what runs.
+// versions shows the versions of the programs.
 type versions struct {
 	JSON bool `name:"json" help:"One JSON object; daemon is absent if none answers."`
 
 	place
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (v *versions) Run(c *cli) error {
 	var told struct {
 		JJM    string `json:"jjm"`
@@ -37,7 +37,7 @@ func (v *versions) Run(c *cli) error {
 	return err
 }
 
-// ownVersion is the linker's version, or what the Go tool knows.
+// ownVersion returns the linker's version or, without one, that of the Go module.
 func ownVersion() string {
 	if info, ok := debug.ReadBuildInfo(); version == "development" && ok && info.Main.Version != "" {
 		return info.Main.Version

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,14 +17,14 @@ import (
 
 const (
 	redrawEvery = 250 * time.Millisecond
-	// plainEvery is the least time between two plain lines.
+	// plainEvery is the least time between two lines of progress.
 	plainEvery = 3 * time.Second
-	// A lost daemon is looked for after retryFirst, then ever less often.
+	// A lost daemon is asked again after retryFirst, and then less and less often.
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second
 )
 
-// wait waits for the end of grid jobs.
+// wait waits until grid jobs are finished.
 type wait struct {
 	Timeout time.Duration `placeholder:"TIME" help:"Give up waiting after this time, such as 5m; exit 7."`
 	Quiet   bool          `short:"q" help:"Show no progress."`
@@ -32,15 +34,16 @@ type wait struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*wait) Help() string {
-	return "Progress goes to standard error: a bar on a terminal, else a line now and then. A daemon that restarts " +
-		"is found again. Interrupting leaves the jobs running."
+	return "Progress goes to standard error: a bar on a terminal, otherwise a line from time to time. If the daemon " +
+		"restarts, it connects again. If it is interrupted, the jobs go on."
 }
 
-// Run implements the command.
+// Run carries out the command.
 func (w *wait) Run(c *cli) error {
-	if err := checkRefs(w.IDs, true); err != nil {
+	ids, err := w.named(c, "wait", w.IDs, true, false)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := interruptible()
@@ -50,24 +53,25 @@ func (w *wait) Run(c *cli) error {
 		ctx, stop = context.WithTimeout(ctx, w.Timeout)
 		defer stop()
 	}
-	return (&waiter{c: c, client: w.client(c), refs: w.IDs, quiet: w.Quiet, json: w.JSON, last: c.out}).run(ctx)
+	return (&waiter{c: c, client: w.client(c), refs: ids, quiet: w.Quiet, json: w.JSON, last: c.out}).run(ctx)
 }
 
-// waiter follows grid jobs and shows how far they are.
+// waiter follows grid jobs and shows their progress.
 type waiter struct {
 	c      *cli
 	client *client.Client
 	refs   []string
 	quiet  bool
 	json   bool
-	last   io.Writer // for the lines that say how it ended
+	last   io.Writer // for the lines about how the jobs ended
 
 	states []wire.Status
-	lost   error // why there is no daemon, while there is none
+	lost   error // why no daemon answers; nil while one does
 	paces  map[jjm.GridID]*pace
 	screen screen
-	said   string
+	said   []string // the lines that tell of now
 	saidAt time.Time
+	warned map[string]bool // the warnings that were printed
 }
 
 // news is what the follower found: states, or that the daemon is lost.
@@ -76,16 +80,16 @@ type news struct {
 	lost   error
 }
 
-// run shows progress until the end, and gives the exit code as an error.
+// run shows progress until the end and returns the exit code as an error.
 func (w *waiter) run(ctx context.Context) error {
-	w.paces = make(map[jjm.GridID]*pace)
+	w.paces, w.warned = make(map[jjm.GridID]*pace), make(map[string]bool)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	feed, over := make(chan news), make(chan error, 1)
 	go func() { over <- w.follow(ctx, feed) }()
 	tick := time.NewTicker(redrawEvery)
 	defer tick.Stop()
-	w.show(time.Now(), false)
+	w.show(time.Now())
 	for {
 		select {
 		case n := <-feed:
@@ -94,12 +98,12 @@ func (w *waiter) run(ctx context.Context) error {
 		case err := <-over:
 			return w.end(ctx, err)
 		}
-		w.show(time.Now(), false)
+		w.show(time.Now())
 	}
 }
 
-// follow feeds what the daemon says, and finds it again when it was lost. A
-// daemon that never answered is an error at once.
+// follow sends what the daemon answers to feed, and connects again when the daemon was
+// lost. If no daemon answered even once, it returns an error at once.
 func (w *waiter) follow(ctx context.Context, feed chan<- news) error {
 	tell := func(n news) error {
 		select {
@@ -131,7 +135,7 @@ func (w *waiter) follow(ctx context.Context, feed chan<- news) error {
 	}
 }
 
-// take notes what the follower found.
+// take records what the follower found.
 func (w *waiter) take(n news, now time.Time) {
 	w.lost = n.lost
 	if n.lost != nil || len(n.states) == 0 {
@@ -148,9 +152,8 @@ func (w *waiter) take(n news, now time.Time) {
 	}
 }
 
-// show draws the bars on a terminal, or says what changed elsewhere; now or
-// never with final set.
-func (w *waiter) show(now time.Time, final bool) {
+// show draws the bars on a terminal, or prints lines about changes elsewhere.
+func (w *waiter) show(now time.Time) {
 	if w.quiet || len(w.states) == 0 {
 		return
 	}
@@ -158,22 +161,59 @@ func (w *waiter) show(now time.Time, final bool) {
 		_, _ = io.WriteString(w.c.err, w.screen.draw(w.bars(now, width, height)))
 		return
 	}
-	var lines []string
+	lines, warnings := w.lines(), w.unprinted()
+	fresh := w.fresh(lines)
+	if len(fresh) == 0 && len(warnings) == 0 || now.Sub(w.saidAt) < plainEvery {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(warnings)) {
+		w.warned[key] = true
+		fresh = append(fresh, warnings[key])
+	}
+	w.said, w.saidAt = lines, now
+	_, _ = io.WriteString(w.c.err, strings.Join(fresh, "\n")+"\n")
+}
+
+// lostLine tells that no daemon answers.
+const lostLine = "no daemon answers; trying again"
+
+// lines returns how far each grid job is.
+func (w *waiter) lines() (lines []string) {
 	for _, st := range w.states {
 		lines = append(lines, plainLine(st))
 	}
 	if w.lost != nil {
-		lines = append(lines, "no daemon answers; trying again")
+		lines = append(lines, lostLine)
 	}
-	text := strings.Join(lines, "\n") + "\n"
-	if text == w.said || now.Sub(w.saidAt) < plainEvery && !final {
-		return
-	}
-	w.said, w.saidAt = text, now
-	_, _ = io.WriteString(w.c.err, text)
+	return lines
 }
 
-// bars are the lines for a terminal.
+// fresh returns those of the lines that are news: all of them once a lost daemon is back.
+func (w *waiter) fresh(lines []string) (fresh []string) {
+	back := slices.Contains(w.said, lostLine) && w.lost == nil
+	for _, line := range lines {
+		if back || !slices.Contains(w.said, line) {
+			fresh = append(fresh, line)
+		}
+	}
+	return fresh
+}
+
+// unprinted returns the lines of the warnings that were not printed yet. Their counts still
+// grow, so a warning is printed again at the end.
+func (w *waiter) unprinted() map[string]string {
+	lines := map[string]string{}
+	for _, st := range w.states {
+		for _, warning := range st.Warnings {
+			if key := st.Lookup.ID.String() + " " + warning.Text; !w.warned[key] {
+				lines[key] = warningLine(st, warning)
+			}
+		}
+	}
+	return lines
+}
+
+// bars returns the lines for a terminal.
 func (w *waiter) bars(now time.Time, width, height int) []string {
 	var lines []string
 	room := max(height-2, 1)
@@ -184,13 +224,21 @@ func (w *waiter) bars(now time.Time, width, height int) []string {
 		}
 		lines = append(lines, barLine(st, w.paces[st.Lookup.ID], now, width))
 	}
+	for _, st := range w.states {
+		if line := plainLine(st); (len(st.Trouble) > 0 || st.Waits != "") && len(lines) < room {
+			lines = append(lines, clip(line, width-1))
+		}
+		for _, warning := range st.Warnings[:min(len(st.Warnings), max(room-len(lines), 0))] {
+			lines = append(lines, clip(warningLine(st, warning), width-1))
+		}
+	}
 	if w.lost != nil {
-		lines = append(lines, clip("no daemon answers; trying again", width-1))
+		lines = append(lines, clip(lostLine, width-1))
 	}
 	return lines
 }
 
-// end says how it ended and chooses the exit code.
+// end prints how the jobs ended and chooses the exit code.
 func (w *waiter) end(ctx context.Context, err error) error {
 	_, _ = io.WriteString(w.c.err, w.screen.clear())
 	ids := strings.Join(w.refs, " ")
@@ -211,7 +259,8 @@ func (w *waiter) end(ctx context.Context, err error) error {
 		if w.json {
 			err = w.c.printJSON(st.Lookup)
 		} else {
-			_, err = io.WriteString(w.last, lastLine(st)+"\n")
+			_, err = io.WriteString(w.last, lastLines(st))
+			w.tellCauses(st)
 		}
 		if err != nil {
 			return err
@@ -221,6 +270,21 @@ func (w *waiter) end(ctx context.Context, err error) error {
 		return &exit{code: exitNo}
 	}
 	return nil
+}
+
+// tellCauses says why local jobs of a grid job failed, on standard error.
+func (w *waiter) tellCauses(st wire.Status) {
+	if len(st.Causes) == 0 {
+		return
+	}
+	for _, row := range causeRows(st.Causes, lastWords(w.client, st.Causes)) {
+		if row[0] != "" {
+			w.c.say("%s:", row[0])
+		}
+		for _, line := range wrap(row[1], maxColumns-2) {
+			w.c.say("  %s", line)
+		}
+	}
 }
 
 func (w *waiter) summary() string {

@@ -7,9 +7,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// gathered puts the arguments of a command behind its flags, so that flags may stand
-// between them too: the grammar takes a list of ids only in one piece. What follows
-// "--" is no flag.
+// gathered moves the arguments of a command behind its flags, so that flags may also stand
+// between arguments. The grammar accepts a list of ids only in one piece. Words after "--"
+// are not flags.
 func gathered(app *kong.Application, args []string) []string {
 	node, path := app.Node, 0
 	for path < len(args) {
@@ -41,10 +41,11 @@ func gathered(app *kong.Application, args []string) []string {
 	return slices.Concat(args[:path], flags, words)
 }
 
-// wantsValue reports whether the next word is the value of a flag.
+// wantsValue reports whether the next word is the value of the flag.
 func wantsValue(node *kong.Node, word string) bool {
 	for _, f := range node.Flags {
-		if word == "--"+f.Name || f.Short != 0 && word == "-"+string(f.Short) {
+		long, ok := strings.CutPrefix(word, "--")
+		if ok && (long == f.Name || slices.Contains(f.Aliases, long)) || f.Short != 0 && word == "-"+string(f.Short) {
 			return !f.IsBool()
 		}
 	}

@@ -8,10 +8,11 @@ import (
 	"jjm/wire"
 )
 
-// mostHolds is how many kinds of holds people are shown of a grid job.
+// mostHolds is how many different holds are listed for a grid job.
 const mostHolds = 10
 
-// holds tells what of a grid job is held, by whom and why.
+// holds returns the holds of a grid job, one entry for all local jobs with the same
+// holder, code and text, the most frequent first.
 func holds(g *state.Grid) []wire.Hold {
 	if g.Held == 0 {
 		return nil

@@ -9,13 +9,13 @@ import (
 	"jjm/wire"
 )
 
-// recordsAtOnce is how many rows of grid jobs are read at a time.
+// recordsAtOnce is how many rows of grid jobs are read from the store at a time.
 const recordsAtOnce = 200
 
-// RecordsOf asks the records of grid jobs that the caller may see, newest first, one after
-// the other, and calls send with what a path finds in each; where it finds nothing, send is
-// not called. A record that cannot be read is told, and the others are asked all the same.
-// Kinds: Invalid for a path or a status that cannot be read.
+// RecordsOf evaluates the XPath query path on the records of the selected grid jobs that the
+// caller may see, newest first, and calls send for each record in which it finds something. A
+// record that cannot be read is sent with its error, and the next ones follow. The error is of
+// kind Invalid for a bad query or status, or that of send.
 func (an *Answers) RecordsOf(ctx context.Context, caller wire.Caller, path string, of wire.Selection,
 	send func(wire.Found) error) error {
 	f := store.Filter{Status: of.Status, Type: of.Type, Owner: of.Owner, All: true, Limit: recordsAtOnce,
@@ -40,7 +40,7 @@ func (an *Answers) RecordsOf(ctx context.Context, caller wire.Caller, path strin
 	}
 }
 
-// askRecord asks the record of one grid job.
+// askRecord evaluates the query on the record of one grid job.
 func (an *Answers) askRecord(ctx context.Context, caller wire.Caller, job *jjm.GridJob, path string, of wire.Selection,
 	send func(wire.Found) error) error {
 	if ctx.Err() != nil {
@@ -54,7 +54,7 @@ func (an *Answers) askRecord(ctx context.Context, caller wire.Caller, job *jjm.G
 	lines, err := an.queryOn(job.ID, path, of.Cluster)
 	switch k := jjm.KindOf(err); {
 	case k == jjm.Gone:
-		return nil // it has none any more
+		return nil // its record is removed
 	case k == jjm.Invalid:
 		return err
 	case err != nil:
@@ -66,8 +66,8 @@ func (an *Answers) askRecord(ctx context.Context, caller wire.Caller, job *jjm.G
 	return send(found)
 }
 
-// queryOn is a query on the record of a grid job that has, or had, local jobs at a cluster;
-// "" is any. Of another one it finds nothing.
+// queryOn evaluates the query on the record of a grid job if that has, or had, local jobs
+// on the cluster; "" is any cluster. For other grid jobs it returns nothing.
 func (an *Answers) queryOn(id jjm.GridID, path, cluster string) ([]string, error) {
 	if cluster != "" {
 		all, err := an.b.Deps.Records.Query(id, "/gridjob/clusterjobs/clusterjob/@cluster")

@@ -8,7 +8,7 @@ import (
 	"jjm/wire"
 )
 
-// JobTypes documents the job types.
+// JobTypes returns the job types with their documentation.
 func (an *Answers) JobTypes() []wire.JobType {
 	var out []wire.JobType
 	for _, name := range an.b.Deps.Types.Types() {
@@ -23,7 +23,8 @@ func (an *Answers) JobTypes() []wire.JobType {
 	return out
 }
 
-// Clusters returns the state of the batch systems.
+// Clusters returns the state of the batch systems, with the orders about them and their
+// queues, and the number of local jobs that wait and run.
 func (an *Answers) Clusters(context.Context) []wire.Cluster {
 	v := an.s.View()
 	defer v.Close()
@@ -40,7 +41,7 @@ func (an *Answers) Clusters(context.Context) []wire.Cluster {
 				continue
 			}
 			w.Waiting += g.UnsentFor(name)
-			if t := g.On[name]; t != nil {
+			if t := g.ByCluster[name]; t != nil {
 				w.Waiting += t.Counts[jjm.Submitting] - t.Retrying
 				w.Queued += t.Counts[jjm.Submitted]
 				w.Running += t.Counts[jjm.Running]

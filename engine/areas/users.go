@@ -13,17 +13,18 @@ import (
 	"jjm/sandbox"
 )
 
-// Users do what belongs to owners as the owners themselves. Trouble of one is an
-// error of kind Busy, within seconds, and nobody else's.
+// Users touch files and run commands as their owners. If an owner's helper process or
+// file system does not answer, a method returns an error of kind Busy within seconds, and
+// calls for other owners are not delayed.
 type Users interface {
-	// Area returns the file system of an owner's work area at an absolute path,
-	// and makes its folder if it is missing.
+	// Area returns the owner's work area, at the absolute path root, as a file system. It
+	// makes the folder if it is missing.
 	Area(o jjm.Owner, root string) (sandbox.FS, error)
 	// Open opens a regular file that the owner may read.
 	Open(o jjm.Owner, path string) (io.ReadCloser, error)
-	// OpenTree opens a folder that the owner may read.
+	// OpenTree opens a folder that the owner may read. most bounds what it may hold.
 	OpenTree(o jjm.Owner, path string, most tree.Most) (*tree.Source, error)
-	// Runner runs commands as the owner.
+	// Runner returns a runner of commands as the owner.
 	Runner(o jjm.Owner) run.Runner
 }
 
@@ -59,14 +60,14 @@ func (as *Areas) OpenTree(owner jjm.Owner, path string, most tree.Most) (*tree.S
 	case owner.UID == os.Geteuid():
 		return tree.Read(path, most)
 	}
-	return nil, jjm.Errorf(jjm.Invalid, "%s is a folder, and jobs run as the daemon's account here, not as %s: "+
+	return nil, jjm.Errorf(jjm.Invalid, "%s is a folder, and this daemon, which runs jobs as its own account, cannot read it as %s: "+
 		"pack it in an archive", path, owner.User)
 }
 
-// As returns a context under which commands run as an account.
+// As returns a context in which package run starts commands as the account.
 func (as *Areas) As(ctx context.Context, account jjm.Owner) context.Context {
 	if as.users == nil {
 		return ctx
 	}
-	return run.Through(ctx, as.users.Runner(account))
+	return run.WithRunner(ctx, as.users.Runner(account))
 }

@@ -5,46 +5,54 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/analyse/rule"
+	"jjm/fetch"
 	"jjm/plan"
 )
 
-// Config is the engine's part of the configuration. Every duration is positive
-// after Defaults.
+// Config is the engine's part of the configuration. Defaults sets every duration to more than
+// 0. etc/jjm.toml has the reason for each default.
 type Config struct {
-	// Poll is how often each cluster is listed when nothing asks for it sooner;
-	// slow listings stretch it, at most to PollMax if that is longer.
+	// Poll is the time between two listings of a cluster if nothing asks for one sooner. Slow
+	// listings stretch it, to PollMax at most.
 	Poll    jjm.Duration `toml:"poll"`
 	PollMax jjm.Duration `toml:"poll_max"`
-	// UnknownWarn is how long a cluster may give no listing, a local job be
-	// missing from listings, or a bulk be in doubt, before health warns.
+	// UnknownWarn is after how long the health report warns of a cluster without a
+	// listing, a local job missing from listings, or a bulk whose submission is in doubt.
 	UnknownWarn jjm.Duration `toml:"unknown_warn"`
-	// Harvest is how often the bulks' done folders are looked at, beside the
-	// kernel's notifications, which do not see other hosts' writes.
+	// Harvest is the time between two scans of the bulks' done folders. They are scanned
+	// in addition to the kernel's notifications, which do not tell of writes by other
+	// hosts.
 	Harvest jjm.Duration `toml:"harvest"`
-	// ResultSettle is how long to wait for a wrapper's result after the batch
-	// system said that the job is over: a shared file system shows it late.
+	// ResultSettle is how long to wait for a wrapper's result after the batch system
+	// reported the end of the job, because a shared file system may show the result late.
 	ResultSettle jjm.Duration `toml:"result_settle"`
-	// BatchSettle is how long a result waits for the batch system's last word,
-	// which may outrank it: out of memory, out of time (decision R4).
+	// BatchSettle is how long a result waits for the batch system's final report, which
+	// may outrank it: out of memory, out of time (decision R4).
 	BatchSettle jjm.Duration `toml:"batch_settle"`
 	// Command is the deadline of one command of a batch system.
 	Command jjm.Duration `toml:"command"`
 	// CancelAgain is how often a cancel that has not been confirmed is repeated.
 	CancelAgain jjm.Duration `toml:"cancel_again"`
-	// AbsentListings and AbsentFor bound absence (decision R2): a job must be
-	// missing from so many healthy listings over so long a time.
+	// AbsentListings and AbsentFor say when a job counts as absent (decision R2): it must
+	// be missing from this many healthy listings, over at least this time.
 	AbsentListings int          `toml:"absent_listings"`
 	AbsentFor      jjm.Duration `toml:"absent_for"`
-	// HoldMaxAge is the longest that a hold of either kind may last (decision R5):
-	// by the batch system, or by the application. HoldMaxAgeGLF is that of jobs
-	// which report by a GBS log file, whose holds wait for a person.
+	// HoldMaxAge is how long a hold by the batch system or by the application may last
+	// before the local job fails (decision R5). HoldMaxAgeGLF applies to jobs that report
+	// by a GBS log file, whose holds wait for a person.
 	HoldMaxAge    jjm.Duration `toml:"hold_max_age"`
 	HoldMaxAgeGLF jjm.Duration `toml:"hold_max_age_glf"`
-	// Hold are the site's rules about what the batch systems hold.
+	// Hold are the site's rules about jobs that batch systems hold.
 	Hold []plan.HoldRule `toml:"hold"`
-	// HeartbeatStale is when a running wrapper's heartbeat counts as gone.
+	// Rule are the site's rules about how attempts end, which add to those that jjm ships.
+	Rule []rule.Rule `toml:"rule"`
+	// HeartbeatStale is the age from which a running wrapper's heartbeat no longer proves
+	// that it runs.
 	HeartbeatStale jjm.Duration `toml:"heartbeat_stale"`
-	// Heartbeat and Grace are passed to the wrapper.
+	// Heartbeat is the time between two heartbeats of the wrapper. Grace is how long the
+	// wrapper waits between the signal that asks its application to end and the one that
+	// kills it.
 	Heartbeat jjm.Duration `toml:"heartbeat"`
 	Grace     jjm.Duration `toml:"grace"`
 	// Backoff is the unit of the wait after an unhandled failure: min(2^k, 60)
@@ -54,57 +62,62 @@ type Config struct {
 	MaxLocalJobs int `toml:"max_local_jobs"`
 	// MaxGridJobsPerUser caps the live grid jobs of one account: further ones are
 	// refused. A grid job is live until its output is packed and its last record is
-	// written. MaxLocalJobsPerUser refuses further grid jobs while so many local jobs
-	// of the account are live. 0 = no bound.
+	// written. MaxLocalJobsPerUser is the number of live local jobs of an account from
+	// which further grid jobs are refused. 0 = no bound.
 	MaxGridJobsPerUser  int `toml:"max_grid_jobs_per_user"`
 	MaxLocalJobsPerUser int `toml:"max_local_jobs_per_user"`
-	// MinFreeBytes and MinFreeFiles are what is kept free of the file systems of the
-	// work areas and of the records, at most a hundredth of each: with less no new
-	// work is taken. 0 = nothing.
+	// MinFreeBytes and MinFreeFiles are the free bytes and inodes below which no new work is
+	// accepted or submitted, in the file systems of the work areas and of the records. Each is
+	// capped at a hundredth of the file system's size. 0 = no bound.
 	MinFreeBytes int64 `toml:"min_free_bytes"`
 	MinFreeFiles int64 `toml:"min_free_files"`
-	// MaxFiles caps the files of one dataset: a step sorts all that it can cut in
-	// memory, some 500 bytes for each.
+	// MaxFiles caps the files of one dataset, because a step holds all files that it can
+	// cut in memory, some 500 bytes each.
 	MaxFiles int `toml:"max_files"`
-	// DatasetPoll is how often an open dataset's source is looked at again, and
-	// work that waits for something is looked at.
+	// DatasetPoll is how often the source of an open dataset is read again, and how often
+	// grid jobs that wait for files are looked at.
 	DatasetPoll jjm.Duration `toml:"dataset_poll"`
-	// MaxAttempts is how many local jobs may process a file, one after the other,
-	// if the first ones fail (decision R7); 1 = only one.
+	// MaxAttempts is how many local jobs may try the same file, one after another, each
+	// after the one before failed (decision R7).
 	MaxAttempts int `toml:"max_attempts"`
-	// RecommendedCPU and MaxCPU bound a local job, in CPU seconds; 0 = not set.
+	// RecommendedCPU and MaxCPU are the CPU time that a local job should, and may at
+	// most, need, in seconds; 0 = not set. Cutting by CPU time uses them (decision R20).
 	RecommendedCPU float64 `toml:"recommended_cpu"`
 	MaxCPU         float64 `toml:"max_cpu"`
-	// MaxPending is how many local jobs may wait inside one cluster.
+	// MaxPending is how many local jobs may wait in one batch system.
 	MaxPending int `toml:"max_pending"`
-	// MaxWorkBytesPerUser and MaxWorkFilesPerUser are how much may lie in the work area
-	// of one account before nothing new of it is taken or submitted; 0 = no bound.
+	// MaxWorkBytesPerUser and MaxWorkFilesPerUser are the size of an account's work area
+	// above which its new grid jobs are refused and its local jobs are not submitted; 0 =
+	// no bound.
 	MaxWorkBytesPerUser int64 `toml:"max_work_bytes_per_user"`
 	MaxWorkFilesPerUser int64 `toml:"max_work_files_per_user"`
-	// MaxInputBytes caps the inputs of one grid job in all, which the daemon copies
+	// MaxInputBytes caps the sum of the inputs of one grid job, which the daemon copies
 	// into the work area; 0 = no cap.
 	MaxInputBytes int64 `toml:"max_input_bytes"`
-	// MaxInputFiles caps what has a name in one folder that is an input; 0 = no cap.
+	// MaxInputFiles caps the files, folders and links in one folder that is an input; 0 =
+	// no cap.
 	MaxInputFiles int64 `toml:"max_input_files"`
-	// MaxTarBytes caps the output tar; 0 = no cap. Without one a sparse file of
-	// a job could fill the disk.
+	// MaxTarBytes caps the output tar; 0 = no cap. Without a cap, a job could fill the
+	// disk by one sparse file.
 	MaxTarBytes int64 `toml:"max_tar_bytes"`
 	// MaxOutputBytes caps one collected file of a local job; 0 = no cap.
 	MaxOutputBytes int64 `toml:"max_output_bytes"`
 	// Retry are the site's retry limits, which a job file may override.
 	Retry jjm.Limits `toml:"retry"`
-	// RunningFirst swaps rules 1 and 2 of the Ganga master status.
+	// RunningFirst swaps rules 1 and 2 of Ganga's master status (plan.Master).
 	RunningFirst bool `toml:"running_first"`
 	// ExitNotDone is the exit code of a grid job of several local jobs that is not done,
 	// 1 to 255 (decision R11).
 	ExitNotDone int `toml:"exit_not_done"`
-	// PublishEvery is the least time between two writings of one record.
+	// PublishEvery is the least time between two writes of the same record.
 	PublishEvery jjm.Duration `toml:"publish_every"`
+	// Fetch is about inputs that are URLs.
+	Fetch fetch.Config `toml:"fetch"`
 	// Workers is how many grid jobs may be prepared, cut or collected at once.
 	Workers int `toml:"workers"`
 }
 
-// Defaults are the settings of a site that sets nothing.
+// Defaults returns the settings of a site that sets nothing.
 func Defaults() Config {
 	absence := plan.DefaultAbsenceRules()
 	return Config{
@@ -139,11 +152,12 @@ func Defaults() Config {
 		MaxOutputBytes:     4 << 30,
 		Retry:              jjm.DefaultLimits(),
 		PublishEvery:       jjm.Duration(time.Second),
+		Fetch:              fetch.Defaults(),
 		Workers:            4,
 	}
 }
 
-// Check finds settings out of range.
+// Check returns the settings that are out of range.
 func (c Config) Check() jjm.Problems {
 	var ps jjm.Problems
 	positive := func(field string, d jjm.Duration) {
@@ -179,12 +193,25 @@ func (c Config) Check() jjm.Problems {
 	atLeast("max_pending", c.MaxPending, 1)
 	atLeast("workers", c.Workers, 1)
 	if c.ExitNotDone < 1 || c.ExitNotDone > 255 {
-		ps = append(ps, jjm.Problem{Field: "engine.exit_not_done", Text: "want an exit code that is no success, 1 to 255"})
+		ps = append(ps, jjm.Problem{Field: "engine.exit_not_done", Text: "want an exit code other than 0: 1 to 255"})
 	}
+	if c.PollMax < c.Poll {
+		ps = append(ps, jjm.Problem{Field: "engine.poll_max",
+			Text: fmt.Sprintf("%s: want at least poll, %s", c.PollMax, c.Poll)})
+	}
+	for _, p := range c.Retry.Problems() {
+		p.Field = "engine.retry." + p.Field
+		ps = append(ps, p)
+	}
+	for _, p := range c.Fetch.Check() {
+		p.Field = "engine.fetch." + p.Field
+		ps = append(ps, p)
+	}
+	ps = append(ps, rule.Check("engine.rule", c.Rule)...)
 	return append(ps, checkHolds("engine.hold", c.Hold)...)
 }
 
-// checkHolds finds what is wrong with rules.
+// checkHolds returns what is wrong with hold rules, under the key field.
 func checkHolds(field string, rules []plan.HoldRule) jjm.Problems {
 	var ps jjm.Problems
 	for i, r := range rules {

@@ -1,5 +1,5 @@
-// Package base is what every room of the engine works with: the store, the clock, the
-// log, the settings of the site, and the failpoints of tests.
+// Package base holds what every room of the engine works with: the store, the clock, the
+// log, the settings of the site, and the failpoints of tests. It decides nothing.
 package base
 
 import (
@@ -8,10 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"jjm/analyse/rule"
 	"jjm/store"
 )
 
-// Base is that. It is safe for many goroutines.
+// Base is passed to every room. It is safe for many goroutines.
 type Base struct {
 	Deps  Deps
 	Log   *slog.Logger
@@ -19,16 +20,17 @@ type Base struct {
 	Store *store.Store
 
 	cfg      atomic.Pointer[Config]
+	rules    atomic.Pointer[rule.Set]                // of jjm and the site
 	stop     atomic.Pointer[context.CancelCauseFunc] // set by Stopping
 	troubles troubles
 }
 
-// New returns a base with settings.
+// New returns a Base with settings that have been checked.
 func New(cfg Config, deps Deps) *Base {
 	b := &Base{Deps: deps, Log: deps.Log, Now: deps.Now, Store: deps.Store}
-	b.cfg.Store(&cfg)
+	b.Reconfigure(cfg)
 	return b
 }
 
-// Stopping sets what a failpoint stops the engine with.
+// Stopping sets the function by which a failpoint stops the engine's loops.
 func (b *Base) Stopping(stop context.CancelCauseFunc) { b.stop.Store(&stop) }

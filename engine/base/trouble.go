@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// again is how often trouble that goes on unchanged is logged again.
+// again is the time after which unchanged trouble is logged again.
 const again = 10 * time.Minute
 
-// troubles remembers what was logged last about each thing, so that trouble
-// which repeats every second is one line in the log, not a flood.
+// troubles remembers the last text logged about each thing, so that trouble that repeats every
+// second is one line in the log.
 type troubles struct {
 	mu   sync.Mutex
 	last map[string]logged
@@ -23,37 +23,40 @@ type logged struct {
 	at   time.Time
 }
 
-// Fresh reports whether a text is news about a thing.
+// fresh reports whether the text about the thing is to be logged: it differs from the
+// last one, or that one is old. It remembers the text.
 func (t *troubles) fresh(thing, text string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if l, known := t.last[thing]; known && l.text == text && now.Sub(l.at) < again {
 		return false
 	}
-	if t.last == nil || len(t.last) > 10_000 { // things come and go: start over
+	if t.last == nil || len(t.last) > 10_000 { // things are never removed one by one: forget all
 		t.last = map[string]logged{}
 	}
 	t.last[thing] = logged{text, now}
 	return true
 }
 
-// Over forgets the trouble of a thing: the next one is news.
+// over forgets the last text about a thing, so that the next one is logged.
 func (t *troubles) over(thing string) {
 	t.mu.Lock()
 	delete(t.last, thing)
 	t.mu.Unlock()
 }
 
-// Complain logs trouble that will be tried again, on change only. The thing
-// tells one kind of trouble from another; it is not logged.
+// Complain logs trouble of an operation that will be retried, only when args change.
+// thing identifies the trouble, such as "probe/slurm"; it is not logged.
 func (b *Base) Complain(level slog.Level, thing, msg string, args ...any) {
 	if b.troubles.fresh(thing, fmt.Sprint(args...), b.Now()) {
 		b.Log.Log(context.Background(), level, msg, args...)
 	}
 }
 
-// Fresh reports whether a text is news about a thing.
+// Fresh reports whether the caller should log the text about a thing: true if it differs
+// from the last one about it, or ten minutes have passed.
 func (b *Base) Fresh(thing, text string) bool { return b.troubles.fresh(thing, text, b.Now()) }
 
-// Over forgets the trouble of a thing: the next one is news.
+// Over forgets the last text about a thing, so that the next trouble is logged even if it
+// is the same.
 func (b *Base) Over(thing string) { b.troubles.over(thing) }

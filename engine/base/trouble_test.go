@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestTroubles_RepeatedTroubleIsNewsOnChangeOnly(t *testing.T) {
+func TestTroubles_AreLoggedOnChangeOnly(t *testing.T) {
 	t.Parallel()
 	var ts troubles
 	now := time.Unix(1_000_000, 0)

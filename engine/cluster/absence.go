@@ -13,8 +13,9 @@ import (
 	"jjm/plan"
 )
 
-// absences lists the attempts of this cluster that should have been listed and
-// were not. Bulks acknowledged after the question was asked do not count.
+// absences returns the attempts of an account that the listing should have shown and did
+// not, with how long and how often they have been missing. Bulks acknowledged after the
+// listing was asked for do not count.
 func (w *watcher) absences(asked jjm.Time, account jjm.Owner) map[jjm.AttemptID]plan.Absence {
 	v := w.s.View()
 	defer v.Close()
@@ -39,18 +40,18 @@ func (w *watcher) absences(asked jjm.Time, account jjm.Owner) map[jjm.AttemptID]
 	return out
 }
 
-// absentee is an attempt that is missing, and its batch job.
+// absentee is an attempt that listings miss, or one to be released, and its batch job.
 type absentee struct {
 	id  jjm.AttemptID
 	ref adapters.Ref
 }
 
-// absentees is how many are asked about in one command: as many ids as fit a
-// command line and an answer.
+// absentees is how many batch jobs are named in one command: few enough for a command
+// line and its answer.
 const absentees = 500
 
-// absent asks plan what each absence means so far and does it, for many with one
-// command: when a batch system loses its jobs it loses them by the thousand.
+// absent asks plan what each absence means by now, and acts on it. One command asks about
+// many attempts, because a batch system that loses jobs loses thousands at once.
 func (w *watcher) absent(ctx context.Context, account jjm.Owner, missing map[jjm.AttemptID]plan.Absence) {
 	var ask, prove []absentee
 	for id, a := range missing {
@@ -70,13 +71,14 @@ func (w *watcher) absent(ctx context.Context, account jjm.Owner, missing map[jjm
 	w.lookInto(ctx, account, ask, prove)
 }
 
-// lookInto asks about what is missing, unless that is under way: an account may hold
-// up its own commands, and the listings of others do not wait for them.
+// lookInto asks accounting about some missing attempts and proves the absence of others,
+// in the account's lane. It does nothing while an earlier inquiry of the account goes on:
+// the next listing calls it again.
 func (w *watcher) lookInto(ctx context.Context, account jjm.Owner, ask, prove []absentee) {
-	if len(ask)+len(prove) == 0 || w.absents.Taken(account) {
+	if len(ask)+len(prove) == 0 || w.inquiries.Taken(account) {
 		return
 	}
-	w.absents.Do(account, func() {
+	w.inquiries.Do(account, func() {
 		for some := range slices.Chunk(ask, absentees) {
 			w.askAccounting(ctx, account, some)
 		}
@@ -86,8 +88,8 @@ func (w *watcher) lookInto(ctx context.Context, account jjm.Owner, ask, prove []
 	}, func() {})
 }
 
-// judgeAbsence returns what plan says of one absence, by the clock of its account;
-// known is false if the attempt is over.
+// judgeAbsence returns plan's verdict about one absence. watched is for how long the
+// account's jobs have been observed. known is false if the attempt is no longer current.
 func (w *watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Duration) (v plan.AbsenceVerdict,
 	ref adapters.Ref, known bool) {
 	l, _, ok := w.s.AttemptRow(id)
@@ -95,12 +97,13 @@ func (w *watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Du
 		return plan.AbsentWait, adapters.Ref{}, false
 	}
 	rules := plan.AbsenceRules{Listings: w.b.Conf().AbsentListings, Age: w.b.Conf().AbsentFor.D()}
-	asked := w.ends.Accounted(id) || !w.c.caps().Accounting
+	asked := w.ends.Unaccounted(id) || !w.c.caps().Accounting
 	ref, _, _ = w.c.cs.RefOf(&l)
 	return plan.Missing(a, watched, asked, w.c.cs.heartbeatFresh(id), rules), ref, true
 }
 
-// askAccounting looks for the ends of attempts that the listing has forgotten.
+// askAccounting asks accounting for the ends of attempts that listings no longer show,
+// and notes them.
 func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []absentee) {
 	cmd, cancel := w.c.command(ctx, account)
 	defer cancel()
@@ -111,7 +114,7 @@ func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 	reports, err := w.c.adapter.Account(cmd, account, refs)
 	if err != nil {
 		if ctx.Err() == nil {
-			w.b.Complain(slog.LevelWarn, "accounting/"+w.name, "accounting gives no answer", "cluster", w.name,
+			w.b.Complain(slog.LevelWarn, "accounting/"+w.name, "accounting does not answer", "cluster", w.name,
 				"local", lost[0].id.LocalID, "jobs", len(lost), "error", err)
 		}
 		return
@@ -133,7 +136,7 @@ func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 			w.ends.Report(a.id, r, jjm.At(w.b.Now()))
 			found = true
 		} else {
-			w.ends.Asked(a.id)
+			w.ends.NoteUnaccounted(a.id)
 		}
 	}
 	if found {
@@ -141,9 +144,9 @@ func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 	}
 }
 
-// prove cancels what is missing and then looks for its tags: only both together
-// prove that nothing is left of it in the batch system. A process that the batch
-// system has forgotten is ordered to end through the work area.
+// prove cancels missing batch jobs and then searches for their tags. Only both together prove
+// that the batch system has nothing left of an attempt. A wrapper that the batch system forgot,
+// but that still runs, is ordered to end through the work area.
 func (w *watcher) prove(ctx context.Context, account jjm.Owner, lost []absentee) {
 	cmd, cancel := w.c.command(ctx, account)
 	defer cancel()
@@ -168,8 +171,8 @@ func (w *watcher) prove(ctx context.Context, account jjm.Owner, lost []absentee)
 	}
 }
 
-// cancelAndLook cancels jobs and looks for their tags, which cmd bounds, and has the watch
-// loop take note of both.
+// cancelAndLook cancels batch jobs and searches for their tags, both within the deadline
+// of cmd, and has the watch loop note the outcome.
 func (w *watcher) cancelAndLook(ctx, cmd context.Context, account jjm.Owner, lost []absentee,
 	refs []adapters.Ref) error {
 	results, err := w.c.adapter.Control(cmd, account, adapters.Cancel, refs)
@@ -187,7 +190,8 @@ func (w *watcher) cancelAndLook(ctx, cmd context.Context, account jjm.Owner, los
 	return errors.Join(results...)
 }
 
-// presence looks for the tags of jobs.
+// presence searches for the tags of batch jobs. A tag that the answer leaves out is
+// NotYetKnown.
 func (w *watcher) presence(ctx context.Context, account jjm.Owner, refs []adapters.Ref) (map[jjm.Tag]adapters.Presence,
 	error) {
 	var tags []jjm.Tag
@@ -210,9 +214,9 @@ func (w *watcher) presence(ctx context.Context, account jjm.Owner, refs []adapte
 	return out, nil
 }
 
-// proven notes those whose cancel succeeded and whose tag was then looked for. A
-// bulk may be present for the sake of its other members: then the cancel, and
-// the listings that lack this one, are the proof.
+// proven marks as proven the absences of attempts whose cancel succeeded and whose tag was then
+// searched for. The tag may be present because of other members of the bulk; then the cancel
+// and the listings that miss the attempt are the proof.
 func (w *watcher) proven(lost []absentee, results []error, found map[jjm.Tag]adapters.Presence) {
 	for i, l := range lost {
 		if results[i] == nil && found[l.ref.Tag] != adapters.NotYetKnown {

@@ -6,31 +6,36 @@ import (
 	"path/filepath"
 
 	"jjm"
+	"jjm/engine/lineage"
 	"jjm/handlers"
 	"jjm/sandbox"
 	"jjm/stream"
 )
 
-// maxAssigned is how many bytes the assignments of one bulk have in all, about: they
+// maxAssigned bounds the assignments of one bulk, in bytes by rough count, because all
 // are in memory at once.
 const maxAssigned = 16 << 20
 
-// assignments are what the wrappers of the next attempts of local jobs are told: of the
-// first of them, as many as one bulk may have bytes of, at least one.
+// assignments returns what the wrappers of the next attempts of local jobs are to run. It
+// stops at maxAssigned, so it may return fewer than members, but at least one.
 func (cs *Clusters) assignments(ctx context.Context, members []jjm.LocalJob) ([]sandbox.Assignment, error) {
 	if err := cs.s.ReadInputs(ctx, members); err != nil {
 		return nil, err
 	}
 	as := make([]sandbox.Assignment, 0, len(members))
 	bytes := 0
-	jobs := map[jjm.GridID]*jjm.GridJob{}
+	jobs := map[jjm.GridID]*assigning{}
 	for i := range members {
 		l := &members[i]
 		if jobs[l.ID.Grid] == nil {
-			job := cs.s.JobOf(l.ID.Grid)
-			jobs[l.ID.Grid] = &job
+			g := &assigning{job: cs.s.JobOf(l.ID.Grid)}
+			var err error
+			if g.opened, err = cs.lineage.Opening(ctx, &g.job); err != nil {
+				return nil, err
+			}
+			jobs[l.ID.Grid] = g
 		}
-		a, err := cs.assignment(jobs[l.ID.Grid], l)
+		a, err := cs.assignment(ctx, jobs[l.ID.Grid], l)
 		if err != nil {
 			return nil, err
 		}
@@ -42,19 +47,40 @@ func (cs *Clusters) assignments(ctx context.Context, members []jjm.LocalJob) ([]
 	return as, nil
 }
 
-// assignment is what the wrapper of l's next attempt is told.
-func (cs *Clusters) assignment(job *jjm.GridJob, l *jjm.LocalJob) (sandbox.Assignment, error) {
+// assigning is a grid job whose local jobs get their assignments, and the files of other
+// local jobs that they read.
+type assigning struct {
+	job    jjm.GridJob
+	opened *lineage.Opened
+}
+
+// assignment returns what the wrapper of l's next attempt is to run.
+func (cs *Clusters) assignment(ctx context.Context, g *assigning, l *jjm.LocalJob) (sandbox.Assignment, error) {
 	if l.Step == jjm.StepMerge {
-		return cs.mergeAssignment(job, l)
+		return cs.mergeAssignment(&g.job, l)
 	}
-	h, err := cs.b.Deps.Types.Get(job.Spec.Type)
+	h, err := cs.b.Deps.Types.Get(g.job.Spec.Type)
 	if err != nil {
 		return sandbox.Assignment{}, err
 	}
-	return handlers.Assigned(h, &job.Spec, l)
+	ar, err := cs.areas.Of(g.job.Owner)
+	if err != nil {
+		return sandbox.Assignment{}, err
+	}
+	reads, folder := *l, ar.InDir(l.AttemptID())
+	var given []lineage.Given
+	if reads.Part.Input, given, err = g.opened.Part(ctx, l.Part.Input, folder); err != nil {
+		return sandbox.Assignment{}, fmt.Errorf("files of %s: %w", l.ID, err)
+	}
+	a, err := handlers.Assigned(h, &g.job.Spec, &reads)
+	for _, f := range given {
+		a.Given, a.In = append(a.Given, sandbox.Given{Link: f.Link, Path: f.Path, Size: f.Size}), folder
+	}
+	return a, err
 }
 
-// mergeAssignment is what the wrapper is told of a local job of the merge step.
+// mergeAssignment returns what the wrapper of a local job of the merge step is to run.
+// Its input files are paths in the work area.
 func (cs *Clusters) mergeAssignment(job *jjm.GridJob, l *jjm.LocalJob) (sandbox.Assignment, error) {
 	ar, err := cs.areas.Of(job.Owner)
 	if err != nil {

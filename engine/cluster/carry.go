@@ -12,7 +12,7 @@ import (
 	"jjm/sandbox"
 )
 
-// order is what the adapter of this cluster is told of a bulk.
+// order returns the bulk as the adapter of this cluster submits it.
 func (c *Cluster) order(ar *areas.Area, b *jjm.Bulk) (adapters.Bulk, error) {
 	out := adapters.Bulk{
 		Tag: b.Tag, Owner: c.account(b.Owner), Request: b.Request, N: len(b.Members),
@@ -25,8 +25,9 @@ func (c *Cluster) order(ar *areas.Area, b *jjm.Bulk) (adapters.Bulk, error) {
 	return out, c.carried(ar, b, &out)
 }
 
-// carried completes a bulk for workers that do not see the work area: the box,
-// the packages and the wrapper go with it, and a parcel of each job comes back.
+// carried completes a bulk for workers that do not see the work area. The batch system
+// carries the wrapper, the box (assignment and job files), the sandbox packages and the files
+// that other local jobs made to the worker, and a parcel of results back.
 func (c *Cluster) carried(ar *areas.Area, b *jjm.Bulk, out *adapters.Bulk) error {
 	var grids []jjm.GridID
 	for _, m := range b.Members {
@@ -36,22 +37,28 @@ func (c *Cluster) carried(ar *areas.Area, b *jjm.Bulk, out *adapters.Bulk) error
 	if err != nil {
 		return err
 	}
+	each, err := ar.GivenFolder(b.Tag)
+	if err != nil {
+		return err
+	}
 	out.Argv = []string{"./" + sandbox.WrapperName, "carry", string(b.Tag)}
 	out.Transfer = &adapters.Transfer{
-		In:  append([]string{filepath.Join(ar.Bin, sandbox.WrapperName), box.File}, box.Packages...),
-		Out: sandbox.ParcelName, Back: ar.BackDir(b.Tag), Proxy: c.proxy(b, box),
+		In:   append([]string{filepath.Join(ar.Bin, sandbox.WrapperName), box.File}, box.Packages...),
+		Each: each, Out: sandbox.ParcelName, Back: ar.BackDir(b.Tag), Proxy: c.proxy(b, box),
 	}
 	return nil
 }
 
-// leastProxy is how long a proxy must be good for at a submission: batch systems
-// refuse others (HTCondor's CRED_MIN_TIME_LEFT is 2 minutes).
+// leastProxy is how long a proxy must be valid at submission. Batch systems refuse
+// shorter ones: HTCondor's CRED_MIN_TIME_LEFT is 2 minutes by default.
 const leastProxy = 5 * time.Minute
 
-// proxy is the one that the batch system takes along and renews, "" for none. One
-// that it would refuse is in the box alone, and stays there as it is.
+// proxy returns the path of the proxy that the batch system is to carry and renew, "" for
+// none. A proxy that the batch system would refuse goes in the box only, and is not
+// renewed.
 func (c *Cluster) proxy(b *jjm.Bulk, box sandbox.Box) string {
-	grid := b.Members[0].Grid // the only one, see shape, unless the cluster did not renew proxies when the bulk was formed
+	// All members are of one grid job (see shape), unless the cluster did not renew proxies when the bulk was formed.
+	grid := b.Members[0].Grid
 	p, ok := box.Proxies[grid]
 	mixed := slices.ContainsFunc(b.Members, func(m jjm.AttemptID) bool { return m.Grid != grid })
 	if !ok || mixed || !c.adapter.Capabilities().RenewsProxies {

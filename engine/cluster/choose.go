@@ -10,8 +10,9 @@ import (
 	"jjm/plan"
 )
 
-// Choose returns the candidate clusters that meet the request. It is a problem if
-// none does, or if one is not known.
+// Choose returns the clusters that spec names and that can meet its request, with notes
+// on those that cannot. There are problems if none can, or if the site does not have one
+// of them.
 func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
 	candidates, unknown := plan.Candidates(spec.Clusters, cs.s.Names)
 	var fit state.Choice
@@ -21,7 +22,7 @@ func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
 		bad := c.unmet(spec.Request)
 		if spec.Merge != nil && !c.adapter.Capabilities().SharedFS {
 			bad = append(bad, jjm.Problem{Field: "merge",
-				Text: "workers of cluster " + name + " do not see the work area, where what is to be merged is"})
+				Text: "workers of cluster " + name + " do not see the work area, which has the files to be merged"})
 		}
 		if len(bad) == 0 {
 			fit.Clusters = append(fit.Clusters, name)
@@ -37,7 +38,7 @@ func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
 	return fit, append(unknown, unmet...)
 }
 
-// unmet says what of a request this cluster cannot give.
+// unmet returns what of a request this cluster cannot meet.
 func (c *Cluster) unmet(r jjm.Request) jjm.Problems {
 	ps := unmet(c.name, r, c.caps())
 	var err error
@@ -57,40 +58,41 @@ func (c *Cluster) unmet(r jjm.Request) jjm.Problems {
 	return ps
 }
 
-// unmet says what of a request a cluster cannot give.
+// unmet returns what of a request exceeds the capabilities of a cluster.
 func unmet(name string, r jjm.Request, caps adapters.Capabilities) jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: "request." + field, Text: fmt.Sprintf(format, args...)})
 	}
 	if caps.MaxCores > 0 && r.Cores > caps.MaxCores {
-		bad("cores", "%d is more than cluster %s gives one job: at most %d", r.Cores, name, caps.MaxCores)
+		bad("cores", "%d is more than cluster %s allows one job: at most %d", r.Cores, name, caps.MaxCores)
 	}
 	if caps.MaxMemoryMB > 0 && r.MemoryMB > caps.MaxMemoryMB {
-		bad("memory_mb", "%d is more than cluster %s gives one job: at most %d", r.MemoryMB, name, caps.MaxMemoryMB)
+		bad("memory_mb", "%d is more than cluster %s allows one job: at most %d", r.MemoryMB, name, caps.MaxMemoryMB)
 	}
 	if caps.MaxWalltime > 0 && r.Walltime.D() > caps.MaxWalltime {
-		bad("walltime", "%s is more than cluster %s gives one job: at most %s", r.Walltime, name, caps.MaxWalltime)
+		bad("walltime", "%s is more than cluster %s allows one job: at most %s", r.Walltime, name,
+			jjm.Duration(caps.MaxWalltime))
 	}
 	return ps
 }
 
-// frozen says of each kind of credential that a grid job asks for and that does
-// not follow a renewal on this cluster what people should know.
+// frozen returns a note for people on each kind of credential that, on this cluster, is
+// not replaced in jobs already submitted when somebody renews it.
 func (c *Cluster) frozen(kinds []string) (notes []string) {
 	caps := c.adapter.Capabilities()
 	for _, kind := range kinds {
 		if !caps.SharedFS && !(kind == jjm.ProxyKind && caps.RenewsProxies) {
 			notes = append(notes, fmt.Sprintf(
-				"on %s jobs keep the %s that they were submitted with: workers do not see the work area, where newer ones are put",
+				"on %s jobs keep the %s that they were submitted with: workers do not see the work area, which gets the newer ones",
 				c.name, kind))
 		}
 	}
 	return notes
 }
 
-// NotReached tells of the jobs that are in a batch system now and that newer
-// credentials do not reach.
+// NotReached returns notes on the local jobs of a grid job that are in a batch system now
+// and that newer credentials of these kinds do not reach.
 func (cs *Clusters) NotReached(id jjm.GridID, kinds []string) (notes []string) {
 	v := cs.s.View()
 	defer v.Close()

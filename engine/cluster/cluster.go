@@ -15,8 +15,8 @@ import (
 	"jjm/plan"
 )
 
-// Cluster is one batch system as the engine works it: three loops that do not
-// wait for one another, so that a frozen listing holds up no kill.
+// Cluster is one batch system. Its loops (submit, watch, control) do not wait for one another,
+// so that a listing that hangs does not delay a kill.
 type Cluster struct {
 	cs      *Clusters
 	b       *base.Base
@@ -26,22 +26,23 @@ type Cluster struct {
 	config  base.ClusterConfig
 	adapter adapters.Adapter
 
-	// ready is closed once the batch system was probed for the first time, or
-	// cannot be.
+	// ready is closed after the first probe, whether it succeeded or not, or at once if
+	// the adapter cannot probe.
 	ready  chan struct{}
 	probed sync.Once
-	// unprobed says since when the last probes came to nothing, and why; nil = one came to
-	// something, or there was none.
-	unprobed atomic.Pointer[string]
+	// unprobed says since when probes have failed, and why; nil if the last one succeeded
+	// or there was none.
+	unprobed atomic.Pointer[unprobed]
+	failing  failing
 
 	workers
 
 	// mu is taken after the memory lock, never before.
 	mu   sync.Mutex
-	busy map[jjm.Owner]deadline // a submission as an account was not taken: no work that can go elsewhere
+	busy map[jjm.Owner]deadline // accounts whose submission was answered Busy: until then work goes elsewhere if it can
 }
 
-// workers do what is done with a cluster, each with a mutex of its own.
+// workers are the parts of a Cluster. Each guards its fields with a mutex of its own.
 type workers struct {
 	health     *health
 	submitter  *submitter
@@ -51,13 +52,14 @@ type workers struct {
 	controller *controller
 }
 
-// deadline is a time to wait, which a clock that is set back does not prolong.
+// deadline is a time to wait. It is stored as start and length, so that setting the clock
+// back does not prolong it.
 type deadline struct {
 	set  time.Time
 	wait time.Duration
 }
 
-// left is how long there is still to wait.
+// left returns how long there is still to wait.
 func (d deadline) left(now time.Time) time.Duration {
 	gone := now.Sub(d.set)
 	if gone < 0 {
@@ -81,17 +83,16 @@ func newCluster(cs *Clusters, of base.Cluster) *Cluster {
 	return c
 }
 
-// lanes are of things that are done as accounts, one after another for each.
+// lanes returns lanes for commands as accounts, one after another for each account.
 func (c *Cluster) lanes() fair.Lanes {
-	return fair.Lanes{Alone: c.b.Deps.Account != nil, Now: c.b.Now}
+	return fair.Lanes{OneAccount: c.b.Deps.Account != nil, Now: c.b.Now}
 }
 
-// caps is what the adapter can do; a probe may have changed it since the last
-// look.
+// caps returns the adapter's capabilities. A probe may change them at any time.
 func (c *Cluster) caps() adapters.Capabilities { return c.adapter.Capabilities() }
 
-// kickGrids lets the grid jobs of this cluster see that its health changed.
-func (c *Cluster) kickGrids() {
+// wakeGrids wakes the grid jobs of this cluster, whose health changed.
+func (c *Cluster) wakeGrids() {
 	v := c.s.View()
 	defer v.Close()
 	for id, g := range v.Grids() {
@@ -99,20 +100,20 @@ func (c *Cluster) kickGrids() {
 			c.s.WakeGrid(id)
 		}
 	}
-	c.s.WakeSubmit() // what waits may go elsewhere now, or come here
+	c.s.WakeSubmit() // of all clusters: waiting work may now go elsewhere, or come here
 }
 
-// patience is how many times the deadline of a command a call may take: it waits
-// for its turn, and may be tried again.
+// patience is the deadline of an adapter call as a multiple of that of one command: a
+// call waits for its turn, and may run a command twice.
 const patience = 3
 
-// command bounds one call of the adapter for an account, which itself keeps each
-// of its commands to the deadline.
+// command returns a context for one adapter call on behalf of an account. The adapter
+// itself bounds each of its commands by deadline.
 func (c *Cluster) command(ctx context.Context, account jjm.Owner) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.cs.areas.As(ctx, account), patience*c.deadline())
 }
 
-// deadline is that of one command.
+// deadline returns how long one command of the batch system may take.
 func (c *Cluster) deadline() time.Duration {
 	if own := c.config.Command.D(); own > 0 {
 		return own
@@ -120,8 +121,8 @@ func (c *Cluster) deadline() time.Duration {
 	return c.b.Conf().Command.D()
 }
 
-// hints returns the channel on which the batch system tells of changes, nil where
-// it does not.
+// hints returns the channel on which the batch system signals changes, nil if it does
+// not.
 func (c *Cluster) hints() <-chan struct{} {
 	if w, ok := c.adapter.(adapters.Watcher); ok {
 		return w.Changed()
@@ -129,7 +130,7 @@ func (c *Cluster) hints() <-chan struct{} {
 	return nil
 }
 
-// polling says how often the cluster is listed.
+// polling returns how often the cluster is listed.
 func (c *Cluster) polling() plan.Polling {
 	p := plan.Polling{Poll: c.config.Poll.D(), Max: c.config.PollMax.D(), Hints: c.hints() != nil}
 	if p.Poll == 0 {
@@ -141,12 +142,12 @@ func (c *Cluster) polling() plan.Polling {
 	return p
 }
 
-// pollSettle is how much longer than two intervals of its listings a result waits
-// for the last word of a batch system that is only polled: it cleans up after a
-// job before it shows the end.
+// pollSettle is how much longer than two intervals of listings a result waits for the
+// final report of a batch system that is only polled, because such a system cleans up
+// after a job before it reports the end.
 const pollSettle = 10 * time.Second
 
-// batchSettle is how long a result waits for the batch system's last word here.
+// batchSettle returns how long a result waits for this batch system's final report.
 func (c *Cluster) batchSettle() time.Duration {
 	if d := c.config.BatchSettle.D(); d > 0 {
 		return d
@@ -158,8 +159,8 @@ func (c *Cluster) batchSettle() time.Duration {
 	return d + c.caps().Lag
 }
 
-// account is the account that an owner's jobs run as in the batch system: the
-// service's, if there is one.
+// account returns the account that an owner's jobs run as: the service account if there
+// is one, else the owner.
 func (c *Cluster) account(owner jjm.Owner) jjm.Owner {
 	if a := c.b.Deps.Account; a != nil {
 		return *a

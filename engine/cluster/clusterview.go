@@ -12,22 +12,23 @@ import (
 	"jjm/wire"
 )
 
-// ideal is an adapter behind an idealizer.
+// ideal is implemented by adapters behind an idealizer.
 type ideal interface {
 	Status() idealize.Status
 	Reset()
 }
 
-// view is how people see the cluster, but for the jobs.
+// view returns the state of the cluster for people, without the counts of jobs.
 func (c *Cluster) view(mem state.Memory) wire.Cluster {
 	caps, polling := c.caps(), c.polling()
 	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots,
 		Storages: c.config.Storages, Limits: c.limits(caps),
 		Trouble: append(c.health.outage(), c.health.doubts(mem, 0)...)}
 	c.health.tellHealth(&w)
-	if text := c.unprobed.Load(); text != nil {
-		w.Trouble = append(w.Trouble, *text)
+	if u := c.unprobed.Load(); u != nil {
+		u.tell(&w)
 	}
+	c.failing.tell(&w)
 	took := c.watcher.pace()
 	w.Listing, w.Interval = jjm.Duration(took), jjm.Duration(polling.Every(took))
 	if i, ok := c.adapter.(ideal); ok {
@@ -38,10 +39,11 @@ func (c *Cluster) view(mem state.Memory) wire.Cluster {
 	return w
 }
 
-// View is how people see a cluster, but for the jobs.
+// View returns the state of a cluster for people, without the counts of jobs.
 func (cs *Clusters) View(mem state.Memory, name string) wire.Cluster { return cs.all[name].view(mem) }
 
-// limits are the bounds of jobs here: the batch system's and the configuration's.
+// limits returns the bounds on jobs here, those of the batch system and those of the
+// configuration.
 func (c *Cluster) limits(caps adapters.Capabilities) wire.Limits {
 	pending := c.config.MaxPending
 	if pending == 0 {
@@ -55,8 +57,8 @@ func (c *Cluster) limits(caps adapters.Capabilities) wire.Limits {
 	}
 }
 
-// Waiting counts the local jobs that no batch system has got yet, each once:
-// those that may go to several clusters, too.
+// Waiting returns the number of local jobs that wait to be submitted. One that may go to
+// several clusters counts once.
 func (cs *Clusters) Waiting() int {
 	v := cs.s.View()
 	defer v.Close()
@@ -66,14 +68,14 @@ func (cs *Clusters) Waiting() int {
 			continue
 		}
 		n += g.Unsent()
-		for _, t := range g.On {
+		for _, t := range g.ByCluster {
 			n += t.Counts[jjm.Submitting] - t.Retrying
 		}
 	}
 	return n
 }
 
-// breakerView shows a breaker that is not closed.
+// breakerView returns the state of a circuit breaker for people, nil if it is closed.
 func breakerView(b idealize.BreakerStatus) *wire.Breaker {
 	if b.State == idealize.Closed {
 		return nil
@@ -81,8 +83,9 @@ func breakerView(b idealize.BreakerStatus) *wire.Breaker {
 	return &wire.Breaker{State: b.State.String(), Since: jjm.At(b.Since), Cause: b.Cause, NextProbe: jjm.At(b.NextProbe)}
 }
 
-// Reset closes the circuit breaker of a cluster, for an administrator who knows
-// that the batch system is back, and lets its loops try at once.
+// Reset closes the circuit breaker of a cluster, for an administrator who knows that the batch
+// system is back, and wakes the cluster's loops. The error is of kind Denied for other callers,
+// Gone for an unknown cluster.
 func (cs *Clusters) Reset(_ context.Context, caller wire.Caller, cluster string) error {
 	if !caller.Admin {
 		return jjm.Errorf(
@@ -102,17 +105,18 @@ func (cs *Clusters) Reset(_ context.Context, caller wire.Caller, cluster string)
 	return nil
 }
 
-// TroubleOf says what of a grid job has been unknown for long.
+// TroubleOf returns, for people, what about a grid job has been unknown for too long:
+// outages, missing local jobs, unsettled submissions, sources that cannot be read.
 func (cs *Clusters) TroubleOf(mem state.Memory, g *state.Grid) []string {
 	if g.Job.Status.Final() {
 		return nil
 	}
-	var out []string
+	out := cs.removedOf(g)
 	if g.Reads != nil {
 		out = append(out, g.Reads.Troubles()...)
 	}
 	for _, name := range cs.s.Names {
-		if c := cs.all[name]; slices.Contains(g.Job.Step.Clusters, name) || g.On[name] != nil {
+		if c := cs.all[name]; slices.Contains(g.Job.Step.Clusters, name) || g.ByCluster[name] != nil {
 			out = append(append(out, c.health.outage()...), c.health.doubts(mem, g.Job.ID)...)
 		}
 	}

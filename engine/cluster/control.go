@@ -15,26 +15,28 @@ import (
 	"jjm/engine/state"
 )
 
-// controller cancels batch jobs and releases those that are held.
+// controller cancels batch jobs and releases held ones, and repeats both until the
+// outcome is known.
 type controller struct {
 	c           *Cluster
 	b           *base.Base
 	s           *state.State
 	name        string
 	controlKick chan struct{}
-	// controls are done by account.
+	// controls runs the commands, in a lane for each account.
 	controls fair.Lanes
 
 	mu      sync.Mutex
 	cancels map[jjm.AttemptID]lastCancel
-	// releases are decided and not known to be done, and when each was last sent.
+	// releases has, for each release that is stored but not known to be done, when it was
+	// last sent.
 	releases map[jjm.AttemptID]time.Time
-	// duplicates are second batch jobs of one attempt, to be cancelled.
+	// duplicates are second batch jobs of attempts, to be cancelled.
 	duplicates map[jjm.Owner][]adapters.Ref
 }
 
-// lastCancel is when a cancel of an attempt was last sent; of one that was not, when it
-// would have to have been to be due.
+// lastCancel is when a cancel of an attempt was last sent. If sent is false it never was,
+// and at lies so far back that the cancel is due.
 type lastCancel struct {
 	at   time.Time
 	sent bool
@@ -45,8 +47,8 @@ func newController(c *Cluster) *controller {
 		cancels: map[jjm.AttemptID]lastCancel{}, releases: map[jjm.AttemptID]time.Time{}}
 }
 
-// Carries reports whether the workers of a bulk's cluster do not see the work
-// area.
+// Carries reports whether the workers of a bulk's cluster do not see the work area, so
+// that the batch system carries files to and from them.
 func (cs *Clusters) Carries(tag jjm.Tag) bool {
 	v := cs.s.View()
 	defer v.Close()
@@ -58,10 +60,10 @@ func (cs *Clusters) Carries(tag jjm.Tag) bool {
 	return c != nil && !c.adapter.Capabilities().SharedFS
 }
 
-// controlLoop sends cancels and releases of held jobs, and sends them again until
-// the end is confirmed.
+// controlLoop sends cancels and releases, and repeats them until listings confirm their
+// effect.
 func (ct *controller) controlLoop(ctx context.Context) {
-	defer ct.controls.All.Wait()
+	defer ct.controls.Running.Wait()
 	for ctx.Err() == nil {
 		cancels, releases := ct.cancelsDue(), ct.releasesDue()
 		for owner := range owners(cancels, releases) {
@@ -77,7 +79,7 @@ func (ct *controller) controlLoop(ctx context.Context) {
 	}
 }
 
-// owners are those of cancels and releases.
+// owners returns the owners of cancels and releases.
 func owners(cancels map[jjm.Owner]dueCancels, releases map[jjm.Owner][]absentee) map[jjm.Owner]bool {
 	all := map[jjm.Owner]bool{}
 	for o := range cancels {
@@ -89,15 +91,15 @@ func owners(cancels map[jjm.Owner]dueCancels, releases map[jjm.Owner][]absentee)
 	return all
 }
 
-// dueCancels are the batch jobs of one owner to cancel now, and the positions of
-// those that were told before and did not end.
+// dueCancels are the batch jobs of one owner to cancel now. again are the positions of
+// those that were cancelled before and did not end.
 type dueCancels struct {
 	refs  []adapters.Ref
 	again []position
 }
 
-// cancelsDue lists the batch jobs to cancel now, duplicates among them, and forgets
-// those that are over. What is of an account as which something is being done waits.
+// cancelsDue returns the batch jobs to cancel now, duplicates included, and forgets
+// attempts that have ended. Accounts whose lane is taken wait.
 func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 	due = map[jjm.Owner]dueCancels{}
 	now := ct.b.Now()
@@ -111,7 +113,7 @@ func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 	}
 	ct.mu.Unlock()
 	var over, sent []jjm.AttemptID
-	for id, c := range cancels { // without mu: that comes after the memory lock
+	for id, c := range cancels { // without mu, which must not be held when the memory lock is taken
 		l, _, ok := ct.s.AttemptRow(id)
 		if !ok {
 			over = append(over, id)
@@ -119,7 +121,7 @@ func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 		}
 		ref, owner, known := ct.c.cs.RefOf(&l)
 		gone := now.Sub(c.at)
-		// < 0: the clock was set back
+		// gone < 0: the clock was set back
 		if known && !ct.controls.Taken(ct.c.account(owner)) && (gone >= ct.b.Conf().CancelAgain.D() || gone < 0) {
 			d := due[owner]
 			d.refs = append(d.refs, ref)
@@ -141,7 +143,7 @@ func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 	return due
 }
 
-// cancel runs one command; its failure only delays, for the cancel is repeated.
+// cancel runs one command. If it fails, the control loop repeats the cancel.
 func (ct *controller) cancel(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) {
 	cmd, done := ct.c.command(ctx, ct.c.account(owner))
 	defer done()
@@ -150,15 +152,15 @@ func (ct *controller) cancel(ctx context.Context, owner jjm.Owner, refs []adapte
 		err = errors.Join(results...)
 	}
 	if err != nil && ctx.Err() == nil {
-		ct.b.Complain(slog.LevelWarn, "cancel/"+ct.name+"/"+owner.User, "cancel, to be repeated", "cluster", ct.name, "jobs",
-			len(refs), "error", err)
+		ct.b.Complain(slog.LevelWarn, "cancel/"+ct.name+"/"+owner.User, "cancel failed, will be repeated", "cluster",
+			ct.name, "jobs", len(refs), "error", err)
 	}
 	ct.b.Log.Debug("cancelled", "cluster", ct.name, "jobs", len(refs))
 	ct.c.watcher.wakeWatch()
 	fair.Pause(ctx, 10*time.Millisecond)
 }
 
-// CancelDuplicate hands a second batch job of one attempt to the control loop.
+// CancelDuplicate has the control loop cancel a second batch job of an attempt.
 func (cs *Clusters) CancelDuplicate(l *jjm.LocalJob, owner jjm.Owner, ref adapters.Ref) {
 	v := cs.s.View()
 	b := v.Bulk(l.Tag)
@@ -180,7 +182,7 @@ func (cs *Clusters) clusterOf(tag jjm.Tag) *Cluster {
 	return nil
 }
 
-// AskCancel hands an attempt to its cluster's control loop.
+// AskCancel has the control loop of its cluster cancel the batch job of an attempt.
 func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
 	v := cs.s.View()
 	b := v.Bulk(l.Tag)
@@ -195,8 +197,8 @@ func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
 	c.controller.addCancel(l.AttemptID())
 }
 
-// RefOf names the batch job of an attempt; ok is false while its id is not
-// known.
+// RefOf returns the batch job of an attempt and the owner of its bulk. ok is false while
+// the batch system's id is not known.
 func (cs *Clusters) RefOf(l *jjm.LocalJob) (adapters.Ref, jjm.Owner, bool) {
 	v := cs.s.View()
 	defer v.Close()
@@ -204,14 +206,14 @@ func (cs *Clusters) RefOf(l *jjm.LocalJob) (adapters.Ref, jjm.Owner, bool) {
 	if b == nil {
 		return adapters.Ref{}, jjm.Owner{}, false
 	}
-	if l.BatchID != "" && !state.PartOf(l.BatchID, b.ID) { // pointed to a double, or the bulk's own id was never learnt
+	if l.BatchID != "" && !state.PartOf(l.BatchID, b.ID) { // it points to a duplicate, or the bulk's id is unknown
 		return adapters.Ref{Tag: l.Tag, ID: l.BatchID, Index: -1}, b.Owner, true
 	}
 	return adapters.Ref{Tag: l.Tag, ID: b.ID, Index: l.Pos}, b.Owner, b.ID != ""
 }
 
-// Settle is how long a result of a bulk waits for the batch system's last word; open is
-// false if the bulk is not open any more.
+// Settle returns how long a result of a bulk waits for the batch system's final report;
+// open is false if the bulk is closed.
 func (cs *Clusters) Settle(tag jjm.Tag) (d time.Duration, open bool) {
 	c := cs.clusterOf(tag)
 	if c == nil {
@@ -220,7 +222,7 @@ func (cs *Clusters) Settle(tag jjm.Tag) (d time.Duration, open bool) {
 	return c.batchSettle(), true
 }
 
-// addCancel has the batch job of an attempt cancelled.
+// addCancel adds an attempt to those whose batch job is to be cancelled.
 func (ct *controller) addCancel(id jjm.AttemptID) {
 	ct.mu.Lock()
 	if _, known := ct.cancels[id]; !known {
@@ -230,7 +232,7 @@ func (ct *controller) addCancel(id jjm.AttemptID) {
 	fair.Kick(ct.controlKick)
 }
 
-// addDuplicate has a second batch job of an attempt cancelled.
+// addDuplicate adds a second batch job of an attempt to those to be cancelled.
 func (ct *controller) addDuplicate(owner jjm.Owner, ref adapters.Ref) {
 	ct.mu.Lock()
 	if ct.duplicates == nil {
@@ -241,10 +243,11 @@ func (ct *controller) addDuplicate(owner jjm.Owner, ref adapters.Ref) {
 	fair.Kick(ct.controlKick)
 }
 
-// wakeControl has the control loop look at what is to be done. It does not wait.
+// wakeControl wakes the control loop. It does not block.
 func (ct *controller) wakeControl() { fair.Kick(ct.controlKick) }
 
-// answered refuses answers of an adapter that are not one for each job.
+// answered returns an error of kind Internal if an adapter did not answer once for each
+// job.
 func answered(answers, jobs int) error {
 	if answers != jobs {
 		return jjm.Errorf(jjm.Internal, "%d answers for %d jobs", answers, jobs)

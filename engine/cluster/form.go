@@ -8,8 +8,9 @@ import (
 	"jjm/plan"
 )
 
-// choose takes the members of the next bulk out of what is ready: of one owner and
-// one shape, shared fairly among the grid jobs.
+// choose takes the members of the next bulk out of what is ready. They have one owner and
+// one shape, and are shared fairly among the grid jobs. b is nil if nothing is to be
+// submitted now.
 func (sb *submitter) choose() (b *jjm.Bulk, members []jjm.LocalJob, err error) {
 	tag, err := jjm.NewTag(sb.b.Store.Nonce())
 	if err != nil {
@@ -30,23 +31,23 @@ func (sb *submitter) choose() (b *jjm.Bulk, members []jjm.LocalJob, err error) {
 	return b, members, nil
 }
 
-// placed is what a grid job has of one place.
+// placed names the local jobs of a grid job that have one place.
 type placed struct {
 	grid  jjm.GridID
 	place int32
 }
 
-// demand lists the grid jobs with something ready that may come here, by place,
-// oldest first.
+// demand returns the grid jobs and places with ready local jobs that may be submitted
+// here, oldest grid job first.
 func (sb *submitter) demand(a *state.Memo, now jjm.Time) []placed {
 	var all []placed
 	for id, g := range a.InOrder() {
-		if !sb.c.serves(a.Memory, g, now) || sb.waits(g.Job.Owner) > 0 || sb.submits.Slow(sb.c.account(g.Job.Owner)) {
+		if !sb.c.serves(a.Memory, g, now) || sb.asideLeft(g.Job.Owner) > 0 || sb.submits.Slow(sb.c.account(g.Job.Owner)) {
 			continue
 		}
 		a.Due(g, now)
 		for place := range g.Places() {
-			if a.Ready(g, place, now) > 0 && sb.c.takes(a.Memory, g, place, now) &&
+			if a.Ready(g, place, now) > 0 && sb.c.queueOpen(a.Memory, g, place, now) &&
 				slices.Contains(a.Candidates(g, place), sb.name) {
 				all = append(all, placed{id, place})
 			}
@@ -55,15 +56,16 @@ func (sb *submitter) demand(a *state.Memo, now jjm.Time) []placed {
 	return all
 }
 
-// shape is what the members of a bulk have in common.
+// shape is what all members of a bulk have in common.
 type shape struct {
 	owner   jjm.Owner
 	request jjm.Request
-	// proxy is the grid job whose proxy the batch system takes along.
+	// proxy is the grid job whose proxy the batch system carries and renews, 0 if none:
+	// one bulk has one proxy.
 	proxy jjm.GridID
 }
 
-// shapeOf returns the shape of a grid job's members of a place here.
+// shapeOf returns the shape of the local jobs of a grid job and place on this cluster.
 func (sb *submitter) shapeOf(job *jjm.GridJob, place int32) shape {
 	s := shape{owner: job.Owner, request: state.RequestAt(job, place)}
 	if caps := sb.c.adapter.Capabilities(); !caps.SharedFS && caps.RenewsProxies &&
@@ -73,13 +75,12 @@ func (sb *submitter) shapeOf(job *jjm.GridJob, place int32) shape {
 	return s
 }
 
-// shares says how many members of which grid jobs the next bulk has: what falls
-// to this cluster is shared among all that have something ready, and of their
-// shares those of the one shape with most come first, as far as a bulk goes.
-// None while the cluster has no room.
+// shares returns how many members of which grid jobs the next bulk has: plan.Share divides what
+// is ready among clusters, plan.Site divides this cluster's room among grid jobs, and of these
+// the budgets of one shape make the bulk. It is empty while the cluster has no room.
 func (sb *submitter) shares(a *state.Memo, now jjm.Time) []plan.Budget {
 	here := sb.s.Positions[sb.name]
-	all := sb.demand(a, now) // first: it also takes note of what has become due
+	all := sb.demand(a, now) // first, because it also makes local jobs ready whose time has come
 	site, roomOf := sb.c.cs.standing(a.Memory, now)
 	if len(all) == 0 || site[here].Rank == plan.Barred || site[here].Room == 0 {
 		return nil
@@ -93,7 +94,8 @@ func (sb *submitter) shares(a *state.Memo, now jjm.Time) []plan.Budget {
 	return sb.alike(a.Memory, demands, plan.Site(demands, site[here].Room))
 }
 
-// alike returns of the budgets those of the shape that has most, cut to one bulk.
+// alike returns the budgets of the shape that has the most local jobs, cut to the size of
+// one bulk.
 func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []plan.Budget) []plan.Budget {
 	shapeOf := func(b plan.Budget) shape { return sb.shapeOf(&mem.Grid(b.Grid).Job, b.Place) }
 	held := map[placed]plan.Demand{}
@@ -122,7 +124,7 @@ func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []pl
 	return plan.Site(alike, max(sb.c.caps().MaxBulk, 1))
 }
 
-// fill takes the members of b and gives copies of their rows.
+// fill takes the members of b out of what is ready and returns copies of their rows.
 func (sb *submitter) fill(a *state.Memo, b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.LocalJob {
 	var members []jjm.LocalJob
 	for _, budget := range shares {
@@ -139,7 +141,7 @@ func (sb *submitter) fill(a *state.Memo, b *jjm.Bulk, shares []plan.Budget, now 
 	return members
 }
 
-// giveBack returns members that were taken for a bulk that was not stored.
+// giveBack makes the members of a bulk that was not stored ready again.
 func (sb *submitter) giveBack(b *jjm.Bulk) {
 	sb.s.Adjust(func(a *state.Memo) { a.GiveBack(b.Members) })
 }

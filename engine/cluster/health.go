@@ -14,7 +14,8 @@ import (
 	"jjm/wire"
 )
 
-// health is whether the batch system gives listings, and what has been unknown for long.
+// health says whether the batch system answers listings, and what about its jobs has been
+// unknown for too long.
 type health struct {
 	c    *Cluster
 	b    *base.Base
@@ -23,39 +24,37 @@ type health struct {
 
 	// mu is taken after the memory lock, never before.
 	mu       sync.Mutex
-	cause    string // why not healthy, "" = healthy
-	badSince time.Time
+	cause    string    // why it is not healthy, "" = healthy
+	badSince time.Time // valid if cause is not ""
 	lastGood time.Time
-	back     time.Time // when it last gave a listing after it had given none
-	// long is what has been unknown for too long.
-	long long
+	back     time.Time // when the last outage ended
+	overdue  overdue
 }
 
-// long is what of a cluster has been unknown for longer than UnknownWarn. The
-// cluster's mu guards it.
-type long struct {
-	cluster bool                       // it gives no listing
-	missing map[jjm.AttemptID]jjm.Time // from its listings, since when
-	bulks   map[jjm.Tag]lateBulk       // whose submission is not settled
+// overdue is what about a cluster has been unknown for longer than UnknownWarn.
+type overdue struct {
+	cluster bool                       // it answers no listing
+	missing map[jjm.AttemptID]jjm.Time // attempts missing from its listings, since when
+	bulks   map[jjm.Tag]lateBulk       // bulks whose submission is not settled
 }
 
-// lateBulk is a bulk that the batch system has not certainly got.
+// lateBulk is a bulk of which it is not known whether the batch system has it.
 type lateBulk struct {
 	since jjm.Time
 	jobs  int
 	why   string
 }
 
-// healthy reports whether the last listing, or the first one still to come,
-// gives no reason for doubt.
+// healthy reports whether the last listing succeeded. A cluster that was never listed is
+// healthy.
 func (h *health) healthy() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cause == ""
 }
 
-// note records whether the cluster gives listings and logs a change of it; seen
-// is set if it has just given one.
+// note records whether the cluster answers listings, and logs when that changes; err is
+// why it does not. seen says that it has just answered one.
 func (h *health) note(err error, seen bool) {
 	cause := ""
 	if err != nil {
@@ -67,7 +66,7 @@ func (h *health) note(err error, seen bool) {
 	h.cause = cause
 	switch {
 	case err == nil:
-		h.long.cluster = false
+		h.overdue.cluster = false
 	case before == "":
 		h.badSince = now
 	}
@@ -83,33 +82,33 @@ func (h *health) note(err error, seen bool) {
 	case cause == "":
 		h.b.Log.Info("batch system answers again", "cluster", h.name)
 		h.c.settler.settleNow()
-		h.c.kickGrids()
+		h.c.wakeGrids()
 	default:
-		h.b.Log.Warn("batch system gives no listing; its jobs keep their last state", "cluster", h.name, "error", cause)
-		h.c.kickGrids()
+		h.b.Log.Warn("batch system answers no listing, its jobs keep their last state", "cluster", h.name, "error", cause)
+		h.c.wakeGrids()
 	}
 }
 
-// backSince reports whether there was an outage that ended after a time.
+// backSince reports whether an outage ended after t.
 func (h *health) backSince(t jjm.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return jjm.At(h.back) > t
 }
 
-// warnUnknown finds what has been unknown for too long, keeps it for people, and
-// warns once of each. The watch loop calls it after every round.
+// warnUnknown updates overdue and logs a warning once about each new entry. The watch
+// loop calls it after every round of listings.
 func (h *health) warnUnknown(absences map[jjm.AttemptID]plan.Absence) {
 	now, limit := jjm.At(h.b.Now()), h.b.Conf().UnknownWarn.D()
 	missing, bulks := h.unknownLong(absences, now, limit)
 	h.mu.Lock()
-	before := h.long
+	before := h.overdue
 	down := h.cause != "" && now.Sub(jjm.At(h.badSince)) >= limit
-	h.long = long{cluster: down, missing: missing, bulks: bulks}
+	h.overdue = overdue{cluster: down, missing: missing, bulks: bulks}
 	cause, since := h.cause, h.badSince
 	h.mu.Unlock()
 	if down && !before.cluster {
-		h.b.Log.Warn("batch system has given no listing for long", "cluster", h.name, "since", since, "error", cause)
+		h.b.Log.Warn("batch system has answered no listing for long", "cluster", h.name, "since", since, "error", cause)
 	}
 	var fresh []jjm.AttemptID
 	for id := range missing {
@@ -129,8 +128,8 @@ func (h *health) warnUnknown(absences map[jjm.AttemptID]plan.Absence) {
 	}
 }
 
-// unknownLong lists the attempts missing from healthy listings, and the bulks
-// not certainly handed over, for as long as limit.
+// unknownLong returns the attempts that have been missing from listings, and the bulks
+// whose submission has not been settled, for at least limit.
 func (h *health) unknownLong(absences map[jjm.AttemptID]plan.Absence, now jjm.Time,
 	limit time.Duration) (map[jjm.AttemptID]jjm.Time, map[jjm.Tag]lateBulk) {
 	missing, bulks := map[jjm.AttemptID]jjm.Time{}, map[jjm.Tag]lateBulk{}
@@ -157,26 +156,26 @@ func byLocal(a, b jjm.AttemptID) int {
 	return int(a.N - b.N)
 }
 
-// outage says that the cluster has given no listing for too long, for people;
-// nil if it has.
+// outage returns that the cluster has answered no listing for too long, for people, or
+// nil.
 func (h *health) outage() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.long.cluster {
+	if !h.overdue.cluster {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s has given no listing since %s: %s", h.name, jjm.At(h.badSince), h.cause)}
+	return []string{fmt.Sprintf("%s has answered no listing since %s: %s", h.name, jjm.At(h.badSince).Local(), h.cause)}
 }
 
-// doubts says which local jobs have been unknown here for too long, for people:
-// those of one grid job, or all with id 0.
+// doubts returns, for people, which local jobs of a grid job have been unknown on this
+// cluster for too long; with id 0, those of all grid jobs.
 func (h *health) doubts(mem state.Memory, id jjm.GridID) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var out []string
 	var missing []jjm.AttemptID
 	oldest := jjm.Time(0)
-	for m, since := range h.long.missing {
+	for m, since := range h.overdue.missing {
 		if id == 0 || m.Grid == id {
 			missing = append(missing, m)
 			if oldest == 0 || since < oldest {
@@ -186,16 +185,16 @@ func (h *health) doubts(mem state.Memory, id jjm.GridID) []string {
 	}
 	if len(missing) > 0 {
 		slices.SortFunc(missing, byLocal)
-		out = append(out, fmt.Sprintf("%d local jobs have been missing from the listings of %s since %s: %s",
-			len(missing), h.name, oldest, someOf(missing)))
+		out = append(out, fmt.Sprintf("missing from the listings of %s since %s: %s: %s", h.name, oldest.Local(),
+			jjm.Count(len(missing), "local job"), someOf(missing)))
 	}
 	return append(out, h.doubtfulBulks(mem, id)...)
 }
 
-// doubtfulBulks is the part of doubts about submissions.
+// doubtfulBulks returns the part of doubts that is about submissions.
 func (h *health) doubtfulBulks(mem state.Memory, id jjm.GridID) []string {
 	var out []string
-	for tag, b := range h.long.bulks {
+	for tag, b := range h.overdue.bulks {
 		jobs := b.jobs
 		if id != 0 {
 			if jobs = h.membersOf(mem, tag, id); jobs == 0 {
@@ -206,14 +205,14 @@ func (h *health) doubtfulBulks(mem state.Memory, id jjm.GridID) []string {
 		if why == "" {
 			why = "no answer yet"
 		}
-		out = append(out, fmt.Sprintf("the submission of %d local jobs to %s (bulk %s) has not been settled since %s: %s",
-			jobs, h.name, tag, b.since, why))
+		out = append(out, fmt.Sprintf("the submission of %s to %s (bulk %s) has not been settled since %s: %s",
+			jjm.Count(jobs, "local job"), h.name, tag, b.since.Local(), why))
 	}
 	slices.Sort(out)
 	return out
 }
 
-// membersOf counts the attempts of a grid job that are in a bulk.
+// membersOf returns the number of attempts of a grid job in a bulk.
 func (h *health) membersOf(mem state.Memory, tag jjm.Tag, id jjm.GridID) int {
 	n := 0
 	if b := mem.Bulk(tag); b != nil {
@@ -226,7 +225,7 @@ func (h *health) membersOf(mem state.Memory, tag jjm.Tag, id jjm.GridID) int {
 	return n
 }
 
-// someOf names the first few.
+// someOf returns the ids of the first five local jobs.
 func someOf(ids []jjm.AttemptID) string {
 	const most = 5
 	var names []string
@@ -239,7 +238,7 @@ func someOf(ids []jjm.AttemptID) string {
 	return strings.Join(names, ", ")
 }
 
-// tell fills in how people see the health of the cluster.
+// tellHealth sets the fields of w about health.
 func (h *health) tellHealth(w *wire.Cluster) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

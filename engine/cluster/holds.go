@@ -12,26 +12,27 @@ import (
 	"jjm/plan"
 )
 
-// holder takes note of holds by the batch system and decides about them.
+// holder notes holds by the batch system, has plan.Hold decide about them, and stores the
+// decisions.
 type holder struct {
 	c *Cluster
 	b *base.Base
 	s *state.State
 }
 
-// holdNews is what a look at a held local job made of its holding.
+// holdNews is a new Holding of a local job, as a look at it produced.
 type holdNews struct {
 	id  jjm.AttemptID
-	old *jjm.Holding // as it was when it was looked at
+	old *jjm.Holding // the one that the look saw; the news counts only if it is still there
 	now jjm.Holding
 }
 
-// decided reports whether the look decided something.
+// decided reports whether the look decided on an action.
 func (n *holdNews) decided() bool {
 	return n.now.Action != "" && (n.old == nil || n.old.Action == "")
 }
 
-// maxHoldAge is the longest that a hold may last, by how the job reports.
+// maxHoldAge returns how long a hold may last, for jobs that report by result.
 func (cs *Clusters) maxHoldAge(result string) time.Duration {
 	if result == jjm.ResultGLF {
 		return cs.b.Conf().HoldMaxAgeGLF.D()
@@ -39,15 +40,16 @@ func (cs *Clusters) maxHoldAge(result string) time.Duration {
 	return cs.b.Conf().HoldMaxAge.D()
 }
 
-// holdRules are the cluster's, then the site's.
+// holdRules returns the rules of the cluster followed by those of the site. The first
+// that applies decides.
 func (ho *holder) holdRules() []plan.HoldRule {
 	own, site := ho.c.config.Hold, ho.b.Conf().Hold
 	return append(own[:len(own):len(own)], site...)
 }
 
-// noteHolds takes note of what a listing says of holds, decides about them, and
-// sees to it that what was decided is done, now or after a restart. Added is how much
-// longer holds last than at the last listing.
+// noteHolds stores what a listing reports about holds and what plan decides about them, and
+// hands the decided releases to the control loop. added is by how much the age of each hold has
+// grown since the account's last listing.
 func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added time.Duration) error {
 	news, releases := ho.lookAtHolds(reports, added)
 	if err := ho.c.cs.keepHoldings(ctx, news); err != nil {
@@ -62,8 +64,8 @@ func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added tim
 	return nil
 }
 
-// lookAtHolds returns what is new, by some age at least, and the releases that are
-// decided and not done.
+// lookAtHolds returns the holdings that the listing changes, if only by their age, and
+// the attempts whose release is decided but not done.
 func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news []holdNews, releases []jjm.AttemptID) {
 	v := ho.s.View()
 	defer v.Close()
@@ -91,8 +93,8 @@ func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news [
 	return news, releases
 }
 
-// pointsTo returns the local job whose current attempt is the batch job of a
-// report, or nil.
+// pointsTo returns the local job whose current attempt is the batch job that a report is
+// about, or nil.
 func (ho *holder) pointsTo(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 	b := mem.Bulk(r.Tag)
 	if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != ho.c.name {
@@ -105,9 +107,9 @@ func (ho *holder) pointsTo(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 	return l
 }
 
-// keepHoldings stores what must not be forgotten, and shows the rest in memory:
-// a quiet listing of held jobs writes nothing. A holding that was changed since
-// it was looked at is left for the next look.
+// keepHoldings stores the news that a restart must not forget, and only shows the rest in
+// memory, so that a listing in which nothing but ages changed writes nothing. A holding that
+// changed since it was looked at is skipped; the next look sees it.
 func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
 	var store []holdNews
 	cs.s.Adjust(func(a *state.Memo) {
@@ -130,8 +132,9 @@ func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
 	})
 }
 
-// keepHolding is keepHoldings for one. A hold by the application has no attempt
-// that must end first: it fails at once.
+// keepHolding stores one piece of news. If the decision is to fail: a local job held by
+// its application has no attempt left, and fails at once; for one held by the batch
+// system the attempt must end first.
 func keepHolding(c *state.Change, n *holdNews) {
 	live := c.Live.Local(n.id.LocalID)
 	if live == nil || live.Attempt != n.id.Attempt || live.State.Final() || live.Holding != n.old {
@@ -152,25 +155,27 @@ func keepHolding(c *state.Change, n *holdNews) {
 	}
 }
 
-// holdTick is how often holds by applications grow older. While the daemon is
-// down nobody can release them, and they do not.
+// holdTick is how often the age of holds by applications grows. It does not grow while
+// the daemon is down, because nobody can release them then.
 const holdTick = time.Minute
 
-// holdLoop ends holds by applications at their maximum age.
+// holdLoop lets holds by applications age, and fails local jobs whose hold reaches its
+// maximum age.
 func (cs *Clusters) holdLoop(ctx context.Context) {
 	last := cs.b.Now()
 	for ctx.Err() == nil {
 		fair.Pause(ctx, holdTick)
 		now := cs.b.Now()
-		gone := min(max(now.Sub(last), 0), 2*holdTick) // more is a jump of the clock
+		gone := min(max(now.Sub(last), 0), 2*holdTick) // a longer time is a jump of the clock
 		last = now
 		if err := cs.keepHoldings(ctx, cs.heldByApplications(gone)); err != nil && ctx.Err() == nil {
-			cs.b.Complain(slog.LevelError, "holds", "holds could not be aged, trying again", "error", err)
+			cs.b.Complain(slog.LevelError, "holds", "ages of holds could not be stored, will try again", "error", err)
 		}
 	}
 }
 
-// heldByApplications returns the local jobs in state held, older by some time.
+// heldByApplications returns the local jobs in state held, their holds older by the given
+// time.
 func (cs *Clusters) heldByApplications(older time.Duration) []holdNews {
 	v := cs.s.View()
 	defer v.Close()
@@ -186,7 +191,7 @@ func (cs *Clusters) heldByApplications(older time.Duration) []holdNews {
 				continue
 			}
 			h := l.Holding
-			if !h.Now() { // held since before holds were remembered
+			if !h.Now() { // stored by a jjm that did not store holdings
 				h = plan.HoldAfter(h, l.State, l.Phase, l.Message, l.Ended)
 			}
 			aged := *h

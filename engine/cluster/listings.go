@@ -12,28 +12,30 @@ import (
 	"jjm/run"
 )
 
-// straggle is how long a round waits for listings beyond what a round takes, if
-// there are several: those that come later are applied when they come. One account
-// may hold up its own commands; the others do not wait for it.
+// straggle is how long, beyond twice the time of the last round, a round waits for the listings
+// of several accounts. Later ones are applied when they come, because one account may delay its
+// own commands.
 const straggle = 2 * time.Second
 
-// listers is how many accounts are listed at once.
+// listers is how many accounts are listed at the same time.
 const listers = 4
 
-// look is what one listing of one account came to.
+// look is the outcome of one listing of one account.
 type look struct {
 	account jjm.Owner
 	began   time.Time
 	took    time.Duration
 	listing adapters.Listing
 	err     error
-	// then, if set, is all there is: something else for the watch loop to do.
+	// then, if set, is something else for the watch loop to run; the other fields are not
+	// set.
 	then func()
 }
 
-// tell has the watch loop do something, at once where that is who calls.
+// tell has the watch loop run a function. Where all jobs run as one account, inquiries run in
+// the watch loop itself, so it runs at once.
 func (w *watcher) tell(ctx context.Context, then func()) {
-	if w.absents.Alone {
+	if w.inquiries.OneAccount {
 		then()
 		return
 	}
@@ -43,17 +45,20 @@ func (w *watcher) tell(ctx context.Context, then func()) {
 	}
 }
 
-// asking are the listings under way, one of an account at most. Only the watch loop
-// uses it, but for what goes through its channels.
+// asking are the listings in progress, at most one for each account. Only the watch loop
+// touches the fields other than the channels.
 type asking struct {
-	under map[jjm.Owner]bool
+	under map[jjm.Owner]bool // accounts whose listing is in progress
 	looks chan look
-	turns chan struct{}
+	turns chan struct{} // has room for listers
 	all   sync.WaitGroup
-	// heard is the last answer of each account that is listed, nil for a listing.
+	// heard is the error of the last listing of each account, nil if it succeeded.
 	heard map[jjm.Owner]error
-	// before is how long the last round took, took how long the one at hand does.
+	// before is how long the listings of the last round took, took those of the present
+	// one so far.
 	before, took time.Duration
+	// idle is when an idle cluster was last listed.
+	idle time.Time
 }
 
 func newAsking() asking {
@@ -61,7 +66,7 @@ func newAsking() asking {
 		heard: map[jjm.Owner]error{}}
 }
 
-// ask begins a listing of an account.
+// ask starts a listing of an account in a goroutine.
 func (w *watcher) ask(ctx context.Context, account jjm.Owner) {
 	a := &w.asking
 	a.under[account] = true
@@ -84,13 +89,14 @@ func (w *watcher) ask(ctx context.Context, account jjm.Owner) {
 	})
 }
 
-// watchOnce makes one listing per account and applies each as it comes. Trouble
-// changes nothing but the health of the cluster, or the account's own.
+// watchOnce makes one listing for each account and applies each as it comes. A listing
+// that fails changes no job; it counts against the health of the cluster, or is the
+// account's own trouble.
 func (w *watcher) watchOnce(ctx context.Context) error {
 	w.cycle++
 	accounts := w.accounts()
 	w.unwatched(accounts)
-	w.asking.before, w.asking.took = w.times.last, 0 // lastTook this loop alone sets
+	w.asking.before, w.asking.took = w.times.last, 0 // only this loop sets times.last
 	due := map[jjm.Owner]bool{}
 	for _, account := range accounts {
 		if !w.asking.under[account] {
@@ -122,7 +128,7 @@ func (w *watcher) watchOnce(ctx context.Context) error {
 	return nil
 }
 
-// take applies what a listing came to.
+// take applies the outcome of a listing.
 func (w *watcher) take(ctx context.Context, l look) error {
 	if l.then != nil {
 		l.then()
@@ -136,12 +142,13 @@ func (w *watcher) take(ctx context.Context, l look) error {
 	if l.err != nil {
 		w.complainOfListing(l)
 	}
-	if run.IsRunners(l.err) { // it says nothing of the batch system
+	if run.IsRunnerError(l.err) { // the account's helper failed, which says nothing about the batch system
 		delete(a.heard, l.account)
 		return nil
 	}
 	a.heard[l.account] = l.err
-	if l.err == nil { // else it is a deadline's length, and says nothing of what a listing costs
+	w.c.failing.note(l.err, jjm.At(w.b.Now()))
+	if l.err == nil { // the time of a failed listing is its deadline, not what a listing takes
 		a.took += l.took
 		w.listed(a.before, a.took)
 	}
@@ -158,8 +165,8 @@ func (w *watcher) take(ctx context.Context, l look) error {
 	return w.applyListing(ctx, l.listing, w.asked, l.account)
 }
 
-// complainOfListing tells of an account that gets no listing, where that is more
-// than the cluster's own trouble.
+// complainOfListing logs that an account cannot be listed. Where all jobs run as one
+// account, note logs it as an outage.
 func (w *watcher) complainOfListing(l look) {
 	if w.b.Deps.Account != nil {
 		return
@@ -169,8 +176,8 @@ func (w *watcher) complainOfListing(l look) {
 		"cluster", w.name, "account", l.account.User, "error", l.err)
 }
 
-// judgeHealth says whether the cluster is well, from the last answer of each
-// account; seen is that of the latest.
+// judgeHealth decides from the last answer of each account whether the cluster is
+// healthy, and notes it. latest is the answer that just came.
 func (w *watcher) judgeHealth(ctx context.Context, latest error) {
 	h := plan.Heard{Own: w.b.Deps.Account != nil}
 	cause := latest
@@ -193,13 +200,13 @@ func (w *watcher) judgeHealth(ctx context.Context, latest error) {
 	w.c.health.note(cause, latest == nil)
 }
 
-// pings reports whether the batch system answers the daemon itself.
+// pings reports whether the batch system answers the daemon's own account.
 func (w *watcher) pings(ctx context.Context) bool {
 	p, ok := w.c.adapter.(adapters.Prober)
 	if !ok {
 		return false
 	}
-	cmd, cancel := context.WithTimeout(run.Through(ctx, nil), patience*w.c.deadline())
+	cmd, cancel := context.WithTimeout(run.WithRunner(ctx, nil), patience*w.c.deadline())
 	defer cancel()
 	return p.Probe(cmd) == nil
 }

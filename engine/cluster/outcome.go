@@ -10,18 +10,27 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/engine/state"
+	"jjm/run"
 )
 
-// outcome stores what a submission came to. Only an answer that is certain is
-// acted on: doubt is left to plan.Reconcile.
+// outcome stores the outcome of a submission command. It acts only on an answer that is
+// certain, and leaves the others to plan.Reconcile.
+//
+//	no error          accepted
+//	Invalid, Denied   refused: the batch system does not have the bulk and never will
+//	Busy              not submitted; tried again here or elsewhere
+//	any other kind    in doubt
 func (sb *submitter) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.Receipt, err error) error {
+	if !run.IsRunnerError(err) {
+		sb.c.failing.note(err, jjm.At(sb.b.Now()))
+	}
 	switch kind := jjm.KindOf(err); {
 	case err == nil:
 		return sb.accepted(ctx, tag, receipt.ID)
 	case kind == jjm.Invalid || kind == jjm.Denied:
 		return sb.refused(ctx, tag, err.Error())
 	case kind == jjm.Busy:
-		sb.b.Complain(slog.LevelWarn, "busy/"+sb.name, "batch system is busy, bulk waits", "cluster", sb.name, "tag", tag,
+		sb.b.Complain(slog.LevelWarn, "busy/"+sb.name, "batch system is busy, the bulk waits", "cluster", sb.name, "tag", tag,
 			"error", err)
 		sb.c.saidBusy(tag)
 		sb.c.settler.later(tag, 5*time.Second)
@@ -33,7 +42,8 @@ func (sb *submitter) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.
 	}
 }
 
-// accepted stores the batch system's id; two-phase bulks are then released.
+// accepted stores the batch system's id of a bulk, and then releases it if the cluster
+// submits in two phases.
 func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error {
 	err := sb.s.Change(ctx, "acknowledge", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
@@ -53,7 +63,7 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 			l := ch.Local(m.LocalID)
 			l.Submitted = ch.Now
 			if l.BatchID != "" && id != "" && !state.PartOf(l.BatchID, id) {
-				l.BatchID = "" // a double was listed first: this one will be released
+				l.BatchID = "" // a listing showed a duplicate first: point to the bulk that will be released
 			}
 			if l.State == jjm.Submitting {
 				ch.Move(l, jjm.Submitted, jjm.Queued, sb.name+" "+id)
@@ -70,7 +80,8 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 	return sb.release(ctx, tag)
 }
 
-// release lets the jobs of a held bulk run, now that their ids are stored.
+// release releases the jobs of a held bulk, whose ids are stored. If it fails, the
+// settler calls it again.
 func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
 	b, _, err := sb.openBulk(tag)
 	if b == nil || err != nil {
@@ -88,8 +99,8 @@ func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
 	}
 	sb.setReleased(tag)
 	if err != nil {
-		sb.b.Complain(slog.LevelWarn, "release/"+string(tag), "release of a held bulk, trying again", "cluster", sb.name,
-			"tag", tag, "error", err)
+		sb.b.Complain(slog.LevelWarn, "release/"+string(tag), "release of a held bulk failed, will try again", "cluster",
+			sb.name, "tag", tag, "error", err)
 		sb.c.settler.later(tag, 5*time.Second)
 		return nil
 	}
@@ -101,15 +112,15 @@ func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
 	})
 }
 
-// setReleased notes when a held bulk was released.
+// setReleased notes in memory when a held bulk was released.
 func (sb *submitter) setReleased(tag jjm.Tag) {
 	now := jjm.At(sb.b.Now())
 	sb.s.Adjust(func(a *state.Memo) { a.SetReleased(tag, now) })
 }
 
-// unreleased returns the errors of a release that call for another. A job that is
-// gone needs none: it ran and is forgotten, or was lost, which absence will
-// show. But a batch system may know a bulk late.
+// unreleased returns the errors of a release that call for another try. A job that is gone
+// needs none: it ran already, or was lost, which its absence will show. Shortly after the
+// submission it does, because some batch systems show a bulk late.
 func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {
 	late := jjm.At(sb.b.Now()).Sub(b.Settled) < sb.c.caps().Settle
 	return errors.Join(slices.DeleteFunc(slices.Clone(results), func(err error) bool {
@@ -117,8 +128,8 @@ func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {
 	})...)
 }
 
-// refused settles a bulk that the batch system will never take: a member that
-// may go to another cluster goes there, the others fail (decision R19).
+// refused settles a bulk that the batch system will never accept. Members that may go to
+// another cluster go there, the others fail (decision R19).
 func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error {
 	return sb.s.Change(ctx, "refuse", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
@@ -142,9 +153,9 @@ func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error
 	})
 }
 
-// takeBack ends the attempts of a bulk that the batch system surely does not
-// have. A member that again names gets another attempt, anywhere; of the others
-// those that were to be killed are, the rest fail.
+// takeBack ends the attempts of a bulk that the batch system certainly does not have. Members
+// to be killed are killed, those for which again returns true get another attempt on any
+// cluster, the others fail.
 func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string, again func(*jjm.LocalJob, *state.Grid) bool) {
 	for _, m := range b.Members {
 		if ch.Live.Current(m) == nil {
@@ -173,8 +184,8 @@ func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string, again 
 	b.State = jjm.BulkRefused
 }
 
-// tried counts a try that certainly came to nothing. A bulk whose members can
-// all go to a cluster that is well does so; else it is tried again here.
+// tried counts a submission that certainly failed. If all members of the bulk may go to a
+// healthy cluster they do; else the bulk is submitted here again.
 func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error {
 	return sb.s.Change(ctx, "submit-again", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
@@ -191,8 +202,8 @@ func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error 
 	})
 }
 
-// moveOn takes a bulk back that the batch system surely does not have and that
-// may not be submitted here now, if all its members may go elsewhere.
+// moveOn takes back a bulk that the batch system certainly does not have and that must not be
+// submitted here now, if all its members may go elsewhere.
 func (sb *submitter) moveOn(ctx context.Context, b *jjm.Bulk) error {
 	v := sb.s.View()
 	movable := sb.movable(v.Memory, b, jjm.At(sb.b.Now()))
@@ -200,10 +211,11 @@ func (sb *submitter) moveOn(ctx context.Context, b *jjm.Bulk) error {
 	if !movable {
 		return nil
 	}
-	return sb.tried(ctx, b.Tag, jjm.Errorf(jjm.Busy, "cluster %s is paused", sb.name))
+	return sb.tried(ctx, b.Tag, jjm.Errorf(jjm.Busy, "cluster %s is paused, or its maintenance is near", sb.name))
 }
 
-// movable reports whether every member of a bulk may go to a better cluster.
+// movable reports whether every member of a bulk that is not being killed may go to a
+// better cluster.
 func (sb *submitter) movable(mem state.Memory, b *jjm.Bulk, now jjm.Time) bool {
 	movable := false
 	for _, m := range b.Members {
@@ -219,7 +231,7 @@ func (sb *submitter) movable(mem state.Memory, b *jjm.Bulk, now jjm.Time) bool {
 	return movable
 }
 
-// doubt marks the members of a bulk that may or may not have arrived.
+// doubt marks the members of a bulk that the batch system may or may not have.
 func (sb *submitter) doubt(ctx context.Context, tag jjm.Tag, cause error) error {
 	return sb.s.Change(ctx, "doubt", func(ch *state.Change) error {
 		b := ch.Bulk(tag)

@@ -8,13 +8,13 @@ import (
 	"jjm/engine/state"
 )
 
-// What a batch system says under an account's rights may be the account's own
-// invention: it may hold up or replace the commands that ask. So an answer counts
-// for the bulks of that account only, and ids of other accounts' bulks in it are
-// not believed. Where all jobs run as one account there are no others.
+// Commands that ask the batch system run as the account whose jobs they ask about, and that
+// account may replace them or their configuration. So an answer counts for the account's own
+// bulks only: ids and tags of other accounts' bulks in it are dropped. Where all jobs run as
+// one account there are no others, and nothing is checked.
 
-// ownReports returns the reports of a listing that its account may make: of its own
-// bulks, and of tags that no live bulk has.
+// ownReports returns the reports of a listing without those about bulks of other
+// accounts. Reports of tags that no live bulk has are kept.
 func (c *Cluster) ownReports(reports []jjm.Report, account jjm.Owner) []jjm.Report {
 	if c.b.Deps.Account != nil {
 		return reports
@@ -26,19 +26,19 @@ func (c *Cluster) ownReports(reports []jjm.Report, account jjm.Owner) []jjm.Repo
 		b := v.Bulk(r.Tag)
 		return b != nil && (c.account(b.Owner).UID != account.UID || b.ID == "" && foreign.holds(r.ID))
 	}
-	if !slices.ContainsFunc(reports, forged) { // a copy of a large listing is tens of megabytes
+	if !slices.ContainsFunc(reports, forged) { // avoid a copy, which can take tens of megabytes
 		return reports
 	}
 	own := slices.DeleteFunc(slices.Clone(reports), forged)
-	c.disbelieve(account, "a listing", len(reports)-len(own))
+	c.warnForged(account, "a listing", len(reports)-len(own))
 	return own
 }
 
-// ids are the batch system's, of bulks.
+// ids are the batch system's ids of some bulks.
 type ids map[string]bool
 
-// holds reports whether an id is that of one of the bulks, or of a job of one (see
-// partOf).
+// holds reports whether an id is that of one of the bulks, or of a job in one (see
+// [state.PartOf]).
 func (of ids) holds(id string) bool {
 	if len(of) == 0 {
 		return false
@@ -51,7 +51,7 @@ func (of ids) holds(id string) bool {
 	return false
 }
 
-// foreignIDs returns the ids that bulks of other accounts have here.
+// foreignIDs returns the ids on this cluster of bulks of other accounts.
 func (c *Cluster) foreignIDs(mem state.Memory, account jjm.Owner) ids {
 	out := ids{}
 	for _, b := range mem.Bulks() {
@@ -62,9 +62,10 @@ func (c *Cluster) foreignIDs(mem state.Memory, account jjm.Owner) ids {
 	return out
 }
 
-// believed returns an error for the receipt of a submission whose id is that of
-// another account's bulk: what became of the submission is not known.
-func (c *Cluster) believed(owner jjm.Owner, receipt adapters.Receipt) error {
+// checkReceipt returns an error of kind Ambiguous if the id in the receipt of a submission is
+// that of another account's bulk: the account's commands lie, so it is unknown whether the
+// batch system has the bulk.
+func (c *Cluster) checkReceipt(owner jjm.Owner, receipt adapters.Receipt) error {
 	account := c.account(owner)
 	if c.b.Deps.Account != nil || receipt.ID == "" {
 		return nil
@@ -76,11 +77,11 @@ func (c *Cluster) believed(owner jjm.Owner, receipt adapters.Receipt) error {
 	}
 	return jjm.Errorf(jjm.Ambiguous,
 		"%s: the submission as %s was acknowledged with %.80q, which is a bulk of another account: "+
-			"the commands of the batch system do not say the truth for %s", c.name, account.User, receipt.ID, account.User)
+			"the commands of the batch system lie to %s", c.name, account.User, receipt.ID, account.User)
 }
 
-// ownFound returns what a search may say of a bulk of an account. If it names bulks
-// of other accounts nothing is known.
+// ownFound returns the answer of a search for a bulk, or NotYetKnown if the answer names
+// bulks of other accounts.
 func (c *Cluster) ownFound(owner jjm.Owner, f adapters.Found) adapters.Found {
 	account := c.account(owner)
 	if c.b.Deps.Account != nil || len(f.IDs) == 0 {
@@ -91,18 +92,18 @@ func (c *Cluster) ownFound(owner jjm.Owner, f adapters.Found) adapters.Found {
 	foreign := c.foreignIDs(v.Memory, account)
 	for _, id := range f.IDs {
 		if foreign.holds(id) {
-			c.disbelieve(account, "a search", 1)
+			c.warnForged(account, "a search", 1)
 			return adapters.Found{Tag: f.Tag, Presence: adapters.NotYetKnown}
 		}
 	}
 	return f
 }
 
-// disbelieve tells administrators that an account's answers speak of others.
-func (c *Cluster) disbelieve(account jjm.Owner, what string, n int) {
+// warnForged logs that an account's answers were about jobs of other accounts.
+func (c *Cluster) warnForged(account jjm.Owner, what string, n int) {
 	if c.b.Fresh("foreign/"+c.name+"/"+account.User, what) {
 		c.b.Log.Warn(
-			what+" made as an account speaks of other accounts' jobs: that part is dropped; look at what the account runs",
+			what+" made as an account reports jobs of other accounts: that part is dropped; look at what the account runs",
 			"cluster", c.name, "account", account.User, "reports", n)
 	}
 }

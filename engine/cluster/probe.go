@@ -9,17 +9,18 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/engine/fair"
+	"jjm/wire"
 )
 
-// How often a batch system is asked for its limits: they change when its admin
-// changes them. While it does not answer it is asked more often, for until it
-// did only the safest limits are known.
+// How often a batch system is probed for its limits. They change only when its administrator
+// changes them. While it does not answer it is probed more often, because until it does only
+// the safest limits are assumed. An idle one is listed as often, to learn whether it answers.
 const (
 	probeEvery = 5 * time.Minute
 	probeAgain = 30 * time.Second
 )
 
-// probeLoop keeps what the adapter knows of its batch system fresh.
+// probeLoop keeps the adapter's knowledge of its batch system up to date.
 func (c *Cluster) probeLoop(ctx context.Context, p adapters.Prober) {
 	for ctx.Err() == nil {
 		wait := probeEvery
@@ -30,8 +31,8 @@ func (c *Cluster) probeLoop(ctx context.Context, p adapters.Prober) {
 	}
 }
 
-// probe asks once, and reports whether there was an answer. With it more may be
-// submitted, or at last something.
+// probe probes once and reports whether that succeeded. It wakes the submit loop, because
+// the limits may have changed.
 func (c *Cluster) probe(ctx context.Context, p adapters.Prober) bool {
 	cmd, cancel := context.WithTimeout(ctx, patience*c.deadline())
 	defer cancel()
@@ -48,17 +49,33 @@ func (c *Cluster) probe(ctx context.Context, p adapters.Prober) bool {
 	return true
 }
 
-// notProbed lets administrators see at once that a probe came to nothing.
+// notProbed logs that a probe failed, and keeps it for administrators to see.
 func (c *Cluster) notProbed(err error) {
-	c.b.Complain(slog.LevelWarn, "probe/"+c.name, "batch system does not tell its limits", "cluster", c.name, "error", err)
+	c.b.Complain(slog.LevelWarn, "probe/"+c.name, "batch system could not be probed for its limits", "cluster", c.name,
+		"error", err)
 	if c.unprobed.Load() == nil {
-		text := fmt.Sprintf("%s has not told its limits since %s: %v", c.name, jjm.At(c.b.Now()), err)
-		c.unprobed.Store(&text)
+		c.unprobed.Store(&unprobed{since: jjm.At(c.b.Now()), cause: err.Error()})
 	}
 }
 
-// awaitProbe waits for the first probe to come to something, if only to an
-// error: a daemon that starts beside a frozen batch system works all the same.
+// unprobed is an outage of probes: since when they have failed, and why the first did.
+type unprobed struct {
+	since jjm.Time
+	cause string
+}
+
+// tell sets what w says of the outage. A cluster that has given no listing since then is not
+// healthy: nothing shows that its commands work.
+func (u *unprobed) tell(w *wire.Cluster) {
+	if w.Healthy && w.LastSeen < u.since {
+		w.Healthy, w.Since, w.Cause = false, u.since, u.cause
+	}
+	w.Trouble = append(w.Trouble, fmt.Sprintf("%s could not be probed for its limits since %s: %s", w.Name, u.since.Local(),
+		u.cause))
+}
+
+// awaitProbe waits for the first probe to succeed or fail. A probe has a deadline, so a
+// frozen batch system does not stop submission for ever.
 func (c *Cluster) awaitProbe(ctx context.Context) {
 	select {
 	case <-ctx.Done():

@@ -16,7 +16,8 @@ import (
 	"jjm/plan"
 )
 
-// settler settles bulks of which it is not known whether the batch system has them.
+// settler settles bulks of which it is not known whether the batch system has them, and
+// releases held bulks.
 type settler struct {
 	c    *Cluster
 	b    *base.Base
@@ -25,18 +26,18 @@ type settler struct {
 
 	// mu is taken after the memory lock, never before.
 	mu      sync.Mutex
-	retryAt map[jjm.Tag]deadline // doubtful or busy bulks: when to look again
+	retryAt map[jjm.Tag]deadline // when to look at an unsettled bulk again; due now if it has no entry
 }
 
-// settleDue looks at every bulk that is not settled and whose time has come:
-// after a crash that is every bulk without ids, at once. What of an account is due
-// is settled one after another.
+// settleDue settles the unsettled bulks that are due, those of one account one after another.
+// After a crash, every bulk without ids is due at once. It returns after how long the next one
+// is due.
 func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error) {
 	next = time.Hour
 	due := map[jjm.Owner][]jjm.Tag{}
 	for tag, account := range st.unsettled() {
 		if st.c.submitter.submits.Taken(account) {
-			continue // maybe with this very bulk; after that it is looked at again
+			continue // perhaps by this bulk; when the lane is free the loop is kicked
 		}
 		if left := st.retryIn(tag); left > 0 {
 			next = min(next, left)
@@ -47,11 +48,11 @@ func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error
 	for account, tags := range due {
 		st.c.submitter.submits.Do(account, func() {
 			crashed := st.settleAll(ctx, tags)
-			if st.c.submitter.submits.Alone {
+			if st.c.submitter.submits.OneAccount {
 				err = crashed
 			}
 		}, func() { fair.Kick(st.c.submitter.submitKick) })
-		if !st.c.submitter.submits.Alone {
+		if !st.c.submitter.submits.OneAccount {
 			continue
 		}
 		if err != nil {
@@ -66,8 +67,8 @@ func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error
 	return next, nil
 }
 
-// settleAll settles bulks. Trouble is of one, or of its owner's area: the others go
-// on. The error is of a crash only.
+// settleAll settles bulks of one account. Trouble with one does not stop the others. The
+// error is not nil only after a failpoint or when ctx ends.
 func (st *settler) settleAll(ctx context.Context, tags []jjm.Tag) error {
 	for _, tag := range tags {
 		err := st.settle(ctx, tag)
@@ -78,14 +79,14 @@ func (st *settler) settleAll(ctx context.Context, tags []jjm.Tag) error {
 			return err
 		}
 		if err != nil {
-			st.b.Complain(slog.LevelError, "settle/"+string(tag), "a bulk cannot be settled, trying again", "cluster", st.name,
-				"tag", tag, "error", err)
+			st.b.Complain(slog.LevelError, "settle/"+string(tag), "a bulk could not be settled, will try again", "cluster",
+				st.name, "tag", tag, "error", err)
 		}
 	}
 	return nil
 }
 
-// retryIn is how long an unsettled bulk is left alone.
+// retryIn returns after how long an unsettled bulk is due.
 func (st *settler) retryIn(tag jjm.Tag) time.Duration {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -96,8 +97,8 @@ func (st *settler) retryIn(tag jjm.Tag) time.Duration {
 	return at.left(st.b.Now())
 }
 
-// unsettled lists the bulks of this cluster whose ids are not stored, or that
-// are not released, and the accounts that they are of.
+// unsettled returns the bulks of this cluster whose ids are not stored or that are not
+// released, with their accounts.
 func (st *settler) unsettled() map[jjm.Tag]jjm.Owner {
 	v := st.s.View()
 	defer v.Close()
@@ -110,8 +111,9 @@ func (st *settler) unsettled() map[jjm.Tag]jjm.Owner {
 	return tags
 }
 
-// settle decides about one bulk. It is the only way out of doubt, whether an
-// ambiguous error or a crash led into it.
+// settle settles one bulk by what plan.Reconcile decides: adopt it, submit it, refuse it,
+// or look again later. It is the only way out of doubt, whether an ambiguous error or a
+// crash caused it.
 func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
 	b, _, err := st.c.submitter.openBulk(tag)
 	if b == nil || err != nil {
@@ -148,7 +150,8 @@ func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
 	return nil
 }
 
-// bulkFacts asks the batch system and the claims about a doubtful bulk.
+// bulkFacts asks the batch system for a doubtful bulk, and reads the claims of its
+// members.
 func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, error) {
 	ar, err := st.c.cs.areas.Of(b.Owner)
 	if err != nil {
@@ -158,7 +161,7 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 	var tried jjm.Time
 	allKilled := true
 	st.s.Mark(func(m *state.Marks) {
-		tried = m.Tried(b.Tag, b.Created, now) // if the clock was set back: wait anew, from now on
+		tried = m.Tried(b.Tag, b.Created, now)
 		for _, id := range b.Members {
 			if l := m.Current(id); l != nil && !l.Kill {
 				allKilled = false
@@ -172,7 +175,7 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 	found, err := st.c.adapter.Find(cmd, st.c.account(b.Owner), []jjm.Tag{b.Tag})
 	if err != nil || len(found) != 1 || found[0].Tag != b.Tag {
 		if err != nil {
-			st.b.Complain(slog.LevelWarn, "doubt/"+string(b.Tag), "a doubtful bulk cannot be looked up", "cluster", st.name,
+			st.b.Complain(slog.LevelWarn, "doubt/"+string(b.Tag), "the batch system could not be searched for a doubtful bulk", "cluster", st.name,
 				"tag", b.Tag, "error", err)
 		}
 		facts.FindErr = true
@@ -192,8 +195,8 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 	return facts, nil
 }
 
-// wrapperClaims returns the claims that wrappers hold, by position. One that
-// cannot be read counts as none: the search by tag decides then.
+// wrapperClaims returns the claims that wrappers hold, by position. A claim that cannot
+// be read counts as none; then the search by tag decides.
 func wrapperClaims(ar *areas.Area, b *jjm.Bulk) map[int32]jjm.Claim {
 	out := map[int32]jjm.Claim{}
 	for pos := range b.Members {
@@ -205,8 +208,9 @@ func wrapperClaims(ar *areas.Area, b *jjm.Bulk) map[int32]jjm.Claim {
 	return out
 }
 
-// cancelExtra removes doubles of a bulk, loudly. Members that already run there
-// stay: their attempts will be pointed to them.
+// cancelExtra cancels duplicates of a bulk, given by their batch ids, and logs each as an
+// error. A member that runs there already, by its claim, is not cancelled: its attempt
+// will be pointed to it.
 func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -231,27 +235,28 @@ func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) e
 			err = errors.Join(results...)
 		}
 		if err != nil {
-			return jjm.Errorf(jjm.Busy, "cancel double bulk %s of tag %s: %w", id, b.Tag, err)
+			return jjm.Errorf(jjm.Busy, "cancel duplicate %s of the bulk with tag %s: %w", id, b.Tag, err)
 		}
 	}
 	return nil
 }
 
-// settled forgets when to look again at a bulk.
+// settled forgets when a bulk is due.
 func (st *settler) settled(tag jjm.Tag) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	delete(st.retryAt, tag)
 }
 
-// settleNow has all that is in doubt looked at now: its waits were for an outage.
+// settleNow makes all unsettled bulks due now, because the outage that they waited for
+// has ended.
 func (st *settler) settleNow() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	clear(st.retryAt)
 }
 
-// later postpones the next look at an unsettled bulk.
+// later makes an unsettled bulk due after d, at least 100 ms.
 func (st *settler) later(tag jjm.Tag, d time.Duration) {
 	st.mu.Lock()
 	st.retryAt[tag] = deadline{set: st.b.Now(), wait: max(d, 100*time.Millisecond)}

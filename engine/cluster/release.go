@@ -12,7 +12,7 @@ import (
 	"jjm/plan"
 )
 
-// askRelease hands attempts whose release is stored to the control loop.
+// askRelease has the control loop release attempts whose release is stored.
 func (ct *controller) askRelease(ids ...jjm.AttemptID) {
 	if len(ids) == 0 {
 		return
@@ -31,17 +31,18 @@ func (ct *controller) askRelease(ids ...jjm.AttemptID) {
 	}
 }
 
-// releaseHeld sends releases of an owner that are due, for many with one command.
+// releaseHeld sends the due releases of one owner, many with one command.
 func (ct *controller) releaseHeld(ctx context.Context, owner jjm.Owner, jobs []absentee) {
 	for some := range slices.Chunk(jobs, absentees) {
 		if err := ct.sendRelease(ctx, owner, some); err != nil && ctx.Err() == nil {
-			ct.b.Complain(slog.LevelWarn, "release/"+ct.name+"/"+owner.User, "release of held jobs, to be repeated", "cluster",
-				ct.name, "jobs", len(some), "error", err)
+			ct.b.Complain(slog.LevelWarn, "release/"+ct.name+"/"+owner.User, "release of held jobs failed, will be repeated",
+				"cluster", ct.name, "jobs", len(some), "error", err)
 		}
 	}
 }
 
-// releasesDue lists what to release now and forgets what is done or over.
+// releasesDue returns what to release now, and forgets releases that are done and
+// attempts that have ended.
 func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
 	now, again := ct.b.Now(), ct.b.Conf().CancelAgain.D()
 	ct.mu.Lock()
@@ -55,7 +56,7 @@ func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
 	ct.mu.Unlock()
 	due := map[jjm.Owner][]absentee{}
 	var over, wait []jjm.AttemptID
-	for _, id := range ids { // without mu: that comes after the memory lock
+	for _, id := range ids { // without mu, which must not be held when the memory lock is taken
 		l, _, ok := ct.s.AttemptRow(id)
 		ref, owner, known := ct.c.cs.RefOf(&l)
 		switch {
@@ -78,8 +79,9 @@ func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
 	return due
 }
 
-// sendRelease runs one command and stores what it came to. A refusal for good is
-// an end too: the rule, or the person, is told.
+// sendRelease runs one command and stores the outcomes. A permanent refusal also settles
+// a release: it is stored with its reason. Errors after which a retry can help do not;
+// the control loop sends those releases again.
 func (ct *controller) sendRelease(ctx context.Context, owner jjm.Owner, jobs []absentee) error {
 	refs := make([]adapters.Ref, len(jobs))
 	for i := range jobs {
@@ -94,7 +96,7 @@ func (ct *controller) sendRelease(ctx context.Context, owner jjm.Owner, jobs []a
 	if err == nil {
 		err = answered(len(results), len(refs))
 	}
-	ends := map[jjm.AttemptID]string{} // with their trouble
+	ends := map[jjm.AttemptID]string{} // the settled releases, each with its trouble, "" for none
 	for i, j := range jobs {
 		answer := err
 		if err == nil {
@@ -119,6 +121,7 @@ func (ct *controller) sendRelease(ctx context.Context, owner jjm.Owner, jobs []a
 	return err
 }
 
+// textOf returns the text of an error, "" for nil.
 func textOf(err error) string {
 	if err == nil {
 		return ""
@@ -126,7 +129,7 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// released stores the ends of releases.
+// released stores the outcomes of releases.
 func (ct *controller) released(ctx context.Context, ends map[jjm.AttemptID]string) error {
 	return ct.s.Change(ctx, "hold-done", func(ch *state.Change) error {
 		for id, trouble := range ends {
@@ -145,9 +148,9 @@ func (ct *controller) released(ctx context.Context, ends map[jjm.AttemptID]strin
 	})
 }
 
-// WakeReleases hands the releases that a change decided to the control loops.
+// WakeReleases has the control loops carry out the releases that a change stored.
 func (cs *Clusters) WakeReleases(c *state.Change) {
-	for _, id := range c.Frees {
+	for _, id := range c.Releases {
 		if cl := cs.all[c.Locals[id.LocalID].Cluster]; cl != nil {
 			cl.controller.askRelease(id)
 		}

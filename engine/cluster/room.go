@@ -1,6 +1,16 @@
-// Package cluster works the batch systems of the site: it forms bulks of ready local
-// jobs and submits them, settles what is in doubt, lists, notices what is missing,
-// cancels and releases.
+// Package cluster submits local jobs to the site's batch systems and follows them there. It
+// forms bulks of ready local jobs and submits them, reconciles submissions whose outcome is
+// unknown, applies listings, proves absence, cancels and releases. It reports ends to package
+// endings and leaves verdicts to package verdict; policy is in package plan.
+//
+// A bulk goes through these steps; a crash between any two is found and continued by the
+// settler:
+//
+//	choose   members are taken out of what is ready, in memory
+//	intend   the assignment file is written, then the bulk is stored    BulkIntent
+//	act      the submission command runs
+//	outcome  the batch system's id is stored                            BulkAccepted
+//	release  in two phases only: the jobs may run                       BulkReleased
 package cluster
 
 import (
@@ -12,35 +22,37 @@ import (
 	"jjm/engine/base"
 	"jjm/engine/endings"
 	"jjm/engine/fair"
+	"jjm/engine/lineage"
 	"jjm/engine/state"
 )
 
-// Clusters are the batch systems of the site.
+// Clusters are the batch systems of the site. The methods may be called from many goroutines.
 type Clusters struct {
-	b     *base.Base
-	s     *state.State
-	areas *areas.Areas
-	ends  *endings.Endings
-	all   map[string]*Cluster
+	b       *base.Base
+	s       *state.State
+	areas   *areas.Areas
+	lineage *lineage.Lineage
+	ends    *endings.Endings
+	all     map[string]*Cluster
 }
 
-// New returns those of the configuration. It starts nothing: Run does.
-func New(s *state.State, as *areas.Areas, ends *endings.Endings) *Clusters {
-	cs := &Clusters{b: s.B, s: s, areas: as, ends: ends, all: map[string]*Cluster{}}
+// New returns the clusters of the configuration. It starts no goroutine; see Loops.
+func New(s *state.State, as *areas.Areas, ln *lineage.Lineage, ends *endings.Endings) *Clusters {
+	cs := &Clusters{b: s.B, s: s, areas: as, lineage: ln, ends: ends, all: map[string]*Cluster{}}
 	for _, c := range s.B.Deps.Clusters {
 		cs.all[c.Adapter.Name()] = newCluster(cs, c)
 	}
 	return cs
 }
 
-// Wake has the submit loops look at what is ready. It does not wait.
+// Wake wakes the submit loops of all clusters. It does not block.
 func (cs *Clusters) Wake() {
 	for _, c := range cs.all {
 		c.submitter.wakeSubmit()
 	}
 }
 
-// Loops are what is to be run until the end.
+// Loops returns the loops to run until the engine stops.
 func (cs *Clusters) Loops() (loops []func(context.Context)) {
 	for _, name := range cs.s.Names {
 		loops = append(loops, cs.all[name].loops()...)
@@ -48,7 +60,8 @@ func (cs *Clusters) Loops() (loops []func(context.Context)) {
 	return append(loops, cs.holdLoop)
 }
 
-// loops are those of one cluster.
+// loops returns the loops of one cluster. Submission waits for the first probe, which
+// tells its limits.
 func (c *Cluster) loops() []func(context.Context) {
 	loops := []func(context.Context){c.watcher.watchLoop, c.controller.controlLoop, func(ctx context.Context) {
 		c.awaitProbe(ctx)
@@ -64,8 +77,8 @@ func (c *Cluster) loops() []func(context.Context) {
 	return loops
 }
 
-// runAdapter keeps an adapter's own loop alive: its end before ours is trouble
-// that is logged and tried again, never the daemon's end.
+// runAdapter runs an adapter's own loop. If the loop ends before the daemon stops, that is
+// logged and it is started again; the daemon goes on.
 func (c *Cluster) runAdapter(ctx context.Context, r adapters.Runner) {
 	for ctx.Err() == nil {
 		if err := r.Run(ctx); err != nil && ctx.Err() == nil {

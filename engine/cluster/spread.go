@@ -10,10 +10,10 @@ import (
 	"jjm/plan"
 )
 
-// serves reports whether local jobs of a grid job may be submitted here, as far as
-// their place lets them.
+// serves reports whether local jobs of a grid job may be submitted here at all. It does
+// not look at places and queues; see queueOpen and open.
 func (c *Cluster) serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
-	if c.s.Low() != "" || c.s.WorkUses.Over(g.Job.Owner.UID) != "" || g.Job.Kill ||
+	if c.s.Low() != "" || c.s.WorkUses.Excess(g.Job.Owner.UID) != "" || g.Job.Kill ||
 		!slices.Contains(g.Job.Step.Clusters, c.name) {
 		return false
 	}
@@ -21,14 +21,13 @@ func (c *Cluster) serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	return !halted
 }
 
-// takes reports whether local jobs of a grid job and place may be submitted here: as far
-// as their queue goes.
-func (c *Cluster) takes(mem state.Memory, g *state.Grid, place int32, now jjm.Time) bool {
-	_, paused := mem.OrderedAt(jjm.OrderPause, c.name, state.RequestAt(&g.Job, place), now)
-	return !paused
+// queueOpen reports whether no order about this cluster or about the queue that local jobs of a
+// grid job and place would go to here keeps them from being submitted now.
+func (c *Cluster) queueOpen(mem state.Memory, g *state.Grid, place int32, now jjm.Time) bool {
+	return c.cs.closed(mem, g, place, c.name, now) == ""
 }
 
-// rank is how much reason there is to send work here.
+// rank returns how suitable the cluster is for new work now.
 func (c *Cluster) rank(mem state.Memory, now jjm.Time) plan.Rank {
 	if _, yes := mem.Ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
 		return plan.Barred
@@ -42,14 +41,14 @@ func (c *Cluster) rank(mem state.Memory, now jjm.Time) plan.Rank {
 	return plan.Fit
 }
 
-// busyFirst and busyMost bound how long a cluster that said Busy to a submission
-// gets no work that can go elsewhere; each time in a row doubles it.
+// busyFirst and busyMost bound how long a cluster that answered Busy to a submission gets no
+// work that can go elsewhere. The time doubles with each such answer in a row.
 const (
 	busyFirst = time.Minute
 	busyMost  = 16 * time.Minute
 )
 
-// saidBusy notes that the submission of a bulk was not taken.
+// saidBusy notes that the submission of a bulk was answered Busy.
 func (c *Cluster) saidBusy(tag jjm.Tag) {
 	account := c.accountOf(tag)
 	c.mu.Lock()
@@ -60,7 +59,7 @@ func (c *Cluster) saidBusy(tag jjm.Tag) {
 	}
 }
 
-// accountOf is the account of a live bulk.
+// accountOf returns the account of a live bulk, or the zero Owner.
 func (c *Cluster) accountOf(tag jjm.Tag) jjm.Owner {
 	v := c.s.View()
 	defer v.Close()
@@ -70,8 +69,8 @@ func (c *Cluster) accountOf(tag jjm.Tag) jjm.Owner {
 	return jjm.Owner{}
 }
 
-// wasBusy reports whether submissions were not taken lately: of one account, where
-// others have bulks here that were taken, that is the account's own trouble.
+// wasBusy reports whether the cluster answered Busy to submissions lately. If it did to one
+// account only, and has bulks of others, that is the account's own trouble and does not count.
 func (c *Cluster) wasBusy(mem state.Memory) bool {
 	h := plan.Heard{Own: c.b.Deps.Account != nil}
 	var busy jjm.Owner
@@ -95,13 +94,14 @@ func (c *Cluster) wasBusy(mem state.Memory) bool {
 	return h.Unhealthy()
 }
 
-// loads are what each cluster of the site has, in all and of each owner.
+// loads are the local jobs of each cluster of the site, by position in the configuration,
+// in all and of each owner.
 type loads struct {
 	all    []plan.Load
 	owners map[jjm.Owner][]plan.Load
 }
 
-// loads counts.
+// loads counts the local jobs that are in the batch systems, or in bulks being formed.
 func (cs *Clusters) loads(mem state.Memory) loads {
 	ls := loads{all: make([]plan.Load, len(cs.s.Names)), owners: map[jjm.Owner][]plan.Load{}}
 	for _, g := range mem.Grids() {
@@ -110,7 +110,7 @@ func (cs *Clusters) loads(mem state.Memory) loads {
 			of = make([]plan.Load, len(cs.s.Names))
 			ls.owners[g.Job.Owner] = of
 		}
-		for name, t := range g.On {
+		for name, t := range g.ByCluster {
 			if at, known := cs.s.Positions[name]; known {
 				l := t.Load()
 				ls.all[at], of[at] = ls.all[at].Plus(l), of[at].Plus(l)
@@ -129,8 +129,9 @@ func (cs *Clusters) loads(mem state.Memory) loads {
 	return ls
 }
 
-// bounds are the limits of the cluster, and those of one owner there. The batch
-// system's own limit is for an account: the service's, if all jobs run as that.
+// bounds returns the limits of the cluster, and those of one owner there. The batch system's
+// own limit counts per account: where all jobs run as one account it limits the cluster, else
+// each owner.
 func (c *Cluster) bounds() (all, each plan.Bounds) {
 	all = plan.Bounds{Pending: c.maxPending(), Running: c.config.MaxRunning}
 	each = plan.Bounds{Pending: c.config.MaxPendingPerUser, Running: c.config.MaxRunningPerUser}
@@ -142,7 +143,7 @@ func (c *Cluster) bounds() (all, each plan.Bounds) {
 	return all, each
 }
 
-// maxPending is how many local jobs may wait here.
+// maxPending returns how many local jobs may wait in this batch system.
 func (c *Cluster) maxPending() int {
 	if n := c.config.MaxPending; n > 0 {
 		return n
@@ -150,8 +151,8 @@ func (c *Cluster) maxPending() int {
 	return c.b.Conf().MaxPending
 }
 
-// standing is what plan.Share is to know of all clusters, and the room of one
-// owner at each.
+// standing returns what plan.Share needs to know of all clusters, and a function that
+// returns the room of one owner on each.
 func (cs *Clusters) standing(mem state.Memory, now jjm.Time) (site []plan.Candidate, roomOf func(jjm.Owner) []int) {
 	loads := cs.loads(mem)
 	each := make([]plan.Bounds, len(cs.s.Names))
@@ -180,10 +181,10 @@ func (cs *Clusters) standing(mem state.Memory, now jjm.Time) (site []plan.Candid
 	}
 }
 
-// want is what a grid job with something ready of a place wants of the cluster at
-// position here.
+// want returns what plan.Share needs to know of a grid job that has local jobs of a place
+// ready for the cluster at position here.
 func (cs *Clusters) want(mem state.Memory, g *state.Grid, place int32, here int, rooms []int, now jjm.Time) plan.Want {
-	have := g.On[cs.s.Names[here]]
+	have := g.ByCluster[cs.s.Names[here]]
 	w := plan.Want{
 		Demand: plan.Demand{Grid: g.Job.ID, Place: place, Ready: g.ReadyAt(place), InBatch: have.Of(place),
 			Others: state.Sum(have.Load()) - have.Of(place)},
@@ -192,13 +193,13 @@ func (cs *Clusters) want(mem state.Memory, g *state.Grid, place int32, here int,
 	for _, name := range cs.open(mem, g, place, now) {
 		at := cs.s.Positions[name]
 		w.Among, w.Rooms = append(w.Among, at), append(w.Rooms, rooms[at])
-		w.At = append(w.At, g.On[name].Of(place))
+		w.At = append(w.At, g.ByCluster[name].Of(place))
 	}
 	return w
 }
 
-// halted reports whether somebody paused this cluster, its queue, or the grid job, the
-// type or the user of a member of a bulk.
+// halted reports whether an order keeps any member of a bulk from being submitted: a pause of
+// its grid job, type, user or queue or of this cluster, or a maintenance window.
 func (c *Cluster) halted(b *jjm.Bulk) bool {
 	v := c.s.View()
 	defer v.Close()
@@ -210,12 +211,12 @@ func (c *Cluster) halted(b *jjm.Bulk) bool {
 			return false
 		}
 		_, halted := v.Halted(g, now)
-		return halted || !c.takes(v.Memory, g, l.Place, now)
+		return halted || !c.queueOpen(v.Memory, g, l.Place, now)
 	})
 }
 
-// elsewhere reports whether a cluster better than this one, which is in trouble
-// or takes nothing now, would take the local jobs of g of a place.
+// elsewhere reports whether another cluster would accept the local jobs of g of a place now. It
+// is asked when this cluster is in trouble or accepts nothing.
 func (c *Cluster) elsewhere(mem state.Memory, g *state.Grid, place int32, now jjm.Time) bool {
 	if _, halted := mem.Halted(g, now); halted {
 		return false
@@ -225,7 +226,7 @@ func (c *Cluster) elsewhere(mem state.Memory, g *state.Grid, place int32, now jj
 	})
 }
 
-// notBusy notes that a submission as an account was taken.
+// notBusy notes that a submission of an account was accepted.
 func (c *Cluster) notBusy(account jjm.Owner) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,15 +8,16 @@ import (
 	"jjm/adapters"
 )
 
-// strays are live batch jobs under tags of this store whose attempts are over: a
-// double that was found too late, or a job that its batch system had lost and
-// found again. One that stays is cancelled. Only the watch loop uses them.
+// strays are live batch jobs under tags of this store whose attempts have ended: a duplicate
+// that was found too late, or a job that the batch system had lost and found again. One that
+// stays is cancelled. Only the watch loop touches this.
 type strays struct {
-	seen map[strayKey]time.Time // since when
-	// account and listed are of the listing at hand.
+	seen map[strayKey]time.Time // when each was first listed, or last cancelled
+	// account is that of the listing being applied, listed the strays in it.
 	account jjm.Owner
 	listed  map[strayKey]bool
-	// lately is when an account last had an open bulk.
+	// lately is when an account last had an open bulk or a stray: it is listed for some
+	// time after that.
 	lately map[jjm.Owner]time.Time
 }
 
@@ -26,20 +27,20 @@ type strayKey struct {
 	id      string
 }
 
-// strayAge is how long a live job of an attempt that is over may take to end by
-// itself: after its wrapper reported, the batch system still cleans up.
+// strayAge is how long a live batch job of an ended attempt may stay before it is
+// cancelled: after the wrapper reported, the batch system still cleans up.
 const strayAge = 10 * time.Minute
 
-// maxStrays is how many of one account are kept in mind: a listing may name as
-// many as its account likes.
+// maxStrays bounds the strays remembered of one account, because a listing may name any
+// number.
 const maxStrays = 10_000
 
-// begin starts a listing.
+// begin starts the application of a listing of an account.
 func (s *strays) begin(account jjm.Owner) {
 	s.account, s.listed = account, map[strayKey]bool{}
 }
 
-// stray notes a listing line that belongs to no current attempt.
+// stray notes a report that belongs to no current attempt.
 func (w *watcher) stray(r *jjm.Report) {
 	if !r.State.Alive() || !strings.HasPrefix(string(r.Tag), "j"+w.b.Store.Nonce()) {
 		return
@@ -55,8 +56,8 @@ func (w *watcher) stray(r *jjm.Report) {
 	}
 }
 
-// cancelStrays cancels those of the listing that stayed too long, and again
-// after as long.
+// cancelStrays cancels strays of the listing that have stayed for strayAge, again every
+// strayAge, and forgets those that are gone.
 func (w *watcher) cancelStrays() {
 	now := w.b.Now()
 	for key, since := range w.strays.seen {
@@ -66,18 +67,18 @@ func (w *watcher) cancelStrays() {
 			delete(w.strays.seen, key)
 		case now.Sub(since) >= strayAge:
 			w.strays.seen[key] = now
-			w.b.Log.Error("a batch job of an attempt that is over goes on: cancelled", "cluster", w.name, "tag", key.tag,
+			w.b.Log.Error("a batch job of an ended attempt still runs: it is cancelled", "cluster", w.name, "tag", key.tag,
 				"batch", key.id)
 			w.c.controller.addDuplicate(key.account, adapters.Ref{Tag: key.tag, ID: key.id, Index: -1})
 		}
 	}
 }
 
-// also adds the accounts that had an open bulk not long ago, and remembers
-// those that have one now.
+// also returns open with the accounts added that had an open bulk or a stray lately, and
+// remembers those that have one now.
 func (s *strays) also(open []jjm.Owner, isOpen map[jjm.Owner]bool, now time.Time) []jjm.Owner {
 	for key := range s.seen {
-		s.lately[key.account] = now // until they are gone
+		s.lately[key.account] = now
 	}
 	for a, last := range s.lately {
 		gone := now.Sub(last)
@@ -95,8 +96,8 @@ func (s *strays) also(open []jjm.Owner, isOpen map[jjm.Owner]bool, now time.Time
 	return open
 }
 
-// RecallAccounts lets the accounts of the grid jobs that were live at the last
-// stop be listed for a while, though they may have no open bulk any more.
+// RecallAccounts has the accounts of all live grid jobs listed for some time after a
+// restart, even without an open bulk: strays of theirs may still run.
 func (cs *Clusters) RecallAccounts() {
 	v := cs.s.View()
 	defer v.Close()

@@ -17,18 +17,19 @@ import (
 	"jjm/sandbox"
 )
 
-// submitter forms bulks of ready local jobs and hands them to the batch system.
+// submitter forms bulks of ready local jobs and submits them.
 type submitter struct {
 	c          *Cluster
 	b          *base.Base
 	s          *state.State
 	name       string
 	submitKick chan struct{}
-	// submits are done by account.
+	// submits runs the submission commands, in a lane for each account.
 	submits fair.Lanes
 
 	mu sync.Mutex
-	// aside are owners whose work area makes trouble, until when.
+	// aside are the owners whose submissions failed for a reason of their own, such as
+	// their work area: until then they get no new bulk.
 	aside map[jjm.Owner]deadline
 }
 
@@ -37,22 +38,23 @@ func newSubmitter(c *Cluster) *submitter {
 		aside: map[jjm.Owner]deadline{}}
 }
 
-// submitLoop forms bulks of what is ready and hands them over, and settles
-// those whose submission is in doubt.
+// submitLoop forms bulks of ready local jobs and submits them, and settles those whose
+// submission is in doubt.
 func (sb *submitter) submitLoop(ctx context.Context) {
-	defer sb.submits.All.Wait()
+	defer sb.submits.Running.Wait()
 	for ctx.Err() == nil {
 		next, err := sb.submitOnce(ctx)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
-			sb.b.Complain(slog.LevelError, "submit/"+sb.name, "submission, trying again", "cluster", sb.name, "error", err)
+			sb.b.Complain(slog.LevelError, "submit/"+sb.name, "submission failed, will try again", "cluster", sb.name, "error",
+				err)
 			next = asideFor
 		}
 		fair.WaitKick(ctx, sb.submitKick, next)
 	}
 }
 
-// submitOnce settles what is due, then submits until nothing is ready of accounts
-// as which nothing else is done now. The answer is how long nothing will be due.
+// submitOnce settles what is due, then submits until nothing is ready of accounts whose
+// lane is free. It returns after how long something will be due.
 func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
 	wait, err := sb.c.settler.settleDue(ctx)
 	if err != nil {
@@ -61,10 +63,10 @@ func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
 	for ctx.Err() == nil {
 		b, members, err := sb.choose()
 		if err != nil || b == nil {
-			return min(wait, sb.nextDue(), sb.submits.Slows()), err
+			return min(wait, sb.nextDue(), sb.submits.NextSlow()), err
 		}
 		sb.submits.Do(sb.c.account(b.Owner), func() { err = sb.hand(ctx, b, members) }, func() { fair.Kick(sb.submitKick) })
-		if sb.submits.Alone && err != nil {
+		if sb.submits.OneAccount && err != nil {
 			if errors.Is(err, base.ErrCrashed) {
 				return wait, err
 			}
@@ -74,8 +76,7 @@ func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
 	return min(wait, sb.nextDue()), nil
 }
 
-// hand writes down what the members of a bulk are to run, stores it and hands it
-// over. Its owner is set aside for trouble.
+// hand stores a bulk and submits it. If that fails, its owner is set aside.
 func (sb *submitter) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
 	err := sb.handOver(ctx, b, members)
 	if err != nil && ctx.Err() == nil {
@@ -84,7 +85,8 @@ func (sb *submitter) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJ
 	return err
 }
 
-// handOver is hand without what trouble means for the owner.
+// handOver stores a bulk and submits it. Members beyond maxAssigned become ready again; members
+// whose assignment is too long fail, and the others form a new bulk.
 func (sb *submitter) handOver(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
 	as, err := sb.c.cs.assignments(ctx, members)
 	if err != nil {
@@ -93,7 +95,7 @@ func (sb *submitter) handOver(ctx context.Context, b *jjm.Bulk, members []jjm.Lo
 		return err
 	}
 	sb.shorten(b, len(as))
-	if slices.ContainsFunc(as, isTooLong) { // without them the others form a bulk anew
+	if slices.ContainsFunc(as, isTooLong) {
 		sb.giveBack(b)
 		sb.formed(b)
 		return sb.failTooLong(ctx, members, as)
@@ -101,7 +103,7 @@ func (sb *submitter) handOver(ctx context.Context, b *jjm.Bulk, members []jjm.Lo
 	return sb.launch(ctx, b, as)
 }
 
-// shorten leaves a bulk its first n members; the others are ready again.
+// shorten cuts a bulk to its first n members; the others are ready again.
 func (sb *submitter) shorten(b *jjm.Bulk, n int) {
 	if n == len(b.Members) {
 		return
@@ -112,10 +114,12 @@ func (sb *submitter) shorten(b *jjm.Bulk, n int) {
 	sb.giveBack(&rest)
 }
 
+func isGiven(a sandbox.Assignment) bool { return len(a.Given) > 0 }
+
 func isTooLong(a sandbox.Assignment) bool { return a.TooLong() }
 
-// failTooLong fails the local jobs that cannot be told what to do: another attempt
-// would be as long.
+// failTooLong fails the local jobs whose assignment is too long. Another attempt would
+// have the same.
 func (sb *submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as []sandbox.Assignment) error {
 	text := fmt.Sprintf(
 		"its command line, environment and list of inputs have more than %d bytes together: cut the work into "+
@@ -136,15 +140,17 @@ func (sb *submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as
 	})
 }
 
-// formed notes that a bulk is stored, or will not be.
+// formed notes that a bulk is stored or given up: its members no longer count as being
+// formed.
 func (sb *submitter) formed(b *jjm.Bulk) {
 	sb.s.Mark(func(m *state.Marks) { m.Formed(b.Tag) })
 }
 
-// asideFor is how long an owner waits whose work area makes trouble.
+// asideFor is how long an owner is set aside, and how long a failed step waits before it
+// is tried again.
 const asideFor = 5 * time.Second
 
-// setAside lets the others go on.
+// setAside keeps an owner from getting new bulks for asideFor, so that the others go on.
 func (sb *submitter) setAside(owner jjm.Owner, err error) {
 	if !errors.Is(err, base.ErrCrashed) {
 		sb.complainOf(owner, err)
@@ -155,12 +161,12 @@ func (sb *submitter) setAside(owner jjm.Owner, err error) {
 }
 
 func (sb *submitter) complainOf(owner jjm.Owner, err error) {
-	sb.b.Complain(slog.LevelError, "submit/"+sb.name+"/"+owner.User, "submission, trying again",
+	sb.b.Complain(slog.LevelError, "submit/"+sb.name+"/"+owner.User, "submission failed, will try again",
 		"cluster", sb.name, "owner", owner.User, "error", err)
 }
 
-// waits returns how long an owner is still set aside.
-func (sb *submitter) waits(owner jjm.Owner) time.Duration {
+// asideLeft returns how long an owner is still set aside.
+func (sb *submitter) asideLeft(owner jjm.Owner) time.Duration {
 	sb.mu.Lock()
 	defer sb.mu.Unlock()
 	left := sb.aside[owner].left(sb.b.Now())
@@ -170,7 +176,7 @@ func (sb *submitter) waits(owner jjm.Owner) time.Duration {
 	return left
 }
 
-// launch stores the intent and then acts on it.
+// launch stores the intent and then runs the submission.
 func (sb *submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
 	if len(b.Members) == 0 {
 		sb.formed(b)
@@ -182,32 +188,32 @@ func (sb *submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 		sb.giveBack(b)
 		if jjm.KindOf(err) == jjm.Conflict {
 			sb.discard(b)
-			return nil // a member was killed meanwhile: form the bulk anew
+			return nil // a member was killed meanwhile: the others form a new bulk
 		}
 		return err
 	}
 	return sb.act(ctx, b.Tag)
 }
 
-// discard removes the folder of a bulk that was surely not stored.
+// discard removes the folder of a bulk that is certainly not in the store.
 func (sb *submitter) discard(b *jjm.Bulk) {
 	ar, err := sb.c.cs.areas.Of(b.Owner)
 	if err == nil {
 		err = ar.RemoveBulk(context.Background(), b.Tag)
 	}
 	if err != nil {
-		sb.b.Log.Warn("folder of a bulk that was not stored stays", "tag", b.Tag, "error", err)
+		sb.b.Log.Warn("folder of a bulk that was not stored could not be removed", "tag", b.Tag, "error", err)
 	}
 }
 
-// intend writes the assignment file, then commits the bulk: a bulk in the store
-// always has its assignment.
+// intend writes the assignment file, then commits the bulk, so that a bulk in the store
+// always has its assignment. The error is of kind Conflict if a member changed meanwhile.
 func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
 	ar, err := sb.c.cs.areas.Of(b.Owner)
 	if err != nil {
 		return err
 	}
-	if err := ar.WriteAssignment(b.Tag, as); err != nil {
+	if err := sb.writeAssignment(ar, b.Tag, as); err != nil {
 		sb.discard(b)
 		return fmt.Errorf("assignment of bulk %s: %w", b.Tag, err)
 	}
@@ -230,7 +236,7 @@ func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 	})
 }
 
-// act runs the submission of a stored bulk and stores what came of it.
+// act runs the submission command of a stored bulk and stores its outcome.
 func (sb *submitter) act(ctx context.Context, tag jjm.Tag) error {
 	b, ar, err := sb.openBulk(tag)
 	if b == nil || err != nil {
@@ -249,12 +255,13 @@ func (sb *submitter) act(ctx context.Context, tag jjm.Tag) error {
 		return crashed
 	}
 	if err == nil {
-		err = sb.c.believed(b.Owner, receipt)
+		err = sb.c.checkReceipt(b.Owner, receipt)
 	}
 	return sb.outcome(ctx, tag, receipt, err)
 }
 
-// openBulk copies a live bulk and opens its owner's area.
+// openBulk returns a copy of a live bulk and its owner's area; the copy is nil if the
+// bulk is closed.
 func (sb *submitter) openBulk(tag jjm.Tag) (*jjm.Bulk, *areas.Area, error) {
 	v := sb.s.View()
 	live := v.Bulk(tag)
@@ -267,7 +274,8 @@ func (sb *submitter) openBulk(tag jjm.Tag) (*jjm.Bulk, *areas.Area, error) {
 	return &b, ar, err
 }
 
-// nextDue is when the next waiting local job of this cluster becomes ready.
+// nextDue returns after how long the next waiting local job may become ready for this
+// cluster, at most an hour.
 func (sb *submitter) nextDue() time.Duration {
 	v := sb.s.View()
 	defer v.Close()
@@ -277,7 +285,7 @@ func (sb *submitter) nextDue() time.Duration {
 		if !sb.c.serves(v.Memory, g, now) {
 			continue
 		}
-		if left := sb.waits(g.Job.Owner); left > 0 {
+		if left := sb.asideLeft(g.Job.Owner); left > 0 {
 			next = min(next, left)
 		} else if at := g.NextDue(); at != 0 {
 			next = min(next, max(at.Sub(now), 0))
@@ -286,5 +294,17 @@ func (sb *submitter) nextDue() time.Duration {
 	return next
 }
 
-// wakeSubmit has the submit loop look at what is ready. It does not wait.
+// wakeSubmit wakes the submit loop. It does not block.
 func (sb *submitter) wakeSubmit() { fair.Kick(sb.submitKick) }
+
+// writeAssignment writes the assignment file of a bulk. Where workers do not see the work area
+// it also links the files that other local jobs made and that go with the bulk.
+func (sb *submitter) writeAssignment(ar *areas.Area, tag jjm.Tag, as []sandbox.Assignment) error {
+	if err := ar.WriteAssignment(tag, as); err != nil {
+		return err
+	}
+	if sb.c.adapter.Capabilities().SharedFS || !slices.ContainsFunc(as, isGiven) {
+		return nil
+	}
+	return ar.LinkGiven(tag, as)
+}

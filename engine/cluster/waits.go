@@ -7,9 +7,9 @@ import (
 	"jjm/engine/state"
 )
 
-// noteWaits lets people see why batch jobs wait and until when. It goes to
-// memory alone, and to a record when that is written for another reason: a
-// scheduler's estimates change with every listing.
+// noteWaits notes why batch jobs wait and until when, for people. It is kept in memory only,
+// and written to a record when that is written for another reason, because a scheduler's
+// estimates change with every listing.
 func (ho *holder) noteWaits(reports []jjm.Report, at jjm.Time) {
 	type news struct {
 		id    jjm.AttemptID
@@ -19,7 +19,7 @@ func (ho *holder) noteWaits(reports []jjm.Report, at jjm.Time) {
 	if at == 0 {
 		at = jjm.At(ho.b.Now())
 	}
-	same := map[jjm.Waiting]*jjm.Waiting{} // what many say alike is kept once
+	same := map[jjm.Waiting]*jjm.Waiting{} // equal values share one copy
 	v := ho.s.View()
 	for i := range reports {
 		r := &reports[i]
@@ -44,7 +44,7 @@ func (ho *holder) noteWaits(reports []jjm.Report, at jjm.Time) {
 	})
 }
 
-// waiter is the local job that waits in the batch system as a report says, or
+// waiter returns the local job that a report is about if it waits in the batch system, or
 // nil.
 func (ho *holder) waiter(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 	l := ho.pointsTo(mem, r)
@@ -54,8 +54,8 @@ func (ho *holder) waiter(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 	return l
 }
 
-// waitingOf is what a report says of a job that waits; nothing if it does not
-// wait, or says nothing.
+// waitingOf returns why and until when a job waits according to its report. It is zero if
+// the job does not wait or the report does not say.
 func waitingOf(r *jjm.Report, at jjm.Time) jjm.Waiting {
 	waits := r.State == jjm.BatchQueued || r.State == jjm.BatchHold || r.State == jjm.BatchStarting
 	if !waits || r.Reason == "" && r.Hold == "" && r.Starts == 0 {
@@ -64,7 +64,8 @@ func waitingOf(r *jjm.Report, at jjm.Time) jjm.Waiting {
 	return jjm.Waiting{Reason: r.Reason, Hold: r.Hold, Starts: r.Starts, Source: r.Source, At: at}
 }
 
-// shared returns one copy for all that are alike, free of the listing's memory.
+// shared returns one copy for all equal values. Its texts are cloned so that they do not
+// keep the listing in memory.
 func shared(same map[jjm.Waiting]*jjm.Waiting, w jjm.Waiting) *jjm.Waiting {
 	if p := same[w]; p != nil {
 		return p

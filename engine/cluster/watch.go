@@ -17,8 +17,9 @@ import (
 	"jjm/plan"
 )
 
-// watcher lists the batch system and compares what it says with memory. Only its loop
-// touches what is not behind its mutex.
+// watcher lists the batch system and compares the listings with memory. Only its loop
+// touches the fields, except ends, the channels, and those with locks of their own
+// (inquiries, times).
 type watcher struct {
 	c         *Cluster
 	b         *base.Base
@@ -26,24 +27,25 @@ type watcher struct {
 	ends      *endings.Endings
 	name      string
 	watchKick chan struct{}
-	// cycle numbers the listings, asked is when the one at hand began.
+	// cycle numbers the rounds of listings, asked is when the listing being applied was
+	// asked for.
 	cycle    uint32
 	asked    jjm.Time
-	restarts map[jjm.AttemptID]int // by the batch system, as far as seen
+	restarts map[jjm.AttemptID]int // restarts by the batch system that listings showed
 	missing  map[jjm.AttemptID]plan.Absence
 	clocks   map[jjm.Owner]watchClock
 	strays   strays
 	asking   asking
-	// absents are looked into by account.
-	absents fair.Lanes
-	times   times
+	// inquiries runs the commands about missing attempts, in a lane for each account.
+	inquiries fair.Lanes
+	times     times
 }
 
-// times is how long rounds of listings take.
+// times is how long rounds of listings take, successful listings only.
 type times struct {
 	mu   sync.Mutex
-	took time.Duration // what a round takes, as far as listings are answered (plan.Took)
-	last time.Duration // of the last round, -1 before the first; the watch loop's alone
+	took time.Duration // what a round takes by plan.Took, smoothed over the last two
+	last time.Duration // of the last round, -1 before the first; only the watch loop reads it
 }
 
 func newWatcher(c *Cluster) *watcher {
@@ -51,30 +53,30 @@ func newWatcher(c *Cluster) *watcher {
 		c: c, b: c.b, s: c.s, ends: c.cs.ends, name: c.name, watchKick: make(chan struct{}, 1),
 		restarts: map[jjm.AttemptID]int{}, missing: map[jjm.AttemptID]plan.Absence{}, clocks: map[jjm.Owner]watchClock{},
 		strays: strays{seen: map[strayKey]time.Time{}, lately: map[jjm.Owner]time.Time{}},
-		asking: newAsking(), absents: c.lanes(), times: times{last: -1},
+		asking: newAsking(), inquiries: c.lanes(), times: times{last: -1},
 	}
 }
 
-// watchLoop lists the cluster once an interval, which adapts to how long listings
-// take, and sooner when something asks for it.
+// watchLoop lists the cluster once in an interval, which adapts to how long listings
+// take, and sooner if something asks for it.
 func (w *watcher) watchLoop(ctx context.Context) {
-	defer w.absents.All.Wait()
+	defer w.inquiries.Running.Wait()
 	defer w.asking.all.Wait()
 	for ctx.Err() == nil {
 		if err := w.watchOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
-			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, trying again", "cluster", w.name,
+			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, will try again", "cluster", w.name,
 				"error", err)
 		}
 		w.c.health.warnUnknown(w.missing)
 		if err := w.rest(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
-			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, trying again", "cluster", w.name,
+			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, will try again", "cluster", w.name,
 				"error", err)
 		}
 	}
 }
 
-// rest lasts until the next listing is due. Listings that come late are applied
-// meanwhile.
+// rest waits until the next round is due. Listings of the last round that come late are
+// applied meanwhile.
 func (w *watcher) rest(ctx context.Context) error {
 	every, soon, result := w.interval()
 	due, look := time.NewTimer(every), time.NewTicker(result)
@@ -104,16 +106,16 @@ func (w *watcher) rest(ctx context.Context) error {
 	}
 }
 
-// interval says when to list again: by itself, when something asks for it, and
-// when results wait for it. Those are less urgent: where jobs end all the time
-// there would be no rest.
+// interval returns the time until the next round: by itself, after something asks for one, and
+// after results wait for one. Results are less urgent, or a cluster on which jobs end all the
+// time would be listed without a pause.
 func (w *watcher) interval() (every, soon, result time.Duration) {
 	p, took := w.c.polling(), w.pace()
 	return p.Every(took), p.Soon(took), p.AfterResult(took)
 }
 
-// resultsWait reports whether enough results wait for the last word of this
-// cluster.
+// resultsWait reports whether enough results wait for this cluster's final report to
+// justify a listing.
 func (w *watcher) resultsWait() bool {
 	waiting := 0
 	for tag, results := range w.ends.WithoutReport() {
@@ -124,25 +126,26 @@ func (w *watcher) resultsWait() bool {
 	return waiting > 0 && plan.Worth(waiting, w.inBatch())
 }
 
-// inBatch counts the local jobs that the batch system has, or is about to get.
+// inBatch returns the number of local jobs that the batch system has or is about to get.
 func (w *watcher) inBatch() (n int) {
 	v := w.s.View()
 	defer v.Close()
 	for _, g := range v.Grids() {
-		n += state.Sum(g.On[w.name].Load())
+		n += state.Sum(g.ByCluster[w.name].Load())
 	}
 	return n
 }
 
-// listed notes how long the listings of this round took that were answered, after
-// one that took so long before.
+// listed notes how long the successful listings of this round took. before is how long
+// those of the round before took.
 func (w *watcher) listed(before, took time.Duration) {
 	w.times.mu.Lock()
 	w.times.took, w.times.last = plan.Took(before, took), took
 	w.times.mu.Unlock()
 }
 
-// since is how far back ended jobs matter: to the oldest open bulk.
+// since returns the time from which ended jobs matter to an account: an hour before its
+// oldest open bulk.
 func (w *watcher) since(account jjm.Owner) time.Time {
 	v := w.s.View()
 	defer v.Close()
@@ -155,8 +158,8 @@ func (w *watcher) since(account jjm.Owner) time.Time {
 	return oldest.Add(-time.Hour).Time()
 }
 
-// applyListing compares the listing with memory and stores the differences: in
-// a quiet cycle there are none, and nothing is written.
+// applyListing compares a listing with memory and stores the differences. If there are
+// none, nothing is written.
 func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, asked jjm.Time, account jjm.Owner) error {
 	listing.Reports = w.c.ownReports(listing.Reports, account)
 	w.strays.begin(account)
@@ -189,8 +192,8 @@ func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 	return nil
 }
 
-// compare marks what the listing shows as seen and picks the reports that tell
-// something new: of jobs that are alive, and of jobs that ended.
+// compare marks the attempts that the listing shows as seen, and returns the reports that
+// are news: those of live jobs, and those of ended jobs by attempt.
 func (w *watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[jjm.AttemptID]jjm.Report) {
 	v := w.s.View()
 	defer v.Close()
@@ -212,7 +215,7 @@ func (w *watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[j
 			w.stray(r)
 		case !w.tells(v.Memory, l, r):
 		case r.State.Ended() && !own:
-			w.ends.Other(l.AttemptID(), *r) // maybe a double that was cancelled
+			w.ends.Other(l.AttemptID(), *r) // perhaps a duplicate that was cancelled
 		case r.State.Ended() && b.State == jjm.BulkIntent:
 		case r.State.Ended():
 			ended[l.AttemptID()] = *r
@@ -223,9 +226,9 @@ func (w *watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[j
 	return alive, ended
 }
 
-// owns reports whether a batch job is the one that an attempt points to: by
-// its own id, else by that of its bulk as acknowledged. While neither is known
-// any job of the tag will do.
+// owns reports whether a batch job is the one that an attempt points to: by the attempt's
+// batch id, else by the id of its bulk. While neither is known, any job of the tag is
+// accepted.
 func owns(b *state.Bulk, l *jjm.LocalJob, id string) bool {
 	switch {
 	case l.BatchID != "":
@@ -236,7 +239,7 @@ func owns(b *state.Bulk, l *jjm.LocalJob, id string) bool {
 	return true
 }
 
-// tells reports whether a listing line differs from what memory shows.
+// tells reports whether a report says something that memory does not show yet.
 func (w *watcher) tells(mem state.Memory, l *jjm.LocalJob, r *jjm.Report) bool {
 	if r.State.Ended() {
 		return !w.ends.Knows(l.AttemptID(), r.State)
@@ -247,6 +250,8 @@ func (w *watcher) tells(mem state.Memory, l *jjm.LocalJob, r *jjm.Report) bool {
 	return plan.Live(w.liveInput(mem, l, *r)).Changed
 }
 
+// liveInput returns what plan.Live decides on. OwnHold is set while the hold that jjm itself
+// submits with may still show.
 func (w *watcher) liveInput(mem state.Memory, l *jjm.LocalJob, r jjm.Report) plan.LiveInput {
 	held := w.c.caps().TwoPhase
 	if b := mem.Bulk(l.Tag); b != nil {
@@ -255,7 +260,7 @@ func (w *watcher) liveInput(mem state.Memory, l *jjm.LocalJob, r jjm.Report) pla
 	return plan.LiveInput{State: l.State, Phase: l.Phase, Restarts: w.restarts[l.AttemptID()], OwnHold: held, Report: r}
 }
 
-// live applies a report of a job that is alive to its local job.
+// live applies a report of a live batch job to its local job.
 func (w *watcher) live(ch *state.Change, r jjm.Report) {
 	b := ch.Live.Bulk(r.Tag)
 	if b == nil || ch.Live.Current(b.Members[r.Index]) == nil {
@@ -287,21 +292,22 @@ func (w *watcher) live(ch *state.Change, r jjm.Report) {
 	}
 }
 
-// duplicate is a job under one of our tags that is not the one its attempt
-// points to: a doubled submission. The claim says which one runs.
+// duplicate notes a live batch job under an attempt's tag and index that is not the one
+// the attempt points to: the bulk was submitted twice. Package verdict reads the claim to
+// learn which one runs, and cancels the other.
 func (w *watcher) duplicate(id jjm.AttemptID, r jjm.Report) {
 	w.b.Log.Error("two batch jobs for one attempt", "cluster", w.name, "local", id.LocalID, "tag", r.Tag, "batch", r.ID)
 	w.ends.Suspect(id, r)
 	w.ends.Wake()
 }
 
-// heartbeatFresh reports whether a missing attempt's wrapper shows signs of life,
-// as far as its owner's harvest looked: a listing waits for nobody's work area.
-// What is not known counts as alive.
+// heartbeatFresh reports whether the heartbeat of a missing attempt was fresh when the harvest
+// of its owner last looked. If it was never looked at, it counts as fresh. The watch loop must
+// not look itself, because a work area can hang.
 func (cs *Clusters) heartbeatFresh(id jjm.AttemptID) bool { return !cs.ends.Stale(id) }
 
-// accounts lists the accounts with open bulks here, and those that had some not
-// long ago.
+// accounts returns the accounts to list: those with open bulks here, and those that had
+// some or a stray lately; on an idle cluster see idle.
 func (w *watcher) accounts() []jjm.Owner {
 	v := w.s.View()
 	defer v.Close()
@@ -314,25 +320,45 @@ func (w *watcher) accounts() []jjm.Owner {
 		}
 	}
 	out = w.strays.also(out, seen, w.b.Now())
-	if len(out) == 0 && !w.c.health.healthy() { // nothing to list: find out for those who would come here
+	// list for one that would submit here, to learn whether the cluster is back
+	if len(out) == 0 && !w.c.health.healthy() {
 		for _, g := range v.Grids() {
 			if slices.Contains(g.Job.Step.Clusters, w.name) && !g.Job.Status.Final() {
 				return []jjm.Owner{w.c.account(g.Job.Owner)}
 			}
 		}
 	}
+	if len(out) == 0 {
+		return w.idle()
+	}
 	return out
 }
 
-// pace is what a round of listings takes, as far as they are answered (plan.Took).
+// idle returns whose jobs to list on a cluster that has none, now and then, so that it is known
+// whether it answers before somebody needs it. Where jobs run as their owners it is nobody's:
+// there only probes tell.
+func (w *watcher) idle() []jjm.Owner {
+	every, now := probeEvery, w.b.Now()
+	if !w.c.health.healthy() {
+		every = probeAgain
+	}
+	own := w.b.Deps.Account
+	if since := now.Sub(w.asking.idle); own == nil || since >= 0 && since < every {
+		return nil
+	}
+	w.asking.idle = now
+	return []jjm.Owner{*own}
+}
+
+// pace returns how long a round of successful listings takes (plan.Took).
 func (w *watcher) pace() time.Duration {
 	w.times.mu.Lock()
 	defer w.times.mu.Unlock()
 	return w.times.took
 }
 
-// recall lets an account be listed for a while, though it may have no open bulk.
+// recall has an account listed for some time, even if it has no open bulk.
 func (w *watcher) recall(account jjm.Owner) { w.strays.lately[account] = w.b.Now() }
 
-// wakeWatch has the batch system listed soon. It does not wait.
+// wakeWatch has the batch system listed soon. It does not block.
 func (w *watcher) wakeWatch() { fair.Kick(w.watchKick) }

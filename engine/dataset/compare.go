@@ -14,23 +14,24 @@ import (
 	"jjm/wire"
 )
 
-// sourceActor marks files as sources show them. No account has such a name.
+// sourceActor is the actor of marks that a comparison with a source made. No account can
+// have this name.
 const sourceActor = "(source)"
 
-// sight is what earlier looks at one source saw.
+// sight is what earlier looks at one source found.
 type sight struct {
-	// missed are the files that were not there at the last look.
+	// missed are the files that the last look did not find.
 	missed map[string]bool
-	// listed are the files that a program has listed, as hashes of their names: of
-	// others it says nothing.
+	// listed are hashes of the LFNs that a program has ever listed. About other files of
+	// the dataset it says nothing.
 	listed map[uint64]bool
 }
 
-// sights are those of all sources, since the daemon started.
+// sights are the sights of all sources, since the daemon started.
 type sights struct {
 	seed maphash.Seed
 	mu   sync.Mutex
-	of   map[Source]*sight // each is used by one look at a time
+	of   map[Source]*sight // mu guards the map; fair.Keyed lets one look at a time use each
 }
 
 func newSights() *sights { return &sights{seed: maphash.MakeSeed(), of: map[Source]*sight{}} }
@@ -50,7 +51,8 @@ func (ss *sights) forget(s Source) {
 	delete(ss.of, s)
 }
 
-// remembers has a look cover what its program ever listed.
+// remembers adds what a program listed to the sight, and makes the look cover all that it
+// ever listed. Looks into folders say themselves what they cover.
 func (ss *sights) remembers(si *sight, look *catalogue.Look) {
 	if look.Covers != nil {
 		return
@@ -61,25 +63,29 @@ func (ss *sights) remembers(si *sight, look *catalogue.Look) {
 	look.Covers = func(lfn string) bool { return si.listed[maphash.String(ss.seed, lfn)] }
 }
 
-// comparer compares datasets with their sources, and marks what differs.
+// comparer compares datasets with their sources, and marks the files that differ.
 type comparer struct {
 	b      *base.Base
 	marks  marker
 	sights *sights
 }
 
-// found is what a comparison says of files, by LFN with the reasons.
+// found is the outcome of a comparison, by LFN.
 type found struct {
 	lost, broken, back []string
-	why                map[string]string
-	missing            map[string]bool // not there at this look
-	there              int             // not missing
+	why                map[string]string // the reasons for lost and broken
+	missing            map[string]bool   // not found by this look
+	there              int               // the number of files found
 }
 
-// compare marks what a source has no more as lost, and what it has otherwise as
-// broken (jedi.md 23); what it has again as it was can be read again, if it was
-// marked so. A file is lost when two looks in a row miss it. A source that has none
-// of its files is not believed: a file system may not be mounted.
+// compare marks the files of a dataset by a look at its source (jedi.md 23):
+//
+//	missing at two looks in a row                   lost
+//	found, but of another size or checksum          broken
+//	found as recorded, and marked by a comparison   ready again
+//
+// If none of the files is found, nothing is marked and the error is of kind Busy: the file
+// system may not be mounted.
 func (cp *comparer) compare(ctx context.Context, s Source, set store.Dataset, look catalogue.Look) error {
 	si := cp.sights.get(s)
 	cp.sights.remembers(si, &look)
@@ -88,8 +94,8 @@ func (cp *comparer) compare(ctx context.Context, s Source, set store.Dataset, lo
 		return err
 	}
 	if f.there == 0 && len(f.missing) > 0 {
-		return jjm.Errorf(jjm.Busy, "none of its %d files is there: is the file system mounted? None is marked as lost; "+
-			"if they are, say jjm dataset mark", len(f.missing))
+		return jjm.Errorf(jjm.Busy, "nothing is there of its %s: is the file system mounted? None is marked as lost; "+
+			"if they are lost, use jjm dataset mark", jjm.Count(len(f.missing), "file"))
 	}
 	si.missed = f.missing
 	for _, m := range []struct {
@@ -105,7 +111,8 @@ func (cp *comparer) compare(ctx context.Context, s Source, set store.Dataset, lo
 	return nil
 }
 
-// judge compares each file of a dataset with a look at its source.
+// judge compares each file of a dataset with a look at its source. It leaves out files
+// that somebody else marked.
 func (cp *comparer) judge(ctx context.Context, si *sight, set store.Dataset, look catalogue.Look) (*found, error) {
 	marks, err := cp.b.Store.Marks(ctx, set.ID)
 	if err != nil {
@@ -139,7 +146,8 @@ func (cp *comparer) judge(ctx context.Context, si *sight, set store.Dataset, loo
 	return f, err
 }
 
-// remark marks files as their source shows them, or takes its marks back.
+// remark gives files the mark state, or with FileReady removes the marks that a
+// comparison made.
 func (cp *comparer) remark(ctx context.Context, set store.Dataset, state jjm.FileState, files []string,
 	why map[string]string) error {
 	d := wire.Dataset{Name: set.Name, LFNs: files, State: state.String(), Reason: "as it was again"}

@@ -9,8 +9,8 @@ import (
 	"jjm/store"
 )
 
-// checkContainer refuses a container that has no datasets, or would be read into one
-// of its own.
+// checkContainer returns an error of kind Gone for a container without datasets, and
+// Conflict if the dataset that gets the files is in the container itself.
 func (ds *Datasets) checkContainer(ctx context.Context, uid int, d *jjm.DatasetInput) error {
 	members, err := ds.b.Store.Members(ctx, uid, d.Container)
 	if err != nil {
@@ -29,9 +29,8 @@ func (ds *Datasets) checkContainer(ctx context.Context, uid int, d *jjm.DatasetI
 	return nil
 }
 
-// takeContainer adds to a dataset the files that the datasets of a container have
-// and it has not (decision R30). whole says that no more can come: all of them are
-// closed.
+// takeContainer adds to the dataset d the files of a container's datasets that it lacks
+// (decision R30). whole says that no more can come, because all these datasets are closed.
 func (ds *Datasets) takeContainer(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput) (whole bool, err error) {
 	members, err := ds.b.Store.Members(ctx, job.Owner.UID, d.Container)
 	if err != nil {
@@ -50,7 +49,8 @@ func (ds *Datasets) takeContainer(ctx context.Context, job *jjm.GridJob, d *jjm.
 	return whole, nil
 }
 
-// takeMember adds the next files of a member; more says that there are others.
+// takeMember adds the next chunk of files of one dataset of the container; more says that
+// it has further ones.
 func (ds *Datasets) takeMember(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput, m *store.Dataset) (more bool,
 	err error) {
 	err = ds.s.Change(ctx, "dataset-add", func(c *state.Change) error {
@@ -76,8 +76,8 @@ func (ds *Datasets) takeMember(ctx context.Context, job *jjm.GridJob, d *jjm.Dat
 			return err
 		}
 		if more = from+int64(len(files)) < m.Files; !more {
-			c.Note(job.ID, "", fmt.Sprintf("dataset %s has the %d files of dataset %s of container %s", d.Name, m.Files, m.Name,
-				d.Container), "", "")
+			c.Note(job.ID, "", fmt.Sprintf("dataset %s has the %s of dataset %s of container %s", d.Name,
+				jjm.Count(m.Files, "file"), m.Name, d.Container), "", "")
 		}
 		if added > 0 {
 			c.News = append(c.News, id)

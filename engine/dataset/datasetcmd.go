@@ -10,15 +10,15 @@ import (
 	"jjm/wire"
 )
 
-// Dataset adds files to a dataset, marks some of them, closes it, or shows some. The grid jobs that
-// read one go on at once.
+// Dataset adds files to a dataset, marks some, closes it, or only shows datasets, as d.Do says. It
+// returns the datasets afterwards. Grid jobs that read a changed dataset are woken.
 func (ds *Datasets) Dataset(ctx context.Context, caller wire.Caller, d wire.Dataset) (out wire.Datasets, err error) {
 	uid := caller.UID
 	if d.UID != nil {
 		uid = *d.UID
 	}
 	if !caller.May(uid) {
-		return out, jjm.Errorf(jjm.Denied, "datasets of uid %d: only their owner and administrators have to do with them",
+		return out, jjm.Errorf(jjm.Denied, "datasets of uid %d: only their owner and administrators may use them",
 			uid)
 	}
 	switch d.Do {
@@ -45,32 +45,33 @@ func (ds *Datasets) Dataset(ctx context.Context, caller wire.Caller, d wire.Data
 	return out, err
 }
 
-// mayAdd refuses who may not submit grid jobs either.
+// mayAdd returns an error for callers who may not submit grid jobs: they may not add
+// files either.
 func (ds *Datasets) mayAdd(caller wire.Caller) error {
 	if err := ds.b.MayRun(caller); err != nil {
 		return err
 	}
 	v := ds.s.View()
 	defer v.Close()
-	return v.Admitted(state.Whom(jjm.Owner{User: caller.User, UID: caller.UID}, nil, nil))
+	return v.NotBanned(state.Whom(jjm.Owner{User: caller.User, UID: caller.UID}, nil, nil))
 }
 
-// notFilled refuses to mix files into a dataset that a grid job fills with its outputs:
-// what read it would take them for outputs of that grid job.
+// notFilled returns an error of kind Conflict for the output dataset of a live grid job:
+// readers would take added files for its outputs.
 func (ds *Datasets) notFilled(uid int, name string) error {
 	v := ds.s.View()
 	defer v.Close()
 	for id, g := range v.Grids() {
 		if g.Job.Owner.UID == uid && g.Job.Spec.OutputDataset == name && !g.Job.Status.Final() {
 			return jjm.Errorf(jjm.Conflict,
-				"dataset %s: grid job %s fills it with its outputs: take another dataset, or wait until it is over", name, id)
+				"dataset %s: grid job %s fills it with its outputs: use another dataset, or wait until the grid job has ended", name, id)
 		}
 	}
 	return nil
 }
 
-// showDatasets returns one dataset of an account, or all: to an administrator who
-// names nobody those of everybody.
+// showDatasets returns the dataset that d names, or all of the account uid.
+// Administrators who name no account get those of all accounts.
 func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset) ([]wire.DatasetState,
 	error) {
 	var all []store.Dataset
@@ -111,7 +112,8 @@ func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid in
 	return out, nil
 }
 
-// readersOf returns the live grid jobs that read a dataset.
+// readersOf returns the live grid jobs that read a dataset, with their counts of its
+// files.
 func (ds *Datasets) readersOf(ctx context.Context, id store.DatasetID) ([]wire.DatasetReader, error) {
 	grids, err := ds.b.Store.Readers(ctx, id)
 	if err != nil {
@@ -134,8 +136,8 @@ func (ds *Datasets) readersOf(ctx context.Context, id store.DatasetID) ([]wire.D
 	return out, nil
 }
 
-// closeDataset says that no more files will come; changed is false if that was
-// known. The grid jobs that read it remember why.
+// closeDataset closes a dataset; changed is false if it was closed. why goes into the journals
+// of the grid jobs that read it.
 func (ds *Datasets) closeDataset(ctx context.Context, uid int, name, why string) (changed bool, err error) {
 	err = ds.s.Change(ctx, "dataset-close", func(c *state.Change) error {
 		id, _, err := c.Tx.PutDataset(uid, jjm.Dataset{Name: name})
@@ -146,14 +148,14 @@ func (ds *Datasets) closeDataset(ctx context.Context, uid int, name, why string)
 			return err
 		}
 		c.News = append(c.News, id)
-		tell(c, id, "dataset "+name+" is closed: "+why, "")
+		noteReaders(c, id, "dataset "+name+" is closed: "+why, "")
 		return nil
 	})
 	return changed && err == nil, err
 }
 
-// tell journals news of a dataset with the grid jobs that read it.
-func tell(c *state.Change, id store.DatasetID, what, actor string) {
+// noteReaders adds news of a dataset to the journals of the live grid jobs that read it.
+func noteReaders(c *state.Change, id store.DatasetID, what, actor string) {
 	for gid, g := range c.Live.Grids() {
 		if g.Reads != nil && g.Reads.Knows(id) {
 			c.Note(gid, "", what, "", actor)

@@ -17,14 +17,15 @@ import (
 	"jjm/wire"
 )
 
-// The bounds of a dry run: the local jobs that it shows, and the files that it looks
-// at, for it is answered while others wait.
+// The bounds of a dry run: the local jobs that it shows, and the files of each dataset that it
+// reads. It is one request on the socket, so it must be quick.
 const (
 	dryParts = 10
 	dryFiles = 200_000
 )
 
-// DryRun explains the decomposition (decision R20), of the files that are known now.
+// DryRun returns how a grid job would be cut (decision R20), with the files that are
+// known now. It stores nothing.
 func (ds *Datasets) DryRun(ctx context.Context, owner jjm.Owner, h handlers.Handler, spec *jjm.Spec, site handlers.Site,
 	fit state.Choice) (wire.Submitted, error) {
 	cut, err := handlers.SplitBy(h, spec, site)
@@ -51,9 +52,12 @@ func (ds *Datasets) DryRun(ctx context.Context, owner jjm.Owner, h handlers.Hand
 		}
 		cut.Jobs = counted.Jobs
 	}
-	parts = parts[:min(len(parts), dryParts)] // some cuts are made whole
+	if err := ownable(parts); err != nil {
+		return wire.Submitted{}, err
+	}
+	parts = parts[:min(len(parts), dryParts)] // splitters may return more than MaxParts
 	plan := &wire.Plan{Type: spec.Type, Cluster: fit.Clusters[0], Clusters: fit.Clusters,
-		Splitter: cut.Splitter, Jobs: cut.Jobs, Why: slices.Concat(cut.Why, fit.Notes), Parts: parts}
+		Splitter: cut.Splitter, Jobs: cut.Jobs, Why: slices.Concat(cut.Why, fit.Notes, passedOver(&cut)), Parts: parts}
 	for i, p := range parts {
 		cmd, err := handlers.CommandForeseen(h, spec, &p, i)
 		if err != nil {
@@ -67,8 +71,42 @@ func (ds *Datasets) DryRun(ctx context.Context, owner jjm.Owner, h handlers.Hand
 	return wire.Submitted{Plan: plan}, err
 }
 
-// outlook says how many merges there would be, of a cutting that begins with these
-// parts.
+// ownable returns an error of kind Internal if the store would refuse one of the parts, as it does when
+// they are made in earnest.
+func ownable(parts []jjm.Part) error {
+	for i := range parts {
+		p := &parts[i]
+		if p.Unit == jjm.UnitEvent || p.Unit == jjm.UnitRow {
+			continue // they own none of the files that they read
+		}
+		if _, err := p.Pieces(); err != nil {
+			return jjm.Errorf(jjm.Internal, "part %d could not be stored, by a mistake in jjm itself, please report it: %w",
+				p.Serial, err)
+		}
+	}
+	return nil
+}
+
+// passedOver says which files the splitter will pass over for what their descriptions lack, nil if none.
+func passedOver(cut *handlers.Cutting) []string {
+	n, such := 0, ""
+	for i := range cut.Work.Files {
+		f := &cut.Work.Files[i]
+		if split.WhyLeft(cut.Splitter, f) != jjm.NoSections {
+			continue
+		}
+		if n++; n == 1 {
+			such = f.LFN
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s passed over, such as %s: %s", jjm.Count(n, "file"), such, jjm.NoSections)}
+}
+
+// outlook returns how many merges there would be. parts are the first parts of the
+// cutting.
 func outlook(h handlers.Handler, spec *jjm.Spec, cut handlers.Cutting, parts []jjm.Part) (*jjm.MergeOutlook, error) {
 	var cmd handlers.Command
 	var err error
@@ -101,7 +139,8 @@ func outlook(h handlers.Handler, spec *jjm.Spec, cut handlers.Cutting, parts []j
 	return o.Merges(!cut.Work.Closed)
 }
 
-// dryWork adds the files that a grid job would read; known says that these are all.
+// dryWork adds to cut.Work the files that a grid job would read. known says that no more
+// can come.
 func (ds *Datasets) dryWork(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site,
 	cut *handlers.Cutting) (known bool, err error) {
 	known = true
@@ -116,7 +155,7 @@ func (ds *Datasets) dryWork(ctx context.Context, owner jjm.Owner, spec *jjm.Spec
 		if err != nil {
 			return false, err
 		}
-		closed := brought(d) && !d.Open || set.Closed != 0
+		closed := hasList(d) && !d.Open || set.Closed != 0
 		known = known && closed
 		if d.Secondary {
 			cut.Work.Secondary = append(cut.Work.Secondary, split.Stream{Files: files,
@@ -138,7 +177,7 @@ func (ds *Datasets) dryWork(ctx context.Context, owner jjm.Owner, spec *jjm.Spec
 	return known, nil
 }
 
-// tellDry tells WMBSMergeBySize who read the parents of the files.
+// tellDry sets what WMBSMergeBySize needs to know about the parents of the files.
 func (ds *Datasets) tellDry(ctx context.Context, owner jjm.Owner, dataset string, work *split.Work) error {
 	maker, err := ds.lineage.MakerOf(ctx, owner.UID, dataset, work.Files[:min(lineage.SomeFiles, len(work.Files))])
 	if err != nil {
@@ -148,10 +187,10 @@ func (ds *Datasets) tellDry(ctx context.Context, owner jjm.Owner, dataset string
 	for i := range numbers {
 		numbers[i] = int64(i)
 	}
-	return ds.lineage.Tell(ctx, lineage.Family{Maker: maker.ID, Well: lineage.Completed}, work, numbers)
+	return ds.lineage.Tell(ctx, lineage.Family{Maker: maker.ID, Success: lineage.Completed}, work, numbers)
 }
 
-// gathered are files of a dataset, each once.
+// gathered collects the files of a dataset, each LFN once, at most dryFiles.
 type gathered struct {
 	dataset string
 	files   []jjm.File
@@ -161,7 +200,7 @@ type gathered struct {
 func (g *gathered) add(f jjm.File) error {
 	if len(g.files) == dryFiles {
 		return jjm.Errorf(jjm.Invalid,
-			"dataset %s has more than %d files: a dry run looks at no more; jjm split --preview does", g.dataset, dryFiles)
+			"dataset %s has more than the %d files that a dry run reads: use jjm split --preview", g.dataset, dryFiles)
 	}
 	if !g.seen[f.LFN] {
 		g.seen[f.LFN] = true
@@ -170,8 +209,8 @@ func (g *gathered) add(f jjm.File) error {
 	return nil
 }
 
-// dryDataset returns the files that a dataset has, and those that the job file would
-// add to it.
+// dryDataset returns the files of a dataset, with those that the job file would add to
+// it.
 func (ds *Datasets) dryDataset(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, site handlers.Site,
 	now jjm.Time) ([]jjm.File, store.Dataset, error) {
 	g := &gathered{dataset: d.Name, seen: map[string]bool{}}
@@ -209,7 +248,7 @@ func (ds *Datasets) dryDataset(ctx context.Context, owner jjm.Owner, d *jjm.Data
 	return g.files, set, err
 }
 
-// gatherStored adds the files of a dataset that can be read.
+// gatherStored adds the stored files of a dataset that are not marked as unreadable.
 func (ds *Datasets) gatherStored(ctx context.Context, id store.DatasetID, g *gathered) error {
 	marks, err := ds.b.Store.Marks(ctx, id)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"jjm/wire"
 )
 
-// marker marks files of datasets.
+// marker marks files of datasets as missing, lost or broken, and removes marks.
 type marker struct {
 	b *base.Base
 	s *state.State
 }
 
-// mark marks files of a dataset as ones that cannot be read, or takes their marks
-// back; a dry run only says what it would do.
+// mark gives the files that d names the mark d.State, or removes their marks if that is
+// "ready". The outcome for each file is added to out. A dry run stores nothing.
 func (mk marker) mark(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset, out *wire.Datasets) error {
 	set, err := mk.b.Store.DatasetNamed(ctx, uid, d.Name)
 	if err != nil {
@@ -34,7 +34,8 @@ func (mk marker) mark(ctx context.Context, caller wire.Caller, uid int, d wire.D
 	return mk.markAll(ctx, caller, set, d, out)
 }
 
-// markAll marks files of a dataset, and of those that took them from it.
+// markAll marks files of a dataset, and the same files of datasets that took them from
+// it.
 func (mk marker) markAll(ctx context.Context, caller wire.Caller, set store.Dataset, d wire.Dataset,
 	out *wire.Datasets) error {
 	lost := fileStateOf(d.State)
@@ -61,9 +62,10 @@ func (mk marker) markAll(ctx context.Context, caller wire.Caller, set store.Data
 			}
 			out.Marked = append(out.Marked, one)
 		}
-		tellMarks(c, caller, set, d.State, fmt.Sprintf("%d files of dataset %s are %s: %s", fresh, d.Name, d.State, d.Reason),
-			fresh)
-		// as they are before any of them gives a file back
+		tellMarks(c, caller, set, d.State, fmt.Sprintf("%s of dataset %s now %s: %s", jjm.Count(fresh, "file"), d.Name,
+			d.State,
+			d.Reason), fresh)
+		// before Withdraw lets any of them give a file back
 		if err := mk.ownersOf(c.Live, ctx, set.ID, all, out.Marked); err != nil {
 			return err
 		}
@@ -77,14 +79,15 @@ func (mk marker) markAll(ctx context.Context, caller wire.Caller, set store.Data
 				return err
 			}
 			tellMarks(c, caller, taker, d.State,
-				fmt.Sprintf("%d files of dataset %s are %s in dataset %s: %s", len(lfns), taker.Name, d.State, d.Name, d.Reason),
+				fmt.Sprintf("%s of dataset %s now %s in dataset %s: %s", jjm.Count(len(lfns), "file"), taker.Name, d.State,
+					d.Name, d.Reason),
 				len(lfns))
 			return mk.ownersOf(c.Live, ctx, taker.ID, all, out.Marked)
 		})
 	})
 }
 
-// unmark takes back marks of files.
+// unmark removes marks of files of a dataset, and of datasets that took them from it.
 func (mk marker) unmark(ctx context.Context, caller wire.Caller, set store.Dataset, d wire.Dataset,
 	out *wire.Datasets) error {
 	return mk.changeMarks(ctx, d.DryRun, func(c *state.Change) error {
@@ -97,8 +100,8 @@ func (mk marker) unmark(ctx context.Context, caller wire.Caller, set store.Datas
 	})
 }
 
-// unmarkIn takes back marks of files of one dataset; the answer has a line for each
-// file, whichever datasets it is in.
+// unmarkIn removes marks of files of one dataset. out has one entry for each file, in
+// however many datasets it is.
 func (mk marker) unmarkIn(c *state.Change, caller wire.Caller, set store.Dataset, d wire.Dataset, lfns []string,
 	out *wire.Datasets) error {
 	if err := mk.cutsNow(c.Live, set); err != nil {
@@ -122,40 +125,40 @@ func (mk marker) unmarkIn(c *state.Change, caller wire.Caller, set store.Dataset
 		one.Again, one.Without = append(one.Again, u.Again...), append(one.Without, u.Without...)
 	}
 	tellMarks(c, caller, set, d.State,
-		fmt.Sprintf("%d files of dataset %s can be read again: %s", fresh, set.Name, d.Reason), fresh)
+		fmt.Sprintf("%s of dataset %s can be read again: %s", jjm.Count(fresh, "file"), set.Name, d.Reason), fresh)
 	return nil
 }
 
-// changeMarks carries out a change of marks; one that is dry is taken back.
+// changeMarks carries out a change of marks; a dry one is rolled back.
 func (mk marker) changeMarks(ctx context.Context, dry bool, decide func(*state.Change) error) error {
 	err := mk.s.Change(ctx, "dataset-mark", func(c *state.Change) error {
 		if err := decide(c); err != nil || !dry {
 			return err
 		}
-		return state.ErrDry
+		return state.ErrDryRun
 	})
-	if errors.Is(err, state.ErrDry) {
+	if errors.Is(err, state.ErrDryRun) {
 		return nil
 	}
 	return err
 }
 
-// tellMarks journals, if n marks are new, what became of them and who did it, and
-// has those who read the dataset look again.
+// tellMarks adds a change of n marks to the journal, with who made it, and wakes the grid jobs
+// that read the dataset. With n 0 it does nothing.
 func tellMarks(c *state.Change, caller wire.Caller, set store.Dataset, to, what string, n int) {
 	if n == 0 {
 		return
 	}
 	c.News, c.Marked = append(c.News, set.ID), append(c.Marked, set.ID)
-	tell(c, set.ID, what, caller.User)
+	noteReaders(c, set.ID, what, caller.User)
 	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, First: -1, Last: -1, To: to,
 		Cause:  fmt.Sprintf("%s (uid %d)", what, caller.UID),
 		Source: c.Name, Actor: caller.User})
 }
 
-// cutsNow refuses while a grid job is in the middle of cutting a dataset: it would
-// begin again in another file than that in which it stopped. Such a cutting has no
-// pauses, so it is over soon.
+// cutsNow returns an error of kind Busy while a grid job is in the middle of cutting a dataset:
+// with more files to read, its splitter would continue in another file than the one in which it
+// stopped. Such a cutting does not pause, so it ends soon.
 func (mk marker) cutsNow(mem state.Memory, set store.Dataset) error {
 	for id, g := range mem.Grids() {
 		if g.Job.Owner.UID != set.UID || g.Job.Step.Closed || len(g.Job.Step.Carry) == 0 ||
@@ -169,14 +172,15 @@ func (mk marker) cutsNow(mem state.Memory, set store.Dataset) error {
 			return jjm.Errorf(jjm.Internal, "grid job %s: carry: %w", id, err)
 		}
 		if carry.Checkpoint != nil {
-			return jjm.Errorf(jjm.Busy, "grid job %s is cutting the dataset at this moment: try again in a minute", id)
+			return jjm.Errorf(jjm.Busy, "grid job %s is cutting the dataset: try again in a minute", id)
 		}
 	}
 	return nil
 }
 
-// ownersOf says which local jobs, not over yet, own some of marked files. Those that
-// a batch system has go on, and what they report counts; the others give it back.
+// ownersOf adds to out which live local jobs own some of the marked files: in Back those that
+// wait for submission and will give them back, in Locals those that a batch system has, which
+// go on and whose reports count.
 func (mk marker) ownersOf(mem state.Memory, ctx context.Context, id store.DatasetID, all []store.Marked,
 	out []wire.MarkedFile) error {
 	lines := make(map[string]int, len(out))
@@ -202,6 +206,7 @@ func (mk marker) ownersOf(mem state.Memory, ctx context.Context, id store.Datase
 	return nil
 }
 
+// fileStateOf returns the state of a mark by its word, FileReady for any other word.
 func fileStateOf(word string) jjm.FileState {
 	for _, s := range []jjm.FileState{jjm.FileMissing, jjm.FileLost, jjm.FileBroken} {
 		if s.String() == word {

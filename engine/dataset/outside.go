@@ -16,14 +16,14 @@ import (
 	"jjm/run"
 )
 
-// outside are folders and programs of owners, seen and run as them.
+// outside lists folders and runs programs as their owners.
 type outside struct {
 	b     *base.Base
 	areas *areas.Areas
 }
 
-// mayLook refuses sources that would be looked at with other rights than the
-// owner's.
+// mayLook returns an error of kind Denied if the daemon cannot act with the owner's
+// rights.
 func (o outside) mayLook(owner jjm.Owner) error {
 	if o.b.Deps.Users != nil || owner.UID == os.Geteuid() {
 		return nil
@@ -32,7 +32,7 @@ func (o outside) mayLook(owner jjm.Owner) error {
 		jjm.Denied, "this daemon cannot act as %s: watched folders and programs need run_as = \"owner\"; list the files, or use jjm dataset add", owner.User)
 }
 
-// list returns the regular files of a folder, as an owner sees them.
+// list returns the regular files of a folder, listed with the owner's rights.
 func (o outside) list(ctx context.Context, owner jjm.Owner, folder string) ([]catalogue.Entry, error) {
 	// GNU find(1): size, time of change, name, each entry ended by NUL. -H: the
 	// folder itself may be a link.
@@ -44,9 +44,9 @@ func (o outside) list(ctx context.Context, owner jjm.Owner, folder string) ([]ca
 	return listing(out)
 }
 
-// expand returns the files of a dataset that a job file lists, with those found now, as
-// the owner, in the places of wildcards: at most so many. The errors are those of
-// [catalogue.Expand], and Busy where a folder cannot be read now.
+// expand returns the files that a job file lists for a dataset, with each wildcard replaced by
+// the files that match it now, at most so many in all. The errors are those of
+// [catalogue.Expand], and of kind Busy if a folder cannot be read now.
 func (o outside) expand(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, most int) ([]jjm.File, error) {
 	named, all := d.Named()
 	if all || len(d.Files) == 0 {
@@ -62,7 +62,7 @@ func (o outside) expand(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInpu
 	})
 }
 
-// listing reads what find printed.
+// listing parses the output of find.
 func listing(out []byte) ([]catalogue.Entry, error) {
 	var entries []catalogue.Entry
 	for text := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
@@ -84,8 +84,8 @@ func listing(out []byte) ([]catalogue.Entry, error) {
 	return entries, nil
 }
 
-// run runs a command of an owner in a folder and returns what it printed; a command
-// that fails is an error of kind Busy with its last woro.
+// run runs a command as an owner in a folder and returns its standard output. If it
+// fails, the error is of kind Busy and has the end of its standard error.
 func (o outside) run(ctx context.Context, owner jjm.Owner, dir string, argv []string) ([]byte, error) {
 	env := []string{"LC_ALL=C", "USER=" + owner.User, "LOGNAME=" + owner.User}
 	for _, name := range []string{"PATH", "HOME", "TZ"} {
@@ -102,7 +102,7 @@ func (o outside) run(ctx context.Context, owner jjm.Owner, dir string, argv []st
 		words := strings.TrimSpace(string(out.Stderr))
 		return nil, jjm.Errorf(jjm.Busy, "%s: exit %d: %s", argv[0], out.Exit, words[max(0, len(words)-500):])
 	case out.Truncated:
-		return nil, jjm.Errorf(jjm.Busy, "%s printed more than %d MiB: let it list what is new only, and say incremental = true", argv[0],
+		return nil, jjm.Errorf(jjm.Busy, "%s printed more than %d MiB: let it list only new files, and set incremental = true", argv[0],
 			sourceOutput>>20)
 	}
 	return out.Stdout, nil

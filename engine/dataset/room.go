@@ -1,5 +1,6 @@
-// Package dataset keeps the datasets of accounts: files that people add and mark, and
-// those that come from watched folders, programs and containers.
+// Package dataset keeps the datasets of accounts: files that people add and mark, and files
+// from watched folders, programs and containers, which it reads repeatedly. What local jobs are
+// made of the files is decided in package feed.
 package dataset
 
 import (
@@ -15,20 +16,21 @@ import (
 	"jjm/engine/state"
 )
 
-// Datasets does so.
+// Datasets changes datasets and reads sources. Its methods may be called from many
+// goroutines.
 type Datasets struct {
 	b       *base.Base
 	s       *state.State
-	outside outside
+	outside outside // runs commands as owners
 	types   *jobtype.Types
 	lineage *lineage.Lineage
-	sources *fair.Keyed[Source]
+	sources *fair.Keyed[Source] // reads sources, fairly between accounts
 	marks   marker
 	compare *comparer
 }
 
-// New returns one that looks at so many sources at once, each of which keeps its place
-// for so long.
+// New returns a Datasets that reads width sources at a time; each keeps its place for
+// patience (see fair.Keyed). It starts no goroutine; Run does.
 func New(s *state.State, as *areas.Areas, types *jobtype.Types, ln *lineage.Lineage, width int,
 	patience time.Duration) *Datasets {
 	ds := &Datasets{b: s.B, s: s, outside: outside{s.B, as}, types: types, lineage: ln, marks: marker{s.B, s}}
@@ -37,10 +39,10 @@ func New(s *state.State, as *areas.Areas, types *jobtype.Types, ln *lineage.Line
 	return ds
 }
 
-// Run looks at sources until ctx ends.
+// Run reads sources until ctx ends.
 func (ds *Datasets) Run(ctx context.Context) { ds.sources.Run(ctx) }
 
-// Begin lets the grid jobs that a change prepared read their datasets.
+// Begin opens the datasets of the grid jobs that a change prepared.
 func (ds *Datasets) Begin(c *state.Change) error {
 	for id, g := range c.Grids {
 		if !ds.prepares(c.Live, id, g) {
@@ -53,7 +55,7 @@ func (ds *Datasets) Begin(c *state.Change) error {
 	return nil
 }
 
-// prepares reports whether a change prepares a grid job.
+// prepares reports whether a change makes a grid job prepared.
 func (ds *Datasets) prepares(mem state.Memory, id jjm.GridID, g *jjm.GridJob) bool {
 	live := mem.Grid(id)
 	return live != nil && !live.Job.Step.Prepared && g.Step.Prepared

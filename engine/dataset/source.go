@@ -19,28 +19,28 @@ import (
 	"jjm/store"
 )
 
-// Source names a dataset of a grid job whose files come from outside again and
-// again: a watched folder, a program, or the datasets of a container.
+// Source names a dataset of a grid job whose files come from a source that is read
+// repeatedly: a watched folder, a program, or the datasets of a container.
 type Source struct {
 	Grid jjm.GridID
 	i    int // in Spec.Datasets
 }
 
-// The bounds of looking at a source. A listing of a million files has some 100 MB.
+// The bounds of reading a source. A listing of a million files has some 100 MB.
 const (
 	sourceDeadline = 10 * time.Minute
 	sourceOutput   = 256 << 20
-	// settle is for how long a file in a watched folder must not have changed: it
-	// may still be written.
+	// settle is for how long a file in a watched folder must be unchanged: a younger one
+	// may still be being written.
 	settle = 30 * time.Second
 )
 
-// fromOutside reports whether the files of a dataset are looked for again.
+// fromOutside reports whether the files of a dataset come from a source.
 func fromOutside(d *jjm.DatasetInput) bool {
 	return d.Watch != "" || len(d.Program) > 0 || d.Container != ""
 }
 
-// KickSources has the sources of a grid job looked at now.
+// KickSources has the sources of a grid job read soon.
 func (ds *Datasets) KickSources(job *jjm.GridJob) {
 	for i := range job.Spec.Datasets {
 		if fromOutside(&job.Spec.Datasets[i]) {
@@ -49,10 +49,10 @@ func (ds *Datasets) KickSources(job *jjm.GridJob) {
 	}
 }
 
-// LookAt adds the files that a source has to its dataset, and marks those that it
-// has no more, or has otherwise. The answer is when to look again: never once the
-// dataset is closed, or the grid job cuts no more, except at a folder, whose files
-// may vanish before local jobs come to read them.
+// LookAt reads a source once: it adds new files to the dataset, and marks those that the source
+// no longer has or has changed. It returns after how long to read it again, 0 for never: once
+// the dataset is closed or the grid job is fully cut. A watched folder is still read then,
+// because its files may vanish before local jobs read them.
 func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
 	job := ds.s.JobOf(s.Grid)
 	if job.ID == 0 || !job.Step.Prepared || job.Status.Final() {
@@ -80,7 +80,7 @@ func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
 	}
 	ds.sourceTrouble(s, err)
 	if err != nil {
-		ds.b.Complain(slog.LevelWarn, fmt.Sprintf("source/%s/%d", s.Grid, s.i), "source of a dataset, trying again", "job",
+		ds.b.Complain(slog.LevelWarn, fmt.Sprintf("source/%s/%d", s.Grid, s.i), "source of a dataset could not be read, will try again", "job",
 			s.Grid, "dataset", d.Name, "error", err)
 		whole = false
 	}
@@ -100,7 +100,8 @@ func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
 	return again
 }
 
-// sourceTrouble lets people see why files that are to come do not.
+// sourceTrouble sets, for people, why a source cannot be read, or clears it if err is
+// nil.
 func (ds *Datasets) sourceTrouble(s Source, err error) {
 	v := ds.s.View()
 	g := v.Grid(s.Grid)
@@ -117,8 +118,8 @@ func (ds *Datasets) sourceTrouble(s Source, err error) {
 	fair.Kick(ds.s.PubKick)
 }
 
-// takeFrom looks at a source as the owner; waiting is how many files are there and
-// may still be written. A dataset that is closed gets none.
+// takeFrom reads a folder or program as the owner. waiting is the number of files that
+// may still be being written. To a closed dataset it adds nothing.
 func (ds *Datasets) takeFrom(ctx context.Context, s Source, job *jjm.GridJob, have store.Dataset,
 	closed bool) (waiting int, err error) {
 	if err := ds.outside.mayLook(job.Owner); err != nil {
@@ -139,7 +140,7 @@ func (ds *Datasets) takeFrom(ctx context.Context, s Source, job *jjm.GridJob, ha
 	return waiting, ds.compare.compare(ctx, s, have, look)
 }
 
-// takeProgram adds what a program lists, and returns it as a look at all there is.
+// takeProgram adds the files that a program lists, and returns its list for comparison.
 func (ds *Datasets) takeProgram(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput) (catalogue.Look, error) {
 	out, err := ds.outside.run(ctx, job.Owner, job.BaseDir, d.Program)
 	if err != nil {
@@ -159,8 +160,8 @@ func (ds *Datasets) takeProgram(ctx context.Context, job *jjm.GridJob, d *jjm.Da
 	return look, err
 }
 
-// takeFolder adds what a listing of a watched folder has to offer, unless the dataset
-// is closed.
+// takeFolder adds the new files of a watched folder, unless the dataset is closed, and
+// returns its listing for comparison.
 func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput, closed bool) (
 	look catalogue.Look, waiting int, err error) {
 	folder, pattern, err := catalogue.SplitWatch(d.Watch)
@@ -181,7 +182,7 @@ func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, d *jjm.Dat
 	}
 	files, waiting, skipped := catalogue.Listed(folder, pattern, entries, settled)
 	if skipped > 0 {
-		ds.b.Complain(slog.LevelWarn, "skipped/"+folder, "a watched folder has names that no dataset can hold", "folder",
+		ds.b.Complain(slog.LevelWarn, "skipped/"+folder, "a watched folder has files whose names no dataset can hold", "folder",
 			folder, "files", skipped)
 	}
 	for some := range slices.Chunk(files, ds.b.Chunk()) {
@@ -192,8 +193,9 @@ func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, d *jjm.Dat
 	return look, waiting, nil
 }
 
-// addList adds the files of a list to a dataset. It is read twice, a line at a time,
-// for a list with a mistake, or with more files than a dataset may have, adds nothing.
+// addList adds the files of a list to a dataset. It reads the list twice, a line at a
+// time: the first time only to check it, so that a list with a mistake or with too many
+// files adds nothing.
 func (ds *Datasets) addList(ctx context.Context, uid int, dataset, name string,
 	open func() (io.ReadCloser, error)) error {
 	var batch []jjm.File
@@ -207,7 +209,7 @@ func (ds *Datasets) addList(ctx context.Context, uid int, dataset, name string,
 		func(jjm.File) error {
 			if n++; n > most {
 				return jjm.Errorf(jjm.Invalid,
-					"%s has more than the %d files that this site allows in a dataset (engine.max_files): make several of it", name,
+					"%s has more than the %d files that this site allows in a dataset (engine.max_files): make several datasets", name,
 					most)
 			}
 			return ctx.Err()
@@ -234,9 +236,9 @@ func (ds *Datasets) addList(ctx context.Context, uid int, dataset, name string,
 	return flush()
 }
 
-// listed finds mistakes in the first files of a list, which an input of the job
-// holds: enough for a list that is not one. All of it is read at preparation.
-func listed(d *jjm.DatasetInput, site handlers.Site) error {
+// checkList returns an error if the input file from which d lists its files has a mistake
+// in its first 10,000 files. All of it is read at preparation.
+func checkList(d *jjm.DatasetInput, site handlers.Site) error {
 	const enough = 10_000
 	r, err := site.Open(d.From)
 	if err != nil {

@@ -1,4 +1,7 @@
-// Package endings remembers what was noticed about attempts that may be over.
+// Package endings keeps the observations about attempts that may have ended: reports of
+// batch systems, results, claims, heartbeats, absence from listings. Package cluster and
+// package verdict write them; verdict judges by them. It stores nothing and decides
+// nothing.
 package endings
 
 import (
@@ -12,81 +15,84 @@ import (
 	"jjm/plan"
 )
 
-// Endings remembers what has been noticed about attempts that may be over. It
-// is a memory of observations only: after a restart listings and folders tell
-// it all again.
+// Endings holds an Ending for each attempt that may have ended. It lives in memory only:
+// after a restart, listings and folders show the same again. Its methods may be called
+// from many goroutines.
 type Endings struct {
-	Look  chan struct{} // wakes who looks at what may be over
+	Look  chan struct{} // wakes the loop that judges attempts
 	mu    sync.Mutex
-	noted notes // reached by open alone
+	noted notes // guarded by mu: use open
 }
 
-// notes are what the lock of Endings guards.
+// notes are the entries, and what their results weigh.
 type notes struct {
-	whose func(jjm.GridID) int              // the account of a grid job
-	m     map[int]map[jjm.AttemptID]*Ending // by account
-	held  map[int]int64                     // memory of results, by account, in bytes
-	all   int64                             // of all accounts
+	whose func(jjm.GridID) int              // returns the account of a grid job
+	m     map[int]map[jjm.AttemptID]*Ending // by account, then attempt
+	held  map[int]int64                     // bytes of results, by account
+	all   int64                             // bytes of results of all accounts
 }
 
-// open takes the lock and returns what it guards, until done is called.
+// open takes the lock and returns what it guards. The caller must call done, and not use
+// n after it.
 func (es *Endings) open() (n *notes, done func()) {
 	es.mu.Lock()
 	return &es.noted, es.mu.Unlock
 }
 
-// Ending is what was noticed about one attempt.
+// Ending is what was observed about one attempt.
 type Ending struct {
-	Report   jjm.Report // an ended state, once seen
-	Ended    jjm.Time   // when it was first seen
+	Report   jjm.Report // the batch system's report of its end; zero until there is one
+	Ended    jjm.Time   // when Report was first seen
 	Result   *jjm.Result
 	ResultAt jjm.Time
-	Spoiled  string       // why what it brought back will never be usable
-	Claim    *jjm.Claim   // once known: it never changes
-	ClaimAt  jjm.Time     // when it was read
+	Spoiled  string       // why its result can never be used; "" if it can
+	Claim    *jjm.Claim   // nil until read; a claim never changes
+	ClaimAt  jjm.Time     // when Claim was read
 	Suspect  *jjm.Report  // another live batch job under the same tag and index
-	others   []jjm.Report // what the batch system last said of each other batch job under them
+	others   []jjm.Report // the last report of each other batch job under them
 	absence
 	heartbeat
-	Due jjm.Time // not before this
-	Set jjm.Time // when due was set: before it, the clock was set back
+	Due   jjm.Time // the next time to judge it; 0 = now
+	DueAt jjm.Time // when Due was set; if it is in the future, the clock was set back
 }
 
-// absence is what was noticed of an attempt that listings do not show.
+// absence is what was observed about an attempt that listings do not show.
 type absence struct {
-	asked   bool // accounting does not know it
-	Missing bool
-	Absence plan.AbsenceVerdict
-	Proving bool // jjm cancelled it to prove its absence
+	unaccounted bool // accounting was asked, and does not know it
+	Missing     bool
+	Absence     plan.AbsenceVerdict
+	Proving     bool // jjm cancelled it to prove its absence
 }
 
-// heartbeat is what was noticed of a wrapper's.
+// heartbeat is what was observed of a wrapper's heartbeat.
 type heartbeat struct {
-	beat     time.Time // when it was last seen to change; zero = not looked at
-	beatSeen jjm.Time  // when that was, by our clock
-	fresh    bool      // when it was last looked at because the attempt is missing
-	looked   bool      // it was
+	beat     time.Time // the modification time last seen; zero = never looked at
+	beatSeen jjm.Time  // when beat last changed, by the daemon's clock
+	fresh    bool      // valid if looked: it was fresh
+	looked   bool      // it was looked at since listings miss the attempt
 }
 
-// setBack takes from now on what a clock that was set back since shows in the
-// future: to wait until it comes there again could take days.
+// setBack moves times that lie in the future to now. They do so after the clock was set back,
+// and without this the attempt would wait until the clock reaches them again, perhaps for days.
 func (en *Ending) setBack(now jjm.Time) {
 	en.Ended, en.ResultAt, en.beatSeen = min(en.Ended, now), min(en.ResultAt, now), min(en.beatSeen, now)
 	en.ClaimAt = min(en.ClaimAt, now)
 }
 
+// New returns an empty Endings. whose returns the account of a grid job; it is called under the
+// lock and must not call back.
 func New(whose func(jjm.GridID) int) *Endings {
 	return &Endings{Look: make(chan struct{}, 1), noted: notes{whose: whose,
 		m: map[int]map[jjm.AttemptID]*Ending{}, held: map[int]int64{}}}
 }
 
-// Wake has what may be over looked at.
+// Wake wakes the loop that judges attempts.
 func (es *Endings) Wake() { fair.Kick(es.Look) }
 
 // get returns the entry of an attempt, or nil.
 func (n *notes) get(id jjm.AttemptID) *Ending { return n.m[n.whose(id.Grid)][id] }
 
-// of returns the entry of an attempt, made if need be.
+// of returns the entry of an attempt, and makes it if there is none.
 func (n *notes) of(id jjm.AttemptID) *Ending {
 	uid := n.whose(id.Grid)
 	of := n.m[uid]
@@ -102,14 +108,15 @@ func (n *notes) of(id jjm.AttemptID) *Ending {
 	return en
 }
 
-// With runs fn on the entry of id under the lock.
+// With runs fn on the entry of id, made if there is none, under the lock. fn must not
+// keep the entry or call methods of Endings.
 func (es *Endings) With(id jjm.AttemptID, fn func(*Ending)) {
 	n, done := es.open()
 	defer done()
 	fn(n.of(id))
 }
 
-// Report notes that the batch system says that the attempt is over.
+// Report notes the batch system's report that the attempt has ended.
 func (es *Endings) Report(id jjm.AttemptID, r jjm.Report, now jjm.Time) {
 	es.With(id, func(en *Ending) {
 		if en.Ended == 0 {
@@ -119,18 +126,18 @@ func (es *Endings) Report(id jjm.AttemptID, r jjm.Report, now jjm.Time) {
 	})
 }
 
-// Result notes a wrapper's result.
+// Result notes a wrapper's result. The first one counts.
 func (es *Endings) Result(r *jjm.Result, now jjm.Time) {
 	n, done := es.open()
 	defer done()
 	if en := n.of(r.AttemptID()); en.Result == nil {
 		en.Result, en.ResultAt, en.Due = r, now, 0
-		n.hold(n.whose(r.Grid), Weight(r)) // where the entry is
+		n.hold(n.whose(r.Grid), Weight(r))
 	}
 }
 
-// WithoutReport counts, for each bulk, the results whose end the batch system has
-// not told yet.
+// WithoutReport returns, for each bulk, the number of attempts that have a result but no
+// report of their end from the batch system.
 func (es *Endings) WithoutReport() map[jjm.Tag]int {
 	n, done := es.open()
 	defer done()
@@ -145,17 +152,18 @@ func (es *Endings) WithoutReport() map[jjm.Tag]int {
 	return tags
 }
 
-// Alive forgets an absence.
+// Alive forgets that listings missed the attempt: it is listed again.
 func (es *Endings) Alive(id jjm.AttemptID) {
 	n, done := es.open()
 	defer done()
 	if en := n.get(id); en != nil {
-		en.Missing, en.asked, en.looked = false, false, false
+		en.Missing, en.unaccounted, en.looked = false, false, false
 	}
 }
 
-// Revived forgets an end that the batch system took back: a job that it started
-// anew has an end of its own, from which its result has time to arrive.
+// Revived forgets an end that the batch system took back by restarting the job. The
+// restarted job will have an end of its own, and its result the full time to arrive after
+// that.
 func (es *Endings) Revived(id jjm.AttemptID) {
 	n, done := es.open()
 	defer done()
@@ -164,7 +172,7 @@ func (es *Endings) Revived(id jjm.AttemptID) {
 	}
 }
 
-// Absent notes how an absence is judged so far.
+// Absent notes the present verdict about an attempt that listings do not show.
 func (es *Endings) Absent(id jjm.AttemptID, v plan.AbsenceVerdict) {
 	es.With(id, func(en *Ending) {
 		if !en.Missing || en.Absence != v {
@@ -174,23 +182,24 @@ func (es *Endings) Absent(id jjm.AttemptID, v plan.AbsenceVerdict) {
 	})
 }
 
-// Asked notes that accounting does not know the attempt.
-func (es *Endings) Asked(id jjm.AttemptID) {
-	es.With(id, func(en *Ending) { en.asked = true })
+// NoteUnaccounted notes that accounting was asked and does not know the attempt.
+func (es *Endings) NoteUnaccounted(id jjm.AttemptID) {
+	es.With(id, func(en *Ending) { en.unaccounted = true })
 }
 
-// Suspect notes a second live batch job for the attempt.
+// Suspect notes a second live batch job under the attempt's tag and index.
 func (es *Endings) Suspect(id jjm.AttemptID, r jjm.Report) {
 	es.With(id, func(en *Ending) { en.Suspect, en.Due = &r, 0 })
 	es.Other(id, r)
 }
 
-// maxOthers bounds the other batch jobs that are kept in mind of one attempt: a
-// listing may name as many as its account likes.
+// maxOthers bounds the other batch jobs remembered for one attempt, because an account
+// can submit any number under its own tags.
 const maxOthers = 8
 
-// Other notes what the batch system says of another batch job under the attempt's
-// tag and index. It alone can say so: what a claim says is its account's word.
+// Other notes a report of another batch job under the attempt's tag and index. Only a
+// listing proves that such a job exists; a claim that names one is a file of the account
+// and may be forged.
 func (es *Endings) Other(id jjm.AttemptID, r jjm.Report) {
 	es.With(id, func(en *Ending) {
 		at := slices.IndexFunc(en.others, func(o jjm.Report) bool { return o.ID == r.ID })
@@ -198,13 +207,14 @@ func (es *Endings) Other(id jjm.AttemptID, r jjm.Report) {
 		case at < 0 && len(en.others) < maxOthers:
 			en.others, en.Due = append(slices.Clone(en.others), r), 0
 		case at >= 0 && en.others[at].State != r.State:
-			en.others, en.Due = slices.Clone(en.others), 0 // looks have copies of the entry
+			en.others, en.Due = slices.Clone(en.others), 0 // copies of the entry share the slice
 			en.others[at] = r
 		}
 	})
 }
 
-// Shown returns what the batch system said of another batch job of the attempt.
+// Shown returns the last report of another batch job under the attempt's tag and index,
+// by its batch id.
 func (en *Ending) Shown(batch string) (r jjm.Report, ok bool) {
 	for _, o := range en.others {
 		if o.ID == batch {
@@ -214,9 +224,10 @@ func (en *Ending) Shown(batch string) (r jjm.Report, ok bool) {
 	return jjm.Report{}, false
 }
 
-// Judged is the report that the attempt is judged on: of the batch job that the
-// result names, if the batch system shows that one for the attempt too, else of the
-// one that the attempt points to.
+// Judged returns the report on which the attempt is judged. It is about the batch job that the
+// result names, if the batch system has shown that job under the attempt's tag and index,
+// otherwise about the job that jjm submitted. Without a result it is Report. It has no state
+// while the job that the result names has not ended.
 func (en *Ending) Judged() jjm.Report {
 	if en.Result == nil || en.Result.Claim.Batch == en.Report.ID {
 		return en.Report
@@ -231,7 +242,8 @@ func (en *Ending) Judged() jjm.Report {
 	return jjm.Report{ID: other.ID, Submitted: other.Submitted}
 }
 
-// Beats notes a wrapper's heartbeat, and returns for how long none has changed it.
+// Beats notes the modification time of a wrapper's heartbeat, and returns how long it has
+// been unchanged by the daemon's clock.
 func (es *Endings) Beats(id jjm.AttemptID, beat time.Time, now jjm.Time) (quiet time.Duration) {
 	es.With(id, func(en *Ending) {
 		if !beat.Equal(en.beat) {
@@ -242,12 +254,13 @@ func (es *Endings) Beats(id jjm.AttemptID, beat time.Time, now jjm.Time) (quiet 
 	return quiet
 }
 
-// BeatLooked notes whether the heartbeat of a missing attempt was fresh.
+// BeatLooked notes whether the heartbeat of an attempt that listings miss was fresh.
 func (es *Endings) BeatLooked(id jjm.AttemptID, fresh bool) {
 	es.With(id, func(en *Ending) { en.looked, en.fresh = true, fresh })
 }
 
-// Stale reports whether the heartbeat of an attempt was looked at and not fresh.
+// Stale reports whether the heartbeat of a missing attempt was looked at and was not
+// fresh.
 func (es *Endings) Stale(id jjm.AttemptID) bool {
 	n, done := es.open()
 	defer done()
@@ -255,12 +268,13 @@ func (es *Endings) Stale(id jjm.AttemptID) bool {
 	return en != nil && en.looked && !en.fresh
 }
 
-// Kill notes that the attempt is to be ended.
+// Kill makes the attempt due now, because it is to be killed.
 func (es *Endings) Kill(id jjm.AttemptID) {
 	es.With(id, func(en *Ending) { en.Due = 0 })
 }
 
-// Knows reports whether this end was already noted.
+// Knows reports whether the batch system's last report of the attempt already had this
+// state.
 func (es *Endings) Knows(id jjm.AttemptID, s jjm.BatchState) bool {
 	n, done := es.open()
 	defer done()
@@ -268,12 +282,12 @@ func (es *Endings) Knows(id jjm.AttemptID, s jjm.BatchState) bool {
 	return en != nil && en.Report.State == s
 }
 
-// Accounted reports whether accounting was asked in vain.
-func (es *Endings) Accounted(id jjm.AttemptID) bool {
+// Unaccounted reports whether accounting was asked and does not know the attempt.
+func (es *Endings) Unaccounted(id jjm.AttemptID) bool {
 	n, done := es.open()
 	defer done()
 	en := n.get(id)
-	return en != nil && en.asked
+	return en != nil && en.unaccounted
 }
 
 // HasResult reports whether the attempt's result was read.
@@ -284,13 +298,13 @@ func (es *Endings) HasResult(id jjm.AttemptID) bool {
 	return en != nil && en.Result != nil
 }
 
-// Due lists at most limit attempts of an account to look at now.
+// Due returns at most limit attempts of an account that are to be judged now.
 func (es *Endings) Due(uid int, now jjm.Time, limit int) []jjm.AttemptID {
 	n, done := es.open()
 	defer done()
 	var ids []jjm.AttemptID
 	for id, en := range n.m[uid] {
-		if en.Due <= now || now < en.Set {
+		if en.Due <= now || now < en.DueAt {
 			if ids = append(ids, id); len(ids) == limit {
 				break
 			}
@@ -299,7 +313,7 @@ func (es *Endings) Due(uid int, now jjm.Time, limit int) []jjm.AttemptID {
 	return ids
 }
 
-// Copy returns a snapshot of an entry.
+// Copy returns a snapshot of the entry of an attempt, without times in the future.
 func (es *Endings) Copy(id jjm.AttemptID, now jjm.Time) Ending {
 	n, done := es.open()
 	defer done()
@@ -308,11 +322,11 @@ func (es *Endings) Copy(id jjm.AttemptID, now jjm.Time) Ending {
 	return *en
 }
 
-// Forget drops the entry: the attempt was judged, or is no longer current.
+// Forget drops the entry of an attempt that was judged, or is no longer current.
 func (es *Endings) Forget(id jjm.AttemptID) {
 	n, done := es.open()
 	defer done()
-	for uid, of := range n.m { // not by whose: its grid job may be gone since
+	for uid, of := range n.m { // all accounts, because whose may no longer know the grid job
 		en := of[id]
 		if en == nil {
 			continue
@@ -327,21 +341,21 @@ func (es *Endings) Forget(id jjm.AttemptID) {
 	}
 }
 
-// Accounts lists those that have something to look at.
+// Accounts returns the accounts that have entries.
 func (es *Endings) Accounts() []int {
 	n, done := es.open()
 	defer done()
 	return slices.Collect(maps.Keys(n.m))
 }
 
-// What results that wait for their verdict may take of the memory: for one
-// account, and for all together. Beyond, they wait in their folders.
+// The bytes of memory for results that wait for their verdict, of one account and of all.
+// Further results wait in their folders.
 const (
 	heldByOne = 32 << 20
 	heldByAll = 192 << 20
 )
 
-// hold counts memory of results.
+// hold adds to the bytes of results of an account; negative bytes subtract.
 func (n *notes) hold(uid int, bytes int64) {
 	n.all += bytes
 	if n.held[uid] += bytes; n.held[uid] <= 0 {
@@ -349,7 +363,8 @@ func (n *notes) hold(uid int, bytes int64) {
 	}
 }
 
-// MayHold reports whether one more result of an account may be read: always one.
+// MayHold reports whether one more result of an account may be read into memory. An
+// account that holds none may always read one, so that none waits for ever.
 func (es *Endings) MayHold(uid int) bool {
 	n, done := es.open()
 	defer done()
@@ -357,13 +372,16 @@ func (es *Endings) MayHold(uid int) bool {
 	return held == 0 || held < heldByOne && n.all < heldByAll
 }
 
-// Weight is about the memory that a result takes, in bytes: what it consists of,
-// and its texts.
+// Weight returns roughly how many bytes of memory a result takes: 512 for the struct, 64
+// for each output, and the texts.
 func Weight(r *jjm.Result) int64 {
 	n := 512 + len(r.GLF) + len(r.Error)
 	for i := range r.Outputs {
 		o := &r.Outputs[i]
 		n += 64 + len(o.Name) + len(o.SHA256) + len(o.Absent)
+	}
+	for i := range r.Unmet {
+		n += 32 + len(r.Unmet[i].Pattern) + len(r.Unmet[i].Why)
 	}
 	return int64(n)
 }

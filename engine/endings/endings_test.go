@@ -9,7 +9,7 @@ import (
 
 // A batch job that ended, runs again and ends again has an end of its own: its
 // result has the whole time from there.
-func TestEndings_AnEndThatWasTakenBackDoesNotCount(t *testing.T) {
+func TestEndings_AWithdrawnEndDoesNotCount(t *testing.T) {
 	t.Parallel()
 	es, id := New(func(jjm.GridID) int { return 0 }), jjm.AttemptID{LocalID: jjm.LocalID{Grid: 1, N: 2}}
 	first := jjm.At(time.Unix(1_000_000, 0))

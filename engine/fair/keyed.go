@@ -1,5 +1,5 @@
-// Package fair runs work account by account: an account that is slow, or floods, waits
-// alone.
+// Package fair runs work account by account, so that an account that is slow, or asks for much,
+// delays only itself. It knows nothing of the work.
 package fair
 
 import (
@@ -11,50 +11,51 @@ import (
 	"jjm"
 )
 
-// Keyed runs one function for many keys: never twice at once for one key, and
-// once more for a key that was kicked while it ran. The function's answer is when
-// to come back by itself, 0 for never.
+// Keyed runs one function for many keys. For one key it never runs twice at once; a key that is
+// kicked while it runs runs once more. The function returns after how long to run it again, 0
+// for never.
 //
-// Every key belongs to an account, and accounts are served fairly: the next key is
-// one of the account with the fewest runs, so that of two accounts with work
-// neither gets more than half of the places. At most width runs have a place. One
-// that lasts longer than patience leaves its place to others, for it may wait for
-// something that its account holds up, and counts among its account's runs alone:
-// no account has more than width at once.
+// Every key belongs to an account. The next key to run is one of the account that has the
+// fewest runs, so that of two accounts with work neither gets more than half of the places. At
+// most width runs have a place. A run that lasts longer than patience gives its place up to
+// others, because it probably waits for something of its account; it still counts among the
+// runs of its account, which never has more than width at once.
 type Keyed[K comparable] struct {
 	do       func(context.Context, K) time.Duration
 	width    int
-	most     int // of runs without a place
+	most     int // how many runs without a place there may be
 	patience time.Duration
 	wake     chan struct{}
 
 	mu      sync.Mutex
 	backlog backlog[K]
-	places  int        // taken
-	long    int        // runs that left theirs
-	busy    map[K]bool // the value: kicked since
-	timers  map[K]*time.Timer
-	delays  map[K]time.Duration // of kicks that came during a run and have time
+	places  int                 // how many are taken
+	long    int                 // how many runs gave up their place
+	busy    map[K]bool          // the keys that run; the value says whether they were kicked meanwhile
+	timers  map[K]*time.Timer   // of keys that are neither queued nor running
+	delays  map[K]time.Duration // by KickIn during a run: when to run again after it
 }
 
-// backlog is the work that waits, by account.
+// backlog holds the keys that wait for a run, by account.
 type backlog[K comparable] struct {
-	whose  func(K) int      // the account's uid; it takes no lock of the engine
-	lanes  map[int]*lane[K] // of the accounts with work
-	round  []*lane[K]       // the same, in the order of their turns
+	whose  func(K) int      // returns the account's uid; called under mu, so it must take no lock of the engine
+	lanes  map[int]*lane[K] // by account; only those with work
+	round  []*lane[K]       // the same lanes, the one whose last turn is longest ago first
 	queued map[K]bool
 }
 
-// lane is the work of one account.
+// lane is the work of one account: the keys that wait, and the number that run.
 type lane[K comparable] struct {
 	uid   int
 	queue []K
 	runs  int
 }
 
-// mostLong is how many runs for grid jobs may go on without a place, in widths.
+// mostLong is how many runs may go on without a place, as a multiple of width: it bounds
+// the goroutines.
 const mostLong = 4
 
+// NewKeyed returns a Keyed. whose returns the account of a key. Nothing runs until Run is called.
 func NewKeyed[K comparable](width int, patience time.Duration, whose func(K) int,
 	do func(context.Context, K) time.Duration) *Keyed[K] {
 	width = max(width, 1)
@@ -65,15 +66,23 @@ func NewKeyed[K comparable](width int, patience time.Duration, whose func(K) int
 	}
 }
 
-// ByAccount makes a keyed whose keys are accounts: each has one run at a time, and
-// however many last long, none keeps another waiting.
+// ByAccount returns a Keyed whose keys are accounts. Each account has one run at a time,
+// and any number may last long without delaying the others.
 func ByAccount(width int, patience time.Duration, do func(context.Context, int) time.Duration) *Keyed[int] {
-	k := NewKeyed(width, patience, func(uid int) int { return uid }, do)
+	return Apart(width, patience, func(uid int) int { return uid }, do)
+}
+
+// Apart makes a keyed in which however many runs of an account last long, it keeps no
+// other account waiting: an account has at most width runs at once, all of them may be
+// long, and all accounts together have as many as there are.
+func Apart[K comparable](width int, patience time.Duration, whose func(K) int,
+	do func(context.Context, K) time.Duration) *Keyed[K] {
+	k := NewKeyed(width, patience, whose, do)
 	k.most = math.MaxInt
 	return k
 }
 
-// Kick asks for a run of key.
+// Kick asks for a run of key as soon as there is a place.
 func (k *Keyed[K]) Kick(key K) {
 	k.mu.Lock()
 	if t := k.timers[key]; t != nil {
@@ -89,7 +98,7 @@ func (k *Keyed[K]) Kick(key K) {
 	Kick(k.wake)
 }
 
-// KickIn asks for a run of key after a time, or sooner if something else does.
+// KickIn asks for a run of key after d at the latest.
 func (k *Keyed[K]) KickIn(key K, d time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -102,11 +111,12 @@ func (k *Keyed[K]) KickIn(key K, d time.Duration) {
 	}
 }
 
+// arm kicks key after d. The caller holds mu.
 func (k *Keyed[K]) arm(key K, d time.Duration) {
 	k.timers[key] = time.AfterFunc(d, func() { k.Kick(key) })
 }
 
-// enqueue puts a key into its account's lane.
+// enqueue puts a key into its account's lane, unless it is in it.
 func (b *backlog[K]) enqueue(key K) {
 	if b.queued[key] {
 		return
@@ -122,8 +132,8 @@ func (b *backlog[K]) enqueue(key K) {
 	l.queue = append(l.queue, key)
 }
 
-// take returns the first key of the account with the fewest runs, if there is a
-// place for it.
+// take starts a run: it returns the first key of the account with the fewest runs, and
+// counts the place as taken. ok is false if there is no place or no key.
 func (k *Keyed[K]) take() (key K, l *lane[K], ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -140,8 +150,7 @@ func (k *Keyed[K]) take() (key K, l *lane[K], ok bool) {
 		return key, nil, false
 	}
 	l = k.backlog.round[at]
-	// its next turn comes after the others'
-	k.backlog.round = append(append(k.backlog.round[:at], k.backlog.round[at+1:]...), l)
+	k.backlog.round = append(append(k.backlog.round[:at], k.backlog.round[at+1:]...), l) // to the end
 	key, l.queue = l.queue[0], l.queue[1:]
 	delete(k.backlog.queued, key)
 	k.busy[key] = false
@@ -150,7 +159,8 @@ func (k *Keyed[K]) take() (key K, l *lane[K], ok bool) {
 	return key, l, true
 }
 
-// outlast takes the place of a run that lasts long, unless too many do.
+// outlast gives the place of a run that lasts longer than patience to others, and sets
+// *left, unless too many such runs go on.
 func (k *Keyed[K]) outlast(left *bool) {
 	k.mu.Lock()
 	if k.long < k.most {
@@ -162,7 +172,8 @@ func (k *Keyed[K]) outlast(left *bool) {
 	Kick(k.wake)
 }
 
-// finish ends a run and arms the timer of the next one.
+// finish ends a run of key, and queues or arms the next one. left says whether the run
+// gave up its place.
 func (k *Keyed[K]) finish(key K, l *lane[K], left *bool, again time.Duration) {
 	k.mu.Lock()
 	l.runs--
@@ -220,9 +231,9 @@ func (k *Keyed[K]) Run(ctx context.Context) {
 	}
 }
 
-// one runs the function for one key.
+// one runs the function for one key, for which take has taken a place.
 func (k *Keyed[K]) one(ctx context.Context, key K, l *lane[K]) {
-	left := new(bool) // guarded by mu
+	left := new(bool) // whether the run gave up its place; guarded by mu
 	over := make(chan struct{})
 	t := time.AfterFunc(k.patience, func() {
 		defer close(over)
@@ -243,12 +254,14 @@ func (k *Keyed[K]) stopTimers() {
 	}
 }
 
-// Accounts tells whose a grid job is, without a lock of the engine's.
+// Accounts tells which account a live grid job belongs to. It has a lock of its own, so
+// that Of may be called under any lock of the engine.
 type Accounts struct {
 	mu sync.RWMutex
 	m  map[jjm.GridID]int
 }
 
+// Put adds a grid job.
 func (a *Accounts) Put(id jjm.GridID, uid int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -258,16 +271,17 @@ func (a *Accounts) Put(id jjm.GridID, uid int) {
 	a.m[id] = uid
 }
 
+// Drop removes a grid job that is no longer live.
 func (a *Accounts) Drop(id jjm.GridID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.m, id)
 }
 
-// Nobody is the account of a grid job that is not live.
+// Nobody is returned for a grid job that is not live.
 const Nobody = -1
 
-// Of returns the uid of a live grid job's owner, else nobody.
+// Of returns the uid of a live grid job's owner, or Nobody.
 func (a *Accounts) Of(id jjm.GridID) int {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

@@ -86,7 +86,7 @@ func TestKeyed_AnAccountWithMuchWorkGetsHalfBesideAnother(t *testing.T) {
 	})
 }
 
-func TestKeyed_AccountsThatAreSlowHoldUpNobody(t *testing.T) {
+func TestKeyed_SlowAccountsDelayNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(2, func(j job) time.Duration {
 			if j.uid > 1 {
@@ -113,7 +113,7 @@ func TestKeyed_AccountsThatAreSlowHoldUpNobody(t *testing.T) {
 	})
 }
 
-func TestKeyed_AnyNumberOfSlowAccountsLeaveTheirPlaces(t *testing.T) {
+func TestKeyed_AnyNumberOfSlowAccountsReleaseTheirPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ran := make(chan int, 1)
 		k := ByAccount(1, time.Second, func(ctx context.Context, uid int) time.Duration {

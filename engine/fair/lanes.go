@@ -7,21 +7,22 @@ import (
 	"jjm"
 )
 
-// Lanes do what is done as an account, one thing after another for each: an account
-// may hold up its own commands, and the others go on. Where all jobs run as one
-// account, which nobody holds up, all is done at once by who asks for it.
+// Lanes run commands as accounts, one after another for each account, in goroutines of their
+// own: an account may delay its own commands, and the others go on. Where all jobs run as one
+// account, which no user can delay, the caller runs each command itself.
 type Lanes struct {
-	Alone bool // one account
-	Now   func() time.Time
+	OneAccount bool // all jobs run as one account
+	Now        func() time.Time
 
-	mu   sync.Mutex
-	busy map[jjm.Owner]time.Time // since when
-	All  sync.WaitGroup
+	mu      sync.Mutex
+	busy    map[jjm.Owner]time.Time // since when the lane is taken
+	Running sync.WaitGroup          // the goroutines; whoever runs the loop waits for them
 }
 
-// Do does something as an account whose lane is free, and then calls done.
+// Do runs what in the account's lane, which must be free, and then calls done. With
+// OneAccount it runs what at once, and does not call done.
 func (l *Lanes) Do(account jjm.Owner, what, done func()) {
-	if l.Alone {
+	if l.OneAccount {
 		what()
 		return
 	}
@@ -31,7 +32,7 @@ func (l *Lanes) Do(account jjm.Owner, what, done func()) {
 	}
 	l.busy[account] = l.Now()
 	l.mu.Unlock()
-	l.All.Go(func() {
+	l.Running.Go(func() {
 		what()
 		l.mu.Lock()
 		delete(l.busy, account)
@@ -40,7 +41,7 @@ func (l *Lanes) Do(account jjm.Owner, what, done func()) {
 	})
 }
 
-// Taken reports whether something is being done as an account.
+// Taken reports whether something runs in the account's lane.
 func (l *Lanes) Taken(account jjm.Owner) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,11 +49,12 @@ func (l *Lanes) Taken(account jjm.Owner) bool {
 	return taken
 }
 
-// laneFair is how long an account keeps its share of what is to be submitted while
-// its lane is taken. Then the others share it.
+// laneFair is how long an account keeps its share of the next submissions while its lane
+// is taken. After that the others get it.
 const laneFair = 2 * time.Second
 
-// Slow reports whether the lane of an account has been taken for long.
+// Slow reports whether the account's lane has been taken for longer than laneFair, or
+// since a time in the future: the clock was set back.
 func (l *Lanes) Slow(account jjm.Owner) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,8 +63,8 @@ func (l *Lanes) Slow(account jjm.Owner) bool {
 	return taken && (gone >= laneFair || gone < 0)
 }
 
-// Slows returns when the next lane will count as slow.
-func (l *Lanes) Slows() time.Duration {
+// NextSlow returns after how long the next lane will count as slow, at most an hour.
+func (l *Lanes) NextSlow() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	next := time.Hour

@@ -15,7 +15,8 @@ func Pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Kick wakes a loop that may be waiting; it never blocks.
+// Kick wakes the loop that waits on ch, which has room for one value. It never blocks;
+// kicks of a loop that is busy become one.
 func Kick(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:

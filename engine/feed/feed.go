@@ -20,13 +20,15 @@ import (
 	"jjm/stream"
 )
 
-// feeds are the cuttings under way, by grid job. One is taken by the worker of its
-// grid job and kept again if all went well: a cutting goes on only from what was stored.
+// feeds are the cuttings in progress, by grid job. The step of a grid job takes its feed out
+// and, if what it cut was stored, keeps it again: a cutting continues only from what was
+// stored.
 type feeds struct {
 	mu sync.Mutex
 	of map[jjm.GridID]*feed
 }
 
+// take returns the feed of a grid job, or nil, and removes it.
 func (fs *feeds) take(id jjm.GridID) *feed {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -35,7 +37,8 @@ func (fs *feeds) take(id jjm.GridID) *feed {
 	return f
 }
 
-// keep also forgets those of grid jobs that are over.
+// keep stores f and drops the feeds of grid jobs that have ended, which nothing else
+// would.
 func (fs *feeds) keep(id jjm.GridID, f *feed, whose func(jjm.GridID) int) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -46,26 +49,27 @@ func (fs *feeds) keep(id jjm.GridID, f *feed, whose func(jjm.GridID) int) {
 	fs.of[id] = f
 }
 
-// feed is the files that a step can cut, sorted once, while they are cut chunk by
-// chunk.
+// feed is a cutting in progress: the files that a step can cut, sorted once, and cut
+// chunk by chunk.
 type feed struct {
 	cutting *split.Cutting
-	numbers []int64 // in the master dataset, of the files
-	// drops are files that nothing will be made of, to be stored with the next cut.
+	numbers []int64 // the numbers of the files in the master dataset
+	// drops are files that will never be cut, to be stored with the next cut.
 	drops []store.Drop
-	// made and carry are the step's that the cutting goes on from: another change
-	// of them ends it.
+	// blank are files that will never be cut by this splitter, to be stored as dropped at the end.
+	blank []store.Drop
+	// made and carry are those of the step as this cutting last stored them. If they
+	// differ, another change cut or gave back something, and the cutting must start anew.
 	made  int
 	carry []byte
 	// complete says that no more files will come.
 	complete bool
-	news     uint64 // reads.news when it began
-	marked   uint64 // reads.marked then
+	news     uint64 // Reads.News when it started
+	marked   uint64 // Reads.Marked when it started
 }
 
-// LookAgain says when a grid job that waits for input is to be looked at by
-// itself, 0 for never: time alone lets a merge begin, or a sibling's result
-// does.
+// LookAgain returns after how long a grid job that waits for input is to be stepped
+// without news, 0 for never; see state.Memory.WaitsForTime.
 func (fd *Feeder) LookAgain(id jjm.GridID) (again time.Duration) {
 	v := fd.s.View()
 	waits := v.WaitsForTime(id)
@@ -77,7 +81,7 @@ func (fd *Feeder) LookAgain(id jjm.GridID) (again time.Duration) {
 	return again
 }
 
-// TellReaders wakes the grid jobs that read datasets of which a change has news.
+// TellReaders wakes the grid jobs that read datasets about which a change has news.
 func (fd *Feeder) TellReaders(c *state.Change, a *state.Memo) {
 	for _, id := range c.News {
 		for _, reader := range a.News(id, slices.Contains(c.Marked, id)) {
@@ -86,9 +90,9 @@ func (fd *Feeder) TellReaders(c *state.Change, a *state.Memo) {
 	}
 }
 
-// Feed cuts the next chunk of the files that a step reads: parts, local jobs,
-// entries of the ledger, states of files and the splitter's carry are one
-// transaction.
+// Feed cuts the next chunk of the files that the first step of a grid job reads: parts, local
+// jobs, ledger entries, states of files and the splitter's carry are stored in one transaction.
+// If nothing can be cut, the step becomes idle.
 func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting) error {
 	v := fd.s.View()
 	r := v.Grid(job.ID).Reads
@@ -114,22 +118,22 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 			"grid job %s would make more than the %d local jobs that this site allows (engine.max_local_jobs): make larger parts", job.ID, most)
 	}
 	over := !left.More && left.Waiting == 0 && f.complete
-	if err := fd.tellLacks(ctx, job.ID, left.Lacks); err != nil {
+	if err := fd.journalLacks(ctx, job.ID, left.Lacks); err != nil {
 		return err
 	}
 	if len(parts) == 0 && !left.More && !over && len(left.Done)+len(left.Dropped)+len(f.drops) == 0 &&
 		bytes.Equal(text, f.carry) {
-		fd.rest(job.ID, f.news, left) // nothing to store
+		fd.setIdle(job.ID, f.news, left)
 		return nil
 	}
 	stored := false
 	err = fd.s.Change(ctx, "generate", func(c *state.Change) error {
 		g := c.Grid(job.ID)
 		if c.Live.Grid(job.ID) != nil && c.Live.Grid(job.ID).Reads.Marked() != f.marked {
-			return nil // some of these files cannot be read any more
+			return nil // files were marked meanwhile
 		}
 		if g == nil || g.Step.Made != f.made || !bytes.Equal(g.Step.Carry, f.carry) || g.Step.Closed {
-			return nil // overtaken: look again
+			return nil // another change came first: the next step starts a new cutting
 		}
 		stored = true
 		c.Insert(g, parts)
@@ -139,7 +143,7 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 		if over {
 			g.Step.Expected = g.Step.Made
 		}
-		c.Then = append(c.Then, func() error { return f.leave(c.Tx, g, left, over) })
+		c.Then = append(c.Then, func() error { return f.storeFiles(c.Tx, g, left, over) })
 		f.made, f.carry = g.Step.Made, text
 		return nil
 	})
@@ -149,12 +153,13 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 	case left.More:
 		fd.feeds.keep(job.ID, f, fd.s.Accounts.Of)
 	default:
-		fd.rest(job.ID, f.news, left)
+		fd.setIdle(job.ID, f.news, left)
 	}
 	return nil
 }
 
-// cutNext cuts the next chunk, of as many parts as their outputs can be named.
+// cutNext cuts the next chunk, at most as many parts as there are serial numbers for
+// their outputs.
 func (fd *Feeder) cutNext(ctx context.Context, job *jjm.GridJob, f *feed) ([]jjm.Part, split.Left, split.Carry, error) {
 	room, err := fd.s.PartsRoom(ctx, job, fd.b.Chunk())
 	if err != nil {
@@ -164,9 +169,9 @@ func (fd *Feeder) cutNext(ctx context.Context, job *jjm.GridJob, f *feed) ([]jjm
 	return parts, left, next, fd.s.WithinSerials(ctx, job, len(parts), room)
 }
 
-// tellLacks writes into the history, once, for which open secondary dataset a grid job
-// waits; "" is none.
-func (fd *Feeder) tellLacks(ctx context.Context, id jjm.GridID, text string) error {
+// journalLacks adds to the journal, once, which open secondary dataset a grid job waits
+// for; "" is none.
+func (fd *Feeder) journalLacks(ctx context.Context, id jjm.GridID, text string) error {
 	v := fd.s.View()
 	g := v.Grid(id)
 	told := g == nil || g.Reads.Lacks() == text
@@ -184,14 +189,15 @@ func (fd *Feeder) tellLacks(ctx context.Context, id jjm.GridID, text string) err
 	})
 }
 
-// rest notes that nothing can be cut until something new is known.
-func (fd *Feeder) rest(id jjm.GridID, news uint64, left split.Left) {
+// setIdle notes that nothing can be cut until there is news.
+func (fd *Feeder) setIdle(id jjm.GridID, news uint64, left split.Left) {
 	why := cmp.Or(left.Why, "its dataset is open, and all files that are there are cut")
-	fd.s.Adjust(func(a *state.Memo) { a.Rest(id, jjm.StepWork, news, why) })
+	fd.s.Adjust(func(a *state.Memo) { a.SetIdle(id, jjm.StepWork, news, why) })
 }
 
-// leave stores what a cut leaves of the files.
-func (f *feed) leave(tx *store.Tx, g *jjm.GridJob, left split.Left, over bool) error {
+// storeFiles stores the states of the files after a cut: fully cut, or dropped by the
+// splitter. over says that no more will be cut.
+func (f *feed) storeFiles(tx *store.Tx, g *jjm.GridJob, left split.Left, over bool) error {
 	done := make([]int64, len(left.Done))
 	for i, pos := range left.Done {
 		done[i] = f.numbers[pos]
@@ -207,7 +213,9 @@ func (f *feed) leave(tx *store.Tx, g *jjm.GridJob, left split.Left, over bool) e
 		}
 		drops = append(drops, drop)
 	}
-	f.drops = nil
+	if f.drops = nil; over {
+		drops = append(drops, f.blank...)
+	}
 	if err := tx.DropFiles(g.ID, 0, drops); err != nil || !over {
 		return err
 	}
@@ -215,17 +223,19 @@ func (f *feed) leave(tx *store.Tx, g *jjm.GridJob, left split.Left, over bool) e
 	return err
 }
 
-// noticeChunk is how many files a step takes notice of in one transaction.
+// noticeChunk is how many new files of a dataset become files of a step in one
+// transaction.
 const noticeChunk = 20_000
 
-// startFeed takes notice of new files and sorts what can be cut.
+// startFeed makes new files of the datasets files of the step, and starts a cutting of
+// all that can be cut.
 func (fd *Feeder) startFeed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting) (*feed, error) {
 	f := &feed{made: job.Step.Made, carry: job.Step.Carry}
-	if err := fd.knowInputs(ctx, job.ID, f); err != nil {
+	if err := fd.noteInputs(ctx, job.ID, f); err != nil {
 		return nil, err
 	}
 	processes := job.Spec.Master() != nil
-	f.complete = !processes // no event comes later
+	f.complete = !processes // events and rows are all there from the beginning
 	for more := processes; more; {
 		err := fd.s.Change(ctx, "notice", func(c *state.Change) error {
 			n, complete, err := c.Tx.NoticeFiles(job.ID, 0, noticeChunk)
@@ -254,9 +264,8 @@ func (fd *Feeder) startFeed(ctx context.Context, job *jjm.GridJob, cut *state.Cu
 	return f, err
 }
 
-// countFirst refuses a cutting of the files that are there which makes too many
-// local jobs, before it makes any of them. Where some are made already,
-// [Engine.feed] finds out on the way.
+// countFirst returns an error of kind Invalid if the files that are there would make too many
+// local jobs, before any is made. Later cuts are checked by [Feeder.Feed].
 func (fd *Feeder) countFirst(job *jjm.GridJob, cut *state.Cutting, work split.Work) error {
 	if job.Step.Made > 0 {
 		return nil
@@ -273,9 +282,9 @@ func (fd *Feeder) countFirst(job *jjm.GridJob, cut *state.Cutting, work split.Wo
 	return nil
 }
 
-// knowInputs notes which datasets the step reads, and how much news there was
-// when the cutting began.
-func (fd *Feeder) knowInputs(ctx context.Context, id jjm.GridID, f *feed) error {
+// noteInputs notes in memory which datasets the step reads, and in f the present counts
+// of news and marks.
+func (fd *Feeder) noteInputs(ctx context.Context, id jjm.GridID, f *feed) error {
 	inputs, err := fd.b.Store.Inputs(ctx, id)
 	if err != nil {
 		return err
@@ -284,11 +293,12 @@ func (fd *Feeder) knowInputs(ctx context.Context, id jjm.GridID, f *feed) error 
 	for _, in := range inputs {
 		datasets = append(datasets, in.Dataset)
 	}
-	fd.s.Adjust(func(a *state.Memo) { f.news, f.marked = a.KnowInputs(id, datasets) })
+	fd.s.Adjust(func(a *state.Memo) { f.news, f.marked = a.SetInputs(id, datasets) })
 	return nil
 }
 
-// workOf reads the files that can be cut, and those that come along.
+// workOf returns what the splitter needs: the files that can be cut, the files of
+// secondary datasets, and what it asks about siblings, families and ancestors.
 func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutting, f *feed) (split.Work, error) {
 	work := cut.Work
 	work.Files, work.Secondary = nil, nil
@@ -296,6 +306,9 @@ func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutti
 	err := fd.b.Store.Available(ctx, job.ID, 0, func(n int64, file jjm.File) error {
 		work.Files = append(work.Files, file)
 		f.numbers = append(f.numbers, n)
+		if why := split.WhyLeft(job.Step.Splitter, &file); why == jjm.NoSections {
+			f.blank = append(f.blank, store.Drop{File: n, State: jjm.FileDropped, Why: why})
+		}
 		return nil
 	})
 	if err != nil {
@@ -348,7 +361,7 @@ func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutti
 	return work, nil
 }
 
-// siblingsOf returns the states of files with the other grid jobs that read them.
+// siblingsOf returns what the other grid jobs that read the same files have made of each.
 func (fd *Feeder) siblingsOf(ctx context.Context, id jjm.GridID, numbers []int64) ([]split.SiblingState, error) {
 	states, err := fd.b.Store.Siblings(ctx, id, 0, split.SiblingProcessingBased)
 	if err != nil || states == nil {

@@ -12,18 +12,18 @@ import (
 	"jjm/split"
 )
 
-// Successors notes the local jobs that end in this change and read files. Those whose
-// files are to be processed once more get a successor: a new local job with the
-// same part, new names and new numbers (decision R17).
+// Successors collects the local jobs that own files and end in this change. Those whose work is
+// to be done again get a successor: a new local job with the same part, but new output names,
+// numbers and seed (decision R17).
 func (fd *Feeder) Successors(c *state.Change) error {
-	for _, l := range c.Order {
+	for _, l := range c.Changed {
 		was := c.Live.Local(l.ID)
 		if g := c.Live.Grid(l.ID.Grid); !g.ReadsFiles(l) || !l.State.Final() || was.State.Final() {
 			continue
 		}
-		c.Over = append(c.Over, l)
+		c.EndedReaders = append(c.EndedReaders, l)
 		if l.State != jjm.Completed && l.Phase != jjm.GivenBack {
-			if err := succeed(c, l); err != nil {
+			if err := makeSuccessor(c, l); err != nil {
 				return err
 			}
 		}
@@ -31,8 +31,9 @@ func (fd *Feeder) Successors(c *state.Change) error {
 	return nil
 }
 
-// succeed makes the successor of a local job that failed, if it is to have one.
-func succeed(c *state.Change, l *jjm.LocalJob) error {
+// makeSuccessor makes the successor of a local job that failed, if plan.GiveBack says so,
+// its outputs can be named and some of its files can still be read.
+func makeSuccessor(c *state.Change, l *jjm.LocalJob) error {
 	inputs, err := c.S.B.Store.PartInputs(c.Ctx, l.ID.Grid, []int32{l.ID.N})
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func succeed(c *state.Change, l *jjm.LocalJob) error {
 	if err != nil {
 		return err
 	}
-	if part.Count == 0 { // nothing of it can be done
+	if part.Count == 0 { // none of its files can be read
 		if withdrawn {
 			l.Phase = jjm.GivenBack
 		}
@@ -85,8 +86,8 @@ func succeed(c *state.Change, l *jjm.LocalJob) error {
 	return nil
 }
 
-// nameable reports whether the outputs of a local job that does the work of l again can be
-// named; l tells why not.
+// nameable reports whether there are serial numbers for the outputs of a successor of l.
+// If not, l.Message says so.
 func nameable(c *state.Change, l *jjm.LocalJob) (bool, error) {
 	err := c.MayInsert(c.Grid(l.ID.Grid), l.Step)
 	if jjm.KindOf(err) == jjm.Invalid {
@@ -96,11 +97,11 @@ func nameable(c *state.Change, l *jjm.LocalJob) (bool, error) {
 	return err == nil, err
 }
 
-// replace makes a new local job that does the part of one whose work is given back;
-// before is how many had it before.
+// replace makes a new local job for the part that l gives back; before is how many local
+// jobs had it before. It returns the new id.
 func replace(c *state.Change, l *jjm.LocalJob, part jjm.Part, before int) (jjm.LocalID, error) {
 	g := c.Grid(l.ID.Grid)
-	part, err := anew(g, l, part)
+	part, err := renumbered(g, l, part)
 	if err != nil {
 		return jjm.LocalID{}, fmt.Errorf("local job %s: %w", l.ID, err)
 	}
@@ -116,8 +117,8 @@ func replace(c *state.Change, l *jjm.LocalJob, part jjm.Part, before int) (jjm.L
 	return next.ID, nil
 }
 
-// stillReadable returns the part of a local job without the files that were marked
-// meanwhile. Outputs that are merged are not marked.
+// stillReadable returns the part of a local job without the files that were marked as
+// unreadable meanwhile. Files of the merge step are never marked.
 func stillReadable(c *state.Change, l *jjm.LocalJob, in *jjm.PartInput) (jjm.Part, error) {
 	part := l.Part
 	part.Input = in
@@ -131,9 +132,9 @@ func stillReadable(c *state.Change, l *jjm.LocalJob, in *jjm.PartInput) (jjm.Par
 	return outputs.Readable(part, gone), nil
 }
 
-// anew returns the same part with the next numbers of its step; its seed and
-// sequence number go back to their pools, from which the new part takes its own.
-func anew(g *jjm.GridJob, l *jjm.LocalJob, p jjm.Part) (jjm.Part, error) {
+// renumbered returns the same part with the next numbers of its step. Its seed and
+// sequence number go back to their pools, and it takes new ones.
+func renumbered(g *jjm.GridJob, l *jjm.LocalJob, p jjm.Part) (jjm.Part, error) {
 	in, at := p.Input, &g.Step.Carry
 	if l.Step == jjm.StepMerge {
 		m := *g.Merging
@@ -154,7 +155,7 @@ func anew(g *jjm.GridJob, l *jjm.LocalJob, p jjm.Part) (jjm.Part, error) {
 		if more.Seed != 0 {
 			more.Seed = carry.Seeds.Take() + offset
 		}
-		if more.Sequence != 0 { // the same again: nothing else gives numbers of a sequence back
+		if more.Sequence != 0 { // usually the same number, because only successors return numbers of a sequence
 			more.Sequence = carry.Sequence.Take()
 		}
 		input.More = &more
@@ -165,8 +166,8 @@ func anew(g *jjm.GridJob, l *jjm.LocalJob, p jjm.Part) (jjm.Part, error) {
 	return p, err
 }
 
-// release gives the numbers of a part back to their pools. What is seen of seeds has an
-// offset.
+// release returns the seed and the sequence number of a part to their pools. The seeds of
+// parts are those of the pool plus offset.
 func release(carry *split.Carry, more *jjm.PartMore, offset int64) {
 	if more.Seed != 0 {
 		carry.Seeds.GiveBack(more.Seed - offset)
@@ -176,9 +177,9 @@ func release(carry *split.Carry, more *jjm.PartMore, offset int64) {
 	}
 }
 
-// freeSeed gives the seed of a local job that nobody succeeds back to the pool: whichever
-// local job comes next takes it (JEDI, random seeds). Its sequence number was an input,
-// which is not processed.
+// freeSeed returns the seed of a local job without successor to the pool, so that the next new
+// local job takes it (JEDI, random seeds). Its sequence number stays used: it counts as an
+// input that was not processed.
 func freeSeed(c *state.Change, l *jjm.LocalJob, in *jjm.PartInput) error {
 	if in.More == nil || in.More.Seed == 0 || l.Step != jjm.StepWork {
 		return nil
@@ -194,24 +195,26 @@ func freeSeed(c *state.Change, l *jjm.LocalJob, in *jjm.PartInput) error {
 	return err
 }
 
-// seedOffset is what the job file adds to the numbers of the pool of seeds.
+// seedOffset returns what the job file adds to the numbers of the pool of seeds.
 func seedOffset(spec *jjm.Spec) int64 {
 	if spec.Split == nil {
 		return 0
 	}
 	switch n := spec.Split.Params["random_seed_offset"].(type) {
-	case float64: // as JSON gives it
+	case float64: // read from JSON
 		return int64(n)
-	case int64: // as TOML does
+	case int64: // read from TOML
 		return n
 	}
 	return 0
 }
 
-// InputsOver does so for those that end in this change.
-func (fd *Feeder) InputsOver(c *state.Change) error { return endInputs(c, c.Over) }
+// InputsOver stores what became of the files of local jobs that end in this change.
+func (fd *Feeder) InputsOver(c *state.Change) error { return endInputs(c, c.EndedReaders) }
 
-// endInputs stores what has become of the files of local jobs that are over.
+// endInputs stores what became of the files of ended local jobs, and takes back what
+// retracted ones had finished. Local jobs that gave their work back lose their ledger
+// entries.
 func endInputs(c *state.Change, ended []*jjm.LocalJob) error {
 	if len(ended)+len(c.Retracted) == 0 {
 		return nil

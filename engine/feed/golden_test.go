@@ -36,7 +36,7 @@ type row struct {
 	Expect   []numbered
 }
 
-// jobFile is what a user writes to get the numbers of a row.
+// jobFile returns a job file that yields the numbers of a row.
 func (r *row) jobFile(files []string) string {
 	text := fmt.Sprintf("type = \"reprocess\"\n[[output_templates]]\nname = \"Out._${SN}\"\nstream = \"OUT\"\n"+
 		"[params]\ncommand = [\"reco\", \"${IN}\", \"${OUT}\"]\n"+
@@ -51,7 +51,7 @@ func (r *row) jobFile(files []string) string {
 	return text
 }
 
-// cut makes the one part of files, the product's way, and gives the specification too.
+// cut makes one part of the files as the product does, and also returns the specification.
 func (r *row) cut(carry *split.Carry, files []string) (*jjm.Spec, jjm.Part, error) {
 	doc, problems := jobfile.Parse("job.toml", []byte(r.jobFile(files)))
 	h, err := all.Registry().Get(doc.Spec.Type)
@@ -82,8 +82,7 @@ func (r *row) cut(carry *split.Carry, files []string) (*jjm.Spec, jjm.Part, erro
 	return &doc.Spec, parts[0], nil
 }
 
-// play does the steps of a row: the splitter gives seeds, failures give them back, and the
-// store numbers the outputs.
+// play does the steps of a row: the splitter assigns seeds, failures give them back, and the store numbers the outputs.
 func (r *row) play(t *testing.T) (got []numbered, err error) {
 	s, err := store.Open(filepath.Join(t.TempDir(), "jjm.db"), store.Options{})
 	if err != nil {
@@ -106,7 +105,7 @@ func (r *row) play(t *testing.T) (got []numbered, err error) {
 			if err != nil {
 				return nil, err
 			}
-			part.Unit = jjm.UnitRow // who owns which file is not what this is about
+			part.Unit = jjm.UnitRow // which job owns which file does not matter here
 			part.First, part.Count = int64(len(locals)), 1
 			l := []jjm.LocalJob{{ID: jjm.LocalID{Grid: 1, N: int32(len(locals))}, Part: part, Exit: -1}}
 			l[0].Part.Input = nil
@@ -130,7 +129,7 @@ func (r *row) play(t *testing.T) (got []numbered, err error) {
 	return got, nil
 }
 
-// told is what a local job is told.
+// told returns the numbers that a local job gets.
 func told(spec *jjm.Spec, l *jjm.LocalJob) numbered {
 	streams := stream.Of(spec, l)
 	n := numbered{Job: int(l.ID.N) + 1, Files: streams["IN"], Seed: l.Part.Input.More.Seed,
@@ -141,7 +140,7 @@ func told(spec *jjm.Spec, l *jjm.LocalJob) numbered {
 	return n
 }
 
-// Seeds, sequence numbers and output names of the recorded lives of tasks, from job files.
+// Seeds, sequence numbers and output names of recorded tasks, with job files.
 func TestGolden_SeedsAndSerials(t *testing.T) {
 	golden.Rows(t, "jedi/seeds_and_serials", func(_ string, r row) string {
 		got, err := r.play(t)

@@ -9,8 +9,8 @@ import (
 	"jjm/store"
 )
 
-// openMerge begins the second step of a grid job that merges: it reads a dataset
-// of its own, under a name that no person can give one.
+// openMerge starts the second step of a grid job that merges. The step reads a dataset of
+// its own.
 func openMerge(c *state.Change, g *jjm.GridJob) error {
 	if g.Spec.Merge == nil {
 		return nil
@@ -27,23 +27,25 @@ func openMerge(c *state.Change, g *jjm.GridJob) error {
 	return c.Tx.OpenInputs(g.ID, jjm.StepMerge, []store.Reads{{Dataset: id, Master: true}})
 }
 
-// unmerged is the dataset of what a grid job has to merge.
+// unmerged returns the dataset of the outputs that a grid job has to merge, and makes it
+// if need be. Its name, "(merge of 17)", is not one that people can use.
 func unmerged(c *state.Change, g *jjm.GridJob) (store.DatasetID, error) {
 	id, _, err := c.Tx.PutDataset(g.Owner.UID, jjm.Dataset{Name: fmt.Sprintf("(merge of %s)", g.ID)})
 	return id, err
 }
 
-// origin is what outputs were made of: the files that were read in the first step,
-// each once, and the sections of them that were processed, where the work was cut
-// into sections.
+// origin is what outputs were made from: the files that local jobs of the first step
+// read, each once, and the luminosity sections of them that were processed, if the work
+// was cut into sections.
 type origin struct {
 	parents []string
 	lumis   []jjm.LumiRange
-	// first is where in its file the work of a local job of events begins.
+	// first is the first event, in its file, of the work of a local job.
 	first int64
 }
 
-// originOf returns what a local job's outputs were made of.
+// originOf returns what a local job's outputs were made from. For a merge that is what
+// the merged outputs were made from.
 func originOf(c *state.Change, l *jjm.LocalJob) (o origin, err error) {
 	if !c.Live.Grid(l.ID.Grid).Processes() {
 		return o, nil
@@ -86,7 +88,7 @@ func originOf(c *state.Change, l *jjm.LocalJob) (o origin, err error) {
 	return o, nil
 }
 
-// Begin lets the grid jobs that a change prepared merge.
+// Begin starts the merge steps of the grid jobs that a change prepared.
 func (fd *Feeder) Begin(c *state.Change) error {
 	for id, g := range c.Grids {
 		live := c.Live.Grid(id)

@@ -10,13 +10,15 @@ import (
 	"jjm/store"
 )
 
-// MergesOver settles the local jobs whose outputs were in merges that ended: those
-// with everything merged are completed; a merge that failed for good fails them, and
-// where they read files, and nothing else that they made is in a merge, their work
-// is done again (JEDI: unmerged cancelled, inputs retried).
+// MergesOver decides about the local jobs whose outputs were read by merges that end in this
+// change:
+//
+//	all outputs merged           completed
+//	the merge failed for good    failed; if it reads files, and no other merge has or merged outputs of
+//	                             it, its work is done again (JEDI: unmerged cancelled, inputs retried)
 func (fd *Feeder) MergesOver(c *state.Change) error {
 	settled := map[jjm.LocalID]*jjm.LocalJob{}
-	for _, l := range c.Over {
+	for _, l := range c.EndedReaders {
 		if l.Step != jjm.StepMerge || l.Phase == jjm.GivenBack {
 			continue
 		}
@@ -36,7 +38,7 @@ func (fd *Feeder) MergesOver(c *state.Change) error {
 				settled[id] = j
 			}
 		}
-		if l.State == jjm.Failed { // its outputs are dropped by the next look at what there is to merge
+		if l.State == jjm.Failed { // FeedMerge drops the outputs that it read
 			l.Phase = jjm.GivenBack
 			if err := c.Tx.SaveLocals([]*jjm.LocalJob{l}); err != nil {
 				return err
@@ -49,7 +51,7 @@ func (fd *Feeder) MergesOver(c *state.Change) error {
 	return saveSettled(c, settled)
 }
 
-// makers are the local jobs whose outputs a merge read.
+// makers returns the live local jobs whose outputs a merge read.
 func makers(c *state.Change, l *jjm.LocalJob) ([]jjm.LocalID, error) {
 	inputs, err := c.S.B.Store.PartInputs(c.Ctx, l.ID.Grid, []int32{l.ID.N})
 	if err != nil {
@@ -70,7 +72,7 @@ func makers(c *state.Change, l *jjm.LocalJob) ([]jjm.LocalID, error) {
 	return ids, nil
 }
 
-// settleMaker decides about one local job whose outputs a merge read.
+// settleMaker decides about local job j, whose outputs merge l read.
 func settleMaker(c *state.Change, l, j *jjm.LocalJob) error {
 	below, err := outputsBelow(c, j)
 	if err != nil {
@@ -95,15 +97,15 @@ func settleMaker(c *state.Change, l, j *jjm.LocalJob) error {
 	c.Move(j, jjm.Failed, jjm.ByLimit, j.Message)
 	alone := below[jjm.FilePicked]+below[jjm.FileFinished] == 0
 	if alone && l.State == jjm.Failed && c.Live.Grid(j.ID.Grid).Processes() {
-		return succeed(c, j)
+		return makeSuccessor(c, j)
 	}
 	return nil
 }
 
-// orphan ends a local job whose outputs will not be merged, for another one that read
-// the same file failed for good (WMCore: they are failed when the fileset closes). It
-// has no successor: that would be an orphan too.
-func orphan(c *state.Change, id jjm.LocalID, why string) {
+// failOrphan fails a local job whose outputs cannot be merged, because another one that read
+// the same file failed for good (WMCore fails them when the fileset closes). It gets no
+// successor, whose outputs could not be merged either.
+func failOrphan(c *state.Change, id jjm.LocalID, why string) {
 	if live := c.Live.Local(id); live == nil || !live.IsMerging() || c.Orphans[id] {
 		return
 	}
@@ -116,12 +118,13 @@ func orphan(c *state.Change, id jjm.LocalID, why string) {
 	c.Move(j, jjm.Failed, jjm.ByLimit, j.Message)
 }
 
-// outputsBelow counts the outputs of a local job by what merging made of them.
+// outputsBelow returns the numbers of outputs of a local job by their state in the merge
+// step.
 func outputsBelow(c *state.Change, j *jjm.LocalJob) (store.Below, error) {
 	return c.Tx.FilesBelow(j.ID.Grid, jjm.StepMerge, sandbox.AttemptDir(j.AttemptID())+"/")
 }
 
-// saveSettled stores local jobs that merges settled.
+// saveSettled stores the local jobs that MergesOver decided about.
 func saveSettled(c *state.Change, settled map[jjm.LocalID]*jjm.LocalJob) error {
 	var all, reading []*jjm.LocalJob
 	for _, j := range settled {
@@ -139,8 +142,8 @@ func saveSettled(c *state.Change, settled map[jjm.LocalID]*jjm.LocalJob) error {
 	return endInputs(c, reading)
 }
 
-// KillUnmerged ends the local jobs that are to be killed and only waited for their
-// merging, but those that are in a merge: how that ends decides.
+// KillUnmerged ends the local jobs that are to be killed while their outputs wait to be
+// merged. If a merge has some of the outputs, its end decides.
 func (fd *Feeder) KillUnmerged(c *state.Change) error {
 	for _, j := range c.UnmergedKills {
 		below, err := outputsBelow(c, j)

@@ -17,14 +17,15 @@ import (
 	"jjm/store"
 )
 
-// mergeFeed is what can be merged now; its drops are what nobody waits for any
-// more.
+// mergeFeed is a cutting of the outputs that can be merged now. Its drops are the outputs
+// of local jobs that no longer wait to be merged.
 type mergeFeed struct {
 	feed
-	lfns []string // as numbers
+	lfns []string // of the files, as numbers
 }
 
-// FeedMerge makes local jobs that merge what the first step made so far.
+// FeedMerge makes local jobs that merge the outputs of the first step so far. Unlike Feed
+// it starts a new cutting each time.
 func (fd *Feeder) FeedMerge(ctx context.Context, job *jjm.GridJob) error {
 	f, err := fd.startMerge(ctx, job)
 	if err != nil {
@@ -41,9 +42,9 @@ func (fd *Feeder) FeedMerge(ctx context.Context, job *jjm.GridJob) error {
 	}
 	stored := false
 	err = fd.s.Change(ctx, "generate", func(c *state.Change) error {
-		live := c.Live.Grid(job.ID) // to touch its copy would be news, and wake this up again
+		live := c.Live.Grid(job.ID) // not c.Grid: a changed row counts as news and would wake this step again
 		if live == nil || live.Job.Merging.Closed || !bytes.Equal(live.Job.Merging.Carry, f.carry) || !allWait(live, parts) {
-			return nil // overtaken: look again
+			return nil // another change came first: the next step cuts again
 		}
 		over := live.Job.Step.Closed && live.Producing == 0 && live.Merging == 0 && len(parts) == 0 && live.MergesLive == 0
 		if len(parts)+len(f.drops)+len(left.Dropped) == 0 && !over {
@@ -54,19 +55,19 @@ func (fd *Feeder) FeedMerge(ctx context.Context, job *jjm.GridJob) error {
 		insertMerges(c, g, parts, text, over)
 		for _, d := range left.Dropped {
 			if id, ok := outputs.Maker(job.ID, f.lfns[d.File]); ok && d.Failed {
-				orphan(c, id, d.Why)
+				failOrphan(c, id, d.Why)
 			}
 		}
-		c.Then = append(c.Then, func() error { return f.leaveMerge(c.Tx, g, left) })
+		c.Then = append(c.Then, func() error { return f.storeDrops(c.Tx, g, left) })
 		return nil
 	})
 	if err == nil && !stored {
-		fd.restMerge(job.ID, f.news, left)
+		fd.setMergeIdle(job.ID, f.news, left)
 	}
 	return err
 }
 
-// allWait reports whether all that parts would merge still waits for it.
+// allWait reports whether all files of the parts still wait to be merged.
 func allWait(g *state.Grid, parts []jjm.Part) bool {
 	for i := range parts {
 		for _, lfn := range parts[i].Input.Files {
@@ -78,7 +79,8 @@ func allWait(g *state.Grid, parts []jjm.Part) bool {
 	return true
 }
 
-// waitsForMerge reports whether a file is of a local job that waits for merging.
+// waitsForMerge reports whether a file was made by a local job that waits for its outputs
+// to be merged.
 func waitsForMerge(g *state.Grid, lfn string) bool {
 	id, ok := outputs.Maker(g.Job.ID, lfn)
 	return ok && int(id.N) < len(g.Locals) && id.N >= 0 && g.Locals[id.N].IsMerging() && !g.Locals[id.N].Kill
@@ -97,7 +99,7 @@ func insertMerges(c *state.Change, g *jjm.GridJob, parts []jjm.Part, carry []byt
 	if len(parts) == 0 {
 		return
 	}
-	state.Bind(g, c.Inserted)
+	state.SetPlaces(g, c.Inserted)
 	g.Step.Made += len(parts)
 	g.Step.Expected = max(g.Step.Expected+len(parts), g.Step.Made)
 	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: g.ID, First: first,
@@ -105,8 +107,8 @@ func insertMerges(c *state.Change, g *jjm.GridJob, parts []jjm.Part, carry []byt
 		To:   jjm.New.String(), Source: c.Name, Cause: fmt.Sprintf("merge: cut by %s", m.Splitter)})
 }
 
-// leaveMerge stores what becomes of files that are not merged.
-func (f *mergeFeed) leaveMerge(tx *store.Tx, g *jjm.GridJob, left split.Left) error {
+// storeDrops stores the files that will not be merged.
+func (f *mergeFeed) storeDrops(tx *store.Tx, g *jjm.GridJob, left split.Left) error {
 	drops := f.drops
 	for _, d := range left.Dropped {
 		drops = append(drops, store.Drop{File: f.numbers[d.File], State: jjm.FileDropped, Why: d.Why})
@@ -114,14 +116,15 @@ func (f *mergeFeed) leaveMerge(tx *store.Tx, g *jjm.GridJob, left split.Left) er
 	return tx.DropFiles(g.ID, jjm.StepMerge, drops)
 }
 
-// startMerge takes notice of new outputs and packs what waits.
+// startMerge makes new outputs files of the step, and starts a cutting of those that wait
+// to be merged.
 func (fd *Feeder) startMerge(ctx context.Context, job *jjm.GridJob) (*mergeFeed, error) {
 	f := &mergeFeed{feed: feed{carry: job.Merging.Carry}}
 	work := split.Work{Now: jjm.At(fd.b.Now())}
 	v := fd.s.View()
 	g := v.Grid(job.ID)
 	f.news = g.Merge.News()
-	work.Closed = g.Job.Step.Closed && g.Producing == 0 // what is there now is all, until a merge fails
+	work.Closed = g.Job.Step.Closed && g.Producing == 0 // no more outputs come, unless a merge fails
 	v.Close()
 	for more := true; more; {
 		err := fd.s.Change(ctx, "notice", func(c *state.Change) error {
@@ -142,7 +145,7 @@ func (fd *Feeder) startMerge(ctx context.Context, job *jjm.GridJob) (*mergeFeed,
 			return nil
 		}
 		if job.Merging.Splitter == split.ParentlessMergeBySize {
-			file = handlers.Mergeable(file, n) // in order of arrival
+			file = handlers.Mergeable(file, n) // numbered in the order of arrival
 		}
 		work.Files = append(work.Files, file)
 		f.numbers, f.lfns = append(f.numbers, n), append(f.lfns, file.LFN)
@@ -152,7 +155,7 @@ func (fd *Feeder) startMerge(ctx context.Context, job *jjm.GridJob) (*mergeFeed,
 		return nil, err
 	}
 	if job.Merging.Splitter == split.WMBSMergeBySize {
-		err := fd.lineage.Tell(ctx, lineage.Family{Maker: job.ID, Well: lineage.MergeReady}, &work, f.numbers)
+		err := fd.lineage.Tell(ctx, lineage.Family{Maker: job.ID, Success: lineage.MergeReady}, &work, f.numbers)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +163,7 @@ func (fd *Feeder) startMerge(ctx context.Context, job *jjm.GridJob) (*mergeFeed,
 	return f, f.pack(job, work)
 }
 
-// pack lets the splitter put files together.
+// pack starts the splitter's cutting of the files.
 func (f *mergeFeed) pack(job *jjm.GridJob, work split.Work) error {
 	cut, problems := handlers.MergeCutting(&job.Spec)
 	if err := problems.Err(); err != nil {
@@ -185,8 +188,8 @@ func (f *mergeFeed) pack(job *jjm.GridJob, work split.Work) error {
 	return err
 }
 
-// restMerge notes that nothing can be merged until something new is known.
-func (fd *Feeder) restMerge(id jjm.GridID, news uint64, left split.Left) {
+// setMergeIdle notes that nothing can be merged until there is news.
+func (fd *Feeder) setMergeIdle(id jjm.GridID, news uint64, left split.Left) {
 	why := cmp.Or(left.Why, "all outputs that are there are being merged")
-	fd.s.Adjust(func(a *state.Memo) { a.Rest(id, jjm.StepMerge, news, why) })
+	fd.s.Adjust(func(a *state.Memo) { a.SetIdle(id, jjm.StepMerge, news, why) })
 }

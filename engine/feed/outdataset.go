@@ -4,14 +4,15 @@ import (
 	"jjm"
 	"jjm/engine/outputs"
 	"jjm/engine/state"
+	"jjm/sandbox"
 	"jjm/split"
 	"jjm/store"
 )
 
-// MakeOutput makes the dataset that a new grid job fills, and may use so many
-// clusters. Its name must be free: nobody else's files belong into it. Of several
-// clusters each gets a dataset of its own once it made something, in a container of
-// that name (decision R30).
+// MakeOutput makes the output dataset of a new grid job that may use this number of clusters.
+// Its name must be free, so that it holds no other files; if it is not, the error is a
+// jjm.Problems. With several clusters it becomes a container, in which each cluster gets a
+// dataset once a local job on it made something (decision R30).
 func (fd *Feeder) MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) error {
 	d := jjm.Dataset{Name: job.Spec.OutputDataset}
 	if d.Name == "" {
@@ -40,14 +41,15 @@ func (fd *Feeder) MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) er
 	return c.Tx.SetMaker(id, job.ID)
 }
 
-// AddOutputs lets the outputs of local jobs that completed enter the dataset of
-// their grid job, with the files that they were made from (decision R27).
+// AddOutputs adds the outputs of completed local jobs to the output dataset of their grid
+// job, with the files that they were made from as parents (decision R27), and outputs to
+// be merged to the dataset of the merge step.
 func (fd *Feeder) AddOutputs(c *state.Change) error {
 	results := map[jjm.LocalID]*jjm.Result{}
 	for i := range c.Ends {
 		results[c.Ends[i].ID.LocalID] = c.Ends[i].Evidence.Result
 	}
-	for _, l := range c.Order {
+	for _, l := range c.Changed {
 		g := c.Live.Grid(l.ID.Grid)
 		if l.IsMerging() && results[l.ID] != nil && !c.Live.Local(l.ID).IsMerging() {
 			if err := addUnmerged(c, &g.Job, l, results[l.ID]); err != nil {
@@ -77,7 +79,8 @@ func (fd *Feeder) AddOutputs(c *state.Change) error {
 	return nil
 }
 
-// outputDataset is the dataset that the outputs from a cluster enter.
+// outputDataset returns the dataset for the outputs from a cluster, and makes it if need
+// be.
 func outputDataset(c *state.Change, job *jjm.GridJob, cluster string) (store.DatasetID, error) {
 	d := jjm.Dataset{Name: job.Spec.OutputDataset}
 	have, err := c.S.B.Store.DatasetNamed(c.Ctx, job.Owner.UID, d.Name)
@@ -94,8 +97,9 @@ func outputDataset(c *state.Change, job *jjm.GridJob, cluster string) (store.Dat
 	return id, c.Tx.SetMaker(id, job.ID)
 }
 
-// addUnmerged lets what a local job made enter the dataset to be merged. What was
-// made of one file is told where it is to stay together, in the order of its events.
+// addUnmerged adds the outputs of a local job to the dataset of the merge step.
+// WMBSMergeBySize keeps outputs made from one file together, in the order of its events,
+// so for it they have parents, sections and first events.
 func addUnmerged(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result) error {
 	files := outputs.Mergeable(&job.Spec, l, r)
 	if job.Merging != nil && job.Merging.Splitter == split.WMBSMergeBySize {
@@ -115,8 +119,8 @@ func addUnmerged(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Resu
 	return err
 }
 
-// outputDatasets are the datasets that a grid job fills: one, or a container, what
-// stands for it included.
+// outputDatasets returns the output dataset of a grid job, or all datasets of the
+// container, the one that stands for the container included.
 func outputDatasets(c *state.Change, job *jjm.GridJob) ([]store.DatasetID, error) {
 	have, err := c.S.B.Store.DatasetNamed(c.Ctx, job.Owner.UID, job.Spec.OutputDataset)
 	if err != nil || !have.Head() {
@@ -130,8 +134,9 @@ func outputDatasets(c *state.Change, job *jjm.GridJob) ([]store.DatasetID, error
 	return ids, err
 }
 
-// outputsOf returns the files that a completed local job made, under the names that
-// they have in the tar.
+// outputsOf returns the outputs of a completed local job as files of the output dataset.
+// Their LFNs are their names in the tar; their paths are in the folder of the attempt that
+// counts.
 func outputsOf(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result) ([]jjm.File, error) {
 	o, err := originOf(c, l)
 	if err != nil {
@@ -140,22 +145,23 @@ func outputsOf(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result
 	var files []jjm.File
 	names := outputs.Names(&job.Spec, l)
 	for _, out := range r.Outputs {
-		if out.Absent != "" || names[out.Name].Log { // nobody processes logs
+		if out.Absent != "" || names[out.Name].Log { // logs are not part of a dataset
 			continue
 		}
 		f := jjm.File{LFN: outputs.Name(outputs.Stem(job), l.ID, out.Name, names), Size: max(out.Bytes, 0)}
 		if out.SHA256 != "" {
 			f.Checksum = "sha256:" + out.SHA256
 		}
-		if len(f.Problems()) == 0 { // else its wrapper was forged: a name that no list can hold
-			f.Parents, f.Lumis = o.parents, o.lumis
+		p, err := sandbox.OutputPath(r.AttemptID(), out.Name)
+		if err == nil && len(f.Problems()) == 0 { // else its wrapper was forged: a name that no list can hold
+			f.Parents, f.Lumis, f.Path = o.parents, o.lumis, p
 			files = append(files, f)
 		}
 	}
 	return files, nil
 }
 
-// closeOutput closes the dataset that a grid job filled: it is over.
+// closeOutput closes the datasets that a grid job filled, which has ended.
 func closeOutput(c *state.Change, job *jjm.GridJob) error {
 	if job.Merging != nil {
 		id, err := unmerged(c, job)
@@ -182,7 +188,7 @@ func closeOutput(c *state.Change, job *jjm.GridJob) error {
 	return nil
 }
 
-// EndOutputs closes the datasets that the grid jobs filled which a change ends.
+// EndOutputs closes the datasets that were filled by grid jobs that end in this change.
 func (fd *Feeder) EndOutputs(c *state.Change) error {
 	for id, g := range c.Grids {
 		if live := c.Live.Grid(id); live == nil || live.Job.Status.Final() || !g.Status.Final() {

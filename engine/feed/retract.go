@@ -7,7 +7,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"jjm"
@@ -15,15 +14,14 @@ import (
 	"jjm/engine/state"
 	"jjm/sandbox"
 	"jjm/store"
-	"jjm/stream"
 	"jjm/wire"
 )
 
-// Retract says of outputs of a grid job that they are lost, and with them all that
-// the same local jobs made. While the grid job lives, new local jobs make them again
-// (decision R15). Once it is over, a recovery does: what the local jobs did is
-// missing from then on. Lost merged files lead to the local jobs that made what is
-// in them.
+// Retract declares outputs of a grid job lost (decision R15). Everything that the same local
+// jobs made is lost with them; a lost merged file stands for the local jobs whose outputs are
+// in it. While the grid job lives, new local jobs do their work again. Once it has ended, their
+// work counts as missing, and the result has the job file of a recovery if w asks for one; package
+// reopen is asked where the grid job is to be reopened. With DryRun nothing is stored.
 func (fd *Feeder) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted,
 	error) {
 	out := wire.Retracted{ID: id}
@@ -31,9 +29,14 @@ func (fd *Feeder) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID
 	if err != nil {
 		return out, err
 	}
-	if w.Recovery != "" && !job.Status.Final() {
+	if (w.Recovery != "" || w.NewOutput) && !job.Status.Final() {
 		return out, jjm.Errorf(jjm.Conflict,
-			"grid job %s is %s: it makes its lost outputs again by itself, and needs no recovery", id, job.Status)
+			"grid job %s is %s: it makes its lost outputs again by itself, without a recovery", id, job.Status)
+	}
+	v := fd.s.View()
+	_, wished := v.Reopening(id)
+	if v.Close(); wished {
+		return out, jjm.Errorf(jjm.Busy, "grid job %s is being reopened: try again when it runs", id)
 	}
 	r := &retraction{fd: fd, ctx: ctx, job: &job, caller: caller, wish: w}
 	if err := r.find(); err != nil {
@@ -43,29 +46,29 @@ func (fd *Feeder) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID
 		if err := r.store(c); err != nil || !w.DryRun {
 			return err
 		}
-		return state.ErrDry
+		return state.ErrDryRun
 	})
-	if err != nil && !errors.Is(err, state.ErrDry) {
+	if err != nil && !errors.Is(err, state.ErrDryRun) {
 		return out, fmt.Errorf("retract outputs of grid job %s: %w", id, err)
 	}
 	if out.Locals, out.Lost = r.locals, r.lost; w.Recovery == "" || w.DryRun {
 		return out, nil
 	}
-	again, err := r.fd.recoverer.Again(r.ctx, r.caller, r.job, r.work, r.wish.Recovery)
+	again, err := r.fd.recoverer.Redo(r.ctx, r.caller, r.job, r.work, r.wish.Recovery)
 	out.Recovery, out.RecoveryFiles, out.RecoveryRanges = string(again.Job), string(again.Files), string(again.Ranges)
 	return out, err
 }
 
-// retraction is one wish to retract.
+// retraction is one request to retract outputs.
 type retraction struct {
 	fd     *Feeder
 	ctx    context.Context
 	job    *jjm.GridJob
 	caller wire.Caller
 	wish   wire.Retract
-	// work are the local jobs whose results are lost, ascending, and made what each
-	// local job made that is lost, merges included. Merges are those that hold some of
-	// it, ascending.
+	// work are the local jobs of the first step whose outputs are lost, merges those of the
+	// second step whose merged files hold some of them, both ascending. made are the names of
+	// all outputs of these, by local job.
 	work, merges []int32
 	made         map[int32][]string
 	// locals and lost are the answer.
@@ -73,7 +76,8 @@ type retraction struct {
 	lost   []string
 }
 
-// find finds the local jobs behind the names.
+// find finds the local jobs that made the named outputs, and all others that are
+// affected.
 func (r *retraction) find() error {
 	r.made = map[int32][]string{}
 	named := map[int32]bool{}
@@ -84,7 +88,7 @@ func (r *retraction) find() error {
 		}
 		named[n] = true
 	}
-	work, merges, err := r.behind(named)
+	work, merges, err := r.affected(named)
 	if err != nil {
 		return err
 	}
@@ -102,12 +106,12 @@ func (r *retraction) find() error {
 	return nil
 }
 
-// maker returns the local job that made an output, by the name that it has in the
-// tar.
+// maker returns the number of the local job that made an output, by its name in the tar.
+// The error is of kind Gone if there is none.
 func (r *retraction) maker(name string) (int32, error) {
-	none := jjm.Errorf(jjm.Gone, "%.80q: it made no such output: want a name as it is in its tar, such as %s", name,
+	none := jjm.Errorf(jjm.Gone, "%.80q: it made no such output: want a name from its tar, such as %s", name,
 		sandbox.OutputName(outputs.Stem(r.job), jjm.LocalID{Grid: r.job.ID, N: 3}, "out.root"))
-	n, err := r.numberIn(path.Base(name))
+	n, err := r.fd.lineage.NumberOf(r.ctx, r.job, path.Base(name))
 	if jjm.KindOf(err) == jjm.Gone {
 		return 0, none
 	}
@@ -124,24 +128,8 @@ func (r *retraction) maker(name string) (int32, error) {
 	return n, nil
 }
 
-// numberIn returns the local job that an output in the tar is of, by its name; Gone if
-// there is none.
-func (r *retraction) numberIn(name string) (int32, error) {
-	for _, step := range [...]int32{jjm.StepWork, jjm.StepMerge} {
-		if template, serial, ok := stream.Made(&r.job.Spec, step, name); ok {
-			return r.fd.b.Store.LocalWithSerial(r.ctx, r.job.ID, step, template, serial)
-		}
-	}
-	rest, ok := strings.CutPrefix(name, outputs.Stem(r.job)+"."+r.job.ID.String()+".")
-	number, _, dot := strings.Cut(rest, ".")
-	n, err := strconv.ParseInt(number, 10, 32)
-	if !ok || !dot || err != nil {
-		return 0, jjm.Errorf(jjm.Gone, "it is no name of an output")
-	}
-	return int32(n), nil
-}
-
-// outputs returns what a completed local job made, under the names in the tar.
+// outputs returns the outputs of a completed local job, by their names in the tar. The
+// error is of kind Conflict if it has not completed.
 func (r *retraction) outputs(n int32) ([]string, error) {
 	if made, known := r.made[n]; known {
 		return made, nil
@@ -152,7 +140,7 @@ func (r *retraction) outputs(n int32) ([]string, error) {
 		return nil, err
 	}
 	if l := &locals[0]; l.State != jjm.Completed && !l.IsMerging() {
-		return nil, jjm.Errorf(jjm.Conflict, "local job %s is %s: only what a completed one made can be lost", id,
+		return nil, jjm.Errorf(jjm.Conflict, "local job %s is %s: only outputs of a completed local job can be lost", id,
 			jjm.StateWord(l.State, l.Phase))
 	}
 	attempts, err := r.fd.b.Store.Attempts(r.ctx, id)
@@ -160,13 +148,15 @@ func (r *retraction) outputs(n int32) ([]string, error) {
 		return nil, err
 	}
 	made := []string{}
-	if len(attempts) > 0 {
-		if ev := attempts[len(attempts)-1].Evidence; ev != nil && ev.Result != nil {
-			names := outputs.Names(&r.job.Spec, &locals[0])
-			for _, o := range ev.Result.Outputs {
-				if o.Absent == "" && !names[o.Name].Log {
-					made = append(made, outputs.Name(outputs.Stem(r.job), id, o.Name, names))
-				}
+	for _, a := range attempts {
+		// It may have begun again since it was read: what it made is told by the attempt that it had completed then.
+		if a.ID.Attempt != locals[0].Attempt || a.Evidence == nil || a.Evidence.Result == nil {
+			continue
+		}
+		names := outputs.Names(&r.job.Spec, &locals[0])
+		for _, o := range a.Evidence.Result.Outputs {
+			if o.Absent == "" && !names[o.Name].Log {
+				made = append(made, outputs.Name(outputs.Stem(r.job), id, o.Name, names))
 			}
 		}
 	}
@@ -174,10 +164,10 @@ func (r *retraction) outputs(n int32) ([]string, error) {
 	return made, nil
 }
 
-// behind returns the local jobs of the first step whose results are lost, and the
-// merges that hold some of them: a merged file that is lost loses all that is in it,
-// and with that the other merged files that hold what the same local jobs made.
-func (r *retraction) behind(named map[int32]bool) (work, merges map[int32]bool, err error) {
+// affected returns the local jobs of the first step whose outputs are lost, and the merges
+// whose files hold some of them. A lost merged file loses all outputs in it, and with these the
+// other merged files that hold outputs of the same local jobs, until nothing more is found.
+func (r *retraction) affected(named map[int32]bool) (work, merges map[int32]bool, err error) {
 	work, merges = map[int32]bool{}, map[int32]bool{}
 	if r.job.Spec.Merge == nil {
 		return named, merges, nil
@@ -207,7 +197,8 @@ func (r *retraction) behind(named map[int32]bool) (work, merges map[int32]bool, 
 	return work, merges, nil
 }
 
-// merged returns, by completed merge, the local jobs that made what is in it.
+// merged returns, for each completed merge, the local jobs that made the outputs in its
+// file.
 func (r *retraction) merged() (map[int32][]int32, error) {
 	locals, err := r.fd.b.Store.Locals(r.ctx, r.job.ID, 0, int32(r.job.Step.Made))
 	if err != nil {
@@ -234,7 +225,7 @@ func (r *retraction) merged() (map[int32][]int32, error) {
 	return holds, nil
 }
 
-// store notes what is lost, and has it made again if the grid job lives.
+// store stores what is lost, and makes new local jobs for it if the grid job lives.
 func (r *retraction) store(c *state.Change) error {
 	reason := r.wish.Reason
 	if r.wish.DryRun {
@@ -245,39 +236,40 @@ func (r *retraction) store(c *state.Change) error {
 		live = nil
 	}
 	if live == nil && !r.job.Status.Final() {
-		return jjm.Errorf(jjm.Conflict, "it ended at this moment: try again")
+		return jjm.Errorf(jjm.Conflict, "it has just ended: try again")
 	}
 	if live != nil {
-		if err := mayMakeAgain(live); err != nil {
+		if err := mayRedo(live); err != nil {
 			return err
 		}
 	}
 	for _, n := range r.work {
-		one, err := r.lose(c, live, jjm.LocalID{Grid: r.job.ID, N: n}, reason)
+		one, err := r.retractOne(c, live, jjm.LocalID{Grid: r.job.ID, N: n}, reason)
 		if err != nil {
 			return err
 		}
 		r.locals = append(r.locals, one)
 	}
 	if live != nil {
-		if err := r.dissolve(c, reason); err != nil {
+		if err := r.undoMerges(c, reason); err != nil {
 			return err
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(r.made)) {
 		r.lost = append(r.lost, r.made[n]...)
 	}
-	return r.loseFiles(c, reason)
+	return r.markLost(c, reason)
 }
 
-// lose notes that what one local job made is lost, and has it made again if its grid
-// job lives; nil says that it does not.
-func (r *retraction) lose(c *state.Change, live *state.Grid, id jjm.LocalID, reason string) (one wire.RetractedLocal,
+// retractOne stores that the outputs of one local job are lost, and makes a new local job
+// for its work if the grid job lives; live is nil if it has ended.
+func (r *retraction) retractOne(c *state.Change, live *state.Grid, id jjm.LocalID,
+	reason string) (one wire.RetractedLocal,
 	err error) {
 	one = wire.RetractedLocal{Local: id.String(), Outputs: r.made[id.N]}
 	why := "what it made is lost: " + reason
 	if live != nil && live.Locals[id.N].IsMerging() {
-		one.Next, err = r.loseUnmerged(c, id, why)
+		one.Next, err = r.redoUnmerged(c, id, why)
 		return one, err
 	}
 	fresh, err := c.Tx.Retract(id, r.caller.User, reason)
@@ -286,7 +278,7 @@ func (r *retraction) lose(c *state.Change, live *state.Grid, id jjm.LocalID, rea
 	}
 	one.Before = !fresh
 	if fresh && live != nil {
-		one.Next, err = makeAgain(c, c.Local(id), why, r.caller.User)
+		one.Next, err = redo(c, c.Local(id), why, r.caller.User)
 		return one, err
 	}
 	if fresh {
@@ -296,26 +288,27 @@ func (r *retraction) lose(c *state.Change, live *state.Grid, id jjm.LocalID, rea
 	return one, nil
 }
 
-// mayMakeAgain refuses to have a live grid job make lost outputs again that it
-// cannot (decision R15).
-func mayMakeAgain(g *state.Grid) error {
+// mayRedo returns an error if a live grid job cannot make lost outputs again (decision
+// R15).
+func mayRedo(g *state.Grid) error {
 	switch {
 	case g.Job.Kill:
-		return jjm.Errorf(jjm.Conflict, "it is being killed: once it is over, a recovery makes them again")
+		return jjm.Errorf(jjm.Conflict, "it is being killed: once it has ended, retract them and submit the recovery")
 	case !g.Processes():
 		return jjm.Errorf(jjm.Conflict,
-			"its type makes its work itself, and each part is made once: once it is over, retract what is lost then, and a recovery makes it again")
+			"its type generates its work, and each part only once: once it has ended, retract what is lost and submit the recovery")
 	case g.Job.Status == jjm.Prepared || g.Job.Merging != nil && g.Job.Merging.Closed:
 		return jjm.Errorf(
-			jjm.Busy, "its outputs are being collected: once it is over, retract what is lost then, and a recovery makes it again")
+			jjm.Busy, "its outputs are being collected: once it has ended, retract what is lost and submit the recovery")
 	}
 	return nil
 }
 
-// makeAgain gives what a completed local job owns, to a new one.
-func makeAgain(c *state.Change, l *jjm.LocalJob, why, actor string) (next string, err error) {
+// redo makes a new local job for the part of l, whose outputs are lost, and returns its
+// id. l gives its part back.
+func redo(c *state.Change, l *jjm.LocalJob, why, actor string) (next string, err error) {
 	if l == nil {
-		return "", jjm.Errorf(jjm.Internal, "it is not among the live ones")
+		return "", jjm.Errorf(jjm.Internal, "retract: the local job is not in memory")
 	}
 	inputs, err := c.S.B.Store.PartInputs(c.Ctx, l.ID.Grid, []int32{l.ID.N})
 	if err != nil {
@@ -331,7 +324,7 @@ func makeAgain(c *state.Change, l *jjm.LocalJob, why, actor string) (next string
 	}
 	if part.Count == 0 {
 		return "", jjm.Errorf(jjm.Conflict,
-			"local job %s: what it read is lost itself: %s: recover that first, and take its marks back (jjm dataset mark NAME LFN... ready)", l.ID, strings.Join(in.Input.Files, " "))
+			"local job %s: its inputs are lost themselves: %s: recover these first, and mark them as ready (jjm dataset mark NAME LFN... ready)", l.ID, strings.Join(in.Input.Files, " "))
 	}
 	if err := c.MayInsert(c.Grid(l.ID.Grid), l.Step); err != nil {
 		return "", jjm.Errorf(jjm.Conflict, "%w", err)
@@ -344,17 +337,18 @@ func makeAgain(c *state.Change, l *jjm.LocalJob, why, actor string) (next string
 	if err != nil {
 		return "", err
 	}
-	takeBack(c, l, why+fmt.Sprintf("; local job %s makes it again", id), actor)
+	endGivenBack(c, l, why+fmt.Sprintf("; local job %s makes it again", id), actor)
 	l.Message = why
 	return id.String(), nil
 }
 
-// takeBack ends what was completed, or waited to be merged, as work that is given back.
-func takeBack(c *state.Change, l *jjm.LocalJob, why, actor string) {
+// endGivenBack gives a local job that had completed, or waits to be merged, the state
+// failed/given-back.
+func endGivenBack(c *state.Change, l *jjm.LocalJob, why, actor string) {
 	from, to := jjm.StateWord(l.State, l.Phase), string(jjm.GivenBack)
 	if l.State == jjm.Completed {
 		c.Retracted = append(c.Retracted, l)
-	} else { // its first end
+	} else { // it had not ended before
 		to = jjm.StateWord(jjm.Failed, jjm.GivenBack)
 	}
 	l.State, l.Phase, l.Message = jjm.Failed, jjm.GivenBack, why
@@ -362,9 +356,9 @@ func takeBack(c *state.Change, l *jjm.LocalJob, why, actor string) {
 		From: from, To: to, Cause: why, Source: c.Name, Actor: actor})
 }
 
-// loseFiles marks what is lost in the dataset that the grid job fills, for those who
-// read that.
-func (r *retraction) loseFiles(c *state.Change, reason string) error {
+// markLost marks the lost outputs in the output datasets of the grid job, so that grid
+// jobs that read these stop using them.
+func (r *retraction) markLost(c *state.Change, reason string) error {
 	if r.job.Spec.OutputDataset == "" || len(r.lost) == 0 {
 		return nil
 	}
@@ -373,22 +367,23 @@ func (r *retraction) loseFiles(c *state.Change, reason string) error {
 		return err
 	}
 	for _, id := range ids {
-		if err := r.loseIn(c, id, reason); err != nil {
+		if err := r.markLostIn(c, id, reason); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// loseIn marks what is lost of one dataset, and of those that took files of it.
-func (r *retraction) loseIn(c *state.Change, id store.DatasetID, reason string) error {
+// markLostIn marks the lost outputs in one dataset, and in the datasets that took files
+// from it.
+func (r *retraction) markLostIn(c *state.Change, id store.DatasetID, reason string) error {
 	var marks []store.Mark
 	for _, name := range r.lost {
 		there, err := c.Tx.HasFile(id, name)
 		if err != nil {
 			return err
 		}
-		if there { // of merged outputs only the merged file is
+		if there { // outputs that were merged are not in it, only the merged file is
 			marks = append(marks, store.Mark{LFN: name, State: jjm.FileLost})
 		}
 	}

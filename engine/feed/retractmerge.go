@@ -5,9 +5,10 @@ import (
 	"jjm/engine/state"
 )
 
-// loseUnmerged has what a local job made, which waits to be merged, made again. The next
-// look at what there is to merge drops it.
-func (r *retraction) loseUnmerged(c *state.Change, id jjm.LocalID, why string) (next string, err error) {
+// redoUnmerged makes a new local job for the work of one whose lost outputs wait to be
+// merged. FeedMerge then drops these. The error is of kind Busy while a merge reads some
+// of them.
+func (r *retraction) redoUnmerged(c *state.Change, id jjm.LocalID, why string) (next string, err error) {
 	l := c.Local(id)
 	below, err := outputsBelow(c, l)
 	if err != nil {
@@ -15,20 +16,20 @@ func (r *retraction) loseUnmerged(c *state.Change, id jjm.LocalID, why string) (
 	}
 	if below[jjm.FilePicked] > 0 {
 		return "", jjm.Errorf(jjm.Busy,
-			"another local job merges what local job %s made at this moment: retract it once that is over", id)
+			"another local job is merging the outputs of local job %s: retract them once that has ended", id)
 	}
-	return makeAgain(c, l, why, r.caller.User)
+	return redo(c, l, why, r.caller.User)
 }
 
-// dissolve undoes the merges that hold something lost, of a grid job that lives: their
-// files go back to where all those are that nobody merges, and are dropped there.
-func (r *retraction) dissolve(c *state.Change, reason string) error {
+// undoMerges retracts the merges of a live grid job that hold lost outputs. The outputs that
+// they read become unmerged again, and FeedMerge drops them.
+func (r *retraction) undoMerges(c *state.Change, reason string) error {
 	for _, n := range r.merges {
 		id := jjm.LocalID{Grid: r.job.ID, N: n}
 		if _, err := c.Tx.Retract(id, r.caller.User, reason); err != nil {
 			return err
 		}
-		takeBack(c, c.Local(id), "some of what it merged is lost: "+reason, r.caller.User)
+		endGivenBack(c, c.Local(id), "some of what it merged is lost: "+reason, r.caller.User)
 	}
 	return nil
 }

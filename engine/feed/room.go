@@ -1,5 +1,7 @@
-// Package feed makes local jobs of what there is to do, step by step: of the files of
-// datasets, of the outputs that are merged, and again of what local jobs gave back.
+// Package feed makes local jobs: of the files of datasets, of the outputs to be merged, and of
+// work that local jobs gave back. It also keeps what follows from the ends of local jobs that
+// read files: states of files, ledger entries, output datasets. Splitters decide how files are
+// cut, plan.GiveBack decides what is done again.
 package feed
 
 import (
@@ -13,13 +15,15 @@ import (
 	"jjm/wire"
 )
 
-// Recoverer makes the job file that does some local jobs' work of a grid job again.
+// Recoverer makes job files of recoveries; package proof implements it.
 type Recoverer interface {
-	Again(ctx context.Context, caller wire.Caller, job *jjm.GridJob, locals []int32, recovery string) (cover.Written,
+	// Redo returns the job file of a recovery that does the work of the given local jobs of a grid
+	// job again.
+	Redo(ctx context.Context, caller wire.Caller, job *jjm.GridJob, locals []int32, recovery string) (cover.Written,
 		error)
 }
 
-// Feeder does so.
+// Feeder makes local jobs, and takes part in every change (see engine/participants.go).
 type Feeder struct {
 	b         *base.Base
 	s         *state.State
@@ -28,7 +32,7 @@ type Feeder struct {
 	feeds     feeds
 }
 
-// New returns one.
+// New returns a Feeder.
 func New(s *state.State, ln *lineage.Lineage, r Recoverer) *Feeder {
 	return &Feeder{b: s.B, s: s, lineage: ln, recoverer: r}
 }

@@ -8,9 +8,9 @@ import (
 	"jjm/engine/state"
 )
 
-// Withdraw has the local jobs of a grid job that no batch system has yet give back
-// what they own, if some of it was marked: others do the rest without it. What a
-// batch system has goes on.
+// Withdraw ends the local jobs of a grid job that wait for submission and own files that were
+// marked as unreadable. They give back what they own, and successors do the rest without the
+// marked files. Local jobs that a batch system has go on.
 func (fd *Feeder) Withdraw(ctx context.Context, id jjm.GridID) error {
 	marked, due := fd.withdrawDue(id)
 	if !due {
@@ -29,8 +29,8 @@ func (fd *Feeder) Withdraw(ctx context.Context, id jjm.GridID) error {
 	return nil
 }
 
-// withdrawDue reports whether files were marked, or may have been before the start,
-// since local jobs were last withdrawn.
+// withdrawDue reports whether files may have been marked since local jobs were last
+// withdrawn, and returns the present count of marks.
 func (fd *Feeder) withdrawDue(id jjm.GridID) (marked uint64, due bool) {
 	v := fd.s.View()
 	defer v.Close()
@@ -41,7 +41,7 @@ func (fd *Feeder) withdrawDue(id jjm.GridID) (marked uint64, due bool) {
 	return g.Reads.Marked(), g.Reads.ToWithdraw()
 }
 
-// withdrawSome ends those of some local jobs that no batch system has.
+// withdrawSome ends those of the given local jobs that still wait for submission.
 func (fd *Feeder) withdrawSome(ctx context.Context, id jjm.GridID, locals []int32) error {
 	locals = slices.DeleteFunc(slices.Clone(locals), func(n int32) bool {
 		return !fd.waitsToBeSent(jjm.LocalID{Grid: id, N: n})
@@ -60,7 +60,7 @@ func (fd *Feeder) withdrawSome(ctx context.Context, id jjm.GridID, locals []int3
 			c.Withdrawn[at] = true
 			l.Ended, l.Message = c.Now, "some of what it would have read cannot be read any more"
 			if l.NotBefore != 0 && l.Attempt > 0 {
-				l.Attempt-- // the next one, whose number it had, will not be
+				l.Attempt-- // it had the number of its next attempt already
 			}
 			c.Move(l, jjm.Failed, jjm.BySystem, l.Message)
 		}
@@ -68,8 +68,7 @@ func (fd *Feeder) withdrawSome(ctx context.Context, id jjm.GridID, locals []int3
 	})
 }
 
-// waitsToBeSent reports whether no batch system has a local job, and none had it in
-// vain: it is new, or waits for its next attempt.
+// waitsToBeSent reports whether a local job waits for submission and is not being killed.
 func (fd *Feeder) waitsToBeSent(id jjm.LocalID) bool {
 	v := fd.s.View()
 	defer v.Close()

@@ -2,7 +2,9 @@ package gridjob
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 
 	"jjm"
 	"jjm/engine/state"
@@ -12,31 +14,36 @@ import (
 	"jjm/wire"
 )
 
-// Submit checks a job file and stores the grid job it describes, unless the
-// caller's request key names one already there. All mistakes are reported at
-// once, as jjm.Problems, and nothing is left behind. With DryRun it only says
-// what it would make.
+// Submit checks a job file and stores the grid job that it describes, unless the caller has one
+// with the same request key; then that one is returned. All mistakes are reported at once, as
+// jjm.Problems, and nothing is left behind. With DryRun it stores nothing and returns what
+// would be made.
 func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, req wire.Submit) (wire.Submitted, error) {
 	if err := js.b.MayRun(caller); err != nil {
 		return wire.Submitted{}, err
 	}
-	doc, problems := jobfile.ParseKeyed(req.Name, []byte(req.Text), req.Key)
+	doc, problems := jobfile.ParseGiven(req.Name, []byte(req.Text),
+		jobfile.Given{Key: req.Key, After: req.After, AfterEnd: req.AfterEnd, Model: js.b.Deps.Model})
+	if doc.Incomplete {
+		return wire.Submitted{}, problems.Err()
+	}
 	spec := &doc.Spec
 	if spec.KeyReuse = spec.KeyReuse || req.Anew && spec.Key != ""; spec.KeyReuse && !caller.Spooled {
-		// The cancel that allows the key anew may wait there.
+		// The spool may hold the cancel that makes the key free.
 		if err := js.settle(ctx, caller, jjm.HandleOf(caller.UID, spec.Key)); err != nil {
 			return wire.Submitted{}, err
 		}
 	}
 	problems = append(problems, req.Origin.Problems()...)
-	if req.Origin = told(req.Origin, req.Credentials); req.Origin != nil {
+	if req.Origin = completedOrigin(req.Origin, req.Credentials); req.Origin != nil {
 		origin := *req.Origin
-		origin.Verified = caller.Admin // whatever the request says
+		origin.Verified = caller.Admin // whatever the request claims
 		req.Origin = &origin
 	}
 	problems = append(problems, checkCredentials(spec, req.Credentials)...)
 	owner := jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}
 	site := js.types.Site(owner, req.BaseDir)
+	problems = append(problems, problems.Unsaid(js.after.Check(ctx, caller, spec))...)
 	h, fit, more := js.examine(ctx, owner, spec, site, req.BaseDir)
 	if problems = append(problems, problems.Unsaid(more)...); len(problems) > 0 {
 		return wire.Submitted{}, doc.Locate(problems).Err()
@@ -48,34 +55,58 @@ func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, req wire.Submit)
 		if err != nil {
 			return wire.Submitted{}, err
 		}
-		return js.rooms.Datasets.DryRun(ctx, owner, h, spec, site, fit)
+		return js.dryRun(ctx, owner, h, spec, site, fit)
 	}
-	return js.accept(ctx, caller, *spec, req, fit)
+	out, err := js.accept(ctx, caller, *spec, req, fit)
+	var late jjm.Problems
+	if errors.As(err, &late) {
+		err = doc.Locate(late).Err()
+	}
+	return out, err
 }
 
-// mayAccept refuses a new grid job that the site does not want now: of somebody who is
-// banned, drained, beyond what one account may have, or for want of space.
+// mayAccept returns an error for a grid job that the site does not accept now: its owner is
+// banned, a drain order concerns it, its owner has as much as one may have, or there is too
+// little space.
 func (js *Jobs) mayAccept(mem state.Memory, owner jjm.Owner, spec *jjm.Spec, req wire.Submit, fit state.Choice) error {
-	if err := mem.Admitted(state.Whom(owner, req.Origin, req.Credentials)); err != nil {
+	if err := mem.NotBanned(state.Whom(owner, req.Origin, req.Credentials)); err != nil {
 		return err
 	}
-	if err := mem.Admits(spec, owner.User, fit.Clusters, jjm.At(js.b.Now())); err != nil {
+	if err := mem.NotDrained(spec, owner.User, fit.Clusters, jjm.At(js.b.Now())); err != nil {
 		return err
 	}
-	if err := mem.Allows(owner.UID); err != nil {
+	if err := mem.WithinQuota(owner.UID); err != nil {
 		return err
 	}
 	return js.s.HasSpace()
 }
 
-// examine finds the mistakes that only the job type and the site can tell, the
-// handler, and the clusters that would be used.
+// dryRun says what would be made, and what would be fetched for it.
+func (js *Jobs) dryRun(ctx context.Context, owner jjm.Owner, h handlers.Handler, spec *jjm.Spec, site handlers.Site,
+	fit state.Choice) (wire.Submitted, error) {
+	out, err := js.rooms.Datasets.DryRun(ctx, owner, h, spec, site, fit)
+	if err != nil {
+		return wire.Submitted{}, err
+	}
+	inputs, err := handlers.Inputs(h, spec, site)
+	if err != nil {
+		return wire.Submitted{}, err
+	}
+	out.Plan.Fetch = js.remote.Outlook(spec, inputs)
+	out.Plan.After, err = js.after.Outlook(ctx, spec)
+	return out, err
+}
+
+// examine finds the mistakes in a job file that only the job type and the site can tell. It
+// returns the handler and the clusters that would be used.
 func (js *Jobs) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site,
 	base string) (h handlers.Handler, fit state.Choice, problems jjm.Problems) {
+	var added []jjm.Input
 	fit, more := js.rooms.Clusters.Choose(spec)
 	h, err := js.b.Deps.Types.Get(spec.Type)
 	if err != nil {
-		problems = append(problems, jjm.Problem{Field: "type", Text: trimField(err, "type")})
+		text := trimField(err, "type") + unread(js.b.Deps.Unread, spec.Type)
+		problems = append(problems, jjm.Problem{Field: "type", Text: text})
 	} else {
 		ready, mistakes := handlers.Ready(h, spec, site)
 		*spec, problems = *ready, mistakes
@@ -83,16 +114,38 @@ func (js *Jobs) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, si
 			problems = append(problems, js.rooms.Datasets.CheckMerge(spec, fit.Clusters)...)
 		}
 		if len(problems) == 0 {
-			problems = js.rooms.Datasets.CheckDatasets(ctx, owner, spec, h, site, fit.Clusters)
+			added, problems = addedBy(h, spec, site)
+			problems = append(problems, js.rooms.Datasets.CheckDatasets(ctx, owner, spec, h, site, fit.Clusters)...)
 		}
 	}
-	open := js.types.Packable(owner, base)
-	problems = append(problems, checkInputs(spec, open, js.b.Conf().MaxInputBytes)...)
+	problems = append(problems, js.checkInputs(owner, base, spec, added)...)
 	problems = append(problems, js.rooms.Prover.CheckRecovers(ctx, owner, spec)...)
 	return h, fit, append(problems, more...)
 }
 
-// accept stores the grid job in one transaction and publishes its record.
+// unread returns how an unknown job type becomes known, to follow the error about it; "" if
+// the site has no file of it. look is that of engine/base.Deps.
+func unread(look func(typ string) string, typ string) string {
+	if look == nil {
+		return ""
+	}
+	if how := look(typ); how != "" {
+		return "; " + how
+	}
+	return ""
+}
+
+// addedBy returns the files that a type adds to those of the job file.
+func addedBy(h handlers.Handler, spec *jjm.Spec, site handlers.Site) ([]jjm.Input, jjm.Problems) {
+	added, err := handlers.Added(h, spec, site)
+	if err != nil {
+		return nil, jjm.Problems{{Field: "type", Text: err.Error()}}
+	}
+	return added, nil
+}
+
+// accept stores the grid job in one transaction and publishes its record. Credentials are
+// stored before, and removed again if the transaction fails.
 func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, req wire.Submit,
 	fit state.Choice) (wire.Submitted, error) {
 	var out wire.Submitted
@@ -101,15 +154,18 @@ func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, r
 		return wire.Submitted{}, fmt.Errorf("accept grid job: %w", err)
 	}
 	err := js.s.Change(ctx, "accept", func(c *state.Change) error {
-		id, found, err := js.holder(c, caller.UID, spec)
+		id, found, err := js.keyHolder(c, caller.UID, spec)
 		if err != nil {
 			return err
 		}
 		if found {
 			out = wire.Submitted{ID: id, Existed: true}
-			return js.nameAgain(ctx, c, caller.UID, spec.Key, id)
+			return js.ensureHandle(ctx, c, caller.UID, spec.Key, id)
 		}
 		if err := js.mayAccept(c.Live, owner, &spec, req, fit); err != nil {
+			return err
+		}
+		if _, err := js.after.Outlook(ctx, &spec); err != nil {
 			return err
 		}
 		job := jjm.GridJob{
@@ -122,7 +178,7 @@ func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, r
 		if err := js.rooms.Feeder.MakeOutput(c, &job, len(fit.Clusters)); err != nil {
 			return err
 		}
-		if err := keyed(c, caller.UID, spec.Key, job.ID); err != nil {
+		if err := putHandle(c, caller.UID, spec.Key, job.ID); err != nil {
 			return err
 		}
 		c.Grids[job.ID] = &job
@@ -134,6 +190,10 @@ func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, r
 		js.dropCredentials(owner, &spec, 0)
 		return wire.Submitted{}, fmt.Errorf("accept grid job: %w", err)
 	}
+	js.giveOut(out.ID)
+	if err := js.b.Crash("accept.given"); err != nil {
+		return wire.Submitted{}, err
+	}
 	if !out.Existed {
 		js.rooms.Records.PublishNow(ctx, out.ID)
 	}
@@ -143,9 +203,20 @@ func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, r
 	return out, nil
 }
 
-// holder finds the grid job that holds the request key. Where the caller says
-// so, a cancelled one gives it up.
-func (js *Jobs) holder(c *state.Change, uid int, spec jjm.Spec) (jjm.GridID, bool, error) {
+// giveOut records that an id is given out. The grid job is stored by then, so an error of
+// the disk is logged and does not refuse it.
+func (js *Jobs) giveOut(id jjm.GridID) {
+	if js.b.Deps.GiveOut == nil {
+		return
+	}
+	if err := js.b.Deps.GiveOut(id); err != nil {
+		js.b.Complain(slog.LevelError, "ids", "an old copy of the store might not be found out", "job", id, "error", err)
+	}
+}
+
+// keyHolder returns the grid job that has the request key. If spec allows the reuse of
+// the key, a cancelled grid job loses it and is not returned, even if it was reopened since.
+func (js *Jobs) keyHolder(c *state.Change, uid int, spec jjm.Spec) (jjm.GridID, bool, error) {
 	if spec.Key == "" {
 		return 0, false, nil
 	}
@@ -155,13 +226,13 @@ func (js *Jobs) holder(c *state.Change, uid int, spec jjm.Spec) (jjm.GridID, boo
 	}
 	cancelled := false
 	if g := c.Live.Grid(id); g != nil {
-		cancelled = g.Job.Kill
+		cancelled = g.Job.Told().Kill
 	} else {
-		job, err := js.b.Store.Grid(context.Background(), id)
+		job, _, err := js.b.Store.Kept(context.Background(), id) // it may be removed
 		if err != nil {
 			return 0, false, err
 		}
-		cancelled = job.Kill
+		cancelled = job.Told().Kill
 	}
 	if !cancelled {
 		return id, true, nil
@@ -169,7 +240,8 @@ func (js *Jobs) holder(c *state.Change, uid int, spec jjm.Spec) (jjm.GridID, boo
 	return 0, false, c.Tx.ReleaseKey(id)
 }
 
-// trimField drops a leading "field: " that the problem itself will carry.
+// trimField returns the text of an error without a leading "field: ", which the Problem
+// adds.
 func trimField(err error, field string) string {
 	text := err.Error()
 	if p := field + ": "; len(text) > len(p) && text[:len(p)] == p {
@@ -178,19 +250,20 @@ func trimField(err error, field string) string {
 	return text
 }
 
-// keyed lets the handle of a request key mean a grid job.
-func keyed(c *state.Change, uid int, key string, id jjm.GridID) error {
+// putHandle makes the handle of a request key name a grid job. Without a key it does
+// nothing.
+func putHandle(c *state.Change, uid int, key string, id jjm.GridID) error {
 	if key == "" {
 		return nil
 	}
 	return c.Tx.PutHandle(jjm.HandleOf(uid, key), store.Handle{UID: uid, Grid: id, Time: c.Now})
 }
 
-// nameAgain does so for a grid job that was there already: one that was
-// accepted before jjm knew handles has none.
-func (js *Jobs) nameAgain(ctx context.Context, c *state.Change, uid int, key string, id jjm.GridID) error {
+// ensureHandle makes the handle name a grid job that existed already. One that was
+// accepted by a jjm without handles has none yet.
+func (js *Jobs) ensureHandle(ctx context.Context, c *state.Change, uid int, key string, id jjm.GridID) error {
 	if h, err := js.b.Store.Handle(ctx, jjm.HandleOf(uid, key)); err == nil && h.Grid == id && h.Refused == "" {
 		return nil
 	}
-	return keyed(c, uid, key, id)
+	return putHandle(c, uid, key, id)
 }

@@ -1,7 +1,6 @@
 package gridjob
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,14 +18,20 @@ import (
 	"jjm/internal/acl"
 	"jjm/plan"
 	"jjm/sandbox"
+	"jjm/store"
 )
 
-// collect makes the output tar of a grid job whose local jobs are all over and
-// commits the final status together with it.
+// collect makes the output tar of a grid job whose local jobs have all ended, and then
+// commits the final status. If it is killed meanwhile, nothing is committed, and the next
+// step collects again.
 func (js *Jobs) collect(ctx context.Context, id jjm.GridID) error {
 	facts, live := js.gridFacts(id)
 	if !live {
 		return nil
+	}
+	var err error
+	if facts.PassedOver, err = js.passedOver(ctx, id, facts.Made); err != nil {
+		return err
 	}
 	js.markAll(id)
 	js.rooms.Records.PublishNow(ctx, id)
@@ -38,8 +43,8 @@ func (js *Jobs) collect(ctx context.Context, id jjm.GridID) error {
 	if err != nil {
 		return err
 	}
-	if err := ar.RemoveTars(id); err != nil {
-		return fmt.Errorf("collect grid job %s: what was there before: %w", id, err)
+	if err := ar.RemoveTars(id, pastTars(&final)...); err != nil {
+		return fmt.Errorf("collect grid job %s: remove an earlier tar: %w", id, err)
 	}
 	name := outputs.TarName(&final)
 	entries := js.TarEntries(ctx, &final, &facts, func() {
@@ -60,15 +65,16 @@ func (js *Jobs) collect(ctx context.Context, id jjm.GridID) error {
 	err = js.s.Change(ctx, "collect", func(c *state.Change) error {
 		g := c.Grid(id)
 		if g == nil || g.Status.Final() || g.Kill != final.Kill {
-			return nil // killed meanwhile: look again
+			return nil // killed meanwhile
 		}
 		overtaken = false
 		from := g.Status.String()
 		g.Status, g.Reason = final.Status, final.Reason
-		g.Counts, g.Exit, g.Usage = final.Counts, final.Exit, final.Usage
+		g.Counts, g.Exit, g.Usage, g.Causes, g.Proof = final.Counts, final.Exit, final.Usage, final.Causes, final.Proof
 		g.Tar, g.TarBytes, g.TarSHA256 = name, info.Bytes, info.SHA256
 		g.Ended = final.Ended
-		cause := fmt.Sprintf("tar of %d files, %d bytes, %d absent", info.Files, info.Bytes, info.Absent)
+		cause := fmt.Sprintf("tar of %s, %s, %d absent", jjm.Count(info.Files, "file"),
+			jjm.Count(info.Bytes, "byte"), info.Absent)
 		if final.Reason != "" {
 			cause = final.Reason + "; " + cause
 		}
@@ -77,23 +83,59 @@ func (js *Jobs) collect(ctx context.Context, id jjm.GridID) error {
 	})
 	if err == nil && !overtaken {
 		js.rooms.Records.PublishNow(ctx, id)
-		js.b.Log.Info("grid job is over", "job", id, "status", final.Status, "reason", final.Reason)
+		js.b.Log.Info("grid job has ended", "job", id, "status", final.Status, "reason", final.Reason)
 	}
 	return err
 }
 
-// markAll makes the whole record be written once more.
+// passedOver says which files a grid job without local jobs has passed over, and why.
+func (js *Jobs) passedOver(ctx context.Context, id jjm.GridID, made int) (string, error) {
+	if made > 0 {
+		return "", nil
+	}
+	n, such := 0, ""
+	err := js.b.Store.FileStatuses(ctx, id, jjm.StepWork, func(f store.FileStatus) error {
+		if f.State != jjm.FileDropped {
+			return nil
+		}
+		if n++; n == 1 {
+			such = fmt.Sprintf("such as %s: %s", f.LFN, f.Why)
+		}
+		return nil
+	})
+	if err != nil || n == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("%s passed over, %s", jjm.Count(n, "file"), such), nil
+}
+
+// pastTars returns the names of the tars of the generations that are past.
+func pastTars(job *jjm.GridJob) (names []string) {
+	for _, e := range job.Endings {
+		if e.Tar != "" {
+			names = append(names, e.Tar)
+		}
+	}
+	return names
+}
+
+// markAll marks the whole record of a grid job to be written.
 func (js *Jobs) markAll(id jjm.GridID) {
 	js.s.Adjust(func(a *state.Memo) { a.MarkWhole(id) })
 }
 
-// finalRow is the grid job as it will be once it is over.
+// finalRow returns the row of a grid job as it will be when it has ended. Usage is set by
+// TarEntries.
 func (js *Jobs) finalRow(id jjm.GridID, facts *plan.GridFacts) jjm.GridJob {
 	v := js.s.View()
 	defer v.Close()
 	g := v.Grid(id)
 	job := g.Job
-	job.Status, job.Reason = plan.Final(*facts)
+	facts.Causes = g.Causes()
+	if job.Status, job.Reason = plan.Final(*facts); job.Status == jjm.Done {
+		job.Proof = facts.Proof
+	}
+	job.Causes = facts.Causes
 	job.Counts, job.Ended = g.Counts, jjm.At(js.b.Now())
 	exit := plan.ExitFacts{Status: job.Status, Locals: len(g.Locals), Exit: -1,
 		NotDone: js.b.Conf().ExitNotDone}
@@ -104,12 +146,14 @@ func (js *Jobs) finalRow(id jjm.GridID, facts *plan.GridFacts) jjm.GridJob {
 	return job
 }
 
-// errEnough ends an iteration whose reader has enough.
+// errEnough stops an iteration whose reader wants no more.
 var errEnough = errors.New("enough")
 
-// TarEntries lists what goes into the tar: what each local job's last attempt
-// left, jjm's own log of the grid job, and the record. It counts in facts what
-// is lost; then counted is called, which may change job.
+// TarEntries returns what goes into the output tar, in this order: the files of each local
+// job's last attempt, jjm's own log of the grid job, and the record. On the way it counts in
+// facts how many recorded outputs there are and how many are lost, and sets job.Usage. Once all
+// outputs were yielded it calls counted, which may change job, so that log and record show the
+// final status.
 func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts,
 	counted func()) iter.Seq2[sandbox.TarEntry, error] {
 	return func(yield func(sandbox.TarEntry, error) bool) {
@@ -120,14 +164,14 @@ func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.Gr
 			return
 		}
 		err = js.b.Store.ResultsOf(ctx, job.ID, func(l jjm.LocalJob, ev *jjm.Evidence) error {
-			state.AddUsage(job, &l, ev)
-			if report, err := js.createFailed(ctx, outputs.Stem(job), &l); err != nil || report != nil && !yield(*report, nil) {
-				return cmp.Or(err, errEnough)
+			if err := addUsage(ctx, js.b.Store, job, &l, ev); err != nil {
+				return err
 			}
-			if _, lost := retracted[l.ID.N]; lost {
-				ev = logsOnly(job, &l, ev)
+			entries, err := js.collected(ctx, job, &l, ev, retracted)
+			if err != nil {
+				return err
 			}
-			for _, entry := range localEntries(job, &l, leaveOut(job, &l, ev)) {
+			for _, entry := range entries {
 				if l.State == jjm.Completed && entry.SHA256 != "" {
 					facts.Recorded++
 					entry.Lost = func() { facts.Lost++ }
@@ -139,6 +183,9 @@ func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.Gr
 			return nil
 		})
 		if err == nil {
+			err = sumUp(job, yield)
+		}
+		if err == nil {
 			counted()
 			err = js.ownEntries(ctx, job, yield)
 		}
@@ -148,15 +195,75 @@ func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.Gr
 	}
 }
 
-// leaveOut returns the evidence of a local job without the outputs that were merged.
-func leaveOut(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evidence {
+// addUsage adds what all attempts of a local job used. ev is the evidence of the last that ended.
+func addUsage(ctx context.Context, st *store.Store, job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) error {
+	state.AddUsage(job, l, ev)
+	if l.Attempt == 0 || ev == nil {
+		return nil
+	}
+	attempts, err := st.Attempts(ctx, l.ID)
+	if err != nil {
+		return err
+	}
+	attempts = slices.DeleteFunc(attempts, func(a store.Attempt) bool { return a.Evidence == nil })
+	for _, earlier := range attempts[:max(len(attempts)-1, 0)] {
+		job.Usage.Add(earlier.Evidence, 0, earlier.Ended)
+	}
+	return nil
+}
+
+// collected returns the entries of one local job. Retracted are those of its grid job whose
+// outputs are lost.
+func (js *Jobs) collected(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence,
+	retracted map[int32]string) (entries []sandbox.TarEntry, err error) {
+	report, err := js.createFailed(ctx, outputs.Stem(job), l)
+	if err != nil {
+		return nil, err
+	}
+	if report != nil {
+		entries = append(entries, *report)
+	}
+	if _, lost := retracted[l.ID.N]; lost {
+		ev = logsOnly(job, l, ev)
+	}
+	return append(entries, localEntries(job, l, withoutMerged(job, l, ev))...), nil
+}
+
+// CollectedOf returns the state of a local job, and the entries that the tar of its grid job
+// has of it, or would have now. An unknown local job is Gone.
+func (js *Jobs) CollectedOf(ctx context.Context, job *jjm.GridJob, n int32) (jjm.State, []sandbox.TarEntry, error) {
+	l, ev, err := js.b.Store.ResultOf(ctx, jjm.LocalID{Grid: job.ID, N: n})
+	if err != nil {
+		return 0, nil, err
+	}
+	retracted, err := js.b.Store.Retracted(ctx, job.ID)
+	if err != nil {
+		return 0, nil, err
+	}
+	entries, err := js.collected(ctx, job, &l, ev, retracted)
+	return l.State, entries, err
+}
+
+// sumUp tells in the manifest which outputs local jobs completed without.
+func sumUp(job *jjm.GridJob, yield func(sandbox.TarEntry, error) bool) error {
+	for _, w := range job.Warnings {
+		if w.Kind == jjm.NoOutput && !yield(sandbox.TarEntry{Name: "*", Absent: w.Line(job.ID), Sums: true}, nil) {
+			return errEnough
+		}
+	}
+	return nil
+}
+
+// withoutMerged returns the evidence of a local job without the outputs that are in
+// merged files.
+func withoutMerged(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evidence {
 	if !outputs.Merged(job, l) {
 		return ev
 	}
 	return logsOnly(job, l, ev)
 }
 
-// logsOnly returns evidence that tells of no outputs but the log.
+// logsOnly returns the evidence of a local job without its outputs other than the log.
 func logsOnly(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evidence {
 	if ev == nil || ev.Result == nil {
 		return ev
@@ -167,7 +274,7 @@ func logsOnly(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evidence
 	return &less
 }
 
-// localEntries lists the files of one local job.
+// localEntries returns the entries of one local job.
 func localEntries(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) []sandbox.TarEntry {
 	stem := outputs.Stem(job)
 	id := outputs.LastAttempt(l)
@@ -204,15 +311,15 @@ func localEntries(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) []sandbox
 	return entries
 }
 
-// liveEntries lists what there is of a local job that is not over.
+// liveEntries returns the entries of a local job that has not ended, for a partial tar.
 func liveEntries(stem string, l *jjm.LocalJob) []sandbox.TarEntry {
 	if l.State == jjm.Running || l.State == jjm.Completing {
 		return plainEntries(stem, l.AttemptID())
 	}
-	return []sandbox.TarEntry{{Name: sandbox.OutputName(stem, l.ID, "stdout"), Absent: "not over: " + l.State.String()}}
+	return []sandbox.TarEntry{{Name: sandbox.OutputName(stem, l.ID, "stdout"), Absent: "not ended: " + l.State.String()}}
 }
 
-// plainEntries are the files that every attempt has.
+// plainEntries returns the entries of the files that every attempt has.
 func plainEntries(stem string, id jjm.AttemptID) []sandbox.TarEntry {
 	dir := sandbox.AttemptDir(id)
 	var entries []sandbox.TarEntry
@@ -222,7 +329,7 @@ func plainEntries(stem string, id jjm.AttemptID) []sandbox.TarEntry {
 	return entries
 }
 
-// ownEntries are jjm's log and the record, as it will be published.
+// ownEntries yields jjm's log and the record, as it will be published.
 func (js *Jobs) ownEntries(ctx context.Context, job *jjm.GridJob, yield func(sandbox.TarEntry, error) bool) error {
 	lines, err := js.LogLines(ctx, job.ID)
 	if err != nil {
@@ -251,7 +358,7 @@ func (js *Jobs) ownEntries(ctx context.Context, job *jjm.GridJob, yield func(san
 	return nil
 }
 
-// LogLines is jjm's own log of a grid job, out of the journal.
+// LogLines returns jjm's own log of a grid job, made from the journal, without line ends.
 func (js *Jobs) LogLines(ctx context.Context, id jjm.GridID) ([]string, error) {
 	entries, err := js.b.Store.History(ctx, jjm.Ref{Grid: id}, -1)
 	if err != nil {
@@ -259,41 +366,22 @@ func (js *Jobs) LogLines(ctx context.Context, id jjm.GridID) ([]string, error) {
 	}
 	lines := make([]string, len(entries))
 	for i, en := range entries {
-		lines[i] = logLine(en)
+		lines[i] = en.LogLine()
 	}
 	return lines, nil
 }
 
-// logLine writes a journal entry for people.
-func logLine(en jjm.JournalEntry) string {
-	what := en.Grid.String()
-	if en.First >= 0 {
-		what = jjm.Ref{Grid: en.Grid, Locals: true, First: en.First, Last: en.Last}.String()
-	}
-	s := en.Time.String() + " " + what + " "
-	if en.From != "" {
-		s += en.From + " -> "
-	}
-	s += en.To
-	if en.Cause != "" {
-		s += ": " + en.Cause
-	}
-	if en.Actor != "" {
-		s += " (" + en.Actor + ")"
-	}
-	return s
-}
-
-// retire publishes a final grid job's record, moves its rows to the history,
-// removes the bulks that are done with, and forgets it.
+// retire publishes the record of a final grid job, removes the folders of its bulks, moves its
+// rows to the history and forgets it. It returns after how long to try again, 0 if it is done.
 func (js *Jobs) retire(ctx context.Context, id jjm.GridID) time.Duration {
 	js.rooms.Records.PublishNow(ctx, id)
 	if js.rooms.Records.Behind(id) {
-		return 5 * time.Second // forgotten now, it would stay behind for ever
+		return 5 * time.Second // once forgotten, its record would never be written
 	}
 	js.sweep(ctx, id)
 	job := js.s.JobOf(id)
 	js.dropCredentials(job.Owner, &job.Spec, id)
+	js.remote.Forget(&job)
 	if js.b.Crash("retire.swept") != nil {
 		return 0
 	}
@@ -301,7 +389,7 @@ func (js *Jobs) retire(ctx context.Context, id jjm.GridID) time.Duration {
 		more, err := js.b.Store.Archive(ctx, id, js.b.Chunk())
 		if err != nil {
 			if ctx.Err() == nil {
-				js.b.Log.Error("grid job could not be moved to the history, trying again", "job", id, "error", err)
+				js.b.Log.Error("grid job could not be moved to the history, will try again", "job", id, "error", err)
 			}
 			return 5 * time.Second
 		}
@@ -316,25 +404,24 @@ func (js *Jobs) retire(ctx context.Context, id jjm.GridID) time.Duration {
 	return 0
 }
 
-// sweep removes the folders of the bulks of a grid job that is over, but those
-// that other live grid jobs were in. It comes before the move to the history:
-// after a crash in between the next start finds the rest by the grid job's
-// owner.
+// sweep removes the folders of the bulks of a grid job that has ended, except those that other
+// live grid jobs use. It comes before the move to the history: after a crash in between, the
+// next start still finds the owner by the grid job's row and sweeps the rest.
 func (js *Jobs) sweep(ctx context.Context, id jjm.GridID) {
 	js.s.Mark(func(m *state.Marks) { m.Sweep(id) })
 	js.sweeper.SweepUnused(ctx, js.s.JobOf(id).Owner.UID)
 }
 
-// shareTar lets the owner and the administrators read a tar where they see the
-// work area, the daemon up or down. Without access lists they get it from the
-// daemon alone.
+// shareTar lets the owner and the administrators read a tar in the work area by access
+// lists, so that they can read it while the daemon is down. Where the file system has no
+// access lists, they can get it from the daemon only.
 func (js *Jobs) shareTar(ar *areas.Area, job *jjm.GridJob, path string) {
 	err := ar.Share(path, append([]int{job.Owner.UID}, js.b.Deps.Readers...)...)
 	switch {
-	case errors.Is(err, acl.ErrUnsupported): // once, not for each grid job
-		js.b.Complain(slog.LevelWarn, "share", "output tars can be read through the daemon only", "work", js.b.Deps.Work,
+	case errors.Is(err, acl.ErrUnsupported): // logged once, not for each grid job
+		js.b.Complain(slog.LevelWarn, "share", "output tars are readable through the daemon only", "work", js.b.Deps.Work,
 			"error", acl.ErrUnsupported)
 	case err != nil:
-		js.b.Log.Warn("an output tar can be read through the daemon only", "job", job.ID, "error", err)
+		js.b.Log.Warn("an output tar is readable through the daemon only", "job", job.ID, "error", err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"jjm/sandbox"
 )
 
-// creationReport tells of a local job that was never submitted, in place of what an
-// attempt would have left.
+// creationReport is the content of createfailed.json in the tar, for a local job whose
+// part must not be submitted.
 type creationReport struct {
 	Local    string       `json:"local"`
 	Code     int          `json:"code"`
@@ -18,8 +18,8 @@ type creationReport struct {
 	Part     jjm.Part     `json:"part"`
 }
 
-// createFailed returns the report of a local job whose part must not be submitted, as a
-// file of the tar; nil of any other.
+// createFailed returns the entry of createfailed.json for a local job whose part must not
+// be submitted, nil for any other.
 func (js *Jobs) createFailed(ctx context.Context, stem string, l *jjm.LocalJob) (*sandbox.TarEntry, error) {
 	if l.Phase != jjm.CreateFailed || l.Tag != "" || l.Exit < 0 {
 		return nil, nil

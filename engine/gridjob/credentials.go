@@ -11,12 +11,13 @@ import (
 	"jjm/wire"
 )
 
-// The credentials of a grid job lie in its owner's work area under its handle,
-// private to the account that its jobs run as. They are nowhere else: neither in
-// the store, the journal and the record nor in the log.
+// The credentials of a grid job are files in its owner's work area, in a folder named after its
+// handle, readable only by the account that its jobs run as. They are nowhere else: not in the
+// store, the journal, the record or the log.
 
-// checkCredentials finds what a job asks for and was not given. A request key is
-// needed, for a renewal names it. What was given is checked elsewhere.
+// checkCredentials returns problems for credentials that a job asks for and that did not come
+// with the submission, and for a missing request key, which renewals need. jjm.CheckCredentials
+// checks the credentials themselves.
 func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) {
 	for i, kind := range spec.Credentials {
 		if !slices.ContainsFunc(given, func(c jjm.Credential) bool { return c.Kind == kind }) {
@@ -31,12 +32,11 @@ func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) 
 	return ps
 }
 
-// told completes what a gatekeeper told of where a grid job comes from by what
-// its credentials say of their bearer. What the gatekeeper told stands: it has
-// verified it.
-func told(o *jjm.Origin, given []jjm.Credential) *jjm.Origin {
+// completedOrigin adds to the origin of a grid job what its credentials say about their bearer.
+// What the gatekeeper itself reported is kept, because it has verified that.
+func completedOrigin(o *jjm.Origin, given []jjm.Credential) *jjm.Origin {
 	if o == nil {
-		return nil // nobody stands in between: the account is who asks
+		return nil // no gatekeeper: the account itself submits
 	}
 	full := *o
 	for _, c := range given {
@@ -47,14 +47,14 @@ func told(o *jjm.Origin, given []jjm.Credential) *jjm.Origin {
 		full.VO = cmp.Or(full.VO, vo)
 	}
 	if len(full.Problems()) > 0 {
-		return o // nothing that can be shown
+		return o // the credentials hold texts that cannot be shown
 	}
 	return &full
 }
 
-// putCredentials stores, of what the jobs ask for, what is newer than what is
-// there, and tells which kinds it was. It comes before the grid job is stored, so
-// that no job starts without them.
+// putCredentials stores the credentials that spec asks for and that are newer than the stored
+// ones, and returns their kinds. It is called before the grid job is stored, so that no job
+// starts without them.
 func (js *Jobs) putCredentials(owner jjm.Owner, spec *jjm.Spec, given []jjm.Credential) (kinds []string, err error) {
 	h := jjm.HandleOf(owner.UID, spec.Key)
 	for _, c := range given {
@@ -78,8 +78,9 @@ func (js *Jobs) putCredentials(owner jjm.Owner, spec *jjm.Spec, given []jjm.Cred
 	return kinds, nil
 }
 
-// dropCredentials removes those of a grid job that is over or never came to be,
-// unless another live one has the same key.
+// dropCredentials removes the credentials of a grid job that has ended or was not stored,
+// unless another live grid job of the owner has the same key. over is its id, 0 if it was
+// not stored.
 func (js *Jobs) dropCredentials(owner jjm.Owner, spec *jjm.Spec, over jjm.GridID) {
 	if len(spec.Credentials) == 0 || js.keyLives(owner, spec.Key, over) {
 		return
@@ -89,12 +90,12 @@ func (js *Jobs) dropCredentials(owner jjm.Owner, spec *jjm.Spec, over jjm.GridID
 		err = ar.RemoveCredentials(jjm.HandleOf(owner.UID, spec.Key))
 	}
 	if err != nil {
-		js.b.Log.Warn("credentials of a grid job that is over stay", "owner", owner.User, "error", err)
+		js.b.Log.Warn("credentials of a grid job could not be removed", "owner", owner.User, "error", err)
 	}
 }
 
-// keyLives reports whether a live grid job, other than the one given, has a
-// request key of an owner.
+// keyLives reports whether a live grid job of the owner, other than but, has the request
+// key.
 func (js *Jobs) keyLives(owner jjm.Owner, key string, but jjm.GridID) bool {
 	v := js.s.View()
 	defer v.Close()
@@ -106,8 +107,8 @@ func (js *Jobs) keyLives(owner jjm.Owner, key string, but jjm.GridID) bool {
 	return false
 }
 
-// Renew returns the jobs of a grid job newer credentials, in the place of those
-// that they have. It tells which kinds were newer.
+// Renew replaces the credentials of a grid job by newer ones. It returns which kinds were
+// newer, and notes on jobs that they do not reach.
 func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal,
 	error) {
 	job, err := js.s.Find(ctx, caller, id)
@@ -121,11 +122,12 @@ func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, gi
 	return wire.Renewal{Kinds: kinds, NotReached: js.rooms.Clusters.NotReached(id, kinds)}, err
 }
 
-// renewable says why a caller may not give a grid job credentials.
+// renewable returns an error if the caller may not renew the credentials of a grid job,
+// or if it needs none.
 func renewable(caller wire.Caller, job *jjm.GridJob, given []jjm.Credential) error {
 	switch {
 	case job.Status.Final():
-		return jjm.Errorf(jjm.Conflict, "grid job %s is %s: its credentials are not needed any more", job.ID, job.Status)
+		return jjm.Errorf(jjm.Conflict, "grid job %s is %s: its credentials are no longer needed", job.ID, job.Status)
 	case len(job.Spec.Credentials) == 0:
 		return jjm.Errorf(jjm.Conflict, "the jobs of grid job %s did not ask for credentials", job.ID)
 	}
@@ -138,8 +140,8 @@ func renewable(caller wire.Caller, job *jjm.GridJob, given []jjm.Credential) err
 	return onBehalf(job, given)
 }
 
-// onBehalf says why credentials may not be handed on for somebody else: it must be
-// known whose the grid job is, and whose each of them.
+// onBehalf returns an error of kind Denied unless each of the credentials has the subject of
+// the grid job's submitter. It is asked of callers other than the owner.
 func onBehalf(job *jjm.GridJob, given []jjm.Credential) error {
 	whose := ""
 	if job.Origin != nil {
@@ -147,23 +149,23 @@ func onBehalf(job *jjm.GridJob, given []jjm.Credential) error {
 	}
 	if whose == "" {
 		return jjm.Errorf(
-			jjm.Denied, "grid job %s: no subject is known of who submitted it: only its owner, %s, can renew its credentials",
+			jjm.Denied, "grid job %s: the subject of its submitter is not known: only its owner, %s, can renew its credentials",
 			job.ID, job.Owner.User)
 	}
 	for _, c := range given {
 		switch subject, _, _ := sandbox.Whose(c); {
 		case subject == "":
-			return jjm.Errorf(jjm.Denied, "grid job %s is one of %s: the %s names no subject, so it is not known whose it is",
+			return jjm.Errorf(jjm.Denied, "grid job %s was submitted by %s: the %s names no subject, so its owner is not known",
 				job.ID, whose, c.Kind)
 		case !jjm.SameDN(subject, whose):
-			return jjm.Errorf(jjm.Denied, "grid job %s is one of %s: the %s is one of %s", job.ID, whose, c.Kind, subject)
+			return jjm.Errorf(jjm.Denied, "grid job %s was submitted by %s: the %s is that of %s", job.ID, whose, c.Kind, subject)
 		}
 	}
 	return nil
 }
 
-// credentialsOf are the files that the jobs of a grid job find through their
-// environment, below the area, by the names of the variables.
+// credentialsOf returns the files of a grid job's credentials, relative to the work area,
+// by the environment variables through which jobs find them.
 func credentialsOf(job *jjm.GridJob) map[string]string {
 	if len(job.Spec.Credentials) == 0 {
 		return nil

@@ -7,29 +7,32 @@ import (
 
 	"jjm"
 	"jjm/internal/tree"
+	"jjm/internal/weburl"
 )
 
-// inputBudget is how many bytes the inputs of one grid job may still have.
+// inputBudget counts the bytes of the inputs of one grid job against the site's limit.
 type inputBudget struct {
 	limit, left int64 // 0 = no bound
 }
 
-// take counts bytes. The error is of kind Invalid: there are more than the site
-// allows.
+// take counts n bytes. The error is of kind Invalid if they exceed the limit.
 func (b *inputBudget) take(n int64) error {
 	if b.limit == 0 {
 		return nil
 	}
 	if b.left -= max(n, 0); b.left < 0 {
 		return jjm.Errorf(jjm.Invalid,
-			"the inputs have more than %d bytes in all, which is what this site allows (engine.max_input_bytes): "+
-				"take fewer or smaller ones, or a dataset", b.limit)
+			"the inputs have more than the %d bytes in all that this site allows (engine.max_input_bytes): "+
+				"use fewer or smaller ones, or a dataset", b.limit)
 	}
 	return nil
 }
 
-// sizeOf is how large an open input says that it is, holes of sparse files included;
-// 0 if it does not say.
+// spent reports whether the limit was exceeded.
+func (b *inputBudget) spent() bool { return b.left < 0 }
+
+// sizeOf returns the size of an open input as its metadata says, holes of sparse files
+// included; 0 if there is none.
 func sizeOf(f io.Reader) int64 {
 	switch f := f.(type) {
 	case interface{ Size() int64 }:
@@ -42,9 +45,9 @@ func sizeOf(f io.Reader) int64 {
 	return 0
 }
 
-// within returns inputs as open does, as long as they have no more bytes in all than
-// limit; 0 means no bound. One that says that it is too large is not read at all, and
-// one that grows is cut off.
+// within returns a function that opens inputs as open does, until they have more than limit
+// bytes in all; 0 is no bound. An input whose metadata says that it is too large is not read at
+// all, one that grows is cut off with an error.
 func within(limit int64, open func(string) (io.ReadCloser, error)) func(string) (io.ReadCloser, error) {
 	b := &inputBudget{limit, limit}
 	return func(path string) (io.ReadCloser, error) {
@@ -57,7 +60,7 @@ func within(limit int64, open func(string) (io.ReadCloser, error)) func(string) 
 			f.Close()
 			return nil, err
 		}
-		if _, folder := f.(*tree.Source); folder { // no more is taken than it says
+		if _, folder := f.(*tree.Source); folder { // it is never read beyond its size
 			*b = ahead
 			return f, nil
 		}
@@ -71,7 +74,7 @@ type counted struct {
 	budget *inputBudget
 }
 
-// Read reads, and fails once the budget is used up.
+// Read fails once the budget is used up.
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	if over := c.budget.take(int64(n)); over != nil {
@@ -80,31 +83,51 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkInputs finds inputs that cannot be read, and too many bytes of them as far as
-// the files say how large they are.
-func checkInputs(spec *jjm.Spec, open func(string) (io.ReadCloser, error), limit int64) jjm.Problems {
-	var ps jjm.Problems
-	budget := inputBudget{limit, limit}
-	for i, in := range spec.Inputs {
-		f, err := open(in.Path)
-		if err != nil {
-			ps = append(ps, jjm.Problem{Field: fmt.Sprintf("inputs[%d].path", i), Text: err.Error()})
-			continue
+// checkInputs returns problems for inputs that cannot be opened, and if the sizes of those
+// that are files exceed the site's limit in all. added are those of the job type. Servers
+// are not asked.
+func (js *Jobs) checkInputs(owner jjm.Owner, base string, spec *jjm.Spec, added []jjm.Input) (ps jjm.Problems) {
+	limit := js.b.Conf().MaxInputBytes
+	open, budget := js.types.Packable(owner, base), &inputBudget{limit, limit}
+	check := func(i int, in *jjm.Input) jjm.Problems {
+		if weburl.Is(in.Path) {
+			return js.remote.Check(owner, base, i, in)
 		}
-		if err := budget.take(sizeOf(f)); err != nil {
-			f.Close()
-			return append(ps, jjm.Problem{Field: fmt.Sprintf("inputs[%d].path", i), Text: err.Error()})
+		return checkInput(i, in, open, budget)
+	}
+	for i := range spec.Inputs {
+		ps = append(ps, check(i, &spec.Inputs[i])...)
+	}
+	for i := range added {
+		for _, p := range check(i, &added[i]) {
+			ps = append(ps, jjm.Problem{Field: "type", Text: fmt.Sprintf(
+				"its input %s cannot be packed: %s: ask the site's administrator", weburl.Shown(added[i].Path), p.Text)})
 		}
-		if _, folder := f.(*tree.Source); folder {
-			ps = append(ps, ofFolder(i, &in)...)
-		}
-		f.Close()
 	}
 	return ps
 }
 
-// ofFolder finds what is said of an input that means nothing of a folder.
-func ofFolder(i int, in *jjm.Input) (ps jjm.Problems) {
+// checkInput returns the problems of input i, a file or a folder.
+func checkInput(i int, in *jjm.Input, open func(string) (io.ReadCloser, error), budget *inputBudget) jjm.Problems {
+	if budget.spent() {
+		return nil // one problem says that all together are too large
+	}
+	f, err := open(in.Path)
+	if err == nil {
+		defer f.Close()
+		err = budget.take(sizeOf(f))
+	}
+	if err != nil {
+		return jjm.Problems{{Field: fmt.Sprintf("inputs[%d].path", i), Text: err.Error()}}
+	}
+	if _, folder := f.(*tree.Source); folder {
+		return checkFolder(i, in)
+	}
+	return nil
+}
+
+// checkFolder returns problems for settings of an input that mean nothing for a folder.
+func checkFolder(i int, in *jjm.Input) (ps jjm.Problems) {
 	bad := func(key, text string) {
 		ps = append(ps, jjm.Problem{Field: fmt.Sprintf("inputs[%d].%s", i, key), Text: text})
 	}

@@ -23,19 +23,19 @@ func TestOnBehalf_WantsASubjectOnBothSides(t *testing.T) {
 		want   string // of the refusal, "" if there is none
 	}{
 		"the same":  {ann, []jjm.Credential{anns}, ""},
-		"no origin": {nil, []jjm.Credential{anns}, "no subject is known of who submitted it"},
+		"no origin": {nil, []jjm.Credential{anns}, "the subject of its submitter is not known"},
 		"an origin without a subject": {&jjm.Origin{Gatekeeper: "arc ce", VO: "/dzero"}, []jjm.Credential{anns},
-			"no subject is known of who submitted it"},
+			"the subject of its submitter is not known"},
 		"neither has one": {&jjm.Origin{}, []jjm.Credential{token(`{}`)},
-			"no subject is known of who submitted it"},
+			"the subject of its submitter is not known"},
 		"a token without a subject": {ann, []jjm.Credential{token(`{"sub":""}`)}, "names no subject"},
 		"a proxy that is none": {ann, []jjm.Credential{{Kind: jjm.ProxyKind, Secret: "nonsense"}},
 			"names no subject"},
-		"another's":                          {ann, []jjm.Credential{token(`{"sub":"bob"}`)}, "is one of bob"},
-		"another's behind an own one":        {ann, []jjm.Credential{anns, token(`{"sub":"bob"}`)}, "is one of bob"},
+		"another's":                          {ann, []jjm.Credential{token(`{"sub":"bob"}`)}, "is that of bob"},
+		"another's behind an own one":        {ann, []jjm.Credential{anns, token(`{"sub":"bob"}`)}, "is that of bob"},
 		"one without a subject behind it":    {ann, []jjm.Credential{anns, token(`{}`)}, "names no subject"},
-		"a name that only begins the same":   {ann, []jjm.Credential{token(`{"sub":"anna"}`)}, "is one of anna"},
-		"nothing given, and nobody's at all": {nil, nil, "no subject is known of who submitted it"},
+		"a name that only begins the same":   {ann, []jjm.Credential{token(`{"sub":"anna"}`)}, "is that of anna"},
+		"nothing given, and nobody's at all": {nil, nil, "the subject of its submitter is not known"},
 	} {
 		job := &jjm.GridJob{ID: 7, Owner: jjm.Owner{User: "grid1", UID: 4711}, Origin: c.origin}
 		err := onBehalf(job, c.given)

@@ -13,8 +13,9 @@ import (
 	"jjm/split"
 )
 
-// prepare makes the work area and the sandbox, decides how the work is cut and
-// on which cluster, and stores that it did.
+// prepare makes the work area and the sandbox, asks the job type how to cut the work,
+// chooses clusters, fills datasets, and stores the outcome. After a crash it does all of
+// it again, which changes nothing that exists.
 func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
 	job := js.s.JobOf(id)
 	h, err := js.b.Deps.Types.Get(job.Spec.Type)
@@ -27,11 +28,19 @@ func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
 		return problems.Err()
 	}
 	if job.Spec.Merge != nil {
-		if ps := js.rooms.Datasets.CheckMerge(&job.Spec, fit.Clusters); len(ps) > 0 { // the site may have changed since
+		// the site may have changed since the submission
+		if ps := js.rooms.Datasets.CheckMerge(&job.Spec, fit.Clusters); len(ps) > 0 {
 			return ps.Err()
 		}
 	}
-	if err := js.pack(ctx, &job, h, site); err != nil {
+	inputs, err := handlers.Inputs(h, &job.Spec, site)
+	if err != nil {
+		return fmt.Errorf("prepare grid job %s: %w", id, err)
+	}
+	if there, err := js.remote.Bring(&job, inputs); err != nil || !there {
+		return err // it is looked at again when they are
+	}
+	if err := js.pack(ctx, &job, inputs); err != nil {
 		return fmt.Errorf("prepare grid job %s: %w", id, err)
 	}
 	cut, err := handlers.SplitBy(h, &job.Spec, site)
@@ -49,30 +58,33 @@ func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
 		g := c.Grid(id)
 		g.Step.Prepared, g.Step.Cluster, g.Step.Clusters = true, fit.Clusters[0], fit.Clusters
 		g.Step.Splitter, g.Step.Why, g.Step.Expected = cut.Splitter, slices.Concat(cut.Why, fit.Notes), cut.Jobs
-		if !g.Kill { // a kill came meanwhile: it stays aborting
+		if !g.Kill { // one that is being killed stays aborting
 			c.Status(g, jjm.Defined, fmt.Sprintf("%s on %s", howMany(&job.Spec, cut.Jobs), strings.Join(fit.Clusters, ", ")), "")
 		}
 		return nil
 	})
-	if err == nil {
-		js.rooms.Datasets.KickSources(&job)
+	if err != nil {
+		return err
 	}
-	return err
+	js.remote.Forget(&job)
+	js.rooms.Datasets.KickSources(&job)
+	return nil
 }
 
-// pack installs the wrapper and the sandbox package, and writes what all the
-// local jobs share. Doing it again changes nothing.
-func (js *Jobs) pack(ctx context.Context, job *jjm.GridJob, h handlers.Handler, site handlers.Site) error {
+// pack makes the sandbox package and writes the file that all local jobs of a grid job
+// share. Doing it again changes nothing. A folder that another grid job left under the same
+// number is refused.
+func (js *Jobs) pack(ctx context.Context, job *jjm.GridJob, inputs []jjm.Input) error {
 	ar, err := js.areas.Of(job.Owner)
 	if err != nil {
 		return err
 	}
-	inputs, err := handlers.Inputs(h, &job.Spec, site)
-	if err != nil {
+	if err := ar.CheckUnused(job.ID); err != nil {
 		return err
 	}
+	defer ar.Packing()()
 	pkg, files, err := ar.Pack(ctx, inputs, within(js.b.Conf().MaxInputBytes,
-		js.types.Packable(job.Owner, job.BaseDir)))
+		js.remote.Packed(ar, job.ID, js.types.Packable(job.Owner, job.BaseDir))))
 	if err != nil {
 		return err
 	}
@@ -86,8 +98,9 @@ func (js *Jobs) pack(ctx context.Context, job *jjm.GridJob, h handlers.Handler, 
 	return ar.WriteJob(shared)
 }
 
-// generate cuts the next chunk: parts, local jobs and cover entries are one
-// transaction, with the splitter's carry.
+// generate cuts the next chunk of a grid job: parts, local jobs, ledger entries and the
+// splitter's carry are stored in one transaction. Datasets and merges are left to the
+// Feeder.
 func (js *Jobs) generate(ctx context.Context, id jjm.GridID) error {
 	job := js.s.JobOf(id)
 	v := js.s.View()
@@ -128,7 +141,7 @@ func (js *Jobs) generate(ctx context.Context, id jjm.GridID) error {
 	return js.s.Change(ctx, "generate", func(c *state.Change) error {
 		g := c.Grid(id)
 		if g == nil || g.Step.Made != job.Step.Made || g.Step.Closed {
-			return nil // overtaken: look again
+			return nil // another change came first: the next step cuts again
 		}
 		c.Insert(g, parts)
 		g.Step.Carry, g.Step.Closed = text, !left.More
@@ -140,10 +153,10 @@ func (js *Jobs) generate(ctx context.Context, id jjm.GridID) error {
 	})
 }
 
-// howMany says for people how many local jobs there will be.
+// howMany returns how many local jobs there will be, for the journal.
 func howMany(spec *jjm.Spec, jobs int) string {
 	if d := spec.Master(); d != nil {
 		return "local jobs of dataset " + d.Name
 	}
-	return fmt.Sprintf("%d local jobs", jobs)
+	return jjm.Count(jobs, "local job")
 }

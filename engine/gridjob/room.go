@@ -1,5 +1,6 @@
 // Package gridjob brings grid jobs through their lives: accepted, prepared, cut, collected,
-// moved to the history.
+// moved to the history. Plan decides the next step (plan.Grid); package feed makes local jobs
+// from datasets and merges, the other rooms are asked through the interfaces here.
 package gridjob
 
 import (
@@ -9,8 +10,10 @@ import (
 	"jjm"
 	"jjm/engine/areas"
 	"jjm/engine/base"
+	"jjm/engine/dependency"
 	"jjm/engine/fair"
 	"jjm/engine/jobtype"
+	"jjm/engine/remote"
 	"jjm/engine/state"
 	"jjm/engine/sweep"
 	"jjm/handlers"
@@ -19,14 +22,14 @@ import (
 	"jjm/xmldb"
 )
 
-// Clusters are the batch systems that the local jobs may go to.
+// Clusters chooses among the batch systems; package cluster implements it.
 type Clusters interface {
 	Choose(*jjm.Spec) (state.Choice, jjm.Problems)
 	WaitsFor(mem state.Memory, g *state.Grid, now jjm.Time) string
 	NotReached(id jjm.GridID, kinds []string) []string
 }
 
-// Datasets are what the work is read from.
+// Datasets checks and fills the datasets of job files; package dataset implements it.
 type Datasets interface {
 	CheckDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, h handlers.Handler, site handlers.Site,
 		clusters []string) jjm.Problems
@@ -37,7 +40,7 @@ type Datasets interface {
 	KickSources(*jjm.GridJob)
 }
 
-// Feeder makes local jobs.
+// Feeder makes local jobs of datasets and merges; package feed implements it.
 type Feeder interface {
 	Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting) error
 	FeedMerge(ctx context.Context, job *jjm.GridJob) error
@@ -46,13 +49,13 @@ type Feeder interface {
 	MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) error
 }
 
-// Prover tells whether the work was done exactly once.
+// Prover verifies that the work was done exactly once; package proof implements it.
 type Prover interface {
 	CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts) error
 	CheckRecovers(ctx context.Context, owner jjm.Owner, spec *jjm.Spec) jjm.Problems
 }
 
-// Records are what people read.
+// Records publishes XML records; package record implements it.
 type Records interface {
 	PublishNow(context.Context, jjm.GridID)
 	Behind(jjm.GridID) bool
@@ -60,7 +63,7 @@ type Records interface {
 	FillHead(context.Context, *xmldb.Head) error
 }
 
-// Rooms are those that a grid job passes through.
+// Rooms are what Jobs needs of other rooms.
 type Rooms struct {
 	Clusters Clusters
 	Datasets Datasets
@@ -69,36 +72,40 @@ type Rooms struct {
 	Records  Records
 }
 
-// Settle takes in what gatekeepers left about a handle.
+// Settle carries out the requests about a handle that gatekeepers left in the spool.
 type Settle func(context.Context, wire.Caller, jjm.Handle) error
 
-// Jobs does so.
+// Jobs accepts grid jobs and steps each, one step at a time. Its methods may be called
+// from many goroutines.
 type Jobs struct {
 	b       *base.Base
 	s       *state.State
 	areas   *areas.Areas
 	types   *jobtype.Types
 	sweeper *sweep.Sweeper
+	remote  *remote.Inputs
+	after   *dependency.Dependencies
 	rooms   Rooms
 	settle  Settle
-	work    *fair.Keyed[jjm.GridID]
+	work    *fair.Keyed[jjm.GridID] // steps grid jobs, fairly between accounts
 }
 
-// StepPatience is how long a step of a grid job, or a look at a source, keeps its
-// place among the workers.
+// StepPatience is how long a step of a grid job, or reading a source, keeps its place
+// among the workers (see fair.Keyed).
 const StepPatience = 2 * time.Second
 
-// New returns one. It starts nothing: Run does.
-func New(s *state.State, as *areas.Areas, types *jobtype.Types, sw *sweep.Sweeper) *Jobs {
-	js := &Jobs{b: s.B, s: s, areas: as, types: types, sweeper: sw}
+// New returns a Jobs. It starts no goroutine; Run does.
+func New(s *state.State, as *areas.Areas, types *jobtype.Types, sw *sweep.Sweeper, inputs *remote.Inputs,
+	after *dependency.Dependencies) *Jobs {
+	js := &Jobs{b: s.B, s: s, areas: as, types: types, sweeper: sw, remote: inputs, after: after}
 	js.work = fair.NewKeyed(s.B.Conf().Workers, StepPatience, s.Accounts.Of, js.stepGrid)
 	return js
 }
 
-// Connect sets the rooms. It comes once, before Run.
+// Connect sets the other rooms. It is called once, before any other method.
 func (js *Jobs) Connect(rooms Rooms, settle Settle) { js.rooms, js.settle = rooms, settle }
 
-// Wake has a grid job looked at. It does not wait.
+// Wake has a grid job stepped soon. It does not block.
 func (js *Jobs) Wake(id jjm.GridID) { js.work.Kick(id) }
 
 // Run steps grid jobs until ctx ends.

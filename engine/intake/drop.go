@@ -9,23 +9,21 @@ import (
 	"jjm/xmldb"
 )
 
-// dropRescan is how often the drop folder is scanned beside the kernel's
+// dropRescan is how often the drop folder is scanned, in addition to the kernel's
 // notifications.
 const dropRescan = 10 * time.Second
 
-// dropPatience is how long a fragment may wait for a record that is not there
-// yet.
+// dropPatience is how long a fragment may wait for a record that does not exist yet.
 const dropPatience = time.Hour
 
-// dropLoop takes fragments of records that outside programs leave in the drop
-// folder.
+// dropLoop adds fragments that programs outside jjm leave in the drop folder to records.
 func (it *Intake) dropLoop(ctx context.Context) {
 	if it.b.Deps.DropDir == "" {
 		return
 	}
 	d, err := xmldb.OpenDrop(it.b.Deps.DropDir, it.b.Log.Warn)
 	if err != nil {
-		it.b.Log.Error("fragments of records are not taken", "error", err)
+		it.b.Log.Error("drop folder cannot be used, no fragments of records are accepted", "error", err)
 		return
 	}
 	defer d.Close()
@@ -35,14 +33,14 @@ func (it *Intake) dropLoop(ctx context.Context) {
 	}
 	for ctx.Err() == nil {
 		if err := it.takeDropped(ctx, d); err != nil && ctx.Err() == nil {
-			it.b.Log.Warn("drop folder", "error", err)
+			it.b.Log.Warn("drop folder could not be scanned", "error", err)
 		}
 		fair.WaitKick(ctx, hint, dropRescan)
 	}
 }
 
-// takeDropped merges what lies in the folder. A fragment is taken only from the
-// owner of the job it is about, or from an account that may do everything.
+// takeDropped adds the fragments in the folder to records. A fragment is accepted only
+// from the owner of the job that it is about, or from root.
 func (it *Intake) takeDropped(ctx context.Context, d *xmldb.Drop) error {
 	found, err := d.Scan(ctx)
 	if err != nil {
@@ -67,7 +65,8 @@ func (it *Intake) takeDropped(ctx context.Context, d *xmldb.Drop) error {
 	return nil
 }
 
-// mayDrop says why the writer of a fragment may not speak for its job.
+// mayDrop returns an error if the writer of a fragment may not add to the record of the
+// job that it is about, or if there is no such job.
 func (it *Intake) mayDrop(f xmldb.Dropped) error {
 	v := it.s.View()
 	defer v.Close()
@@ -76,11 +75,12 @@ func (it *Intake) mayDrop(f xmldb.Dropped) error {
 		return jjm.Errorf(jjm.Gone, "%s: no such live grid job", f.Fragment.Ref())
 	}
 	if f.UID != g.Job.Owner.UID && f.UID != 0 {
-		return jjm.Errorf(jjm.Denied, "%s belongs to %s (uid %d); the file to uid %d",
+		return jjm.Errorf(jjm.Denied, "%s belongs to %s (uid %d), the file to uid %d",
 			f.Fragment.Ref(), g.Job.Owner.User, g.Job.Owner.UID, f.UID)
 	}
 	if int(f.Fragment.Local) >= len(g.Locals) {
-		return jjm.Errorf(jjm.Gone, "%s: the grid job has %d local jobs, numbered from 0", f.Fragment.Ref(), len(g.Locals))
+		return jjm.Errorf(jjm.Gone, "%s: the grid job has %s, numbered from 0", f.Fragment.Ref(),
+			jjm.Count(len(g.Locals), "local job"))
 	}
 	return nil
 }

@@ -16,28 +16,30 @@ import (
 	"jjm/wire/spool"
 )
 
-// maxOld is how many entries of the folder of before are read at once: all that a
-// jjm without boxes read.
+// maxOld is how many entries of the spool itself are read at once. An older jjm, which
+// had no boxes for accounts, read as many.
 const maxOld = 1_000_000
 
-// boxes are what is known of the boxes in the spool.
+// boxes is what is known of the boxes in the spool: each account has a folder of its own
+// in it, its box. The spool itself counts as a box, for entries of an older jjm.
 type boxes struct {
 	mu    sync.Mutex
 	known map[string]*inbox // by name
-	in    *spool.In         // of the survey that is under way
-	began time.Time         // when the folder had last changed before it
-	whole time.Time         // the same of the last survey that came to its end
+	in    *spool.In         // the survey in progress, nil if none
+	began time.Time         // the folder's time stamp when it started, zero if that was too fresh to rely on
+	whole time.Time         // the same of the last survey that was completed
 }
 
-// inbox is one box as the daemon knows it.
+// inbox is what is known of one box.
 type inbox struct {
-	mu   sync.Mutex // one turn at a time, for the order
-	name string     // "" is the spool itself
+	mu   sync.Mutex // held for a turn, so that entries are carried out in order
+	name string     // of the folder; "" is the spool itself
 	uid  int
-	// seen is when the box had last changed when nothing was to be done there.
+	// seen is the time stamp of the box at a turn that found nothing to do, valid if
+	// clean.
 	seen  time.Time
 	clean bool
-	// left are entries that were acted upon and cannot be removed.
+	// left are entries that were carried out and could not be removed.
 	left map[spool.Name]bool
 }
 
@@ -53,7 +55,7 @@ func (in *inbox) open(dir string) (*spool.Box, error) {
 	return folder.Named(in.name, in.uid)
 }
 
-// leave passes an entry over from now on.
+// leave has later turns pass over an entry.
 func (in *inbox) leave(name spool.Name) {
 	if in.left == nil {
 		in.left = map[spool.Name]bool{}
@@ -61,13 +63,13 @@ func (in *inbox) leave(name spool.Name) {
 	in.left[name] = true
 }
 
-// full reports whether no more can be passed over.
+// full reports whether no further entry can be remembered in left.
 func (in *inbox) full() bool { return len(in.left) >= spool.MaxEntries }
 
 // maxBoxes bounds the boxes of one account.
 const maxBoxes = 9
 
-// know notes a box.
+// know adds a box to the known ones, and returns it.
 func (b *boxes) know(name string, uid int) *inbox {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,11 +86,11 @@ func (b *boxes) note(name string, uid int) *inbox {
 	return b.known[name]
 }
 
-// all are the boxes, in no order.
+// all returns all known boxes.
 func (b *boxes) all() []*inbox { return b.of(nil) }
 
-// of are the boxes of an account and the spool itself, the box of its name first;
-// nil: all.
+// of returns the boxes of an account, with the spool itself, shortest name first: the
+// spool, then the box of the plain name. With uid nil it returns all boxes.
 func (b *boxes) of(uid *int) []*inbox {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,8 +105,8 @@ func (b *boxes) of(uid *int) []*inbox {
 	return out
 }
 
-// survey goes on with looking for boxes, and reports whether all are known. What
-// is no box is removed on the way.
+// survey continues to look through the spool for boxes, and reports whether all are known now.
+// It removes what is no box.
 func (it *Intake) survey() bool {
 	b := &it.box
 	b.mu.Lock()
@@ -113,7 +115,7 @@ func (it *Intake) survey() bool {
 		in, err := spool.Open(it.b.Deps.SpoolDir)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
-				it.b.Complain(slog.LevelError, "spool", "what gatekeepers left cannot be read", "dir", it.b.Deps.SpoolDir, "error",
+				it.b.Complain(slog.LevelError, "spool", "the spool could not be read", "dir", it.b.Deps.SpoolDir, "error",
 					err)
 			}
 			return true
@@ -125,21 +127,20 @@ func (it *Intake) survey() bool {
 		}
 		b.in, b.began = in, at
 		if !settled {
-			b.began = time.Time{} // a box may come with the same time
+			b.began = time.Time{} // a box may still be made with the same time stamp
 		}
 	}
 	strange := ""
 	done, err := b.in.Survey(turnNames, b.found, func(name string, _ error) { strange = name })
-	if strange != "" { // said once: a flood of them gets no log of its own
+	if strange != "" { // one line, however many there are
 		it.b.Complain(slog.LevelWarn, "spool/strange",
-			"the spool holds what is not jjm's and cannot be removed: remove it by hand",
-			"dir", it.b.Deps.SpoolDir)
+			"the spool holds files that are not jjm's and cannot be removed: remove them by hand", "dir", it.b.Deps.SpoolDir)
 	}
 	if !done && err == nil {
 		return false
 	}
 	if err != nil {
-		it.b.Complain(slog.LevelError, "spool", "what gatekeepers left cannot be read", "dir", it.b.Deps.SpoolDir, "error",
+		it.b.Complain(slog.LevelError, "spool", "the spool could not be read", "dir", it.b.Deps.SpoolDir, "error",
 			err)
 		b.began = time.Time{}
 	}
@@ -148,7 +149,7 @@ func (it *Intake) survey() bool {
 	return true
 }
 
-// found notes a box that lies there.
+// found notes a box that the survey found, unless its account has maxBoxes already.
 func (b *boxes) found(f spool.Found) {
 	if b.known[f.Name] != nil {
 		return
@@ -166,9 +167,9 @@ func (b *boxes) found(f spool.Found) {
 	}
 }
 
-// Settle takes in what was left about a handle, before an answer about it: by the
-// caller, or for an administrator by anybody. The error is of kind Busy if it
-// cannot be told just now whether that is all.
+// Settle carries out the entries about a handle before a question about it is answered: those
+// of the caller, or for an administrator those of all accounts. The error is of kind Busy if
+// some could not be carried out now.
 func (it *Intake) Settle(ctx context.Context, caller wire.Caller, h jjm.Handle) error {
 	if it.b.Deps.SpoolDir == "" {
 		return nil
@@ -195,9 +196,9 @@ func (it *Intake) settleIn(ctx context.Context, boxes []*inbox, h jjm.Handle) er
 	return nil
 }
 
-// ensure has the boxes of an account be known. One that has its plain box has no
-// other; for one that has not the folder is looked through, unless that was done
-// since it changed.
+// ensure makes the boxes of an account known. An account that has the box of its plain name has
+// no other. For any other account the whole spool is surveyed, unless that was done since it
+// changed.
 func (it *Intake) ensure(uid int) error {
 	in, err := spool.Open(it.b.Deps.SpoolDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -208,20 +209,20 @@ func (it *Intake) ensure(uid int) error {
 	}
 	defer in.Close()
 	box, err := in.Box(uid)
-	var bad *spool.Strange
+	var bad *spool.Rejected
 	switch {
 	case err == nil:
 		it.box.know("u"+strconv.Itoa(uid), uid)
 		return box.Close()
 	case errors.As(err, &bad):
 		if err := in.Free(uid); err != nil {
-			it.b.Complain(slog.LevelWarn, "spool/strange", "the name of a box is taken by somebody else", "uid", uid, "error",
+			it.b.Complain(slog.LevelWarn, "spool/strange", "the name of a box is used by somebody else", "uid", uid, "error",
 				err)
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return jjm.Errorf(jjm.Busy, "spool: %w", err)
 	}
-	for range 2 { // the first may have begun before the box was made
+	for range 2 { // the first may be one that started before the box was made
 		if !it.survey() {
 			return jjm.Errorf(jjm.Busy, "spool: what gatekeepers left is still being looked through: ask again")
 		}

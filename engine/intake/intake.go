@@ -17,42 +17,41 @@ import (
 	"jjm/wire/spool"
 )
 
-// intakeEvery is how often the spool is looked at: what did not change since is
+// intakeEvery is how often the boxes are looked at. Those that have not changed are
 // passed over.
 const intakeEvery = time.Second
 
-// The budget of one turn of an account: how many entries are acted upon, how many
-// names of the folder of boxes are looked at, and how many of the entries beyond
-// an account's limit are answered with a refusal.
+// The budget of one turn: how many entries are carried out, how many names in the spool a
+// survey looks at, and how many of the entries beyond an account's limit are answered
+// with a refusal.
 const (
 	turnEntries = 64
 	turnNames   = 16 << 10
 	turnRefused = 64
 )
 
-// startEntries is how much is taken in before the first answer to anybody; the
-// rest follows account by account, and before an answer about its handle.
+// startEntries is how many entries are carried out before the daemon answers anybody. The rest
+// follows, box by box, and those about a handle before a question about it is answered.
 const startEntries = 512
 
-// maxRefusal is how much of the reason for a refusal is kept, in bytes.
+// maxRefusal is how many bytes of the reason for a refusal are stored.
 const maxRefusal = 4096
 
-// intakeLoop takes in what is left while the daemon runs: it may have been
-// frozen, or too busy to answer.
+// intakeLoop carries out entries while the daemon runs. Gatekeepers also leave requests
+// when it is too busy to answer.
 func (it *Intake) intakeLoop(ctx context.Context) {
 	for ctx.Err() == nil && it.b.Deps.SpoolDir != "" {
 		switch acted, more := it.intakeRound(ctx); {
 		case !more:
 			fair.Pause(ctx, intakeEvery)
 		case acted == 0:
-			fair.Pause(ctx, intakeEvery/20) // a flood of what is nothing gets no core of its own
+			fair.Pause(ctx, intakeEvery/20) // nothing but rubbish: do not spend a core on it
 		}
 	}
 }
 
-// TakeIn takes in what gatekeepers left. It belongs before the first answer to
-// anybody. Where very much was left the rest is taken in later: what an account
-// asks about by its handle waits for that account's entries about it.
+// TakeIn carries out what gatekeepers left, at most startEntries. It is called once, before the
+// daemon answers anybody.
 func (it *Intake) TakeIn(ctx context.Context) {
 	for total := 0; total < startEntries && ctx.Err() == nil && it.b.Deps.SpoolDir != ""; {
 		acted, more := it.intakeRound(ctx)
@@ -63,8 +62,8 @@ func (it *Intake) TakeIn(ctx context.Context) {
 	}
 }
 
-// intakeRound gives each account its turn. more reports that somebody's budget was
-// too small.
+// intakeRound gives each box its turn and returns how many entries were carried out. more
+// says that a budget was too small for all.
 func (it *Intake) intakeRound(ctx context.Context) (acted int, more bool) {
 	more = !it.survey()
 	for _, box := range it.box.all() {
@@ -81,18 +80,19 @@ func (it *Intake) intakeRound(ctx context.Context) (acted int, more bool) {
 	return acted, more
 }
 
-// turn takes in what lies in a box, or what it has about one handle. more reports
-// that the budget was too small for it.
+// turn carries out the entries of a box, or if only is set those about one handle. more
+// says that the budget was too small for all. The error is of kind Busy if only is set
+// and some about it remain.
 func (it *Intake) turn(ctx context.Context, in *inbox, only jjm.Handle) (acted int, more bool, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	box, err := in.open(it.b.Deps.SpoolDir)
-	var bad *spool.Strange
+	var bad *spool.Rejected
 	switch {
 	case errors.As(err, &bad), errors.Is(err, fs.ErrNotExist):
-		return 0, false, nil // the next survey sees who has the name
+		return 0, false, nil // the next survey deals with it
 	case err != nil:
-		it.b.Complain(slog.LevelWarn, "spool/"+in.name, "what a gatekeeper left cannot be read", "box", in.name, "error", err)
+		it.b.Complain(slog.LevelWarn, "spool/"+in.name, "a box of the spool could not be read", "box", in.name, "error", err)
 		return 0, false, err
 	}
 	defer box.Close()
@@ -111,29 +111,29 @@ func (it *Intake) turn(ctx context.Context, in *inbox, only jjm.Handle) (acted i
 	return t.acted, t.more, t.waiting(only)
 }
 
-// turn is one look into a box.
+// turn is one look into a box, with its budget.
 type turn struct {
 	it      *Intake
 	in      *inbox
 	box     *spool.Box
-	only    jjm.Handle
-	held    map[waiter]bool // what waits for an earlier entry about it
-	acted   int
-	removed int
-	more    bool // the budget was too small
-	waits   bool // something could not be done just now
+	only    jjm.Handle      // "" for all handles
+	held    map[waiter]bool // handles with an entry that could not be carried out now
+	acted   int             // entries carried out
+	removed int             // names removed otherwise
+	more    bool            // the budget was too small
+	waits   bool            // an entry could not be carried out now
 }
 
-// waiter is what entries must not overtake each other about. Only in the folder
-// of before can the owners of one box differ.
+// waiter is a handle of an account: entries about the same one must not overtake each
+// other. Only the spool itself can have entries of several accounts.
 type waiter struct {
 	uid    int
 	handle jjm.Handle
 }
 
-// run acts on the entries, in order, and removes each once it was acted upon:
-// after a crash in between it is acted upon again, which changes nothing. What
-// cannot be done just now stays, with all that came later for the same grid job.
+// run carries out the entries in order, and removes each afterwards. If the daemon crashes in
+// between, the entry is carried out again, which changes nothing. An entry that cannot be
+// carried out now stays, with all later ones about its handle.
 func (t *turn) run(ctx context.Context) error {
 	limit := 2 * spool.MaxEntries
 	if t.box.UID < 0 {
@@ -141,7 +141,7 @@ func (t *turn) run(ctx context.Context) error {
 	}
 	names, strange, more, err := t.box.List(limit)
 	if err != nil {
-		t.it.b.Complain(slog.LevelError, "spool/"+t.in.name, "what a gatekeeper left cannot be read", "box", t.in.name,
+		t.it.b.Complain(slog.LevelError, "spool/"+t.in.name, "a box of the spool could not be read", "box", t.in.name,
 			"error", err)
 		t.waits = true
 		return nil
@@ -167,21 +167,23 @@ func (t *turn) run(ctx context.Context) error {
 		if err := t.entry(ctx, name); errors.Is(err, base.ErrCrashed) {
 			return err
 		} else if err != nil && ctx.Err() == nil {
-			t.it.b.Complain(slog.LevelWarn, "spool/"+name.String(), "left by a gatekeeper", "entry", name.String(), "error", err)
+			t.it.b.Complain(slog.LevelWarn, "spool/"+name.String(), "an entry of the spool could not be carried out", "entry",
+				name.String(), "error", err)
 		}
 	}
 	return nil
 }
 
-// waiting is the error of a handle about which not all is taken in.
+// waiting returns an error of kind Busy if entries about the handle remain. For "" it
+// returns nil.
 func (t *turn) waiting(h jjm.Handle) error {
 	if h != "" && (t.more || t.waits) {
-		return jjm.Errorf(jjm.Busy, "%s: what a gatekeeper left about it in %s is not taken in yet: ask again", h, t.in.name)
+		return jjm.Errorf(jjm.Busy, "%s: requests about it in box %s of the spool are not carried out yet: ask again", h, t.in.name)
 	}
 	return nil
 }
 
-// tidy removes what is no entry.
+// tidy removes names that are no entries.
 func (t *turn) tidy(strange []string) {
 	if len(strange) == 0 {
 		return
@@ -194,13 +196,12 @@ func (t *turn) tidy(strange []string) {
 		}
 		t.removed++
 	}
-	t.it.b.Complain(slog.LevelWarn, "spool/strange/"+t.in.name, "the spool holds what is not jjm's: removed", "box",
-		t.in.name,
-		"account", t.in.uid, "names", strange[:min(len(strange), 3)], "more", stay > 0)
+	t.it.b.Complain(slog.LevelWarn, "spool/strange/"+t.in.name, "the spool held files that are not jjm's: they are removed", "box",
+		t.in.name, "account", t.in.uid, "names", strange[:min(len(strange), 3)], "more", stay > 0)
 }
 
-// cut removes the latest entries of an account that left too many, or too much. Some
-// of them are answered with a refusal, which lookups show.
+// cut removes the latest entries of an account that left more than its limit. Some submissions
+// among them are answered with a refusal, which lookups show.
 func (t *turn) cut(ctx context.Context, names []spool.Name) {
 	if len(names) == 0 {
 		return
@@ -218,7 +219,8 @@ func (t *turn) cut(ctx context.Context, names []spool.Name) {
 	t.more = true
 }
 
-// refuse says of a submission that it was removed, unless its grid job is there.
+// refuse stores that a submission was refused because its account left too many entries,
+// unless its grid job exists.
 func (t *turn) refuse(ctx context.Context, name spool.Name) {
 	note, owner, err := t.box.Read(name)
 	if err != nil || note.Verb != spool.VerbSubmit {
@@ -230,15 +232,16 @@ func (t *turn) refuse(ctx context.Context, name spool.Name) {
 	why := jjm.Errorf(jjm.Denied, "more than %d entries, or %d MB, of account %d waited in the spool",
 		spool.MaxEntries, spool.MaxBytes>>20, owner.UID)
 	if err := t.it.refuse(ctx, t.it.b.Deps.Caller(owner.UID, owner.GID), note.Handle, why); err != nil {
-		t.it.b.Complain(slog.LevelWarn, "spool/refuse", "refusal is not kept", "handle", note.Handle, "error", err)
+		t.it.b.Complain(slog.LevelWarn, "spool/refuse", "refusal could not be stored", "handle", note.Handle, "error", err)
 	}
 }
 
-// entry acts on one entry, unless an earlier one about the same waits.
+// entry carries out one entry and removes it, unless an earlier one about its handle
+// waits.
 func (t *turn) entry(ctx context.Context, name spool.Name) error {
 	note, owner, err := t.box.Read(name)
 	who := waiter{owner.UID, name.Handle}
-	var bad *spool.Strange
+	var bad *spool.Rejected
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -248,7 +251,7 @@ func (t *turn) entry(ctx context.Context, name spool.Name) error {
 			t.in.leave(name)
 			err = errors.Join(err, rerr)
 		}
-		return fmt.Errorf("not taken in, and removed: %w", err)
+		return fmt.Errorf("not carried out, and removed: %w", err)
 	case err != nil:
 		t.waits = true
 		return err
@@ -256,7 +259,7 @@ func (t *turn) entry(ctx context.Context, name spool.Name) error {
 		return nil
 	case t.in.full():
 		t.waits = true
-		return fmt.Errorf("box %s: entries that were acted upon cannot be removed: make it writable for the daemon",
+		return fmt.Errorf("box %s: entries that were carried out cannot be removed: make it writable for the daemon",
 			t.in.name)
 	}
 	t.acted++
@@ -273,14 +276,14 @@ func (t *turn) entry(ctx context.Context, name spool.Name) error {
 		return err
 	}
 	if err := t.box.Remove(name.String()); err != nil {
-		t.in.leave(name) // acted upon: what it says is stored
+		t.in.leave(name) // what it asks for is stored
 		return err
 	}
 	return t.it.b.Crash("spool.removed")
 }
 
-// recorded reports whether a grid job can be found by its handle while the daemon is
-// away: what a gatekeeper left about it must not go before.
+// recorded reports whether clients can find a grid job by its handle while the daemon is
+// down. Until then its entry must stay in the spool, where they look otherwise.
 func (it *Intake) recorded(id jjm.GridID) bool {
 	v := it.s.View()
 	defer v.Close()
@@ -288,8 +291,8 @@ func (it *Intake) recorded(id jjm.GridID) bool {
 	return g == nil || g.Pointed()
 }
 
-// act does what an entry says. An error means that it could not be done just
-// now; what is refused for good is done.
+// act carries out an entry. An error means that it could not be carried out now; a
+// request that is refused for good is done.
 func (it *Intake) act(ctx context.Context, caller wire.Caller, n spool.Note) error {
 	if n.Verb == spool.VerbKill {
 		return it.actKill(ctx, caller, n)
@@ -299,17 +302,18 @@ func (it *Intake) act(ctx context.Context, caller wire.Caller, n spool.Note) err
 	case err == nil && got.Existed && !it.recorded(got.ID):
 		return jjm.Errorf(jjm.Busy, "the record of grid job %s is not written yet", got.ID)
 	case err == nil:
-		it.b.Log.Info("taken in from the spool", "job", got.ID, "handle", n.Handle, "user", caller.User, "existed",
-			got.Existed)
+		it.b.Log.Info("submission in the spool carried out", "job", got.ID, "handle", n.Handle, "user", caller.User,
+			"existed", got.Existed)
 		return nil
 	case !final(err):
 		return err
 	}
-	it.b.Log.Info("refused from the spool", "handle", n.Handle, "user", caller.User, "error", err)
+	it.b.Log.Info("submission in the spool refused", "handle", n.Handle, "user", caller.User, "error", err)
 	return it.refuse(ctx, caller, n.Handle, err)
 }
 
-// actKill passes a kill on; one of a grid job that is not there is done.
+// actKill carries out a kill. One of a grid job that does not exist, or that the caller
+// may not kill, is done.
 func (it *Intake) actKill(ctx context.Context, caller wire.Caller, n spool.Note) error {
 	named, err := it.b.Store.Handle(ctx, n.Handle)
 	if jjm.KindOf(err) == jjm.Gone || err == nil && (named.Refused != "" || !caller.May(named.UID)) {
@@ -322,14 +326,15 @@ func (it *Intake) actKill(ctx context.Context, caller wire.Caller, n spool.Note)
 	if err != nil {
 		return nil
 	}
-	if err := it.rooms.Kill(ctx, caller, []jjm.Ref{ref})[0].Error.Err(); err != nil && !final(err) {
+	killed := it.rooms.Kill(ctx, caller, []jjm.Ref{ref}, wire.KillHow{First: true})
+	if err := killed[0].Error.Err(); err != nil && !final(err) {
 		return err
 	}
-	it.b.Log.Info("kill taken in from the spool", "job", ref, "user", caller.User)
+	it.b.Log.Info("kill in the spool carried out", "job", ref, "user", caller.User)
 	return nil
 }
 
-// final reports whether an error answers a request for good.
+// final reports whether an error is the final answer to a request.
 func final(err error) bool {
 	switch jjm.KindOf(err) {
 	case jjm.Invalid, jjm.Denied, jjm.Conflict, jjm.Gone:
@@ -338,8 +343,8 @@ func final(err error) bool {
 	return false
 }
 
-// refuse keeps the reason why no grid job was made of what a gatekeeper was told
-// is accepted: its lookups say that it failed, and why.
+// refuse stores why a submission in the spool was refused. The gatekeeper was told that it is
+// accepted, so its lookups must say that it failed, and why.
 func (it *Intake) refuse(ctx context.Context, caller wire.Caller, h jjm.Handle, why error) error {
 	return it.s.Change(ctx, "spool-refuse", func(c *state.Change) error {
 		text := why.Error()

@@ -1,5 +1,7 @@
-// Package intake takes in what others left in folders: what gatekeepers wished while the
-// daemon was away, and fragments of records from outside programs.
+// Package intake carries out what others left in folders: requests of gatekeepers in the
+// spool, left while the daemon did not answer, and fragments of records from programs
+// outside jjm in the drop folder. What is in the folders cannot be trusted: each
+// account's entries count for that account only, and are bounded.
 package intake
 
 import (
@@ -12,15 +14,15 @@ import (
 	"jjm/xmldb"
 )
 
-// Rooms carry out what was left.
+// Rooms are what Intake needs of other rooms.
 type Rooms struct {
 	Submit func(context.Context, wire.Caller, wire.Submit) (wire.Submitted, error)
-	Kill   func(context.Context, wire.Caller, []jjm.Ref) []wire.Killed
-	// AddFragment takes a fragment of a record.
+	Kill   func(context.Context, wire.Caller, []jjm.Ref, wire.KillHow) []wire.Killed
+	// AddFragment adds a fragment to a record.
 	AddFragment func(context.Context, xmldb.Fragment) error
 }
 
-// Intake does so.
+// Intake reads the folders.
 type Intake struct {
 	b     *base.Base
 	s     *state.State
@@ -28,10 +30,10 @@ type Intake struct {
 	box   boxes
 }
 
-// New returns one. It starts nothing: the loops do.
+// New returns an Intake. It starts no goroutine; see Loops.
 func New(s *state.State, rooms Rooms) *Intake { return &Intake{b: s.B, s: s, rooms: rooms} }
 
-// Loops are what is to be run until the end.
+// Loops returns the loops to run until the engine stops.
 func (it *Intake) Loops() []func(context.Context) {
 	return []func(context.Context){it.dropLoop, it.intakeLoop}
 }

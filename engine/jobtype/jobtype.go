@@ -12,10 +12,12 @@ import (
 	"jjm/engine/state"
 	"jjm/handlers"
 	"jjm/internal/tree"
+	"jjm/internal/weburl"
 	"jjm/split"
 )
 
-// Site is what handlers may know on behalf of an owner.
+// Site returns what handlers may know of the site, and open and run on behalf of an
+// owner. base is the folder of the job file.
 func (jt *Types) Site(owner jjm.Owner, base string) handlers.Site {
 	return handlers.Site{
 		RecommendedCPU: jt.b.Conf().RecommendedCPU, MaxCPU: jt.b.Conf().MaxCPU,
@@ -25,16 +27,20 @@ func (jt *Types) Site(owner jjm.Owner, base string) handlers.Site {
 	}
 }
 
-// openInput opens a regular file that the owner may read; it never blocks on a
-// pipe or a device. This process may be able to read more than the owner - its
-// own store, other owners' files - so a job file that names such a thing is
-// refused, whatever links lead there and however they change meanwhile.
+// openInput opens a regular file with the owner's rights; it never blocks on a pipe or a
+// device. The daemon itself may be able to read more, such as its own store or other owners'
+// files; a job file that names such a file is refused, whatever links lead there and however
+// they change meanwhile. The error is of kind Busy if the machine is at fault, else Invalid.
 func (jt *Types) openInput(owner jjm.Owner, base, path string) (io.ReadCloser, error) {
+	if weburl.Is(path) {
+		return nil, jjm.Errorf(jjm.Invalid, "%s is a URL: only files of inputs are fetched, and only before they are packed; "+
+			"name a local file", weburl.Shown(path))
+	}
 	if !filepath.IsAbs(path) {
 		if base == "" {
 			return nil, jjm.Errorf(jjm.Invalid, "%s: relative path, and the job file's folder is not known", path)
 		}
-		path = base + "/" + path // not cleaned: ".." behind a link is the link's target's
+		path = base + "/" + path // not cleaned: ".." after a link means the parent of its target
 	}
 	f, err := jt.areas.OpenAs(owner, path)
 	if err == nil {
@@ -51,8 +57,8 @@ func (jt *Types) openInput(owner jjm.Owner, base, path string) (io.ReadCloser, e
 	return nil, jjm.Errorf(kind, "%w", err)
 }
 
-// Packable returns how the inputs of a job are opened to be packed: files as Site opens
-// them, and folders as a [tree.Source].
+// Packable returns a function that opens inputs to be packed: files as Site does, folders
+// as a [tree.Source].
 func (jt *Types) Packable(owner jjm.Owner, base string) func(path string) (io.ReadCloser, error) {
 	most := tree.Most{Entries: jt.b.Conf().MaxInputFiles, Bytes: jt.b.Conf().MaxInputBytes}
 	return func(path string) (io.ReadCloser, error) {
@@ -71,7 +77,7 @@ func (jt *Types) Packable(owner jjm.Owner, base string) func(path string) (io.Re
 	}
 }
 
-// passes reports whether an error is of the machine rather than of the file.
+// passes reports whether an error is the machine's fault, not the file's, and may pass.
 func passes(err error) bool {
 	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.ESTALE} {
 		if errors.Is(err, e) {
@@ -81,8 +87,8 @@ func passes(err error) bool {
 	return false
 }
 
-// PackedSite opens inputs as they were packed: the job file's folder may have
-// changed since.
+// PackedSite is Site for a prepared grid job: inputs are read from the sandbox package,
+// because those in the job file's folder may have changed.
 func (jt *Types) PackedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site, error) {
 	site := jt.Site(job.Owner, job.BaseDir)
 	ar, err := jt.areas.Of(job.Owner)
@@ -100,9 +106,6 @@ func (jt *Types) PackedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site
 	names := map[string]string{}
 	for _, in := range inputs {
 		names[in.Path] = in.Name
-		if in.Name == "" {
-			names[in.Path] = filepath.Base(in.Path)
-		}
 	}
 	site.Open = func(path string) (io.ReadCloser, error) {
 		if name, ok := names[path]; ok {
@@ -113,8 +116,9 @@ func (jt *Types) PackedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site
 	return site, nil
 }
 
-// CuttingOf asks the handler again after a restart; the answer is the same,
-// because it depends on the stored spec and the packed inputs alone.
+// CuttingOf returns how a grid job is cut. After a restart it asks the job type again, whose
+// answer is the same, because it depends on nothing but the stored specification and the packed
+// inputs.
 func (jt *Types) CuttingOf(job *jjm.GridJob) (*state.Cutting, error) {
 	v := jt.s.View()
 	known := v.Grid(job.ID).Cutting()

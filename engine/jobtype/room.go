@@ -1,5 +1,5 @@
-// Package jobtype asks the job types about a grid job, on behalf of its owner: what they
-// may open is what the owner may read.
+// Package jobtype asks job types about grid jobs on behalf of their owners: a type may
+// open only files that the owner may read, and its program runs as the owner.
 package jobtype
 
 import (
@@ -10,17 +10,17 @@ import (
 	"jjm/engine/state"
 )
 
-// Types asks the site's job types.
+// Types asks the site's job types. Its methods may be called from many goroutines.
 type Types struct {
 	b     *base.Base
 	s     *state.State
 	areas *areas.Areas
 
 	mu      sync.Mutex
-	running map[int]chan struct{} // the seats of programs, by account
+	running map[int]chan struct{} // for each account, a channel with room for programsAtOnce
 }
 
-// New returns one.
+// New returns a Types.
 func New(s *state.State, as *areas.Areas) *Types {
 	return &Types{b: s.B, s: s, areas: as, running: map[int]chan struct{}{}}
 }

@@ -8,20 +8,20 @@ import (
 	"jjm/store"
 )
 
-// The bounds of the search for ancestors: how many grid jobs in a row may have made
-// files without merging them, and how many ancestors one file may have.
+// The bounds of the search for ancestors: over how many generations of grid jobs that did not
+// merge it goes back, and how many ancestors one file may have.
 const (
 	maxGenerations = 16
 	maxAncestors   = 10_000
 )
 
-// Ancestors returns, by LFN, the nearest merged ancestors of files of a dataset
-// (WMBS, include_parents). Merged are files that a grid job with a merge step made,
-// and those that people or catalogues list: what these name as parents of their
-// files are merged as well. It is nil where the parents of the files are these.
+// Ancestors returns, by LFN, the nearest merged ancestors of files of a dataset (WMBS,
+// include_parents). A file is merged if a grid job with a merge step made it, or if no grid job
+// did: people and catalogues list merged files. The result is nil if these are the files'
+// parents anyway. The error is of kind Invalid if a bound is exceeded.
 //
-// It looks up each ancestor once, by its name in the one dataset that it can be
-// in, a chunk of files at a time.
+// Each ancestor is looked up once, by its name in the one dataset that it can be in, a chunk of
+// files at a time.
 func (ln *Lineage) Ancestors(ctx context.Context, id store.DatasetID, files []jjm.File) (map[string][]string, error) {
 	unmerged, err := ln.unmergedBehind(ctx, id)
 	if err != nil || len(unmerged) == 0 {
@@ -41,7 +41,7 @@ func (ln *Lineage) Ancestors(ctx context.Context, id store.DatasetID, files []jj
 			found := nearest(known, f.Parents)
 			if len(found) > maxAncestors {
 				return nil, jjm.Errorf(jjm.Invalid,
-					"split.params.include_parents: file %.100q comes from more than %d merged files: leave it out, or process smaller merges", f.LFN, maxAncestors)
+					"split.params.include_parents: file %.100q comes from more than %d merged files: leave the setting out, or process smaller merges", f.LFN, maxAncestors)
 			}
 			out[f.LFN] = found
 		}
@@ -49,8 +49,8 @@ func (ln *Lineage) Ancestors(ctx context.Context, id store.DatasetID, files []jj
 	return out, nil
 }
 
-// unmergedBehind lists the datasets in which the parents, the grandparents, ... of
-// the files of a dataset are, as far as these are not merged.
+// unmergedBehind returns the datasets of the parents, the grandparents and so on of the
+// files of a dataset, up to the first that holds merged files.
 func (ln *Lineage) unmergedBehind(ctx context.Context, id store.DatasetID) ([]store.DatasetID, error) {
 	var unmerged []store.DatasetID
 	made, err := ln.b.Store.Made(ctx, id)
@@ -67,14 +67,13 @@ func (ln *Lineage) unmergedBehind(ctx context.Context, id store.DatasetID) ([]st
 		}
 		if unmerged = append(unmerged, from); len(unmerged) > maxGenerations {
 			return nil, jjm.Errorf(jjm.Invalid,
-				"split.params.include_parents: the merged ancestors of the files lie more than %d grid jobs back: leave it out, or merge in between", maxGenerations)
+				"split.params.include_parents: the merged ancestors of the files lie more than %d grid jobs back: leave the setting out, or merge in between", maxGenerations)
 		}
 	}
 	return unmerged, nil
 }
 
-// lookUp finds the parents of the ancestors of files, generation by generation, as
-// far as they are not known.
+// lookUp adds to known, generation by generation, the parents of the ancestors of files.
 func (ln *Lineage) lookUp(ctx context.Context, unmerged []store.DatasetID, known []map[string][]string,
 	files []jjm.File) error {
 	var names []string
@@ -93,7 +92,7 @@ func (ln *Lineage) lookUp(ctx context.Context, unmerged []store.DatasetID, known
 			parents, there := found[lfn]
 			switch {
 			case !there:
-				parents = []string{lfn} // of no grid job: somebody listed it, so it is merged
+				parents = []string{lfn} // no grid job made it, so it is merged and stands for itself
 			case parents == nil:
 				parents = []string{}
 			}
@@ -105,7 +104,8 @@ func (ln *Lineage) lookUp(ctx context.Context, unmerged []store.DatasetID, known
 	return nil
 }
 
-// nearest returns the merged ancestors of a file with these parents, each once.
+// nearest returns the merged ancestors of a file with these parents, each once, by
+// following them through all generations.
 func nearest(known []map[string][]string, parents []string) []string {
 	for _, generation := range known {
 		var next []string

@@ -14,17 +14,18 @@ import (
 	"jjm/store"
 )
 
-// Family tells WMBSMergeBySize of files that local jobs of one grid job made: of
-// their parents, who read these too, and how that ended.
+// Family is which local jobs WMBSMergeBySize is told about: those of one grid job, which made
+// the files to be merged.
 type Family struct {
 	Maker jjm.GridID
-	// Well says that a local job did its work.
-	Well func(store.Producer) bool
+	// Success reports whether a local job counts as successful.
+	Success func(store.Producer) bool
 }
 
-// Tell fills in who read the parents of the files, and what the splitter wants of
-// files besides and their local jobs did not say: sections, which are then those of
-// the parents, and a place. Numbers are those of the files in their dataset.
+// Tell sets work.Parents, which local jobs read the parents of the files and how these ended.
+// Where files have no luminosity sections or locations it also sets what the splitter needs:
+// the lowest section of their parents, and one place for all. numbers are the numbers of the
+// files in their dataset.
 func (ln *Lineage) Tell(ctx context.Context, fam Family, work *split.Work, numbers []int64) error {
 	var parents []string
 	seen := map[string]bool{}
@@ -44,7 +45,7 @@ func (ln *Lineage) Tell(ctx context.Context, fam Family, work *split.Work, numbe
 	for lfn, p := range read {
 		parent := split.Parent{ID: p.Number}
 		for _, j := range p.Producers {
-			parent.Producers = append(parent.Producers, split.Producer{Group: j.Group, Success: fam.Well(j)})
+			parent.Producers = append(parent.Producers, split.Producer{Group: j.Group, Success: fam.Success(j)})
 		}
 		work.Parents[lfn] = parent
 	}
@@ -64,14 +65,14 @@ func (ln *Lineage) Tell(ctx context.Context, fam Family, work *split.Work, numbe
 	return nil
 }
 
-// TellOf is tell for the master dataset of a grid job. Once it is closed, files of
-// which nobody read a parent are given up: they would wait for ever. Numbers are those of
-// the files; left are those of the files that stay.
+// TellOf is Tell for the master dataset of a grid job. If the dataset is closed, it drops files
+// of whose parents no reader is known, because they would wait for ever. left are the numbers
+// of the files that remain in work.Files.
 func (ln *Lineage) TellOf(ctx context.Context, job *jjm.GridJob, dataset string, work *split.Work,
 	numbers []int64) (left []int64, drops []store.Drop, err error) {
 	maker, err := ln.MakerOf(ctx, job.Owner.UID, dataset, nil)
 	if err == nil {
-		err = ln.Tell(ctx, Family{Maker: maker.ID, Well: Completed}, work, numbers)
+		err = ln.Tell(ctx, Family{Maker: maker.ID, Success: Completed}, work, numbers)
 	}
 	if err != nil || !work.Closed {
 		return numbers, nil, err
@@ -89,7 +90,8 @@ func (ln *Lineage) TellOf(ctx context.Context, job *jjm.GridJob, dataset string,
 	return left, drops, nil
 }
 
-// lowestOf returns the lowest run, and the lowest section, of the parents of a file.
+// lowestOf returns the lowest run and the lowest section number of the parents of a file,
+// as one range.
 func lowestOf(f *jjm.File, read map[string]store.Produced) []jjm.LumiRange {
 	var low *jjm.LumiRange
 	for _, parent := range f.Parents {
@@ -110,20 +112,20 @@ func lowestOf(f *jjm.File, read map[string]store.Produced) []jjm.LumiRange {
 	return []jjm.LumiRange{*low}
 }
 
-// Completed is what counts as well done of local jobs of another grid job.
+// Completed is the Success of local jobs of another grid job.
 func Completed(p store.Producer) bool { return p.State == jjm.Completed }
 
-// MergeReady is what counts as well done within a grid job that merges.
+// MergeReady is the Success of local jobs of the grid job that itself merges.
 func MergeReady(p store.Producer) bool {
 	return p.State == jjm.Completed || p.State == jjm.Completing && p.Phase == jjm.Merging
 }
 
-// CheckFamily refuses WMBSMergeBySize for files of which it is not known which local
-// jobs made them, and from what.
+// CheckFamily returns a problem if WMBSMergeBySize is to merge files of which it is not
+// known which local jobs made them, and from what.
 func (ln *Lineage) CheckFamily(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	refuse := func(why string) jjm.Problems {
 		return jjm.Problems{{Field: "split.by",
-			Text: split.WMBSMergeBySize + " merges what local jobs of a grid job of yours made of files: " + why + ": use " +
+			Text: split.WMBSMergeBySize + " merges files that one grid job of yours made from files: " + why + ": use " +
 				split.ParentlessMergeBySize}}
 	}
 	for i := range spec.Datasets {
@@ -147,7 +149,7 @@ func (ln *Lineage) CheckFamily(ctx context.Context, owner jjm.Owner, spec *jjm.S
 				return refuse("grid job " + maker.ID.String() +
 					", which makes them, reads no dataset, so that they have no parents")
 			case first != 0 && first != maker.ID:
-				return refuse("those of container " + d.Container + " are of several grid jobs")
+				return refuse("several grid jobs made those of container " + d.Container)
 			}
 			first = maker.ID
 		}
@@ -155,7 +157,8 @@ func (ln *Lineage) CheckFamily(ctx context.Context, owner jjm.Owner, spec *jjm.S
 	return nil
 }
 
-// filesFrom names the datasets that files come from: one, or those of a container.
+// filesFrom returns the names of the datasets that files come from: one, or those of a
+// container.
 func (ln *Lineage) filesFrom(ctx context.Context, uid int, d *jjm.DatasetInput) ([]string, error) {
 	if d.Container == "" {
 		return []string{d.Name}, nil
@@ -170,10 +173,10 @@ func (ln *Lineage) filesFrom(ctx context.Context, uid int, d *jjm.DatasetInput) 
 	return names, err
 }
 
-// SomeFiles is how many files of a dataset are asked who made them.
+// SomeFiles is how many files of a dataset are looked up to find who made it.
 const SomeFiles = 100
 
-// firstFiles returns the first files that a job file brings along.
+// firstFiles returns the first files that a job file lists for a dataset.
 func firstFiles(d *jjm.DatasetInput, site handlers.Site) []jjm.File {
 	if d.From == "" {
 		named, _ := d.Named()
@@ -186,7 +189,7 @@ func firstFiles(d *jjm.DatasetInput, site handlers.Site) []jjm.File {
 	defer r.Close()
 	var files []jjm.File
 	enough := errors.New("enough")
-	_, _ = catalogue.Read(d.From, r, func(f jjm.File) error { // mistakes are found where all of it is read
+	_, _ = catalogue.Read(d.From, r, func(f jjm.File) error { // mistakes are reported where all of it is read
 		if files = append(files, f); len(files) == SomeFiles {
 			return enough
 		}
@@ -195,9 +198,9 @@ func firstFiles(d *jjm.DatasetInput, site handlers.Site) []jjm.File {
 	return files
 }
 
-// MakerOf returns the grid job of an account whose local jobs make the files of a
-// dataset: the one that fills it, or by the names of these files, the one that made
-// them. Its id is 0 if there is none.
+// MakerOf returns the grid job of an account whose local jobs make the files of a dataset: the
+// one that fills it, or else the one that made the given files, by their names. Its id is 0 if
+// there is none.
 func (ln *Lineage) MakerOf(ctx context.Context, uid int, name string, files []jjm.File) (jjm.GridJob, error) {
 	filler, known, err := ln.filler(ctx, uid, name, &files)
 	if err != nil && jjm.KindOf(err) != jjm.Gone {
@@ -221,8 +224,8 @@ func (ln *Lineage) MakerOf(ctx context.Context, uid int, name string, files []jj
 	return jjm.GridJob{}, nil
 }
 
-// filler returns the grid job that fills a dataset; where none is known, some of the
-// dataset's files take the place of files if there are none. Gone if there is no dataset.
+// filler returns the grid job that fills a dataset. If none is known and *files is empty, it
+// sets *files to some files of the dataset. The error is of kind Gone if there is no dataset.
 func (ln *Lineage) filler(ctx context.Context, uid int, name string, files *[]jjm.File) (id jjm.GridID, known bool,
 	err error) {
 	d, err := ln.b.Store.DatasetNamed(ctx, uid, name)
@@ -239,8 +242,8 @@ func (ln *Lineage) filler(ctx context.Context, uid int, name string, files *[]jj
 	})
 }
 
-// madeBy returns a grid job if it is of the account and the file is in a dataset that
-// it fills.
+// madeBy returns the grid job id if it belongs to the account and the file is in a
+// dataset that it fills, else a zero GridJob.
 func (ln *Lineage) madeBy(ctx context.Context, uid int, id jjm.GridID, lfn string) (jjm.GridJob, error) {
 	job, err := ln.b.Store.Grid(ctx, id)
 	if jjm.KindOf(err) == jjm.Gone {
@@ -265,8 +268,8 @@ func (ln *Lineage) madeBy(ctx context.Context, uid int, id jjm.GridID, lfn strin
 	return jjm.GridJob{}, nil
 }
 
-// filledBy returns the dataset that a grid job fills, and where that is a container
-// the datasets in it.
+// filledBy returns the dataset that a grid job fills, or if that is a container the
+// datasets in it.
 func (ln *Lineage) filledBy(ctx context.Context, job *jjm.GridJob) ([]store.Dataset, error) {
 	d, err := ln.b.Store.DatasetNamed(ctx, job.Owner.UID, job.Spec.OutputDataset)
 	if err != nil || !d.Head() {

@@ -1,13 +1,14 @@
-// Package lineage tells who made which file of what: local jobs, their parents, and
-// how those who read these ended.
+// Package lineage answers who made a file and from what: the grid job that fills a
+// dataset, the ancestors of its files, and which local jobs read the same parents. It
+// reads the store and changes nothing.
 package lineage
 
 import (
 	"jjm/engine/base"
 )
 
-// Lineage reads that from the store.
+// Lineage answers from the store.
 type Lineage struct{ b *base.Base }
 
-// New returns one.
+// New returns a Lineage.
 func New(b *base.Base) *Lineage { return &Lineage{b} }

@@ -1,5 +1,5 @@
-// Package outputs names what local jobs make: files in the tar, files to be merged, and
-// what is left of a part without some of its files. It does no I/O.
+// Package outputs names the output files of local jobs, in the tar and in the dataset to
+// be merged, and cuts files out of parts. It does no I/O.
 package outputs
 
 import (
@@ -11,11 +11,12 @@ import (
 	"jjm/stream"
 )
 
-// Stem is the first part of the names of the collected files that no template names.
+// Stem returns the first part of the names of collected files that no output template
+// names.
 func Stem(job *jjm.GridJob) string { return stream.Stem(&job.Spec) }
 
-// Names are the names for good of the outputs of a local job that are named by templates,
-// by where they are found below its attempt's folder. Of each file there is one.
+// Names returns the final names of a local job's outputs that output templates name, by
+// their paths below the attempt's folder.
 func Names(spec *jjm.Spec, l *jjm.LocalJob) map[string]stream.Named {
 	all := map[string]stream.Named{}
 	for _, o := range stream.Names(spec, l) {
@@ -25,8 +26,8 @@ func Names(spec *jjm.Spec, l *jjm.LocalJob) map[string]stream.Named {
 }
 
 // Name returns the name under which an output of a local job is collected: that of its
-// template, else one made of the stem, the local job and its own name. Names are those of
-// [Names].
+// template, else one made of the stem, the local job's id and the file's own name. names
+// is what [Names] returned.
 func Name(stem string, id jjm.LocalID, file string, names map[string]stream.Named) string {
 	if o, ok := names[file]; ok {
 		return o.Name
@@ -34,10 +35,18 @@ func Name(stem string, id jjm.LocalID, file string, names map[string]stream.Name
 	return sandbox.OutputName(stem, id, file)
 }
 
-func TarName(job *jjm.GridJob) string { return Stem(job) + "." + job.ID.String() + ".tar" }
+// TarName returns the file name of the output tar of a grid job. Each generation has its own.
+func TarName(job *jjm.GridJob) string {
+	name := Stem(job) + "." + job.ID.String()
+	if job.Generation > 1 {
+		name += ".g" + strconv.Itoa(job.Generation)
+	}
+	return name + ".tar"
+}
 
-// LastAttempt names the attempt that ended last: a local job that was killed
-// while it waited for its next attempt has already got the next number.
+// LastAttempt returns the id of the attempt that ended last. It is not always the current
+// one: a local job that was killed while it waited for its next attempt has the number of
+// that already.
 func LastAttempt(l *jjm.LocalJob) jjm.AttemptID {
 	id := l.AttemptID()
 	if l.NotBefore != 0 && l.Attempt > 0 && l.State == jjm.Killed {
@@ -46,13 +55,13 @@ func LastAttempt(l *jjm.LocalJob) jjm.AttemptID {
 	return id
 }
 
-// AwaitsMerge reports whether a result has outputs that are to be merged.
+// AwaitsMerge reports whether a local job's result has outputs that are to be merged.
 func AwaitsMerge(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) bool {
 	return spec.Merge != nil && l.Step == jjm.StepWork && len(Mergeable(spec, l, r)) > 0
 }
 
-// Mergeable returns the outputs of a local job as files of the dataset to be merged:
-// their names are their paths below the work area. Logs are not merged.
+// Mergeable returns the outputs of a local job, without logs, as files of the dataset to
+// be merged. Their LFNs are their paths below the work area.
 func Mergeable(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) []jjm.File {
 	if r == nil {
 		return nil
@@ -68,14 +77,15 @@ func Mergeable(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) []jjm.File {
 		if o.SHA256 != "" {
 			f.Checksum = "sha256:" + o.SHA256
 		}
-		if err == nil && len(f.Problems()) == 0 { // else its wrapper was forged
+		if err == nil && len(f.Problems()) == 0 { // no real wrapper reports such a name
 			files = append(files, f)
 		}
 	}
 	return files
 }
 
-// Maker returns the local job that made a file of the dataset to be merged.
+// Maker returns the local job that made a file of the dataset to be merged, by its LFN;
+// false if the LFN is not such a path.
 func Maker(id jjm.GridID, lfn string) (jjm.LocalID, bool) {
 	words := strings.Split(lfn, "/") // jobs/17/0xxx/3/attempt.0/...
 	if len(words) < 6 {
@@ -85,12 +95,13 @@ func Maker(id jjm.GridID, lfn string) (jjm.LocalID, bool) {
 	return jjm.LocalID{Grid: id, N: int32(n)}, err == nil
 }
 
-// Merged reports whether the outputs of a local job left for a merged file.
+// Merged reports whether the outputs of a local job are in merged files.
 func Merged(job *jjm.GridJob, l *jjm.LocalJob) bool {
 	return job.Spec.Merge != nil && l.Step == jjm.StepWork && l.State == jjm.Completed
 }
 
-// LacksOutput says of a merge that ended well what is missing, "" if nothing is.
+// LacksOutput returns, for a local job of the merge step that left no merged file, why
+// that is a failure; else "".
 func LacksOutput(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) string {
 	if l.Step != jjm.StepMerge || len(Mergeable(spec, l, r)) > 0 {
 		return ""

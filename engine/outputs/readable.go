@@ -4,10 +4,11 @@ import (
 	"jjm"
 )
 
-// Readable returns what of a part can be done without the files that cannot be read.
+// Readable returns the part without the files that cannot be read and without what it
+// owns of these. Its Count is 0 if nothing is left.
 func Readable(p jjm.Part, gone map[string]bool) jjm.Part {
 	in := *p.Input
-	at := make([]int32, len(p.Input.Files)) // where each file comes to be, -1 = nowhere
+	at := make([]int32, len(p.Input.Files)) // the new position of each file, -1 = removed
 	in.Files, in.Events, in.Lumis = nil, nil, nil
 	for i, lfn := range p.Input.Files {
 		if at[i] = -1; !gone[lfn] {

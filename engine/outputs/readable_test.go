@@ -8,7 +8,7 @@ import (
 	"jjm"
 )
 
-func TestReadable_LeavesTheRestOfAPart(t *testing.T) {
+func TestReadable_KeepsTheReadableFilesOfAPart(t *testing.T) {
 	t.Parallel()
 	files := []string{"a", "b", "c"}
 	ranges := []jjm.EventRange{{File: 0, First: 5, Count: 10}, {File: 1, Count: 3}, {File: 2, Count: jjm.ToTheEnd}}

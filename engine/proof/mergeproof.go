@@ -11,20 +11,22 @@ import (
 	"jjm/wire"
 )
 
-// proveMerge adds to an answer whether every output was merged exactly once.
+// proveMerge adds to v whether every output was merged exactly once.
 func (pr *Prover) proveMerge(ctx context.Context, job *jjm.GridJob, v *wire.Verified) error {
 	report, err := pr.provedMerge(ctx, job, job.Status.Final())
 	if err != nil {
 		return fmt.Errorf("verify grid job %s: %w", job.ID, err)
 	}
 	v.Merge = &report
+	v.Proof = v.Proof.Weaker(report.Proof)
 	if v.Verdict == cover.Proven && report.Verdict != cover.Proven {
 		v.Verdict, v.Why = report.Verdict, "merging: "+report.Why
 	}
 	return nil
 }
 
-// provedMerge holds the outputs of the first step against the ledger of the second.
+// provedMerge compares the outputs of the first step with the ledger of the second. over
+// says that the grid job has ended.
 func (pr *Prover) provedMerge(ctx context.Context, job *jjm.GridJob, over bool) (cover.Report, error) {
 	t := &task{grid: job.ID, step: jjm.StepMerge,
 		facts: cover.Facts{Unit: jjm.UnitFile, Made: job.Step.Made, Closed: job.Merging.Closed, Over: over}}
@@ -51,8 +53,8 @@ func (pr *Prover) provedMerge(ctx context.Context, job *jjm.GridJob, over bool) 
 	return pr.prove(ctx, t, nil)
 }
 
-// lostUnmerged returns, by number, the files to be merged whose makers were retracted:
-// nobody misses them in a merged file.
+// lostUnmerged returns the numbers of the files to be merged that were made by local jobs
+// whose outputs were retracted. Such a file need not be in a merged file.
 func (pr *Prover) lostUnmerged(ctx context.Context, id jjm.GridID) (map[int64]bool, error) {
 	retracted, err := pr.b.Store.Retracted(ctx, id)
 	if err != nil || len(retracted) == 0 {

@@ -13,14 +13,15 @@ import (
 	"jjm/store"
 )
 
-// CheckDone holds the work of a grid job against the ledger and what its local
-// jobs report, before it is called done: what does not prove is not done. Work
-// whose local jobs report no count is assumed to be done, and the status says so in
-// the words of verify.
+// CheckDone verifies a grid job before its status becomes done. If the proof fails,
+// facts.Unproven has the reason, and the grid job must not be called done. Work whose local
+// jobs report no count is assumed to be done; facts.Undecided then says so in the words of
+// verify. Else facts.Proof says what the proof rests on.
 func (pr *Prover) CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts) error {
 	if job.Status != jjm.Done {
 		return nil
 	}
+	merged := jjm.ProofCount
 	if job.Merging != nil {
 		report, err := pr.provedMerge(ctx, job, true)
 		if err != nil {
@@ -30,11 +31,11 @@ func (pr *Prover) CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.G
 			facts.Unproven = said("merging: ", &report)
 			return nil
 		}
-		facts.Undecided = undecided("merging: ", &report)
+		facts.Undecided, merged = undecided("merging: ", &report), report.Proof
 	}
 	t, err := pr.taskOf(ctx, job)
 	if k := jjm.KindOf(err); k == jjm.Invalid || k == jjm.Gone {
-		facts.Unproven = fmt.Sprintf("what there was to do cannot be told any more: %v", err)
+		facts.Unproven = fmt.Sprintf("what there was to do is no longer known: %v", err)
 		return nil
 	}
 	if err != nil {
@@ -52,13 +53,14 @@ func (pr *Prover) CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.G
 	if why := undecided("", &report); why != "" {
 		facts.Undecided = why
 	}
+	facts.Proof = report.Proof.Weaker(merged)
 	return nil
 }
 
-// said words a report as verify does, with its verdict first.
+// said returns the verdict and the reason of a report in the words of verify.
 func said(of string, r *cover.Report) string { return fmt.Sprintf("%s: %s%s", r.Verdict, of, r.Why) }
 
-// undecided is what a report cannot tell, "" if all is proven.
+// undecided returns what a report leaves unproven, or "" if it proves all.
 func undecided(of string, r *cover.Report) string {
 	if r.Verdict == cover.Proven {
 		return ""
@@ -66,7 +68,7 @@ func undecided(of string, r *cover.Report) string {
 	return said(of, r)
 }
 
-// taskOf is task for a live grid job, whose cutting is remembered.
+// taskOf is task for a live grid job, whose cutting package jobtype remembers.
 func (pr *Prover) taskOf(ctx context.Context, job *jjm.GridJob) (*task, error) {
 	cut, err := pr.types.CuttingOf(job)
 	if err != nil {
@@ -75,7 +77,7 @@ func (pr *Prover) taskOf(ctx context.Context, job *jjm.GridJob) (*task, error) {
 	return pr.taskBy(ctx, job, &cut.Cutting)
 }
 
-// readFiles makes the task one of the files of a dataset.
+// readFiles sets the fields of a task whose work is the files of a dataset.
 func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, cut *handlers.Cutting) error {
 	t.facts.Spans, t.facts.Once, t.facts.LeavesOut = nil, cut.Params.LumiCorrection,
 		split.LeavesOut(cut.Splitter, cut.Params)
@@ -84,7 +86,7 @@ func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, 
 		return err
 	}
 	if unit != "" {
-		t.facts.Unit = unit // what it was cut into: JEDI's way makes files or ranges
+		t.facts.Unit = unit // JEDI's splitter chooses between files and ranges
 	}
 	owned, err := s.OwnedEvents(ctx, job.ID)
 	if err != nil {
@@ -93,10 +95,11 @@ func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, 
 	t.events = func(l *jjm.LocalJob) int64 { return owned[l.ID.N] }
 	t.files = stream(func(fn func(cover.File) error) error {
 		return s.InputFiles(ctx, job.ID, 0, func(n int64, state jjm.FileState, why string, f jjm.File) error {
-			if state == jjm.FileDropped {
-				why = "" // the splitter passed it over, and it is no part of the work
+			file := cover.File{N: n, LFN: f.LFN, State: state, Events: f.Events, Lumis: f.Lumis, GivenUp: why}
+			if state == jjm.FileDropped { // it is no part of the work
+				file.GivenUp, file.PassedOver = "", why
 			}
-			return fn(cover.File{N: n, LFN: f.LFN, State: state, Events: f.Events, Lumis: f.Lumis, GivenUp: why})
+			return fn(file)
 		})
 	})
 	t.rows = func(ctx context.Context, fn func(cover.Row) error) error {
@@ -112,8 +115,9 @@ func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, 
 	return nil
 }
 
-// fileToRecover is what a recovery says of a file. Its dataset is a new one, that
-// lists the file, so that the files to read along must be its parents.
+// fileToRecover returns the description of a file for the job file of a recovery. The
+// recovery lists it in a dataset of its own, which has no history, so the ancestors that
+// are also read become the file's parents.
 func (pr *Prover) fileToRecover(ctx context.Context, id jjm.GridID, lfn string) (jjm.File, error) {
 	f, err := pr.b.Store.InputFile(ctx, id, lfn)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"jjm/wire"
 )
 
-// CheckRecovers refuses a recovery of what it cannot be verified with.
+// CheckRecovers returns a problem if the grid job that spec recovers is not the owner's
+// or has not ended.
 func (pr *Prover) CheckRecovers(ctx context.Context, owner jjm.Owner, spec *jjm.Spec) jjm.Problems {
 	if spec.Recovers == 0 {
 		return nil
@@ -23,29 +24,47 @@ func (pr *Prover) CheckRecovers(ctx context.Context, owner jjm.Owner, spec *jjm.
 	switch {
 	case err != nil:
 		return bad("%v: name a grid job of yours, or leave it out", err)
+	case max(spec.RecoversGeneration, 1) != job.Generation:
+		return bad("the file says what generation %d left undone, and grid job %s is in generation %d: make it anew, with "+
+			"jjm verify %s --recovery FILE", max(spec.RecoversGeneration, 1), job.ID, job.Generation, job.ID)
 	case !job.Status.Final():
-		return bad("grid job %s is %s: what it leaves undone is known once it is over", job.ID, job.Status)
+		return bad("grid job %s is %s: what it leaves undone is known once it has ended", job.ID, job.Status)
+	}
+	v := pr.s.View()
+	defer v.Close()
+	if r, open := v.Reopening(job.ID); open {
+		return bad("grid job %s is being reopened by %s: %s", job.ID, r.Actor, r.Why)
 	}
 	return nil
 }
 
-// joined are the recoveries of a task. Their local jobs count as if they were its
-// own, numbered after them; their rows are kept, in the order of the ledger.
+// laterGeneration returns the generation of a grid job for the file of a recovery, which leaves
+// out the first.
+func laterGeneration(job *jjm.GridJob) int {
+	if job.Generation > 1 {
+		return job.Generation
+	}
+	return 0
+}
+
+// joined are the recoveries of a task. Verification treats their local jobs as local jobs of
+// the task, numbered after its own, and their rows of the ledger as rows of the task.
 type joined struct {
-	base  int // how many local jobs the task itself has
+	base  int // the number of local jobs of the task itself
 	tasks []*task
-	jobs  []cover.Job
-	rows  []cover.Row
-	// owned are the rows of each recovery whose local jobs did them, or still may.
+	jobs  []cover.Job // of all recoveries, renumbered
+	rows  []cover.Row // of all recoveries, renumbered, in the order of the ledger
+	// owned are, for each recovery, the rows whose local jobs have completed or still
+	// may.
 	owned [][]cover.Row
-	// first are the numbers of the first local jobs of each recovery.
+	// first is, for each recovery, the number of its first local job.
 	first []int32
-	// replaced are the local jobs that processed less than they own and whose part a
-	// recovery, of that place, took over: what they did does not count.
+	// replaced are the local jobs that processed less than they own and whose work a
+	// recovery, at that position in tasks, took over. What they processed does not count.
 	replaced map[int32]int
 }
 
-// Made is how many local jobs a task and its recoveries have.
+// made returns the number of local jobs of a task and its recoveries.
 func (t *task) made() int {
 	if t.joined == nil {
 		return t.facts.Made
@@ -53,7 +72,7 @@ func (t *task) made() int {
 	return t.joined.base + len(t.joined.jobs)
 }
 
-// joinedTask is the first step of a grid job to be verified, with its recoveries.
+// joinedTask returns the first step of a grid job as a task, with its recoveries.
 func (pr *Prover) joinedTask(ctx context.Context, caller wire.Caller, job *jjm.GridJob) (*task, []wire.Recovery,
 	error) {
 	t, err := pr.task(ctx, job)
@@ -64,8 +83,8 @@ func (pr *Prover) joinedTask(ctx context.Context, caller wire.Caller, job *jjm.G
 	return t, recoveries, err
 }
 
-// joinRecoveries adds to a task what its recoveries did. One that counts otherwise,
-// or cannot be read, stays apart, and the answer says why.
+// joinRecoveries adds to a task what its recoveries did. A recovery that counts in
+// another unit, or cannot be read, is left out, and Apart in its answer says why.
 func (pr *Prover) joinRecoveries(ctx context.Context, caller wire.Caller, t *task) ([]wire.Recovery, error) {
 	ids, err := pr.b.Store.Recoveries(ctx, t.grid)
 	if err != nil || len(ids) == 0 {
@@ -106,7 +125,11 @@ func (pr *Prover) joinRecoveries(ctx context.Context, caller wire.Caller, t *tas
 	return out, pr.findReplaced(ctx, t)
 }
 
-// recoveryTask is the task of a recovery.
+// madeNone is why a recovery is not counted that ended before it made local jobs.
+const madeNone = "it made no local jobs"
+
+// recoveryTask returns a recovery as a task, with its status. The error is of kind
+// Conflict if it made no local jobs or counts in another unit.
 func (pr *Prover) recoveryTask(ctx context.Context, caller wire.Caller, id jjm.GridID, unit string) (*task, string,
 	error) {
 	job, err := pr.s.Find(ctx, caller, id)
@@ -114,19 +137,19 @@ func (pr *Prover) recoveryTask(ctx context.Context, caller wire.Caller, id jjm.G
 		return nil, "", err
 	}
 	if !job.Step.Prepared {
-		return nil, job.Status.String(), jjm.Errorf(jjm.Conflict, "it made no local jobs")
+		return nil, job.Status.String(), jjm.Errorf(jjm.Conflict, madeNone)
 	}
 	t, err := pr.task(ctx, &job)
 	if err != nil {
 		return t, job.Status.String(), err
 	}
 	if t.facts.Made > 0 && t.facts.Unit != unit {
-		err = jjm.Errorf(jjm.Conflict, "it counts by %s, and not by %s", t.facts.Unit, unit)
+		err = jjm.Errorf(jjm.Conflict, "it counts in units of %s, the grid job in units of %s", t.facts.Unit, unit)
 	}
 	return t, job.Status.String(), err
 }
 
-// numbers returns the numbers of the files of a task by name, nil if it reads none.
+// numbers returns the numbers of the files of a task by LFN, nil if it reads none.
 func (t *task) numbers() (map[string]int64, error) {
 	if t.files == nil {
 		return nil, nil
@@ -141,11 +164,11 @@ func (t *task) numbers() (map[string]int64, error) {
 	return numbers, nil
 }
 
-// join adds one recovery. A file that is no part of the work gets a number behind
-// all others: who owns it is told then.
+// join adds one recovery. A file that is no part of the task gets a number above all
+// others, so that verification reports who owns it.
 func (pr *Prover) join(ctx context.Context, j *joined, more *task, numbers map[string]int64) error {
 	base := int32(j.base + len(j.jobs))
-	to := map[int64]int64{} // numbers of files there and here
+	to := map[int64]int64{} // from numbers of files in the recovery to those in the task
 	if more.files != nil {
 		for f, err := range more.files {
 			if err != nil {
@@ -180,7 +203,8 @@ func (pr *Prover) join(ctx context.Context, j *joined, more *task, numbers map[s
 	return err
 }
 
-// of is the place of the recovery that a local job is of, -1 for the task itself.
+// of returns the position of the recovery that local job n belongs to, -1 for the task
+// itself.
 func (j *joined) of(n int32) int {
 	i := len(j.first) - 1
 	for i >= 0 && n < j.first[i] {
@@ -189,8 +213,8 @@ func (j *joined) of(n int32) int {
 	return i
 }
 
-// findReplaced finds the local jobs that processed less than they own, and of which
-// a later recovery owns some.
+// findReplaced sets replaced: the local jobs that processed less than they own, and part
+// of whose work a later recovery owns.
 func (pr *Prover) findReplaced(ctx context.Context, t *task) error {
 	j, short := t.joined, map[int32]bool{}
 	note := func(c cover.Job) error {
@@ -222,11 +246,11 @@ func (pr *Prover) findReplaced(ctx context.Context, t *task) error {
 	return t.rowsOf(ctx, look)
 }
 
-// takenOver is the last recovery that owns some of the units of a row, and did them
-// or still may; -1 = none.
+// takenOver returns the position of the last recovery that owns units of the row and has
+// done them or still may, or -1.
 func (j *joined) takenOver(r *cover.Row) int {
 	for k := len(j.owned) - 1; k >= 0; k-- {
-		rows := j.owned[k] // apart from one another: the store sees to it
+		rows := j.owned[k] // they do not overlap: the store refuses that
 		next, _ := slices.BinarySearchFunc(rows, *r, func(a, b cover.Row) int {
 			return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Run, b.Run), cmp.Compare(a.First, b.Last+1))
 		})
@@ -237,7 +261,8 @@ func (j *joined) takenOver(r *cover.Row) int {
 	return -1
 }
 
-// with returns the facts and the streams of a task those of its recoveries as well.
+// with adds the recoveries to the facts of a task, and returns its streams of local jobs
+// and rows with theirs merged in, in the order of the ledger.
 func (j *joined) with(f *cover.Facts, jobs func(func(cover.Job) error) error,
 	rows func(func(cover.Row) error) error) (func(func(cover.Job) error) error, func(func(cover.Row) error) error) {
 	f.Made, f.Recoveries = j.base+len(j.jobs), j.first
@@ -284,12 +309,12 @@ func (j *joined) with(f *cover.Facts, jobs func(func(cover.Job) error) error,
 	return allJobs, allRows
 }
 
-// before says which of two rows comes first in a ledger.
+// before reports whether row a comes before row b in a ledger.
 func before(a, b *cover.Row) bool {
 	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Run, b.Run), cmp.Compare(a.First, b.First)) < 0
 }
 
-// names returns local jobs as people write them, those of recoveries included.
+// names returns the ids of local jobs as people write them, also of those of recoveries.
 func (t *task) names(locals []int32) []string {
 	var out []string
 	for _, n := range locals {
@@ -298,6 +323,7 @@ func (t *task) names(locals []int32) []string {
 	return out
 }
 
+// name returns the id of local job n of a task, which may be one of a recovery.
 func (t *task) name(n int32) jjm.LocalID {
 	if t.joined != nil {
 		if i := t.joined.of(n); i >= 0 {
@@ -307,7 +333,7 @@ func (t *task) name(n int32) jjm.LocalID {
 	return jjm.LocalID{Grid: t.grid, N: n}
 }
 
-// tellRecoveries says in an answer what each recovery did.
+// tellRecoveries adds to v what each recovery did.
 func tellRecoveries(t *task, v *wire.Verified) {
 	if t.joined == nil {
 		return
@@ -337,5 +363,5 @@ func tellRecoveries(t *task, v *wire.Verified) {
 			v.Why += fmt.Sprintf("; of these grid job %s did %d", r.ID, r.Units)
 		}
 	}
-	v.Recovered = nil // it is said above
+	v.Recovered = nil // it is in Recoveries now
 }

@@ -11,14 +11,15 @@ import (
 	"jjm"
 	"jjm/engine/state"
 	"jjm/handlers"
+	"jjm/internal/differ"
 	"jjm/split"
 	"jjm/wire"
 )
 
-// Replay asks the type of a grid job anew what it was asked before: what it is, how the
-// grid job is done, whether the job file is right, which files it adds, how the work is
-// cut. The parts are held against those that are stored. Nothing is changed. Kinds: as
-// of [state.State.Find]; what the type refuses is in the answer.
+// Replay asks the job type of a grid job again what it was asked when the grid job was accepted
+// and prepared - its description, its plan, the check of the job file, the files that it packs,
+// how the work is cut - and compares the parts with the stored ones. It changes nothing. What
+// the type refuses is in the answer; the error is as of [state.State.Find].
 func (pr *Prover) Replay(ctx context.Context, caller wire.Caller, id jjm.GridID) (wire.Replayed, error) {
 	job, err := pr.s.Find(ctx, caller, id)
 	if err != nil {
@@ -33,7 +34,7 @@ func (pr *Prover) Replay(ctx context.Context, caller wire.Caller, id jjm.GridID)
 	r.h = h
 	r.site, err = pr.types.PackedSite(&job, h)
 	if err != nil {
-		r.note = "what was packed is not there any more: files are read from the job file's folder"
+		r.note = "the sandbox package is removed: files are read from the job file's folder"
 		r.site = pr.types.Site(job.Owner, job.BaseDir)
 	}
 	r.ask()
@@ -44,7 +45,8 @@ func (pr *Prover) Replay(ctx context.Context, caller wire.Caller, id jjm.GridID)
 	return r.out, r.parts(ctx, cut)
 }
 
-// replay is one in progress. Spec is the job file as the type plans it now.
+// replay is a replay in progress. spec is the job file as the type plans it now; note is
+// a remark on the first answer.
 type replay struct {
 	pr   *Prover
 	job  *jjm.GridJob
@@ -55,13 +57,14 @@ type replay struct {
 	out  wire.Replayed
 }
 
-// maxFindings bounds what is told of one question, maxFinding how long each is, in bytes.
+// maxFindings bounds the findings reported for one question, maxFinding the bytes of
+// each.
 const (
 	maxFindings = 20
 	maxFinding  = 400
 )
 
-// add adds what was found at one question.
+// add adds the findings about one question to the answer.
 func (r *replay) add(name, note string, found ...string) {
 	if n := len(found); n > maxFindings {
 		found = append(found[:maxFindings:maxFindings], fmt.Sprintf("and %d more", n-maxFindings))
@@ -75,7 +78,7 @@ func (r *replay) add(name, note string, found ...string) {
 	r.out.Checks = append(r.out.Checks, wire.ReplayCheck{Name: name, Note: note, Findings: found})
 }
 
-// ask asks all that needs no parts.
+// ask asks all questions that need no parts.
 func (r *replay) ask() {
 	problems := handlers.Learn(r.h)
 	if len(problems) == 0 {
@@ -90,12 +93,13 @@ func (r *replay) ask() {
 	r.prepare()
 }
 
-// plan has the type plan anew, and tells what it plans otherwise.
+// plan asks the type for its plan again, and reports the settings that differ from the
+// stored plan.
 func (r *replay) plan() {
 	was, bare := handlers.Unplanned(r.spec)
 	planned, problems := handlers.Planned(r.h, bare, r.site)
 	if len(problems) > 0 {
-		r.add("plan", "what follows is asked of the plan that is stored", texts(problems)...)
+		r.add("plan", "the next questions use the stored plan", texts(problems)...)
 		return
 	}
 	now, _ := handlers.Unplanned(planned)
@@ -103,7 +107,8 @@ func (r *replay) plan() {
 	r.spec = planned
 }
 
-// differences tells what differs between two tables, one level below their first keys.
+// differences returns the keys whose values differ between two tables. It descends one
+// level.
 func differences(path string, was, now map[string]any) (found []string) {
 	keys := maps.Clone(was)
 	maps.Copy(keys, now)
@@ -118,12 +123,17 @@ func differences(path string, was, now map[string]any) (found []string) {
 			found = append(found, differences(key+".", below, other)...)
 			continue
 		}
-		found = append(found, fmt.Sprintf("%s%s is %.150s, was %.150s", path, key, b, a))
+		if one, ok := was[key].(string); ok {
+			if other, too := now[key].(string); too {
+				a, b = one, other // line by line
+			}
+		}
+		found = append(found, path+key+" "+differ.First(b, a))
 	}
 	return found
 }
 
-// text is a value as people read it.
+// text returns a value as JSON, or "absent".
 func text(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -135,7 +145,8 @@ func text(v any) string {
 	return string(b)
 }
 
-// prepare asks which files are packed.
+// prepare asks which files are packed, and reports whether that differs from the stored
+// specification.
 func (r *replay) prepare() {
 	now, err := handlers.Inputs(r.h, r.spec, r.site)
 	if err != nil {
@@ -147,10 +158,10 @@ func (r *replay) prepare() {
 		r.add("prepare", "")
 		return
 	}
-	r.add("prepare", "", fmt.Sprintf("the inputs are %s, were %s", text(now), text(was)))
+	r.add("prepare", "", "the list of inputs "+differ.First(text(now), text(was)))
 }
 
-// split asks how the work is cut; false if that is not told.
+// split asks how the work is cut; false if the type does not say.
 func (r *replay) split() (handlers.Cutting, bool) {
 	cut, err := handlers.SplitBy(r.h, r.spec, r.site)
 	if err != nil {
@@ -165,13 +176,14 @@ func (r *replay) split() (handlers.Cutting, bool) {
 	return cut, true
 }
 
-// partsAtOnce is how many parts are cut, or read, at a time.
+// partsAtOnce is how many parts are cut, or local jobs read, at a time.
 const partsAtOnce = 5000
 
-// parts cuts the work anew, and holds each part and its command against what is stored.
+// parts cuts the work again, compares each part with that of the stored local job, and
+// asks for its command.
 func (r *replay) parts(ctx context.Context, cut handlers.Cutting) error {
 	if len(r.job.Spec.Datasets) > 0 {
-		r.add("parts", "of files as they came: jjm verify "+r.job.ID.String()+" holds them against the ledger")
+		r.add("parts", "parts of datasets depend on when files came: jjm verify "+r.job.ID.String()+" compares them with the ledger")
 		return nil
 	}
 	splitter, err := split.Get(cut.Splitter)
@@ -201,7 +213,7 @@ func (r *replay) parts(ctx context.Context, cut handlers.Cutting) error {
 	return nil
 }
 
-// comparison holds parts that are cut now against those that are stored, in their order.
+// comparison compares the parts that are cut now with those that are stored, in order.
 type comparison struct {
 	*replay
 	cut      handlers.Cutting
@@ -231,37 +243,63 @@ func (c *comparison) next() (jjm.Part, bool) {
 	return p, true
 }
 
-// compare holds the next part, and its command, against a local job.
+// compare compares the next part with that of a stored local job, and asks the type for
+// its command.
 func (c *comparison) compare(l *jjm.LocalJob) {
 	c.compared++
 	was := l.Part
-	was.Serials, was.Streams = nil, nil // they are given by jjm, not by the type
+	was.Serials, was.Streams = nil, nil // jjm sets them, not the splitter
 	now, ok := c.next()
 	switch {
 	case !ok:
-		c.differ = append(c.differ, fmt.Sprintf("local job %s has the part %s, and there is none now", l.ID, text(was)))
+		c.differ = append(c.differ, fmt.Sprintf("local job %s has the part %s, and no such part is cut now", l.ID, text(was)))
 		return
 	case text(now) != text(was):
 		c.differ = append(c.differ, fmt.Sprintf("local job %s: the part is %s, was %s", l.ID, text(now), text(was)))
 	}
-	if _, err := handlers.CommandOf(c.h, c.spec, l); err != nil {
+	c.command(l)
+}
+
+// command asks the type for the command of a local job, and compares it with the one by the
+// stored plan: only what is stored says how it was.
+func (c *comparison) command(l *jjm.LocalJob) {
+	now, err := handlers.CommandOf(c.h, c.spec, l)
+	if err != nil {
 		c.commands = append(c.commands, fmt.Sprintf("local job %s: %v", l.ID, err))
+		return
+	}
+	was, err := handlers.CommandOf(c.h, &c.job.Spec, l)
+	if err != nil {
+		return // the plan that is stored cannot be read: check says so
+	}
+	for _, part := range []struct {
+		name     string
+		now, was any
+	}{{"command", now.Argv, was.Argv}, {"environment", now.Env, was.Env}, {"list of outputs", now.Outputs, was.Outputs},
+		{"list of required outputs", now.Required, was.Required}, {"command that analyses", now.Analyse, was.Analyse}} {
+		if how := differ.First(text(part.now), text(part.was)); how != "" {
+			c.commands = append(c.commands, fmt.Sprintf("local job %s: the %s %s", l.ID, part.name, how))
+		}
 	}
 }
 
-// end tells what was found.
+// end reports what was found.
 func (c *comparison) end() {
 	if _, more := c.next(); more && c.job.Step.Closed {
-		c.differ = append(c.differ, fmt.Sprintf("there are more than the %d that are stored", c.compared))
+		c.differ = append(c.differ, fmt.Sprintf("more parts are cut than the %d that are stored", c.compared))
 	}
 	if c.trouble != nil {
 		c.differ = append(c.differ, c.trouble.Error())
 	}
-	c.add("parts", fmt.Sprintf("%d parts cut again", c.compared), c.differ...)
-	c.add("command", "", c.commands...)
+	c.add("parts", jjm.Count(c.compared, "part")+" cut again", c.differ...)
+	note := ""
+	if _, plans := c.h.(handlers.Planner); !plans {
+		note = "each is asked for, and not compared: of a type written in Go none is stored"
+	}
+	c.add("command", note, c.commands...)
 }
 
-// texts are problems, one each.
+// texts returns each problem as a text of its own.
 func texts(problems jjm.Problems) []string {
 	var out []string
 	for i := range problems {

@@ -1,5 +1,7 @@
-// Package proof tells whether the work of a grid job, and of its recoveries, was done
-// exactly once.
+// Package proof proves or refutes that the work of a grid job, together with its
+// recoveries, was done exactly once. It reads what there was to do, the ledger and the
+// ends of local jobs from the store, and has package cover compare them. It changes
+// nothing.
 package proof
 
 import (
@@ -9,7 +11,8 @@ import (
 	"jjm/engine/state"
 )
 
-// Prover does so.
+// Prover verifies grid jobs, makes job files of recoveries, and compares what job types
+// say now with what they said when the grid job was prepared.
 type Prover struct {
 	b       *base.Base
 	s       *state.State
@@ -17,7 +20,7 @@ type Prover struct {
 	lineage *lineage.Lineage
 }
 
-// New returns one.
+// New returns a Prover.
 func New(s *state.State, types *jobtype.Types, ln *lineage.Lineage) *Prover {
 	return &Prover{s.B, s, types, ln}
 }

@@ -15,9 +15,10 @@ import (
 	"jjm/wire"
 )
 
-// Verify holds what a grid job had to do against the cover ledger and the ends of
-// its local jobs, and of those of its recoveries; recovery, where not "", is the name
-// of the job file to make for what is missing.
+// Verify compares what a grid job had to do with the cover ledger and the ends of its local
+// jobs and those of its recoveries. If recovery is not "", it is the name of the job file to
+// make for what is missing; the grid job must have ended then, else the error is of kind
+// Conflict.
 func (pr *Prover) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, recovery string) (wire.Verified,
 	error) {
 	job, err := pr.s.Find(ctx, caller, id)
@@ -25,7 +26,7 @@ func (pr *Prover) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID,
 		return wire.Verified{}, err
 	}
 	if recovery != "" && !job.Status.Final() {
-		return wire.Verified{}, jjm.Errorf(jjm.Conflict, "grid job %s is %s: what is missing is known once it is over", id,
+		return wire.Verified{}, jjm.Errorf(jjm.Conflict, "grid job %s is %s: what is missing is known once it has ended", id,
 			job.Status)
 	}
 	v := wire.Verified{ID: id}
@@ -35,6 +36,7 @@ func (pr *Prover) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID,
 	}
 	v.Recoveries = recoveries
 	r := cover.NewRecovery(job.Spec, t.facts.Unit, id, t.made(), len(v.Recoveries), job.BaseDir)
+	r.Generation = laterGeneration(&job)
 	each := r.Add
 	if recovery == "" {
 		each = nil
@@ -53,32 +55,34 @@ func (pr *Prover) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID,
 	}
 	w, err := r.JobFile(wire.FilesOf(recovery), wire.RangesOf(recovery), t.file)
 	v.Recovery, v.RecoveryFiles, v.RecoveryRanges = string(w.Job), string(w.Files), string(w.Ranges)
-	v.Anew = t.names(w.Anew)
+	v.Anew = t.names(w.Redone)
 	return v, err
 }
 
-// task is a step to be verified: what it had to do, and where its ledger is.
+// task is a step to verify: what there was to do, and where its ledger and local jobs are
+// read.
 type task struct {
 	grid  jjm.GridID
 	step  int
 	facts cover.Facts
 	// files are those of the master dataset, nil for events and rows.
 	files iter.Seq2[cover.File, error]
-	// rows calls back with the ledger, in its order.
+	// rows calls fn with each row of the ledger, in its order.
 	rows func(ctx context.Context, fn func(cover.Row) error) error
-	// events returns how many events a local job's input holds, 0 = not known.
+	// events returns the number of events in a local job's input, 0 = not known.
 	events func(l *jjm.LocalJob) int64
-	// file returns what is known of a file, for a recovery.
+	// file returns the description of a file for the job file of a recovery.
 	file func(lfn string) (jjm.File, error)
-	// merged reports whether what a completed local job made is in a merged file.
+	// merged reports whether the outputs of a completed local job are in a merged file.
 	merged func(l *jjm.LocalJob) bool
-	// retracted are the local jobs that completed and do not count, with the reason.
+	// retracted are the completed local jobs whose outputs were retracted, so that they
+	// do not count, with the reason.
 	retracted map[int32]string
 	// joined are the recoveries that are verified with it, nil = none.
 	joined *joined
 }
 
-// prove verifies a task; each is told every finding.
+// prove verifies a task. each, which may be nil, is called with every finding.
 func (pr *Prover) prove(ctx context.Context, t *task, each func(cover.Finding) error) (cover.Report, error) {
 	jobs := func(fn func(cover.Job) error) error { return pr.jobsOf(ctx, t, fn) }
 	rows := func(fn func(cover.Row) error) error { return t.rowsOf(ctx, fn) }
@@ -89,15 +93,15 @@ func (pr *Prover) prove(ctx context.Context, t *task, each func(cover.Finding) e
 	return cover.Verify(facts, stream(jobs), t.files, stream(rows), each)
 }
 
-// jobsOf calls back with the local jobs of a task. What is made meanwhile is not
-// looked at.
+// jobsOf calls fn with each local job of a task. Local jobs made since the task was read
+// are left out.
 func (pr *Prover) jobsOf(ctx context.Context, t *task, fn func(cover.Job) error) error {
 	return pr.b.Store.ResultsOf(ctx, t.grid, func(l jjm.LocalJob, ev *jjm.Evidence) error {
 		if int(l.ID.N) >= t.facts.Made {
 			return nil
 		}
 		j := cover.Job{N: l.ID.N, Other: int(l.Step) != t.step, State: l.State, Count: l.Part.Count, Events: t.events(&l),
-			Processed: processed(&l, ev), Merged: t.merged(&l)}
+			Processed: processed(&l, ev), Merged: t.merged(&l), Exit: l.Exit}
 		if _, lost := t.retracted[l.ID.N]; lost {
 			j.State, j.Processed = jjm.Failed, nil
 		}
@@ -105,7 +109,8 @@ func (pr *Prover) jobsOf(ctx context.Context, t *task, fn func(cover.Job) error)
 	})
 }
 
-// rowsOf calls back with the ledger of a task, for the local jobs that jobsOf gives.
+// rowsOf calls fn with each row of the ledger of a task that belongs to a local job of
+// jobsOf.
 func (t *task) rowsOf(ctx context.Context, fn func(cover.Row) error) error {
 	return t.rows(ctx, func(r cover.Row) error {
 		if int(r.Local) >= t.facts.Made {
@@ -115,8 +120,8 @@ func (t *task) rowsOf(ctx context.Context, fn func(cover.Row) error) error {
 	})
 }
 
-// processed is what the application of a completed local job says that it
-// processed: by the wrapper's result, or by the log file where there is none.
+// processed returns what the application of a completed local job reports to have
+// processed: in the wrapper's result, or without one in the log file.
 func processed(l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Processed {
 	switch {
 	case l.State != jjm.Completed || ev == nil:
@@ -127,10 +132,10 @@ func processed(l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Processed {
 	return glf.Parse([]byte(ev.GLF)).Processed()
 }
 
-// errStopped ends a stream whose reader wants no more.
+// errStopped stops a function that calls back, because the reader of its stream stopped.
 var errStopped = errors.New("stopped")
 
-// stream makes a sequence of a function that calls back.
+// stream makes an iterator of a function that calls back.
 func stream[T any](each func(fn func(T) error) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		err := each(func(v T) error {
@@ -146,8 +151,8 @@ func stream[T any](each func(fn func(T) error) error) iter.Seq2[T, error] {
 	}
 }
 
-// task says what a grid job had to do. The job type is asked anew: what it says
-// depends on the stored specification and the packed inputs alone.
+// task returns what a grid job had to do. It asks the job type again, whose answer
+// depends on nothing but the stored specification and the packed inputs.
 func (pr *Prover) task(ctx context.Context, job *jjm.GridJob) (*task, error) {
 	h, err := pr.b.Deps.Types.Get(job.Spec.Type)
 	if err != nil {
@@ -196,7 +201,7 @@ func (pr *Prover) taskBy(ctx context.Context, job *jjm.GridJob, cut *handlers.Cu
 	return t, err
 }
 
-// spans are the events or rows of a cutting.
+// spans returns the events or rows of a cutting.
 func spans(c *handlers.Cutting) []jjm.Span {
 	switch {
 	case c.Work.Only != nil:

@@ -9,9 +9,10 @@ import (
 	"jjm/xmldb"
 )
 
-// Add takes a fragment of a record, whose writer may speak for the job. It shows once
-// the part of the record that it is about is rewritten, which it soon is. A job that the
-// record on disk does not show yet is published first. Kinds: as of [xmldb.DB.Add].
+// Add adds a fragment to a record. The caller has checked that its writer may do so. It shows
+// when the shard or head that it belongs to is next written, which is soon. If the record on
+// disk does not have the local job yet, it is published first. The kinds of errors are those of
+// [xmldb.DB.Add].
 func (pu *Publisher) Add(ctx context.Context, f xmldb.Fragment) error {
 	err := pu.b.Deps.Records.Add(f)
 	if k := jjm.KindOf(err); k == jjm.Gone || k == jjm.Busy {

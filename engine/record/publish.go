@@ -16,24 +16,23 @@ import (
 	"jjm/xmldb/head"
 )
 
-// publishShare is the part of the time that publishing may take: a fortieth.
-// The records of a hundred thousand live local jobs, of which one in a hundred
-// changes every ten seconds, are then behind by some seconds.
+// publishShare bounds the time for publishing: one part in so many. The records of a hundred
+// thousand live local jobs, of which one in a hundred changes every ten seconds, are then some
+// seconds late.
 const publishShare = 40
 
-// publishCredit is the most publishing, in time, that may be saved up: enough
-// for the first record of a hundred thousand local jobs several times over.
+// publishCredit is how much time for publishing may be saved up: enough to write a record
+// of a hundred thousand local jobs several times.
 const publishCredit = time.Second
 
-// publishPause is the longest that records wait for publishing to come back
-// within its share.
+// publishPause is the longest pause after publishing took more than its share.
 const publishPause = 10 * time.Second
 
-// Loop writes dirty records. What it may spend accrues at a fortieth
-// of the time, up to a credit.
+// Loop writes records that have changed. The time that it may use accrues at
+// 1/publishShare of elapsed time, up to publishCredit.
 func (pu *Publisher) Loop(ctx context.Context) {
 	credit, last := publishCredit, time.Now()
-	fair.Kick(pu.s.PubKick) // what changed before the last stop may not be published
+	fair.Kick(pu.s.PubKick) // changes from before the last stop may not be published
 	for ctx.Err() == nil {
 		fair.WaitKick(ctx, pu.s.PubKick, time.Minute)
 		fair.Pause(ctx, pu.b.Conf().PublishEvery.D())
@@ -54,7 +53,7 @@ func (pu *Publisher) Loop(ctx context.Context) {
 	}
 }
 
-// dirtyGrids lists the grid jobs whose record is behind.
+// dirtyGrids returns the grid jobs some of whose record is to be written.
 func (pu *Publisher) dirtyGrids() []jjm.GridID {
 	v := pu.s.View()
 	defer v.Close()
@@ -68,8 +67,8 @@ func (pu *Publisher) dirtyGrids() []jjm.GridID {
 	return ids
 }
 
-// PublishNow writes the dirty parts of one record. Trouble is logged; what
-// could not be written stays dirty.
+// PublishNow writes the changed parts of one record. An error is logged, and the parts
+// stay marked to be written.
 func (pu *Publisher) PublishNow(ctx context.Context, id jjm.GridID) {
 	if pu.b.Crash("publish.before") != nil {
 		return
@@ -80,7 +79,7 @@ func (pu *Publisher) PublishNow(ctx context.Context, id jjm.GridID) {
 	if g == nil {
 		return
 	}
-	g.Pub.Lock() // what is taken first is written first
+	g.Pub.Lock() // before takeDirty, so that an older state is never written last
 	defer g.Pub.Unlock()
 	head, shards, ok := pu.takeDirty(id)
 	if !ok {
@@ -88,7 +87,7 @@ func (pu *Publisher) PublishNow(ctx context.Context, id jjm.GridID) {
 	}
 	if err := pu.write(ctx, head, shards); err != nil {
 		if ctx.Err() == nil {
-			pu.b.Complain(slog.LevelError, "record/"+id.String(), "record could not be written, trying again", "job", id,
+			pu.b.Complain(slog.LevelError, "record/"+id.String(), "record could not be written, will try again", "job", id,
 				"error", err)
 		}
 		pu.s.Mark(func(m *state.Marks) { m.Stale(id, shards...) })
@@ -101,16 +100,51 @@ func (pu *Publisher) PublishNow(ctx context.Context, id jjm.GridID) {
 	_ = pu.b.Crash("publish.after")
 }
 
-// write writes the head of a record, and shards of it.
+// write writes the head and some shards of a record.
 func (pu *Publisher) write(ctx context.Context, head xmldb.Head, shards []int) error {
 	if err := pu.FillHead(ctx, &head); err != nil {
 		return err
 	}
-	return pu.b.Deps.Records.Publish(ctx, head, pu.shards(head.Grid.ID, shards))
+	if err := pu.b.Deps.Records.Publish(ctx, head, pu.shards(head.Grid.ID, shards)); err != nil {
+		return err
+	}
+	return pu.writeHistory(ctx, head.Grid.ID)
 }
 
-// FillHead adds to a record what the grid job reads, as it is stored, and the steps
-// if memory does not tell.
+// toldChanges is how many of the last changes of a grid job its record tells at most.
+const toldChanges = 1000
+
+// writeHistory writes the last changes of a grid job, if there are newer ones than its
+// record has.
+func (pu *Publisher) writeHistory(ctx context.Context, id jjm.GridID) error {
+	last, err := pu.b.Store.LastChange(ctx, id)
+	if err != nil {
+		return err
+	}
+	v := pu.s.View()
+	told := v.HistoryAt(id)
+	v.Close()
+	if told == last {
+		return nil
+	}
+	changes, err := pu.b.Store.History(ctx, jjm.Ref{Grid: id}, toldChanges+1)
+	if err != nil {
+		return err
+	}
+	older := len(changes) > toldChanges
+	changes = changes[max(0, len(changes)-toldChanges):]
+	if err := pu.b.Deps.Records.PublishHistory(id, changes, older); err != nil {
+		return err
+	}
+	if n := len(changes); n > 0 {
+		last = changes[n-1].Seq // others may have come since
+	}
+	pu.s.Mark(func(m *state.Marks) { m.TellsUpTo(id, last) })
+	return nil
+}
+
+// FillHead adds to the head of a record what only the store has: the counts of datasets,
+// and those of steps if memory has not all local jobs.
 func (pu *Publisher) FillHead(ctx context.Context, h *xmldb.Head) (err error) {
 	if h.Steps == nil {
 		if h.Steps, err = pu.s.StepsOf(ctx, &h.Grid); err != nil {
@@ -124,14 +158,14 @@ func (pu *Publisher) FillHead(ctx context.Context, h *xmldb.Head) (err error) {
 	return err
 }
 
-// Behind reports whether a grid job's record is not as it should be.
+// Behind reports whether some of a grid job's record is still to be written.
 func (pu *Publisher) Behind(id jjm.GridID) bool {
 	v := pu.s.View()
 	defer v.Close()
 	return v.Behind(id)
 }
 
-// takeDirty takes what is to be written.
+// takeDirty returns what of a record is to be written, and unmarks it.
 func (pu *Publisher) takeDirty(id jjm.GridID) (head xmldb.Head, shards []int, some bool) {
 	pu.s.Mark(func(m *state.Marks) {
 		if shards, some = m.TakeStale(id); some {
@@ -141,7 +175,8 @@ func (pu *Publisher) takeDirty(id jjm.GridID) (head xmldb.Head, shards []int, so
 	return head, shards, some
 }
 
-// shards copies the rows of each shard when it is its turn.
+// shards returns shards one by one, and copies the rows of each only when it is asked
+// for.
 func (pu *Publisher) shards(id jjm.GridID, numbers []int) iter.Seq[xmldb.Shard] {
 	return func(yield func(xmldb.Shard) bool) {
 		for _, n := range numbers {
@@ -161,21 +196,29 @@ func (pu *Publisher) shards(id jjm.GridID, numbers []int) iter.Seq[xmldb.Shard] 
 	}
 }
 
-// Head is the aggregate of a grid job as published.
+// Head returns the head of a grid job's record, without what FillHead adds.
 func (pu *Publisher) Head(mem state.Memory, g *state.Grid) xmldb.Head {
 	v := pu.Outside(mem, g)
 	h := xmldb.Head{
 		Grid: g.Job, Counts: v.Counts, Jobs: v.Total, ClusterJobs: g.ClusterJobs(),
 		GRAM: v.Gram, GRAMCode: v.Code, Message: v.Message, Master: v.Master, Exit: v.Exit,
 		Tar: pu.areas.TarPath(&g.Job), Written: jjm.At(pu.b.Now()), Steps: g.Steps(),
+		Causes: g.Causes(),
 	}
 	if !g.Job.Status.Final() {
 		h.Phases = g.Phases()
 	}
+	for _, e := range g.Job.Endings {
+		was, _ := g.Job.AtEnd(e.Generation)
+		then := pu.Outside(mem, state.NewGrid(was))
+		h.Endings = append(h.Endings, head.Ending{Ending: e, GRAM: then.Gram, GRAMCode: then.Code, Message: then.Message,
+			Master: then.Master, Jobs: then.Total, TarPath: pu.areas.TarPath(&was)})
+	}
 	return h
 }
 
-// Outside derives the aggregates.
+// Outside returns the status of a grid job as gatekeepers and people see it. Its message
+// includes why a grid job whose local jobs wait does not go on.
 func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 	v := state.Outside{Counts: g.Counts, Exit: -1}
 	if g.Job.Status.Final() {
@@ -184,7 +227,7 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 	for _, n := range v.Counts {
 		v.Total += n
 	}
-	v.Total = max(v.Total, g.Job.Step.Made) // those whose work was given back are in no count
+	v.Total = max(v.Total, g.Job.Step.Made) // the counts leave out those that gave their work back
 	v.Gram, v.Code, v.Message = plan.GRAM(plan.GRAMFacts{
 		Status: g.Job.Status, Counts: v.Counts, EverSubmitted: g.Submitted, EverRan: g.Ran,
 		Closed: g.Closed(), Reason: g.Job.Reason,
@@ -193,7 +236,7 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 		v.Message += "; " + g.Trouble()
 	}
 	if sent := g.Job.Step.Closed && g.Unsent() == 0; !sent && !g.Job.Kill && !g.Job.Status.Final() &&
-		g.Job.Status != jjm.Pending && g.Job.Status != jjm.Paused { // of these the reason says it
+		g.Job.Status != jjm.Pending && g.Job.Status != jjm.Paused { // their reason says why already
 		reasons, _ := pu.waits(mem, g, jjm.At(pu.b.Now()))
 		for _, why := range reasons {
 			v.Message += "; " + why
@@ -204,7 +247,8 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 	return v
 }
 
-// ResumeRecords finds the records that are behind, after a start.
+// ResumeRecords marks, after a start, the records for which fragments wait or whose
+// handle does not point to them.
 func (pu *Publisher) ResumeRecords() {
 	for _, job := range pu.live() {
 		pu.loadPending(&job)
@@ -212,7 +256,7 @@ func (pu *Publisher) ResumeRecords() {
 	}
 }
 
-// live copies the rows of the live grid jobs.
+// live returns copies of the rows of the live grid jobs.
 func (pu *Publisher) live() (jobs []jjm.GridJob) {
 	v := pu.s.View()
 	defer v.Close()
@@ -222,8 +266,9 @@ func (pu *Publisher) live() (jobs []jjm.GridJob) {
 	return jobs
 }
 
-// pointHandle lets clients find the record of a grid job by its handle while
-// the daemon is down. It reports whether that is done.
+// pointHandle writes the file by which clients find the record of a grid job by its
+// handle while the daemon is down. It reports whether the file is there, or none is
+// needed.
 func (pu *Publisher) pointHandle(g *state.Grid) bool {
 	v := pu.s.View()
 	done, key, owner, id := g.Pointed(), g.Job.Spec.Key, g.Job.Owner.UID, g.Job.ID
@@ -231,8 +276,8 @@ func (pu *Publisher) pointHandle(g *state.Grid) bool {
 	if done || key == "" {
 		return true
 	}
-	if err := head.Point(pu.b.Deps.RecordDir, jjm.HandleOf(owner, key), id); err != nil {
-		pu.b.Complain(slog.LevelError, "handle/"+id.String(), "handle could not be written down, trying again", "job", id,
+	if err := head.WriteHandle(pu.b.Deps.RecordDir, jjm.HandleOf(owner, key), id); err != nil {
+		pu.b.Complain(slog.LevelError, "handle/"+id.String(), "file of a handle could not be written, will try again", "job", id,
 			"error", err)
 		return false
 	}
@@ -240,7 +285,7 @@ func (pu *Publisher) pointHandle(g *state.Grid) bool {
 	return true
 }
 
-// loadHandle marks a grid job whose handle does not lead to it yet.
+// loadHandle notes whether the file of a grid job's handle points to its record.
 func (pu *Publisher) loadHandle(job *jjm.GridJob) {
 	if job.Spec.Key == "" {
 		return
@@ -249,11 +294,11 @@ func (pu *Publisher) loadHandle(job *jjm.GridJob) {
 	pu.s.Mark(func(m *state.Marks) { m.Point(job.ID, err == nil && id >= job.ID) })
 }
 
-// loadPending marks the shards for which fragments of a record still wait.
+// loadPending marks the shards to be written for which fragments wait.
 func (pu *Publisher) loadPending(job *jjm.GridJob) {
 	shards, own, err := pu.b.Deps.Records.Pending(job.ID)
 	if err != nil {
-		pu.b.Log.Warn("waiting fragments cannot be listed", "job", job.ID, "error", err)
+		pu.b.Log.Warn("waiting fragments could not be listed", "job", job.ID, "error", err)
 		return
 	}
 	if own || len(shards) > 0 {
@@ -261,7 +306,7 @@ func (pu *Publisher) loadPending(job *jjm.GridJob) {
 	}
 }
 
-// InputsOf returns what a grid job reads, for people.
+// InputsOf returns the datasets that a grid job reads with their counts, for people.
 func (pu *Publisher) InputsOf(ctx context.Context, job *jjm.GridJob) ([]wire.Input, error) {
 	if len(job.Spec.Datasets) == 0 && job.Merging == nil {
 		return nil, nil

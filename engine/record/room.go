@@ -1,5 +1,5 @@
-// Package record writes the XML records of grid jobs, as far as they are behind what is
-// true.
+// Package record publishes the XML records of grid jobs: it writes heads and shards that
+// have changed, within a share of the time. Their form is package xmldb's.
 package record
 
 import (
@@ -9,11 +9,11 @@ import (
 	"jjm/engine/state"
 )
 
-// Waits says of each place of a grid job why no cluster takes its local jobs now; some is
-// true if a cluster takes those of another.
+// Waits returns why no cluster accepts the local jobs of a grid job now; see
+// cluster.Clusters.Waits.
 type Waits func(mem state.Memory, g *state.Grid, now jjm.Time) (why []string, some bool)
 
-// Publisher does so.
+// Publisher writes records. Its methods may be called from many goroutines.
 type Publisher struct {
 	b     *base.Base
 	s     *state.State
@@ -21,7 +21,7 @@ type Publisher struct {
 	waits Waits
 }
 
-// New returns one. It starts nothing: Loop does.
+// New returns a Publisher. It starts no goroutine; Loop does.
 func New(s *state.State, as *areas.Areas, waits Waits) *Publisher {
 	return &Publisher{s.B, s, as, waits}
 }

@@ -14,12 +14,12 @@ import (
 	"jjm/wire"
 )
 
-// Ban keeps somebody out, or lets them in again, and tells which grid jobs end
-// because of it; nil lists the bans in force.
+// Ban stores or lifts a ban and returns it, with the grid jobs that it kills. A nil b lists the
+// bans in force. The error is of kind Denied for callers who are not administrators, Invalid
+// for a ban of root or of the caller.
 //
-// The ban and the wish to kill are one transaction, ordered with acceptances:
-// no grid job of theirs is accepted after it, and none that was accepted before
-// is overlooked.
+// The ban and the kills are one transaction, and transactions are serialised with acceptances:
+// no grid job of the person is accepted after it, and none accepted before is overlooked.
 func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.Banned, error) {
 	if !caller.Admin {
 		return wire.Banned{}, jjm.Errorf(jjm.Denied,
@@ -35,13 +35,13 @@ func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.
 		By: caller.User, UID: caller.UID, Since: jjm.At(si.b.Now())}
 	err := si.resolveBan(ctx, &given)
 	if b.Lift {
-		return si.unban(ctx, given) // also of an account that is gone: its name will do
+		return si.unban(ctx, given) // err does not matter: a ban of an account that is gone is lifted by name
 	}
 	if err != nil {
 		return wire.Banned{}, fmt.Errorf("ban %s: %w", b.Name, err)
 	}
 	if given.Account != nil && (*given.Account == 0 || *given.Account == caller.UID) {
-		return wire.Banned{}, jjm.Errorf(jjm.Invalid, "ban %s: who bans and root cannot be kept out: root may do everything",
+		return wire.Banned{}, jjm.Errorf(jjm.Invalid, "ban %s: root and the administrator who bans cannot be banned: name another account",
 			b.Name)
 	}
 	out := wire.Banned{Bans: []jjm.Ban{given}}
@@ -59,8 +59,8 @@ func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.
 	return out, nil
 }
 
-// resolveBan finds the account that a ban of a user is about, as the machine does. A
-// number needs no account: one that was removed may still have processes.
+// resolveBan sets the name and uid of the account that a ban of a user is about. A uid without
+// an account is accepted, because a removed account may still have processes.
 func (si *Site) resolveBan(ctx context.Context, b *jjm.Ban) error {
 	if b.Kind != jjm.BanUser {
 		return nil
@@ -76,8 +76,8 @@ func (si *Site) resolveBan(ctx context.Context, b *jjm.Ban) error {
 	return nil
 }
 
-// LoadBans loads the bans in force. Those that an older jjm stored by name alone are
-// given the number of their account.
+// LoadBans loads the bans in force into memory. Bans that an older jjm stored by name
+// alone get the uid of their account.
 func (si *Site) LoadBans(ctx context.Context) error {
 	all, err := si.b.Store.Bans(ctx)
 	if err != nil {
@@ -92,8 +92,8 @@ func (si *Site) LoadBans(ctx context.Context) error {
 	return nil
 }
 
-// renumber stores a ban with the number of its account; as long as the machine tells
-// none the ban holds by name.
+// renumber stores a ban with the uid of its account. If the account is not found, the ban
+// stays in force by name.
 func (si *Site) renumber(ctx context.Context, b jjm.Ban) jjm.Ban {
 	found := b
 	err := si.resolveBan(ctx, &found)
@@ -101,14 +101,14 @@ func (si *Site) renumber(ctx context.Context, b jjm.Ban) jjm.Ban {
 		err = si.b.Store.Update(ctx, func(tx *store.Tx) error { return errors.Join(tx.DropBan(b), tx.PutBan(found)) })
 	}
 	if err != nil {
-		si.b.Log.Warn("a ban holds by name, and not for other names of the account, until its number is found at a start",
+		si.b.Log.Warn("ban compares account names until a restart finds the uid of the account",
 			"name", b.Name, "error", err)
 		return b
 	}
 	return found
 }
 
-// killOf wishes the end of all live grid jobs that a ban is about.
+// killOf marks all live grid jobs of a banned person to be killed, and returns their ids.
 func killOf(c *state.Change, b jjm.Ban) []jjm.GridID {
 	var killed []jjm.GridID
 	for id, live := range c.Live.InOrder() {
@@ -118,13 +118,15 @@ func killOf(c *state.Change, b jjm.Ban) []jjm.GridID {
 		}
 		g := c.Grid(id)
 		g.Kill, g.KillBy = true, b.By
-		c.Status(g, jjm.Aborting, "its owner is banned: "+b.Reason, jjm.ActorOf(b.By, b.UID))
+		g.Reason = "its owner is banned: " + b.Reason
+		c.Status(g, jjm.Aborting, g.Reason, jjm.ActorOf(b.By, b.UID))
 		killed = append(killed, id)
 	}
 	return killed
 }
 
-// unban lifts a ban; that there is none is a success. What was killed stays so.
+// unban lifts a ban and returns what it lifted; it is a success if there is none. Grid
+// jobs that the ban killed stay killed.
 func (si *Site) unban(ctx context.Context, by jjm.Ban) (wire.Banned, error) {
 	var out wire.Banned
 	err := si.s.Change(ctx, "ban", func(c *state.Change) error {
@@ -147,7 +149,7 @@ func (si *Site) unban(ctx context.Context, by jjm.Ban) (wire.Banned, error) {
 	return out, nil
 }
 
-// banEntry journals a ban; it belongs to no grid job.
+// banEntry returns the journal entry of a ban, which belongs to no grid job.
 func banEntry(b jjm.Ban, became, by string, uid int, reason string, now jjm.Time) jjm.JournalEntry {
 	text := b.Whom()
 	if reason != "" {

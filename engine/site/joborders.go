@@ -10,8 +10,8 @@ import (
 	"jjm/wire"
 )
 
-// ordersFor returns the orders in force that a caller may see: of grid jobs, those about
-// the caller's own.
+// ordersFor returns the orders in force that a caller may see: all but those about other
+// people's grid jobs.
 func (si *Site) ordersFor(caller wire.Caller) []jjm.Order {
 	v := si.s.View()
 	defer v.Close()
@@ -24,7 +24,7 @@ func (si *Site) ordersFor(caller wire.Caller) []jjm.Order {
 	})
 }
 
-// jobOf returns the grid job that an order names, 0 if it names none.
+// jobOf returns the id of the grid job that an order is about, 0 if Name is no reference.
 func jobOf(o jjm.Order) jjm.GridID {
 	ref, err := jjm.ParseRef(o.Name)
 	if err != nil {
@@ -33,15 +33,16 @@ func jobOf(o jjm.Order) jjm.GridID {
 	return ref.Grid
 }
 
-// mayOrderJob refuses orders about the grid jobs of others, and those that would undo an
-// administrator's.
+// mayOrderJob returns an error for an order about a grid job that the caller may not see
+// or that has ended, and of kind Denied for one that would change an administrator's
+// order.
 func (si *Site) mayOrderJob(ctx context.Context, caller wire.Caller, o *wire.Order) error {
 	job, err := si.s.Find(ctx, caller, jobOf(jjm.Order{Name: o.Name}))
 	if err != nil {
 		return fmt.Errorf("%s %s %s: %w", o.Verb, o.Kind, o.Name, err)
 	}
 	if job.Status.Final() {
-		return jjm.Errorf(jjm.Conflict, "%s %s %s: it is over: %s", o.Verb, o.Kind, o.Name, job.Status)
+		return jjm.Errorf(jjm.Conflict, "%s %s %s: the grid job has ended: it is %s", o.Verb, o.Kind, o.Name, job.Status)
 	}
 	v := si.s.View()
 	defer v.Close()
@@ -52,7 +53,7 @@ func (si *Site) mayOrderJob(ctx context.Context, caller wire.Caller, o *wire.Ord
 	return nil
 }
 
-// jobOver reports whether an order is about a grid job that is over.
+// jobOver reports whether an order is about a grid job that has ended.
 func jobOver(mem state.Memory, o jjm.Order) bool {
 	if o.Kind != jjm.OrderJob {
 		return false
@@ -61,7 +62,7 @@ func jobOver(mem state.Memory, o jjm.Order) bool {
 	return g == nil || g.Job.Status.Final()
 }
 
-// JobsOver has the orders about grid jobs that a change ended looked for.
+// JobsOver wakes the loop that ends orders if the change ended a grid job.
 func (si *Site) JobsOver(c *state.Change) {
 	for _, g := range c.Grids {
 		if g.Status.Final() {

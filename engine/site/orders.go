@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -14,10 +15,14 @@ import (
 	"jjm/wire"
 )
 
-// Order stores what somebody orders and returns what it changed; nil lists the orders in
-// force that the caller may see. Grid jobs are paused and resumed by their owners and by
-// administrators, all else is ordered by administrators. The errors are Denied; Gone for
-// no grid job; Invalid for what this site does not have or what is over.
+// Order stores or ends an order and returns the orders that it changed. A nil o lists the
+// orders in force that the caller may see. Owners and administrators pause and resume grid
+// jobs; only administrators give other orders. Kinds of errors:
+//
+//	Denied    the caller may not give the order
+//	Gone      there is no such grid job
+//	Conflict  the grid job has ended
+//	Invalid   the site has no such cluster, queue or type, or Until is past
 func (si *Site) Order(ctx context.Context, caller wire.Caller, o *wire.Order) ([]jjm.Order, error) {
 	if o == nil {
 		return si.ordersFor(caller), nil
@@ -28,14 +33,18 @@ func (si *Site) Order(ctx context.Context, caller wire.Caller, o *wire.Order) ([
 	now := jjm.At(si.b.Now())
 	given := jjm.Order{Verb: o.Verb, Kind: o.Kind, Name: o.Name, Reason: strings.TrimSpace(o.Reason), By: caller.Actor(),
 		Since: now, Until: o.Until}
+	if o.From != 0 { // it is a drain only in name: grid jobs are accepted
+		given.Verb, given.From = jjm.OrderMaintenance, o.From
+	}
 	if o.For > 0 {
-		given.Until = now.Add(o.For.D())
+		given.Until = max(now, given.From).Add(o.For.D())
 	}
 	if o.Verb == jjm.OrderResume {
 		return si.resume(ctx, given)
 	}
 	if !given.InForce(now) {
-		return nil, jjm.Errorf(jjm.Invalid, "%s %s %s until %s: that is over", o.Verb, o.Kind, o.Name, given.Until)
+		return nil, jjm.Errorf(jjm.Invalid, "%s %s %s until %s: that time is past: want a later one", o.Verb, o.Kind,
+			o.Name, given.Until.Local())
 	}
 	err := si.order(ctx, func(c *state.Change) ([]jjm.Order, error) {
 		c.Journal = append(c.Journal, orderEntry(given, given.Doing(), given.Reason))
@@ -44,12 +53,13 @@ func (si *Site) Order(ctx context.Context, caller wire.Caller, o *wire.Order) ([
 	if err != nil {
 		return nil, fmt.Errorf("%s %s %s: %w", o.Verb, o.Kind, o.Name, err)
 	}
-	si.b.Log.Info("order", "verb", o.Verb, "kind", o.Kind, "name", o.Name, "by", given.By, "reason", given.Reason, "until",
-		given.Until)
+	si.b.Log.Info("order", "verb", given.Verb, "kind", o.Kind, "name", o.Name, "by", given.By, "reason", given.Reason,
+		"from", given.From, "until", given.Until)
 	return []jjm.Order{given}, nil
 }
 
-// mayOrder refuses who may not give an order, and what it cannot be about.
+// mayOrder returns an error if the caller may not give the order, or if the site has no
+// such target.
 func (si *Site) mayOrder(ctx context.Context, caller wire.Caller, o *wire.Order) error {
 	switch {
 	case o.Kind == jjm.OrderJob:
@@ -62,8 +72,10 @@ func (si *Site) mayOrder(ctx context.Context, caller wire.Caller, o *wire.Order)
 	return si.knownTarget(o)
 }
 
-// knownTarget refuses clusters, queues and types that this site does not have. Users come
-// and go; of the queues those are known that the cluster's section names, if it names any.
+// knownTarget returns an error of kind Invalid for a cluster, queue or job type that this site
+// does not have. A target that an order in force names can be resumed in any case. Users are
+// not checked. Queues are those that the cluster's section of the configuration names; if it
+// names none, any queue is accepted.
 func (si *Site) knownTarget(o *wire.Order) error {
 	var known []string
 	switch o.Kind {
@@ -87,11 +99,12 @@ func (si *Site) knownTarget(o *wire.Order) error {
 	if slices.Contains(known, o.Name) || o.Verb == jjm.OrderResume && ordered {
 		return nil
 	}
-	return jjm.Errorf(jjm.Invalid, "%s %s: unknown %s %.80q: this site has %v", o.Verb, o.Kind, o.Kind, o.Name, known)
+	return jjm.Errorf(jjm.Invalid, "%s %s: unknown %s %.80q: this site has %s", o.Verb, o.Kind, o.Kind, o.Name,
+		cmp.Or(strings.Join(known, ", "), "none"))
 }
 
-// queues returns the queues that the site knows; any means that the cluster of the queue
-// named has some that its section does not name.
+// queues returns the queues that the configuration names. any is true if the cluster of the
+// queue "named" has queues that its section does not name.
 func (si *Site) queues(named string) (known []string, any bool) {
 	of, _, _ := strings.Cut(named, "/")
 	for i, cluster := range si.s.Names {
@@ -106,10 +119,11 @@ func (si *Site) queues(named string) (known []string, any bool) {
 	return known, false
 }
 
-// localKind is the embedded batch system, which has no queues.
+// localKind is the kind of the embedded batch system, which has no queues.
 const localKind = "local"
 
-// resume ends what is ordered about a target. That nothing is, is a success.
+// resume ends the orders about a target and returns them. It is a success if there are
+// none.
 func (si *Site) resume(ctx context.Context, by jjm.Order) ([]jjm.Order, error) {
 	var ended []jjm.Order
 	err := si.order(ctx, nil, func(c *state.Change) ([]jjm.Order, error) {
@@ -136,19 +150,24 @@ func (si *Site) resume(ctx context.Context, by jjm.Order) ([]jjm.Order, error) {
 	return ended, nil
 }
 
-// orderEntry journals an order; it belongs to no grid job.
+// orderEntry returns the journal entry of an order, which belongs to no grid job.
 func orderEntry(o jjm.Order, became, cause string) jjm.JournalEntry {
 	text := o.Kind + " " + o.Name
 	if cause != "" {
 		text += ": " + cause
 	}
-	if o.Until != 0 && became == o.Doing() {
+	switch {
+	case became != o.Doing():
+	case o.From != 0:
+		text += " (from " + o.From.Local() + " until " + o.Until.Local() + ")"
+	case o.Until != 0:
 		text += " (until " + o.Until.String() + ")"
 	}
 	return jjm.JournalEntry{Time: o.Since, First: -1, Last: -1, To: became, Cause: text, Source: "order", Actor: o.By}
 }
 
-// order stores orders that begin and orders that end, and lets all see them.
+// order makes one change in which begin stores the orders that it returns and end deletes those
+// that it returns. Either may be nil. Then memory has them, and whatever they concern is woken.
 func (si *Site) order(ctx context.Context, begin, end func(*state.Change) ([]jjm.Order, error)) error {
 	var more, less []jjm.Order
 	err := si.s.Change(ctx, "order", func(c *state.Change) (err error) {
@@ -174,8 +193,8 @@ func (si *Site) order(ctx context.Context, begin, end func(*state.Change) ([]jjm
 	return nil
 }
 
-// orderChanged lets the grid jobs concerned, their records and the submit loops
-// see it.
+// orderChanged wakes what orders that were given or ended concern: grid jobs, the
+// publisher of their records, and the submit loops.
 func (si *Site) orderChanged(orders []jjm.Order) {
 	var ids []jjm.GridID
 	si.s.Mark(func(m *state.Marks) {
@@ -207,23 +226,29 @@ func concerns(o jjm.Order, g *state.Grid) bool {
 	return o.Name == g.Job.Owner.User
 }
 
-// endAgain is when orders that could not be ended are tried again.
+// endAgain is after how long a failed attempt to end orders is repeated.
 const endAgain = 5 * time.Second
 
-// ordersLoop ends orders when their time is over.
+// lookAgain is the longest time until a clock that was set, or a maintenance window that has
+// come near, is noticed.
+const lookAgain = time.Minute
+
+// ordersLoop ends orders whose time is up or whose grid job has ended, and wakes the grid
+// jobs that a maintenance window has come near to.
 func (si *Site) ordersLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait, err := si.endOrders(ctx)
 		if err != nil && ctx.Err() == nil {
-			si.b.Complain(slog.LevelError, "orders", "orders that are over could not be ended, trying again", "error", err)
+			si.b.Complain(slog.LevelError, "orders", "expired orders could not be ended, will try again", "error", err)
 			wait = endAgain
 		}
+		si.lookAtWindows()
 		fair.WaitKick(ctx, si.orderKick, wait)
 	}
 }
 
-// endOrders deletes what is not in force any more; it was not obeyed since its
-// time, or its grid job is over. The answer is when the next one ends.
+// endOrders deletes the orders whose time is up or whose grid job has ended. InForce
+// already ignores the former. It returns after how long the next order begins or ends.
 func (si *Site) endOrders(ctx context.Context) (time.Duration, error) {
 	now := jjm.At(si.b.Now())
 	next := time.Hour
@@ -233,7 +258,10 @@ func (si *Site) endOrders(ctx context.Context) (time.Duration, error) {
 		if !o.InForce(now) || jobOver(v.Memory, o) {
 			over = append(over, o)
 		} else if o.Until != 0 {
-			next = min(next, max(o.Until.Sub(now), time.Millisecond))
+			next = min(next, max(o.Until.Sub(now), time.Millisecond), lookAgain)
+			if o.From > now {
+				next = min(next, o.From.Sub(now))
+			}
 		}
 	}
 	v.Close()
@@ -244,7 +272,7 @@ func (si *Site) endOrders(ctx context.Context) (time.Duration, error) {
 		var ended []jjm.Order
 		for _, o := range over {
 			if !slices.Contains(c.Live.Orders(), o) {
-				continue // given anew meanwhile
+				continue // replaced by a new order meanwhile
 			}
 			why := "its time is over"
 			if o.InForce(c.Now) {

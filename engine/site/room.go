@@ -1,33 +1,40 @@
-// Package site keeps what the site allows: orders and bans of administrators, the room on
-// the disks, and what may lie in the work area of an account.
+// Package site decides who and what may go on at this site: the orders and bans of
+// administrators, free disk space, and the size of each account's work area. Other rooms read
+// the outcome from package state.
 package site
 
 import (
 	"context"
 
+	"jjm"
 	"jjm/engine/areas"
 	"jjm/engine/base"
 	"jjm/engine/fair"
 	"jjm/engine/state"
 )
 
-// Site does so.
+// Shut reports whether a maintenance window keeps some local job of a grid job waiting now.
+type Shut func(mem state.Memory, g *state.Grid, now jjm.Time) bool
+
+// Site runs the loops that end orders, measure disks and count work areas, and stores
+// orders and bans.
 type Site struct {
 	b         *base.Base
 	s         *state.State
 	areas     *areas.Areas
+	windows   windows
 	orderKick chan struct{}
-	counts    *fair.Keyed[int] // of work areas
+	counts    *fair.Keyed[int] // counts work areas, by account
 }
 
-// New returns one. It starts nothing: the loops do.
-func New(s *state.State, as *areas.Areas) *Site {
-	si := &Site{b: s.B, s: s, areas: as, orderKick: make(chan struct{}, 1)}
+// New returns a Site. It starts no goroutine; see Loops.
+func New(s *state.State, as *areas.Areas, shut Shut) *Site {
+	si := &Site{b: s.B, s: s, areas: as, windows: windows{shut: shut}, orderKick: make(chan struct{}, 1)}
 	si.counts = fair.ByAccount(usesAtOnce, usePatience, si.countWork)
 	return si
 }
 
-// Loops are what is to be run until the end.
+// Loops returns the loops to run until the engine stops.
 func (si *Site) Loops() []func(context.Context) {
 	return []func(context.Context){si.ordersLoop, si.spaceLoop, si.useLoop, si.counts.Run}
 }

@@ -11,11 +11,11 @@ import (
 	"jjm/plan"
 )
 
-// spaceEvery is how often the free space is looked at.
+// spaceEvery is how often the free space is measured.
 const spaceEvery = 2 * time.Second
 
-// spaceLoop watches how much of the file systems of the work areas and of the
-// records is free. One that hangs keeps the last answer, and nobody waiting.
+// spaceLoop measures the free space of the file systems of work areas and records. If one
+// hangs, the last answer stays in force; no other loop waits for it.
 func (si *Site) spaceLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		answer := make(chan string, 1)
@@ -30,14 +30,15 @@ func (si *Site) spaceLoop(ctx context.Context) {
 	}
 }
 
-// measure says which file system has too little free, "" if none.
+// measure returns which file system has too little free space, for people, or "" if all
+// have enough.
 func (si *Site) measure() string {
 	cfg := si.b.Conf()
 	floor := plan.Floor{Bytes: uint64(cfg.MinFreeBytes), Files: uint64(cfg.MinFreeFiles)}
 	for _, dir := range []string{si.b.Deps.Work, si.b.Deps.RecordDir} {
 		var fs unix.Statfs_t
 		if dir == "" || unix.Statfs(dir, &fs) != nil {
-			continue // who uses it says what is wrong with it
+			continue // whatever uses it will report the error
 		}
 		block := uint64(fs.Bsize)
 		s := plan.Space{Bytes: fs.Blocks * block, FreeBytes: fs.Bavail * block, Files: fs.Files, FreeFiles: fs.Ffree}
@@ -48,16 +49,16 @@ func (si *Site) measure() string {
 	return ""
 }
 
-// noteLow takes over what was measured. What waited for space goes on.
+// noteLow stores the answer of measure, and wakes the submit loops when it changes.
 func (si *Site) noteLow(low string) {
 	before := si.s.SetLow(low)
 	switch {
 	case (low == "") == (before == ""):
 		return
 	case low != "":
-		si.b.Log.Error("no new work is taken", "reason", low)
+		si.b.Log.Error("new work is refused", "reason", low)
 	default:
-		si.b.Log.Info("new work is taken again")
+		si.b.Log.Info("new work is accepted again")
 	}
 	si.s.WakeSubmit()
 }

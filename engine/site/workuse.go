@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// useEvery is how often the work areas may be counted, useTime how long one
-	// count lasts at most. A count that took long rests twenty times as long.
+	// useEvery is the least time between two counts of a work area, useTime how long one count
+	// may last. After a count, the area rests useShare times as long as the count took.
 	useEvery = 5 * time.Second
 	useTime  = 10 * time.Second
 	useShare = 20
-	// usesAtOnce is how many are counted at once, usePatience how long one of them
-	// holds up the others.
+	// usesAtOnce is how many areas are counted at once. A count that lasts longer than
+	// usePatience no longer delays the next one.
 	usesAtOnce  = 2
 	usePatience = 250 * time.Millisecond
 )
 
-// useLoop counts what lies in the work areas of accounts, where the site bounds that.
+// useLoop counts the work areas of accounts, if the site bounds their size.
 func (si *Site) useLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		if most := si.mostWork(); most != (diskuse.Most{}) {
@@ -35,12 +35,12 @@ func (si *Site) useLoop(ctx context.Context) {
 	}
 }
 
-// mostWork is what an account may have.
+// mostWork returns how much may lie in the work area of an account.
 func (si *Site) mostWork() diskuse.Most {
 	return diskuse.Most{Bytes: si.b.Conf().MaxWorkBytesPerUser, Files: si.b.Conf().MaxWorkFilesPerUser}
 }
 
-// owners are those of live grid jobs, by account.
+// owners returns the owners of live grid jobs, by uid.
 func (si *Site) owners() map[int]jjm.Owner {
 	v := si.s.View()
 	defer v.Close()
@@ -51,7 +51,8 @@ func (si *Site) owners() map[int]jjm.Owner {
 	return owners
 }
 
-// countWork counts the area of one account.
+// countWork counts the work area of one account and stores whether it holds too much. It
+// is kicked by useLoop only, so it returns 0.
 func (si *Site) countWork(_ context.Context, uid int) time.Duration {
 	si.s.WorkUses.Mu.Lock()
 	u := si.s.WorkUses.Of[uid]
@@ -72,10 +73,10 @@ func (si *Site) countWork(_ context.Context, uid int) time.Duration {
 	}
 	took := max(si.b.Now().Sub(began), 0)
 	next := si.b.Now().Add(max(useEvery, useShare*took))
-	if err != nil { // an area that cannot be counted is as it was
-		si.b.Complain(slog.LevelWarn, "usage/"+u.Owner.User, "what lies in a work area is not known", "user", u.Owner.User,
+	if err != nil { // the last count stays valid
+		si.b.Complain(slog.LevelWarn, "usage/"+u.Owner.User, "work area could not be counted", "user", u.Owner.User,
 			"error", err)
-		si.s.WorkUses.Set(uid, si.s.WorkUses.Over(uid), next)
+		si.s.WorkUses.Set(uid, si.s.WorkUses.Excess(uid), next)
 		return 0
 	}
 	if si.s.WorkUses.Set(uid, why, next) {

@@ -6,11 +6,12 @@ import (
 	"jjm/sandbox"
 )
 
-// Allows refuses a new grid job of an account that has as much as one may have. In a
-// change no two submissions can both be the last one that is allowed.
-func (m Memory) Allows(uid int) error {
-	if why := m.s.WorkUses.Over(uid); why != "" {
-		return jjm.Errorf(jjm.Denied, "no grid job is taken: %s", why)
+// WithinQuota returns an error of kind Denied if an account may have no further grid job: it
+// has too many grid jobs or local jobs, or too much in its work area. Called inside a change,
+// it cannot let two submissions pass as the last one.
+func (m Memory) WithinQuota(uid int) error {
+	if why := m.s.WorkUses.Excess(uid); why != "" {
+		return jjm.Errorf(jjm.Denied, "no grid job is accepted: %s", why)
 	}
 	have := m.s.live[uid]
 	if have == nil {
@@ -19,16 +20,17 @@ func (m Memory) Allows(uid int) error {
 	cfg := m.s.B.Conf()
 	most := plan.PerUser{GridJobs: cfg.MaxGridJobsPerUser, LocalJobs: cfg.MaxLocalJobsPerUser}
 	if why := plan.Excess(*have, most); why != "" {
-		return jjm.Errorf(jjm.Denied, "no grid job is taken: %s", why)
+		return jjm.Errorf(jjm.Denied, "no grid job is accepted: %s", why)
 	}
 	return nil
 }
 
-// WhomOf is whose a grid job is.
+// WhomOf returns the person that a grid job belongs to, as bans see it. The subjects of
+// its credentials are not included.
 func WhomOf(job *jjm.GridJob) jjm.Whom { return Whom(job.Owner, job.Origin, nil) }
 
-// Whom joins a local account with who its gatekeeper, and the credentials that were
-// handed over, say it stands for.
+// Whom returns a person for bans: the local account, with the subject that the gatekeeper
+// reported and those of the credentials of the submission.
 func Whom(owner jjm.Owner, origin *jjm.Origin, given []jjm.Credential) jjm.Whom {
 	w := jjm.Whom{User: owner.User, UID: owner.UID}
 	if origin != nil && origin.Subject != "" {
@@ -42,21 +44,21 @@ func Whom(owner jjm.Owner, origin *jjm.Origin, given []jjm.Credential) jjm.Whom 
 	return w
 }
 
-// Admitted refuses who is banned.
-func (m Memory) Admitted(w jjm.Whom) error {
+// NotBanned returns an error of kind Denied for a banned person.
+func (m Memory) NotBanned(w jjm.Whom) error {
 	for _, b := range m.s.bans {
 		if b.Concerns(w) {
-			return jjm.Errorf(jjm.Denied, "no grid jobs are taken: %s", b)
+			return jjm.Errorf(jjm.Denied, "no grid jobs are accepted: %s", b)
 		}
 	}
 	return nil
 }
 
-// Admits refuses a new grid job that may go nowhere: its type, its user or all
-// its clusters, or its queues there, are drained.
-func (m Memory) Admits(spec *jjm.Spec, user string, clusters []string, now jjm.Time) error {
+// NotDrained returns an error of kind Denied for a new grid job whose type or user is
+// drained, or all of whose clusters or queues on them are.
+func (m Memory) NotDrained(spec *jjm.Spec, user string, clusters []string, now jjm.Time) error {
 	refuse := func(o jjm.Order) error {
-		return jjm.Errorf(jjm.Denied, "no new grid jobs are taken: %s", o)
+		return jjm.Errorf(jjm.Denied, "no new grid jobs are accepted: %s", o)
 	}
 	if o, yes := m.Ordered(jjm.OrderDrain, jjm.OrderType, spec.Type, now); yes {
 		return refuse(o)
@@ -80,15 +82,15 @@ func (m Memory) Admits(spec *jjm.Spec, user string, clusters []string, now jjm.T
 	return nil
 }
 
-// SetLow notes why no new work is taken for want of space, "" if it is, and gives what
-// was said before.
+// SetLow sets what Low returns, and returns its former value.
 func (s *State) SetLow(low string) (before string) {
 	before = s.Low()
 	s.low.Store(&low)
 	return before
 }
 
-// Low says why no new work is taken for want of space, "" if it is.
+// Low returns which file system lacks the space for new work, for people, or "" if none
+// does. It takes no lock.
 func (s *State) Low() string {
 	if low := s.low.Load(); low != nil {
 		return *low
@@ -96,10 +98,11 @@ func (s *State) Low() string {
 	return ""
 }
 
-// HasSpace refuses new grid jobs while a file system is full.
+// HasSpace returns an error of kind Busy while a file system lacks the space for new
+// work.
 func (s *State) HasSpace() error {
 	if low := s.Low(); low != "" {
-		return jjm.Errorf(jjm.Busy, "no grid job is taken now: %s: free some and try again", low)
+		return jjm.Errorf(jjm.Busy, "no grid job is accepted now: %s: free some and try again", low)
 	}
 	return nil
 }

@@ -5,7 +5,8 @@ import (
 	"jjm/plan"
 )
 
-// account returns the count of what an account has that is not over.
+// account returns the numbers of live grid jobs and local jobs of an account, to be
+// updated.
 func (s *State) account(uid int) *plan.PerUser {
 	n := s.live[uid]
 	if n == nil {
@@ -15,7 +16,7 @@ func (s *State) account(uid int) *plan.PerUser {
 	return n
 }
 
-// untrack takes a grid job out of memory and out of its account's count.
+// untrack removes a grid job from memory and from the numbers of its account.
 func (s *State) untrack(id jjm.GridID) {
 	g := s.grids[id]
 	if g == nil {
@@ -30,10 +31,10 @@ func (s *State) untrack(id jjm.GridID) {
 	}
 }
 
-// recount keeps the account's count of local jobs in step with the grid job's.
+// recount updates the account's number of local jobs after a change of the grid job's.
 func (g *Grid) recount() {
 	if g.mine == nil {
-		return // not the engine's
+		return // made by NewGrid for a row of the history
 	}
 	n := g.Live()
 	g.mine.LocalJobs += n - g.counted

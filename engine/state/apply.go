@@ -7,7 +7,7 @@ import (
 	"jjm/engine/fair"
 )
 
-// apply makes the committed change visible. The engine's memory lock is held.
+// apply makes the committed change visible in memory. Both locks are held.
 func (c *Change) apply() {
 	e := c.S
 	for id, job := range c.Grids {
@@ -17,14 +17,15 @@ func (c *Change) apply() {
 			e.grids[id] = g
 		}
 		g.Job = *job
+		g.revived = g.revived && job.Status.Final()
 		g.wakeMerge()
 		g.touch()
 	}
 	for _, l := range c.Inserted {
-		l.Part.Input, l.Origin = nil, nil // read from the store where it is needed
+		l.Part.Input, l.Origin = nil, nil // large; ReadInputs reads them from the store
 		e.grids[l.ID.Grid].put(l)
 	}
-	for _, l := range c.Order {
+	for _, l := range c.Changed {
 		g := e.grids[l.ID.Grid]
 		old := g.Locals[l.ID.N].Tag
 		g.put(*l)
@@ -33,7 +34,7 @@ func (c *Change) apply() {
 		}
 		g.version++
 		if old != "" && e.uses[old] == 0 {
-			e.unuse(g.Job.Owner, old)
+			e.markUnused(g.Job.Owner, old)
 			delete(e.uses, old)
 		}
 	}
@@ -58,6 +59,8 @@ func (c *Change) apply() {
 			maps.Copy(g.refused, spots)
 		}
 	}
+	c.applyReopened()
+	c.applyRemovals()
 	memo := &Memo{c.Live}
 	if c.Orders != nil {
 		c.Orders(memo)
@@ -67,7 +70,7 @@ func (c *Change) apply() {
 	}
 }
 
-// adopt takes a bulk into memory.
+// adopt adds a bulk to memory.
 func (s *State) adopt(b jjm.Bulk) {
 	nb := &Bulk{Bulk: b, seen: make([]uint32, len(b.Members)), Look: Look{Done: -1, Progress: LiveLook{Seen: -1}}}
 	for _, m := range b.Members {
@@ -84,7 +87,7 @@ func (s *State) adopt(b jjm.Bulk) {
 	of[b.Tag] = nb
 }
 
-// dropBulk takes a bulk out of memory.
+// dropBulk removes a bulk from memory.
 func (s *State) dropBulk(tag jjm.Tag, uid int) {
 	delete(s.bulks, tag)
 	if delete(s.bulksOf[uid], tag); len(s.bulksOf[uid]) == 0 {
@@ -92,13 +95,13 @@ func (s *State) dropBulk(tag jjm.Tag, uid int) {
 	}
 }
 
-// wake tells the loops that something changed.
+// wake wakes the loops that the change concerns. The memory lock is not held.
 func (c *Change) wake() {
 	kicks := map[jjm.GridID]bool{}
 	for id := range c.Grids {
 		kicks[id] = true
 	}
-	for _, l := range c.Order {
+	for _, l := range c.Changed {
 		if l.State.Final() || l.State == jjm.Held || l.Kill || l.State == jjm.Submitted || l.IsMerging() {
 			kicks[l.ID.Grid] = true
 		}
@@ -106,7 +109,7 @@ func (c *Change) wake() {
 	for id := range kicks {
 		c.S.WakeGrid(id)
 	}
-	if len(c.Inserted) > 0 || len(c.Order) > 0 {
+	if len(c.Inserted) > 0 || len(c.Changed) > 0 {
 		c.S.WakeSubmit()
 	}
 	for _, tell := range c.S.Committed {

@@ -7,66 +7,86 @@ import (
 	"jjm/store"
 )
 
-// Change is one transaction in the making: copies of the rows it touches,
+// Change is one transaction in progress. It holds copies of the rows that it changes,
 // which are stored together and only then become visible in memory.
 type Change struct {
 	S *State
-	// Live is what is live, as it was before this change.
+	// Live is the memory before this change.
 	Live Memory
 	Ctx  context.Context
 	Tx   *store.Tx
-	Name string // of the loop, for the journal and the failpoints
+	Name string // of the kind of change: source in the journal, part of the failpoints' names
 	Now  jjm.Time
 
 	copies
 	wishes
 	inputs
-	// Orders makes changed orders or bans visible, if there are any.
+	reopened
+	removals
+	// Orders applies changed orders or bans to memory, nil if there are none.
 	Orders func(*Memo)
-	// Refused are clusters that will never take local jobs of a place, and why.
+	// Refused are the clusters that refused local jobs of a place for good, and why.
 	Refused map[jjm.GridID]map[Spot]string
 	Journal []jjm.JournalEntry
 }
 
-// copies are the rows of a change, stored together.
+// copies are the rows that a change stores.
 type copies struct {
 	Grids    map[jjm.GridID]*jjm.GridJob
 	Locals   map[jjm.LocalID]*jjm.LocalJob
-	Order    []*jjm.LocalJob // of Locals
-	Inserted []jjm.LocalJob
+	Changed  []*jjm.LocalJob // the values of Locals in the order in which they were first asked for
+	Inserted []jjm.LocalJob  // new local jobs
 	bulks    map[jjm.Tag]*jjm.Bulk
-	Created  []*jjm.Bulk
+	Created  []*jjm.Bulk // new bulks
 	Ends     []store.AttemptEnd
-	ended    map[jjm.Tag]int // members of live bulks whose attempts end
+	ended    map[jjm.Tag]int // number of members of live bulks whose attempts end
 }
 
-// wishes are what loops are to do once memory shows the change.
+// wishes are for loops to carry out once memory shows the change.
 type wishes struct {
-	Kills []jjm.AttemptID // to be looked at
-	Frees []jjm.AttemptID // to be released in their batch systems
+	Kills    []jjm.AttemptID // attempts to be killed
+	Releases []jjm.AttemptID // attempts whose hold in the batch system is to be released
 }
 
-// inputs are what a change does to what local jobs read and make.
+// inputs is how a change affects files that local jobs read and make. Package feed fills
+// and reads it.
 type inputs struct {
-	// Orphans end because what they made is not merged without what others failed
-	// to make.
+	// Orphans end because their outputs cannot be merged: others failed to make the rest
+	// of the file.
 	Orphans map[jjm.LocalID]bool
-	// Withdrawn are those that no batch system had, ended for what they read.
+	// Withdrawn are local jobs that processed nothing and ended because of a file that they
+	// read: it was marked before a batch system had them, or all of their files are gone.
 	Withdrawn map[jjm.LocalID]bool
-	// Retracted are those that had completed, and whose work others do again.
+	// Gone are the files that local jobs which end in this change found to be gone.
+	Gone map[jjm.LocalID][]GoneFile
+	// Retracted are completed local jobs whose outputs are lost, so that others do their
+	// work again.
 	Retracted []*jjm.LocalJob
-	// UnmergedKills are to be killed and wait for their merging.
+	// UnmergedKills are local jobs to be killed while their outputs wait to be merged.
 	UnmergedKills []*jjm.LocalJob
-	// Over are local jobs that read files and end in this change.
-	Over   []*jjm.LocalJob
-	Then   []func() error    // further changes of the store, after the local jobs'
-	News   []store.DatasetID // datasets with new files, or closed
-	Marked []store.DatasetID // those of them whose files were marked
+	// EndedReaders are local jobs that own files of datasets and end in this change.
+	EndedReaders []*jjm.LocalJob
+	Then         []func() error    // further statements, to run after the local jobs are stored
+	News         []store.DatasetID // datasets that got files, lost files or were closed
+	Marked       []store.DatasetID // those of News in which files were marked
 }
 
-// Change runs decide, which reads memory and fills the change, commits what it
-// left, and applies it to memory. An error leaves both untouched. It has two
-// failpoints: NAME.before-commit and NAME.after-commit.
+// GoneFile is a file of a dataset that a local job was to read.
+type GoneFile struct {
+	Dataset store.DatasetID
+	LFN     string
+	// Own says that the local job owns some of it, if it owns files: without it the rest
+	// can be processed.
+	Own bool
+	// State is jjm.FileLost or jjm.FileBroken, and Why is for people.
+	State jjm.FileState
+	Why   string
+}
+
+// Change runs decide, which reads memory and fills the change, has the participants store it in
+// one transaction, and applies it to memory. If decide or a participant returns an error, store
+// and memory stay as they were. Changes run one at a time. Each has two failpoints:
+// NAME.before-commit and NAME.after-commit.
 func (s *State) Change(ctx context.Context, name string, decide func(*Change) error) error {
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -102,7 +122,8 @@ func (s *State) Change(ctx context.Context, name string, decide func(*Change) er
 	return nil
 }
 
-// Grid returns a copy of the grid job to change, or nil if it is not live.
+// Grid returns the change's copy of a grid job, to be changed, or nil if the grid job is
+// not live.
 func (c *Change) Grid(id jjm.GridID) *jjm.GridJob {
 	if g := c.Grids[id]; g != nil {
 		return g
@@ -117,7 +138,8 @@ func (c *Change) Grid(id jjm.GridID) *jjm.GridJob {
 	return &g
 }
 
-// Local returns a copy of the local job to change, or nil if it is not live.
+// Local returns the change's copy of a local job, to be changed, or nil if the local job
+// is not live.
 func (c *Change) Local(id jjm.LocalID) *jjm.LocalJob {
 	if l := c.Locals[id]; l != nil {
 		return l
@@ -128,11 +150,11 @@ func (c *Change) Local(id jjm.LocalID) *jjm.LocalJob {
 	}
 	l := *live
 	c.Locals[id] = &l
-	c.Order = append(c.Order, &l)
+	c.Changed = append(c.Changed, &l)
 	return &l
 }
 
-// Bulk returns a copy of the bulk to change, or nil if it is not live.
+// Bulk returns the change's copy of a bulk, to be changed, or nil if the bulk is closed.
 func (c *Change) Bulk(tag jjm.Tag) *jjm.Bulk {
 	if b := c.bulks[tag]; b != nil {
 		return b
@@ -146,8 +168,8 @@ func (c *Change) Bulk(tag jjm.Tag) *jjm.Bulk {
 	return &b
 }
 
-// End records how the current attempt of l ended, and closes its bulk with the
-// last of its members.
+// End stores how the current attempt of l ended, and closes its bulk if this is the last
+// of its members.
 func (c *Change) End(l *jjm.LocalJob, ev jjm.Evidence, v jjm.Verdict) {
 	c.Ends = append(c.Ends, store.AttemptEnd{ID: l.AttemptID(), Ended: c.Now, Evidence: ev, Verdict: v})
 	live := c.S.bulks[l.Tag]
@@ -160,7 +182,7 @@ func (c *Change) End(l *jjm.LocalJob, ev jjm.Evidence, v jjm.Verdict) {
 	}
 }
 
-// Move sets a local job's state and journals it.
+// Move sets the state and phase of a local job and adds it to the journal.
 func (c *Change) Move(l *jjm.LocalJob, to jjm.State, phase jjm.Phase, cause string) {
 	from := jjm.StateWord(l.State, l.Phase)
 	l.State, l.Phase = to, phase
@@ -170,7 +192,7 @@ func (c *Change) Move(l *jjm.LocalJob, to jjm.State, phase jjm.Phase, cause stri
 	})
 }
 
-// Status sets a grid job's status and journals it, if it changes.
+// Status sets the status of a grid job and, if it changes, adds it to the journal.
 func (c *Change) Status(g *jjm.GridJob, to jjm.GridStatus, cause, actor string) {
 	if g.Status == to {
 		return
@@ -179,7 +201,7 @@ func (c *Change) Status(g *jjm.GridJob, to jjm.GridStatus, cause, actor string) 
 	g.Status = to
 }
 
-// Note journals something about a grid job.
+// Note adds an entry about a grid job to the journal.
 func (c *Change) Note(id jjm.GridID, from, to, cause, actor string) {
 	c.Journal = append(c.Journal, jjm.JournalEntry{
 		Time: c.Now, Grid: id, First: -1, Last: -1,
@@ -187,7 +209,7 @@ func (c *Change) Note(id jjm.GridID, from, to, cause, actor string) {
 	})
 }
 
-// Aside journals something about a local job that does not change its state.
+// Aside adds an entry to the journal about a local job whose state does not change.
 func (c *Change) Aside(l *jjm.LocalJob, cause, actor string) {
 	at := jjm.StateWord(l.State, l.Phase)
 	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,

@@ -1,10 +1,10 @@
 package state
 
-// Choice is where the local jobs of a grid job may go.
+// Choice is which clusters the local jobs of a grid job may go to.
 type Choice struct {
 	// Clusters meet the request, best first.
 	Clusters []string
-	// Notes tell what people should know of it: why a candidate is not among them,
-	// and what the chosen ones cannot do.
+	// Notes are for people: why a candidate is not among Clusters, and what those cannot
+	// do.
 	Notes []string
 }

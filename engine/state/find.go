@@ -7,23 +7,15 @@ import (
 	"jjm/wire"
 )
 
-// Find returns a grid job that the caller may see, live or finished.
+// Find returns a live or finished grid job. The error is of kind Gone if there is none, also
+// because it was removed, and Denied if the caller may not see it.
 func (s *State) Find(ctx context.Context, caller wire.Caller, id jjm.GridID) (jjm.GridJob, error) {
-	s.mem.RLock()
-	g := s.grids[id]
-	var job jjm.GridJob
-	if g != nil {
-		job = g.Job
+	job, gone, err := s.Kept(ctx, caller, id)
+	if err != nil {
+		return jjm.GridJob{}, err
 	}
-	s.mem.RUnlock()
-	if g == nil {
-		var err error
-		if job, err = s.B.Store.Grid(ctx, id); err != nil {
-			return jjm.GridJob{}, err
-		}
-	}
-	if !caller.May(job.Owner.UID) {
-		return jjm.GridJob{}, jjm.Errorf(jjm.Denied, "grid job %s belongs to %s", id, job.Owner.User)
+	if gone != nil {
+		return jjm.GridJob{}, gone.Err()
 	}
 	return job, nil
 }

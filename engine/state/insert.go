@@ -7,12 +7,12 @@ import (
 	"jjm/split"
 )
 
-// FirstCarry begins the cutting.
+// FirstCarry returns the splitter state for the first cut of a grid job.
 func FirstCarry(spec *jjm.Spec) split.Carry { return split.From(spec.FirstSerial) }
 
-// bar ends those of new local jobs whose parts must not be submitted: they own their
-// work, which so is missing, and is in the recovery (decision R27).
-func (c *Change) bar(ls []jjm.LocalJob) {
+// failUnsubmittable fails the new local jobs whose parts must not be submitted. They keep
+// owning their work, so that it counts as missing and is in a recovery (decision R27).
+func (c *Change) failUnsubmittable(ls []jjm.LocalJob) {
 	for i := range ls {
 		why := ls[i].Part.Failure()
 		if why == nil {
@@ -25,7 +25,7 @@ func (c *Change) bar(ls []jjm.LocalJob) {
 	}
 }
 
-// Insert makes local jobs of parts.
+// Insert makes local jobs of the parts of a cut, numbered after those that exist.
 func (c *Change) Insert(g *jjm.GridJob, parts []jjm.Part) {
 	if len(parts) == 0 {
 		return
@@ -35,10 +35,10 @@ func (c *Change) Insert(g *jjm.GridJob, parts []jjm.Part) {
 	for i, p := range parts {
 		c.Inserted[i] = jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: first + int32(i)}, Part: p, Exit: -1}
 	}
-	Bind(g, c.Inserted)
+	SetPlaces(g, c.Inserted)
 	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: g.ID,
 		First: first, Last: first + int32(len(parts)) - 1, To: jjm.New.String(), Source: c.Name,
-		Cause: fmt.Sprintf("cut by %s: %ss %d to %d", g.Step.Splitter, parts[0].Unit, parts[0].First,
-			parts[len(parts)-1].Last())})
-	c.bar(c.Inserted)
+		Cause: fmt.Sprintf("cut by %s: %s", g.Step.Splitter,
+			jjm.UnitsText(parts[0].Unit, parts[0].First, parts[len(parts)-1].Last()))})
+	c.failUnsubmittable(c.Inserted)
 }

@@ -5,7 +5,8 @@ import (
 	"jjm/plan"
 )
 
-// Kill marks one local job: over at once if no batch system can have it.
+// Kill marks a local job to be killed. If no batch system can have it, it ends at once.
+// by is for the journal.
 func (c *Change) Kill(id jjm.LocalID, by string) {
 	l := c.Local(id)
 	l.Kill = true

@@ -7,10 +7,9 @@ import (
 	"jjm"
 )
 
-// Load fills memory from the store: live grid jobs, their local jobs, open
-// bulks. What was in the making when the last engine stopped is found again by
-// looking: a bulk without ids is doubtful, a final grid job is published and
-// archived.
+// Load fills memory from the store: live grid jobs, their local jobs, open bulks, orders. What
+// was in progress when the daemon stopped is recognised by its rows: a bulk without ids is in
+// doubt, a final grid job is still to be published and moved to the history.
 func (s *State) Load(ctx context.Context) error {
 	live, err := s.B.Store.Live(ctx)
 	if err != nil {
@@ -24,12 +23,12 @@ func (s *State) Load(ctx context.Context) error {
 	err = s.B.Store.LiveLocals(ctx, func(l jjm.LocalJob) error {
 		g := s.grids[l.ID.Grid]
 		if at, known := s.Positions[l.Cluster]; known {
-			l.Cluster = s.Names[at] // one text for all
+			l.Cluster = s.Names[at] // all rows share one string
 		}
 		if g != nil && g.Job.Status.Final() {
 			g.count(&l, 1)
 			g.tallyStep(&l, 1)
-			return nil // on its way to the history: its other aggregates are in its row
+			return nil // only these counts are still shown; the others are in the grid job's row
 		}
 		if g == nil || int(l.ID.N) != len(g.Locals) {
 			return jjm.Errorf(jjm.Internal, "local job %s is out of sequence in the store", l.ID)
@@ -46,6 +45,20 @@ func (s *State) Load(ctx context.Context) error {
 	}
 	for _, b := range live.Bulks {
 		s.adopt(b)
+	}
+	wishes, err := s.B.Store.Reopenings(ctx)
+	if err != nil {
+		return fmt.Errorf("load what is to be reopened: %w", err)
+	}
+	for _, r := range wishes {
+		s.wishes[r.Grid] = r
+	}
+	removals, err := s.B.Store.Removals(ctx)
+	if err != nil {
+		return fmt.Errorf("load what is to be removed: %w", err)
+	}
+	for _, r := range removals {
+		s.removals[r.Grid] = r
 	}
 	orders, err := s.B.Store.Orders(ctx)
 	if err != nil {

@@ -8,34 +8,47 @@ import (
 	"jjm"
 )
 
-// published is what a record is behind with.
+// published says what of a grid job's record is still to be written.
 type published struct {
-	// dirty are the record's shards to rewrite; headDirty its head.
+	// dirty are the numbers of the shards to write; headDirty says that the head is to be
+	// written.
 	dirty     map[int]bool
 	headDirty bool
-	// pointed is set once the handle of its key leads to its record.
+	// pointed is set once the file of its handle points to its record.
 	pointed bool
-	// whole is set once the whole record was marked for its last writing.
+	// history is the number of the last change that the record tells of, 0 = not known.
+	history int64
+	// whole is set once the whole record was marked to be written a last time.
 	whole bool
-	// swept is set once its bulks are not counted as in use any more.
+	// swept is set once its bulks no longer count as in use.
 	swept bool
 	// version grows with every change: watchers compare it.
 	version uint64
 }
 
-// touch notes that the head of the record is behind, and that watchers have news.
+// touch notes that the head of the record is to be written, and that watchers have news.
 func (p *published) touch() {
 	p.headDirty = true
 	p.version++
 }
 
-// Behind reports whether the record of a grid job is not as it should be.
+// Behind reports whether some of a grid job's record is still to be written.
 func (m Memory) Behind(id jjm.GridID) bool {
 	g := m.Grid(id)
 	return g != nil && (g.headDirty || len(g.dirty) > 0)
 }
 
-// Version grows with every change of a grid job; 0 if it is not live.
+// HistoryAt returns the number of the last change that a grid job's record tells of, 0 if
+// that is not known.
+func (m Memory) HistoryAt(id jjm.GridID) int64 {
+	if g := m.Grid(id); g != nil {
+		return g.history
+	}
+	return 0
+}
+
+// Version returns a number that grows with every change of a grid job, 0 if it is not
+// live.
 func (m Memory) Version(id jjm.GridID) uint64 {
 	if g := m.Grid(id); g != nil {
 		return g.version + 1
@@ -43,10 +56,10 @@ func (m Memory) Version(id jjm.GridID) uint64 {
 	return 0
 }
 
-// Pointed reports whether the handle of a live grid job leads to its record.
+// Pointed reports whether the file of the grid job's handle points to its record.
 func (g *Grid) Pointed() bool { return g.pointed }
 
-// Stale marks the head of a record, and shards of it, as behind.
+// Stale marks the head and some shards of a record to be written.
 func (m *Marks) Stale(id jjm.GridID, shards ...int) {
 	g := m.Grid(id)
 	if g == nil {
@@ -58,7 +71,8 @@ func (m *Marks) Stale(id jjm.GridID, shards ...int) {
 	}
 }
 
-// StaleWhere marks the records of some grid jobs as behind and gives these.
+// StaleWhere marks the heads of the records of grid jobs that which selects to be
+// written, and returns their ids.
 func (m *Marks) StaleWhere(which func(*Grid) bool) (ids []jjm.GridID) {
 	for id, g := range m.s.grids {
 		if which(g) {
@@ -69,8 +83,9 @@ func (m *Marks) StaleWhere(which func(*Grid) bool) (ids []jjm.GridID) {
 	return ids
 }
 
-// TakeStale takes what of a record is to be written; false if nothing is. While the
-// cutting goes on only the head is: the shards would be rewritten with every chunk.
+// TakeStale returns the shards of a record that are to be written, and unmarks them with the
+// head. some is false if nothing is to be written. While a grid job is being cut only the head
+// is written, because the last shard would be written again with every cut.
 func (m *Marks) TakeStale(id jjm.GridID) (shards []int, some bool) {
 	g := m.Grid(id)
 	if g == nil || !g.headDirty && len(g.dirty) == 0 {
@@ -90,7 +105,15 @@ func (m *Marks) TakeStale(id jjm.GridID) (shards []int, some bool) {
 	return shards, true
 }
 
-// Point notes whether the handle of a grid job leads to its record.
+// TellsUpTo notes the number of the last change that a grid job's record tells of.
+func (m *Marks) TellsUpTo(id jjm.GridID, seq int64) {
+	if g := m.Grid(id); g != nil {
+		g.history = seq
+	}
+}
+
+// Point notes whether the file of a grid job's handle points to its record. If it does
+// not, the record is written again.
 func (m *Marks) Point(id jjm.GridID, leads bool) {
 	if g := m.Grid(id); g != nil {
 		g.pointed = leads
@@ -98,8 +121,8 @@ func (m *Marks) Point(id jjm.GridID, leads bool) {
 	}
 }
 
-// Sweep has the bulks of a grid job that is over not count as in use any more, but those
-// that other live grid jobs were in.
+// Sweep makes the bulks of a grid job that has ended count as no longer in use by it. A bulk
+// that no other live grid job uses is marked to be removed.
 func (m *Marks) Sweep(id jjm.GridID) {
 	g := m.Grid(id)
 	for i := range g.Locals {
@@ -108,21 +131,23 @@ func (m *Marks) Sweep(id jjm.GridID) {
 			continue
 		}
 		if m.s.uses[tag]--; m.s.uses[tag] == 0 {
-			m.s.unuse(g.Job.Owner, tag)
+			m.s.markUnused(g.Job.Owner, tag)
 			delete(m.s.uses, tag)
 		}
 	}
 	g.swept = true
 }
 
-// TakeUnused takes the bulks of an account whose folders are to be removed.
+// TakeUnused returns the bulks of an account whose folders are to be removed, and forgets
+// them.
 func (m *Marks) TakeUnused(uid int) []UnusedBulk {
 	unused := m.s.unused[uid]
 	delete(m.s.unused, uid)
 	return unused
 }
 
-// TakeUnswept takes the owners of an account whose areas were not swept since the start.
+// TakeUnswept returns the owners of an account whose work areas were not swept since the
+// daemon started, and forgets them.
 func (m *Marks) TakeUnswept(uid int) map[jjm.Owner]bool {
 	owners := map[jjm.Owner]bool{}
 	for _, owner := range m.s.unswept[uid] {
@@ -132,8 +157,9 @@ func (m *Marks) TakeUnswept(uid int) map[jjm.Owner]bool {
 	return owners
 }
 
-// Looked notes how far a look at the results of a bulk came, and the folder's time if
-// all of it was seen; 0 if not.
+// Looked notes a look at the results of a bulk: next is the position at which to
+// continue, negative if all were seen; seen is the time stamp of the folder then, 0 if
+// not all were seen.
 func (m *Marks) Looked(tag jjm.Tag, next int32, seen int64) {
 	b := m.Bulk(tag)
 	if b == nil {
@@ -145,15 +171,16 @@ func (m *Marks) Looked(tag jjm.Tag, next int32, seen int64) {
 	}
 }
 
-// Try notes that the command of a bulk begins to run.
+// Try notes that the submission command of a bulk starts.
 func (m *Marks) Try(tag jjm.Tag, now jjm.Time) {
 	if b := m.Bulk(tag); b != nil {
 		b.tried = now
 	}
 }
 
-// Tried returns when the command of a bulk last ran or began to, at the latest now, for
-// the clock may have been set back; made is when the bulk was formed.
+// Tried returns when the submission command of a bulk last started; made, when the bulk
+// was formed, if that was before the daemon started. It is never after now: if the clock
+// was set back, waits count from now on.
 func (m *Marks) Tried(tag jjm.Tag, made, now jjm.Time) jjm.Time {
 	b := m.Bulk(tag)
 	if b == nil {
@@ -166,13 +193,13 @@ func (m *Marks) Tried(tag jjm.Tag, made, now jjm.Time) jjm.Time {
 	return b.tried
 }
 
-// Formed notes that a bulk is stored, or will not be.
+// Formed notes that a bulk is stored or given up.
 func (m *Marks) Formed(tag jjm.Tag) { delete(m.s.forming, tag) }
 
-// Shorten leaves a bulk that is being formed its first members.
+// Shorten cuts a bulk that is being formed to its first n members.
 func (m *Marks) Shorten(b *jjm.Bulk, n int) { b.Members = b.Members[:n:n] }
 
-// InOrder are the live grid jobs, oldest first.
+// InOrder returns the live grid jobs, oldest first.
 func (m Memory) InOrder() iter.Seq2[jjm.GridID, *Grid] {
 	return func(yield func(jjm.GridID, *Grid) bool) {
 		for _, id := range slices.Sorted(maps.Keys(m.s.grids)) {
@@ -183,7 +210,7 @@ func (m Memory) InOrder() iter.Seq2[jjm.GridID, *Grid] {
 	}
 }
 
-// Places are those of which there may be something ready.
+// Places returns the places that may have ready local jobs.
 func (g *Grid) Places() iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for place := range int32(len(g.ready)) {
@@ -194,11 +221,10 @@ func (g *Grid) Places() iter.Seq[int32] {
 	}
 }
 
-// ReadyAt returns how many local jobs are ready at a place, at most.
+// ReadyAt returns an upper bound of the number of local jobs that are ready at a place.
 func (g *Grid) ReadyAt(place int32) int { return len(g.ready.Of(place)) }
 
-// LookedForFragments notes how far a look at the fragments of a bulk came, when it was,
-// and the folder's time if it came to the end.
+// LookedForFragments notes a look at the fragments of a bulk; see LiveLook.
 func (m *Marks) LookedForFragments(tag jjm.Tag, next int32, seen, now int64) {
 	if b := m.Bulk(tag); b != nil {
 		b.Look.Fragments.note(next, seen, now)

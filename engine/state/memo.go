@@ -9,7 +9,8 @@ import (
 	"jjm/store"
 )
 
-// MarkWhole has the whole record of a grid job written once more.
+// MarkWhole marks the whole record of a grid job to be written, once in the grid job's
+// life.
 func (a *Memo) MarkWhole(id jjm.GridID) {
 	g := a.Grid(id)
 	if g == nil || g.whole {
@@ -21,10 +22,11 @@ func (a *Memo) MarkWhole(id jjm.GridID) {
 	}
 }
 
-// Forget takes a grid job out of memory: it is in the history.
+// Forget removes a grid job from memory, after it was moved to the history.
 func (a *Memo) Forget(id jjm.GridID) { a.s.untrack(id) }
 
-// ShowTrouble lets people see why the next step of a grid job cannot be done.
+// ShowTrouble sets why the next step of a grid job fails just now, for people; "" if it
+// does not.
 func (a *Memo) ShowTrouble(id jjm.GridID, text string) {
 	if g := a.Grid(id); g != nil {
 		g.trouble = text
@@ -32,23 +34,22 @@ func (a *Memo) ShowTrouble(id jjm.GridID, text string) {
 	}
 }
 
-// Fail notes why a grid job cannot go on.
+// Fail sets why a grid job can never go on.
 func (a *Memo) Fail(id jjm.GridID, why string) {
 	if g := a.Grid(id); g != nil {
 		g.failure = why
 	}
 }
 
-// SetCutting remembers a handler's decision.
+// SetCutting remembers how a grid job is cut, as its job type decided.
 func (a *Memo) SetCutting(id jjm.GridID, c *Cutting) {
 	if g := a.Grid(id); g != nil {
 		g.cutting = c
 	}
 }
 
-// ShowProgress shows what the local jobs of a bulk say of themselves, by position;
-// next is how far the look came, seen the folder's time. It reports whether anything
-// changed.
+// ShowProgress sets the progress that the applications of a bulk's members report, by position,
+// and notes the look that found it; see LiveLook. It reports whether any changed.
 func (a *Memo) ShowProgress(tag jjm.Tag, ps map[int32]jjm.Progress, next int32, seen, now int64) (changed bool) {
 	b := a.Bulk(tag)
 	if b == nil {
@@ -69,35 +70,36 @@ func (a *Memo) ShowProgress(tag jjm.Tag, ps map[int32]jjm.Progress, next int32, 
 	return changed
 }
 
-// SetWaits shows why a batch job waits, nil for nothing.
+// SetWaits sets why a batch job waits, nil if the batch system does not say.
 func (a *Memo) SetWaits(id jjm.AttemptID, w *jjm.Waiting) {
 	if l := a.Current(id); l != nil && l.State == jjm.Submitted {
 		l.Waits = w
 	}
 }
 
-// SetHolding shows how a hold goes on, unless it changed since it was looked at.
+// SetHolding replaces the holding of an attempt, unless it is no longer old.
 func (a *Memo) SetHolding(id jjm.AttemptID, old, now *jjm.Holding) {
 	if l := a.Local(id.LocalID); l != nil && l.Attempt == id.Attempt && l.Holding == old {
 		l.Holding = now
 	}
 }
 
-// SetReleased notes when a held bulk was released.
+// SetReleased sets when a held bulk was released.
 func (a *Memo) SetReleased(tag jjm.Tag, now jjm.Time) {
 	if b := a.Bulk(tag); b != nil {
 		b.released = now
 	}
 }
 
-// Due moves the local jobs of a grid job that wait and whose time has come to what is
-// ready.
+// Due makes the waiting local jobs of a grid job ready whose time has come.
 func (a *Memo) Due(g *Grid, now jjm.Time) { g.due(now) }
 
-// Ready returns how many local jobs of a grid job are ready at a place, at most.
+// Ready returns an upper bound of the number of ready local jobs of a grid job at a
+// place; 0 is exact.
 func (a *Memo) Ready(g *Grid, place int32, now jjm.Time) int { return g.trim(place, now) }
 
-// Take takes the first local job that is ready at a place; false if there is none.
+// Take removes the first ready local job of a place from what is ready and returns a
+// copy; ok is false if there is none.
 func (a *Memo) Take(g *Grid, place int32, now jjm.Time) (l jjm.LocalJob, ok bool) {
 	if g.trim(place, now) == 0 {
 		return l, false
@@ -107,10 +109,10 @@ func (a *Memo) Take(g *Grid, place int32, now jjm.Time) (l jjm.LocalJob, ok bool
 	return g.Locals[q[0]], true
 }
 
-// Form notes a bulk whose members were taken.
+// Form adds a bulk to those being formed.
 func (a *Memo) Form(b *jjm.Bulk) { a.s.forming[b.Tag] = b }
 
-// GiveBack makes members ready again that were taken for a bulk that was not stored.
+// GiveBack makes local jobs ready again that were taken for a bulk that is not stored.
 func (a *Memo) GiveBack(members []jjm.AttemptID) {
 	for _, m := range members {
 		if g := a.Grid(m.Grid); g != nil {
@@ -119,17 +121,18 @@ func (a *Memo) GiveBack(members []jjm.AttemptID) {
 	}
 }
 
-// Lift ends the ban of somebody, if there is one. The list is a new one: the old one may
-// be in use.
+// Lift removes the ban of a person, if there is one. It makes a new slice, because
+// readers may have the old one.
 func (a *Memo) Lift(b jjm.Ban) { a.s.bans = slices.DeleteFunc(slices.Clone(a.s.bans), b.Same) }
 
-// Ban begins a ban, in the place of one of the same person.
+// Ban adds a ban; it replaces one of the same person.
 func (a *Memo) Ban(b jjm.Ban) {
 	a.Lift(b)
 	a.s.bans = append(a.s.bans, b)
 }
 
-// SourceTrouble shows why files of a dataset of a grid job do not come, "" if they do.
+// SourceTrouble sets why the source of a dataset of a grid job cannot be read, "" if it
+// can. dataset is its position in the job file.
 func (a *Memo) SourceTrouble(id jjm.GridID, dataset int, text string) {
 	g := a.Grid(id)
 	if g == nil || g.Reads == nil {
@@ -142,31 +145,32 @@ func (a *Memo) SourceTrouble(id jjm.GridID, dataset int, text string) {
 	g.touch()
 }
 
-// Lacks notes why an open secondary dataset of a grid job is waited for, "" if none is.
+// Lacks sets why a grid job waits for an open secondary dataset, "" if it does not.
 func (a *Memo) Lacks(id jjm.GridID, text string) {
 	if g := a.Grid(id); g != nil && g.Reads != nil {
 		g.Reads.lacks = text
 	}
 }
 
-// KnowInputs notes which datasets the first step of a grid job reads, and gives how much
-// news there was.
-func (a *Memo) KnowInputs(id jjm.GridID, datasets []store.DatasetID) (news, marked uint64) {
+// SetInputs sets which datasets the first step of a grid job reads, and returns its
+// present counts of news and marks.
+func (a *Memo) SetInputs(id jjm.GridID, datasets []store.DatasetID) (news, marked uint64) {
 	r := a.Grid(id).Reads
 	r.datasets = datasets
 	return r.news, r.marked
 }
 
-// Withdrew notes that local jobs gave back what they own of marked files, as of so much
-// news of marks.
+// Withdrew notes that local jobs gave back what they own of marked files, for all marks
+// up to the count marked.
 func (a *Memo) Withdrew(id jjm.GridID, marked uint64) {
 	if g := a.Grid(id); g != nil && g.Reads != nil {
 		g.Reads.withdrawn = marked + 1
 	}
 }
 
-// Rest notes why a step makes no local jobs now, unless there is news since.
-func (a *Memo) Rest(id jjm.GridID, step int32, news uint64, why string) {
+// SetIdle sets why a step can make no local jobs now, unless its count of news is no
+// longer news.
+func (a *Memo) SetIdle(id jjm.GridID, step int32, news uint64, why string) {
 	g := a.Grid(id)
 	if g == nil || g.reads(step).news != news {
 		return
@@ -175,8 +179,8 @@ func (a *Memo) Rest(id jjm.GridID, step int32, news uint64, why string) {
 	g.touch()
 }
 
-// News notes that there is news of a dataset, marks of files if so, and gives the grid
-// jobs that read it.
+// News counts news about a dataset, with marks also news of marked files, and returns the
+// grid jobs that read it. They are no longer idle.
 func (a *Memo) News(id store.DatasetID, marks bool) (readers []jjm.GridID) {
 	for gid, g := range a.s.grids {
 		if g.Reads == nil || g.Reads.datasets != nil && !slices.Contains(g.Reads.datasets, id) {
@@ -192,11 +196,11 @@ func (a *Memo) News(id store.DatasetID, marks bool) (readers []jjm.GridID) {
 	return readers
 }
 
-// WaitsForTime reports whether a grid job is idle and time alone may wake it: time lets a
-// merge begin, or a sibling's result does.
+// WaitsForTime reports whether a grid job is idle and may have to go on without news:
+// merges start when files have waited long enough, or when siblings end.
 func (m Memory) WaitsForTime(id jjm.GridID) bool { return m.timed(id) != nil }
 
-// timed returns the step of a grid job that is idle and that time alone may wake, or nil.
+// timed returns the step of an idle grid job that may have to go on without news, or nil.
 func (m Memory) timed(id jjm.GridID) *Reads {
 	g := m.Grid(id)
 	switch {
@@ -208,14 +212,14 @@ func (m Memory) timed(id jjm.GridID) *Reads {
 	return g.Merge
 }
 
-// NextLook says when such a grid job is to be looked at by itself, 0 for never, where
-// that is done every so often.
+// NextLook returns after how long a grid job that WaitsForTime is to be looked at again,
+// 0 for never. Every poll it makes the grid job no longer idle.
 func (a *Memo) NextLook(id jjm.GridID, now jjm.Time, poll time.Duration) time.Duration {
 	r := a.timed(id)
 	if r == nil {
 		return 0
 	}
-	if r.due == 0 || r.due > now.Add(poll) { // or the clock was set back
+	if r.due == 0 || r.due > now.Add(poll) { // the latter after the clock was set back
 		r.due = now.Add(poll)
 	}
 	if now < r.due {
@@ -226,7 +230,8 @@ func (a *Memo) NextLook(id jjm.GridID, now jjm.Time, poll time.Duration) time.Du
 	return time.Millisecond
 }
 
-// timed reports whether what a splitter cuts depends on more than its files.
+// timed reports whether what a splitter cuts depends on more than its files: on time, or
+// on the ends of local jobs.
 func timed(splitter string) bool {
 	switch splitter {
 	case split.ParentlessMergeBySize, split.WMBSMergeBySize, split.SiblingProcessingBased:

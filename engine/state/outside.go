@@ -4,7 +4,8 @@ import (
 	"jjm"
 )
 
-// Outside is what a grid job looks like from outside.
+// Outside is the status of a grid job as gatekeepers and people see it. Package
+// record computes it with plan.GRAM, plan.Master and plan.ExitCode.
 type Outside struct {
 	Counts  [jjm.NumStates]int
 	Total   int
@@ -15,7 +16,8 @@ type Outside struct {
 	Exit    int
 }
 
-// Phases sums the progress of the local jobs that run.
+// Phases returns the progress of the running local jobs, summed by phase, at most 32
+// phases.
 func (g *Grid) Phases() []jjm.Progress {
 	var out []jjm.Progress
 	at := map[string]int{}

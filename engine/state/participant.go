@@ -4,17 +4,17 @@ import (
 	"jjm"
 )
 
-// Participant takes part in every change: it looks at what was decided, adds what
-// follows from it and stores its own share. A participant sees what those before it
-// added.
+// Participant takes part in every change: it reads what was decided, adds what follows
+// from it, and stores its share in the transaction. Participants run in order, and each
+// sees what those before it added.
 type Participant struct {
 	Name string
-	// Why it stands where it does in the order.
+	// Why says what its place in the order depends on.
 	Why string
 	Do  func(*Change) error
 }
 
-// flush has every participant store its share inside the transaction.
+// flush runs the participants inside the transaction.
 func (c *Change) flush() error {
 	for _, p := range c.S.Participants {
 		if err := p.Do(c); err != nil {
@@ -24,7 +24,7 @@ func (c *Change) flush() error {
 	return nil
 }
 
-// PutBulks stores the bulks that the change makes.
+// PutBulks stores the new bulks.
 func (c *Change) PutBulks() error {
 	for _, b := range c.Created {
 		if err := c.Tx.InsertBulk(b); err != nil {
@@ -34,7 +34,7 @@ func (c *Change) PutBulks() error {
 	return nil
 }
 
-// PutEnds stores how attempts ended.
+// PutEnds stores the ends of attempts.
 func (c *Change) PutEnds() error {
 	if len(c.Ends) == 0 {
 		return nil
@@ -42,15 +42,15 @@ func (c *Change) PutEnds() error {
 	return c.Tx.EndAttempts(c.Ends)
 }
 
-// PutLocals stores the local jobs that the change touches.
+// PutLocals stores the changed local jobs.
 func (c *Change) PutLocals() error {
-	if len(c.Order) == 0 {
+	if len(c.Changed) == 0 {
 		return nil
 	}
-	return c.Tx.SaveLocals(c.Order)
+	return c.Tx.SaveLocals(c.Changed)
 }
 
-// PutNew stores the local jobs that the change makes.
+// PutNew stores the new local jobs.
 func (c *Change) PutNew() error {
 	if len(c.Inserted) == 0 {
 		return nil
@@ -58,7 +58,7 @@ func (c *Change) PutNew() error {
 	return c.Tx.InsertLocals(c.Inserted)
 }
 
-// PutThen stores what rooms left to be done after the local jobs.
+// PutThen runs the statements that rooms left to be run after the local jobs are stored.
 func (c *Change) PutThen() error {
 	for _, do := range c.Then {
 		if err := do(); err != nil {
@@ -68,7 +68,7 @@ func (c *Change) PutThen() error {
 	return nil
 }
 
-// PutRows stores the bulks and grid jobs that the change touches.
+// PutRows stores the changed bulks and grid jobs.
 func (c *Change) PutRows() error {
 	for _, b := range c.bulks {
 		if err := c.Tx.SaveBulk(b); err != nil {
@@ -83,10 +83,10 @@ func (c *Change) PutRows() error {
 	return nil
 }
 
-// PutJournal stores the lines of the journal.
+// PutJournal stores the entries of the journal.
 func (c *Change) PutJournal() error { return c.Tx.Journal(coalesce(c.Journal)...) }
 
-// coalesce joins entries about neighbouring local jobs that changed alike, so
+// coalesce joins entries about consecutive local jobs that changed in the same way, so
 // that a bulk of a thousand is one line of history.
 func coalesce(es []jjm.JournalEntry) []jjm.JournalEntry {
 	var out []jjm.JournalEntry

@@ -6,11 +6,11 @@ import (
 	"jjm"
 )
 
-// ReadInputs fills in what the parts of local jobs read, which is not kept in
-// memory.
+// ReadInputs sets Part.Input and Origin of local jobs from the store; they are not kept
+// in memory.
 func (s *State) ReadInputs(ctx context.Context, ls []jjm.LocalJob) error {
 	wanted := map[jjm.GridID][]int32{}
-	along := map[jjm.GridID]bool{} // files come along with the events of these
+	along := map[jjm.GridID]bool{} // grid jobs whose parts have inputs whatever their unit
 	for i := range ls {
 		id := ls[i].ID.Grid
 		if _, known := along[id]; !known {
@@ -34,8 +34,9 @@ func (s *State) ReadInputs(ctx context.Context, ls []jjm.LocalJob) error {
 	return nil
 }
 
-// readsAlong reports whether files of datasets, or settings, come along with what a grid
-// job makes.
+// readsAlong reports whether parts of a grid job may have an Input although they own
+// events or rows: files of secondary datasets, or settings. A grid job that is not live
+// counts as one.
 func (s *State) readsAlong(id jjm.GridID) bool {
 	v := s.View()
 	defer v.Close()

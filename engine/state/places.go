@@ -8,15 +8,17 @@ import (
 	"jjm/plan"
 )
 
-// Spot is a cluster, for the local jobs of one place.
+// Spot is a cluster together with a place.
 type Spot struct {
 	Place   int32
 	Cluster string
 }
 
-// queues are local jobs by their place, each in order. Most grid jobs have one.
+// queues are numbers of local jobs by place, each queue in order. Most grid jobs have one
+// place, 0.
 type queues [][]int32
 
+// Of returns the queue of a place.
 func (q queues) Of(place int32) []int32 {
 	if int(place) >= len(q) {
 		return nil
@@ -24,7 +26,7 @@ func (q queues) Of(place int32) []int32 {
 	return q[place]
 }
 
-// Set puts another queue in the place of one; an empty one lets its memory go.
+// Set replaces the queue of a place. An empty queue releases its memory.
 func (q queues) Set(place int32, to []int32) {
 	switch {
 	case int(place) >= len(q):
@@ -35,6 +37,7 @@ func (q queues) Set(place int32, to []int32) {
 	}
 }
 
+// Push adds a local job at the end of the queue of a place.
 func (q *queues) Push(place, n int32) {
 	q.grow(place)
 	(*q)[place] = append((*q)[place], n)
@@ -61,6 +64,7 @@ func (c *counter) add(place int32, by int) {
 	(*c)[place] += by
 }
 
+// Of returns the count of a place.
 func (c counter) Of(place int32) int {
 	if int(place) >= len(c) {
 		return 0
@@ -68,8 +72,7 @@ func (c counter) Of(place int32) int {
 	return c[place]
 }
 
-// Unsent reports, as 1, whether no batch system has got a local job yet, or it
-// waits for its next attempt.
+// Unsent returns 1 if a local job waits for its first or next submission, else 0.
 func Unsent(l *jjm.LocalJob) int {
 	if l.State == jjm.New {
 		return 1
@@ -77,7 +80,7 @@ func Unsent(l *jjm.LocalJob) int {
 	return retrying(l)
 }
 
-// inBatch reports, as 1, whether a local job is in a batch system or about to be.
+// inBatch returns 1 if a local job is in a batch system or about to be, else 0.
 func inBatch(l *jjm.LocalJob) int {
 	if l.State.InBatch() && retrying(l) == 0 {
 		return 1
@@ -85,13 +88,14 @@ func inBatch(l *jjm.LocalJob) int {
 	return 0
 }
 
-// Among are the clusters of its step that local jobs of a place may go to.
+// Among returns the clusters of the grid job that local jobs of a place may go to,
+// whether the site still has them or not.
 func (g *Grid) Among(place int32) []string {
 	return plan.Among(g.Job.Step.Clusters, g.Job.Step.Places, place)
 }
 
-// Candidates are the clusters that local jobs of g of a place may go to: those
-// that this site still has and that did not refuse them.
+// Candidates returns the clusters that local jobs of g of a place may go to: those of
+// Among that this site still has and that did not refuse them.
 func (m Memory) Candidates(g *Grid, place int32) []string {
 	return slices.DeleteFunc(slices.Clone(g.Among(place)), func(name string) bool {
 		_, refused := g.refused[Spot{place, name}]
@@ -100,8 +104,8 @@ func (m Memory) Candidates(g *Grid, place int32) []string {
 	})
 }
 
-// UnsentFor counts the local jobs that no batch system has got yet and that may go
-// to a cluster.
+// UnsentFor returns the number of local jobs that wait for submission and may go to a
+// cluster.
 func (g *Grid) UnsentFor(cluster string) (n int) {
 	for place, unsent := range g.UnsentAt {
 		if unsent > 0 && slices.Contains(g.Among(int32(place)), cluster) {
@@ -111,8 +115,8 @@ func (g *Grid) UnsentFor(cluster string) (n int) {
 	return n
 }
 
-// UnsentPlaces are the places that have something to send; where nothing is made
-// yet it is assumed that it may go anywhere.
+// UnsentPlaces returns the places of local jobs that wait for submission. If there are
+// none yet it returns place 0, any cluster.
 func (g *Grid) UnsentPlaces() []int32 {
 	var places []int32
 	for place, n := range g.UnsentAt {
@@ -126,8 +130,8 @@ func (g *Grid) UnsentPlaces() []int32 {
 	return places
 }
 
-// PlaceText says what local jobs of a place need: "a cluster that can read from
-// here: a, b".
+// PlaceText returns what local jobs of a place need, for people: "a cluster that can read
+// from disk7: a, b". place is not 0.
 func PlaceText(g *Grid, place int32) string {
 	p := &g.Job.Step.Places[place-1]
 	need := "one of its clusters"
@@ -137,11 +141,11 @@ func PlaceText(g *Grid, place int32) string {
 	return need + ": " + strings.Join(p.Clusters, ", ")
 }
 
-// ShowPlaces lets people see of local jobs that are still to be sent which clusters
-// they wait for, if not all of the grid job's can read their files. The memory lock
-// is held; the rows are copies.
+// ShowPlaces sets Waits of copies of local jobs that wait for submission and may not go
+// to all clusters of the grid job: it says which clusters they wait for. The memory lock
+// is held.
 func ShowPlaces(g *Grid, rows []jjm.LocalJob, now jjm.Time) {
-	texts := map[int32]*jjm.Waiting{} // what many wait for is said once
+	texts := map[int32]*jjm.Waiting{} // one for each place
 	for i := range rows {
 		l := &rows[i]
 		if l.Place == 0 || Unsent(l) == 0 || int(l.Place) > len(g.Job.Step.Places) ||
@@ -155,5 +159,6 @@ func ShowPlaces(g *Grid, rows []jjm.LocalJob, now jjm.Time) {
 	}
 }
 
-// Withdrawable reports whether no batch system has a local job that is not to be killed.
+// Withdrawable reports whether a local job can be ended without a batch system: it waits
+// for submission and is not being killed.
 func Withdrawable(l *jjm.LocalJob) bool { return !l.Kill && Unsent(l) > 0 }

@@ -10,31 +10,35 @@ import (
 	"jjm/store"
 )
 
-// Reads is how far a grid job is with the datasets that it reads.
+// Reads is what is known about the datasets that a step of a grid job reads, and whether
+// more can be cut from them.
 type Reads struct {
-	// datasets are those of its step, once it is known that it was prepared.
+	// datasets are those that the step reads, nil until the grid job is known to be
+	// prepared.
 	datasets []store.DatasetID
-	// news counts what came to be known that may let more be cut.
+	// news counts events that may let more be cut: new files, closed datasets, ends of
+	// local jobs.
 	news uint64
-	// marked counts the news by which files may not be cut any more, or again.
+	// marked counts the events that marked files as lost, broken or ready again.
 	marked uint64
-	// withdrawn is marked when local jobs that wait to be submitted last gave back
-	// what they own of marked files, plus 1; 0 = not since the start.
+	// withdrawn is the value of marked when local jobs that wait for submission last gave
+	// back what they own of marked files, plus 1; 0 = not since the daemon started.
 	withdrawn uint64
-	// idle says why nothing can be cut now, "" if it was not found out yet, or
-	// something new is known.
+	// idle says why nothing can be cut now; "" if that is not known, or there is news
+	// since.
 	idle string
-	// due is when to look again although nothing is known, where time alone may
-	// let more be cut; 0 = not set.
+	// due is when to look again without news, for steps that WaitsForTime is about; 0 =
+	// not set.
 	due jjm.Time
-	// lacks is why an open secondary dataset is waited for, as the history tells it.
+	// lacks is why the step waits for an open secondary dataset, in the words of the
+	// journal.
 	lacks string
-	// trouble is why files of datasets that come from outside do not come, by
-	// their place in the job file.
+	// trouble is why sources of datasets cannot be read, by the position of the dataset
+	// in the job file.
 	trouble map[int]string
 }
 
-// Idle says why nothing can be cut now, "" if something can.
+// Idle returns why nothing can be cut now, "" if something can or that is not known.
 func (g *Grid) Idle() string {
 	if g.Merge != nil && g.Job.Merging != nil && !g.Job.Merging.Closed && !g.CutsWork() {
 		return g.Merge.idle
@@ -45,7 +49,7 @@ func (g *Grid) Idle() string {
 	return g.Reads.idle
 }
 
-// wakeMerge notes that there may be something to merge.
+// wakeMerge counts news for the second step: there may be more to merge.
 func (g *Grid) wakeMerge() {
 	if g.Merge != nil {
 		g.Merge.news++
@@ -56,8 +60,8 @@ func (g *Grid) wakeMerge() {
 // ReadsFiles reports whether a local job owns files of a dataset.
 func (g *Grid) ReadsFiles(l *jjm.LocalJob) bool { return g.Processes() || l.Step == jjm.StepMerge }
 
-// Processes reports whether the first step processes the files of a dataset; else it
-// makes its work itself, whatever files come along with that.
+// Processes reports whether the first step processes the files of a dataset. If not, its
+// type generates the work, with or without files of secondary datasets.
 func (g *Grid) Processes() bool { return g.Reads != nil && g.Job.Spec.Master() != nil }
 
 // Closed reports whether no step of a grid job makes more local jobs.
@@ -65,19 +69,18 @@ func (g *Grid) Closed() bool {
 	return g.Job.Step.Closed && (g.Merge == nil || g.Job.Merging != nil && g.Job.Merging.Closed)
 }
 
-// CutsWork reports whether the first step can be cut now; mergeIdle why the
-// second cannot.
+// CutsWork reports whether the first step can perhaps be cut now.
 func (g *Grid) CutsWork() bool {
 	return !g.Job.Step.Closed && (g.Reads == nil || g.Reads.idle == "")
 }
 
-// Cutting remembers a handler's decision between the cuts of one grid job.
+// Cutting is how a job type cuts a grid job, kept between its cuts.
 type Cutting struct {
 	handlers.Cutting
 	Splitter split.Splitter
 }
 
-// reads is how far one of the two steps is.
+// reads returns the Reads of a step.
 func (g *Grid) reads(step int32) *Reads {
 	if step == jjm.StepMerge {
 		return g.Merge
@@ -85,21 +88,21 @@ func (g *Grid) reads(step int32) *Reads {
 	return g.Reads
 }
 
-// News counts what came to be known that may let more be cut.
+// News returns the number of events that may let more be cut.
 func (r *Reads) News() uint64 { return r.news }
 
-// Marked counts the news by which files may not be cut any more, or again.
+// Marked returns the number of events that marked files.
 func (r *Reads) Marked() uint64 { return r.marked }
 
-// ToWithdraw reports whether files were marked since local jobs that wait to be submitted
-// last gave back what they own of marked files, or since the start.
+// ToWithdraw reports whether local jobs that wait for submission have to be looked
+// through for marked files: some were marked since the last time, or the daemon has just
+// started.
 func (r *Reads) ToWithdraw() bool { return r.withdrawn != r.marked+1 }
 
-// Knows reports whether a step reads a dataset, once that is known.
+// Knows reports whether the step is known to read a dataset.
 func (r *Reads) Knows(id store.DatasetID) bool { return slices.Contains(r.datasets, id) }
 
-// Troubles are why files that are to come from outside do not, in the order of the job
-// file.
+// Troubles returns why sources of datasets cannot be read, in the order of the job file.
 func (r *Reads) Troubles() (all []string) {
 	for _, i := range slices.Sorted(maps.Keys(r.trouble)) {
 		if text := r.trouble[i]; text != "" {
@@ -109,8 +112,8 @@ func (r *Reads) Troubles() (all []string) {
 	return all
 }
 
-// Lacks is why an open secondary dataset is waited for, as the history tells it; "" if none
-// is, or it was not found out since the start.
+// Lacks returns why the step waits for an open secondary dataset, in the words of the
+// journal; "" if it does not, or that is not known since the daemon started. r may be nil.
 func (r *Reads) Lacks() string {
 	if r == nil {
 		return ""
@@ -118,5 +121,6 @@ func (r *Reads) Lacks() string {
 	return r.lacks
 }
 
-// Trouble is why files of one dataset of the job file do not come, "" if they do.
+// Trouble returns why the source of a dataset, by its position in the job file, cannot be
+// read, "" if it can.
 func (r *Reads) Trouble(dataset int) string { return r.trouble[dataset] }

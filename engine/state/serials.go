@@ -8,9 +8,9 @@ import (
 	"jjm/stream"
 )
 
-// PartsRoom returns how many local jobs the first step of a grid job may make at once, at
-// most so many: each takes a number from every output template, and 0 says that one of
-// these has none left.
+// PartsRoom returns how many local jobs the first step of a grid job may make now, at most
+// most. Each takes a serial number from every output template, so it is 0 if one of these has
+// no number left.
 func (s *State) PartsRoom(ctx context.Context, job *jjm.GridJob, most int) (int, error) {
 	if !bounded(&job.Spec) {
 		return most, nil
@@ -24,8 +24,9 @@ func (s *State) PartsRoom(ctx context.Context, job *jjm.GridJob, most int) (int,
 	return most, err
 }
 
-// NoSerials is why a grid job makes no further local job, of kind Invalid: an output
-// template has no number left. It is nil if all have some.
+// NoSerials returns an error of kind Invalid if an output template has no serial number
+// left for another local job. left are the numbers left, in the order of the templates,
+// negative for no bound.
 func NoSerials(spec *jjm.Spec, left []int64) error {
 	for i, o := range stream.Outputs(spec, jjm.StepWork) {
 		if i < len(left) && left[i] == 0 {
@@ -37,12 +38,13 @@ func NoSerials(spec *jjm.Spec, left []int64) error {
 	return nil
 }
 
-// bounded reports whether an output template has a largest number.
+// bounded reports whether an output template has a largest serial number.
 func bounded(spec *jjm.Spec) bool {
 	return slices.ContainsFunc(spec.OutputTemplates, func(t jjm.OutputTemplate) bool { return t.MaxSerial > 0 })
 }
 
-// WithinSerials refuses, with NoSerials, parts that are more than there is room for.
+// WithinSerials returns the error of NoSerials if there are more parts than serial
+// numbers. room is what PartsRoom returned.
 func (s *State) WithinSerials(ctx context.Context, job *jjm.GridJob, parts, room int) error {
 	if parts <= room || !bounded(&job.Spec) {
 		return nil
@@ -51,7 +53,7 @@ func (s *State) WithinSerials(ctx context.Context, job *jjm.GridJob, parts, room
 	if err != nil {
 		return err
 	}
-	for i := range left { // what is there is too little
+	for i := range left { // too few count as none
 		if left[i] >= 0 && left[i] < int64(parts) {
 			left[i] = 0
 		}
@@ -59,8 +61,8 @@ func (s *State) WithinSerials(ctx context.Context, job *jjm.GridJob, parts, room
 	return NoSerials(&job.Spec, left)
 }
 
-// MayInsert refuses one more local job of a step if its outputs could not be named: the
-// error is of kind Invalid.
+// MayInsert returns the error of NoSerials if there is no serial number for one more
+// local job of a step, beyond those that this change makes.
 func (c *Change) MayInsert(g *jjm.GridJob, step int32) error {
 	if step != jjm.StepWork || !bounded(&g.Spec) {
 		return nil

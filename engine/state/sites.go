@@ -6,9 +6,9 @@ import (
 	"jjm/split"
 )
 
-// Readers are the clusters that a grid job may use, with what their workers can
-// read. One that the site has no more is taken to read all: its local jobs wait
-// for it, as any others.
+// Readers returns the clusters that a grid job may use, with the storages that their
+// workers can read. A cluster that the site no longer has counts as one that can read
+// all.
 func (s *State) Readers(clusters []string) []plan.Reader {
 	readers := make([]plan.Reader, len(clusters))
 	for i, name := range clusters {
@@ -20,16 +20,16 @@ func (s *State) Readers(clusters []string) []plan.Reader {
 	return readers
 }
 
-// Locate tells a splitter which of the clusters can read the files, and gives the
-// settings that it is to heed.
+// Locate sets work.Sites, which clusters can read which files, and returns the settings
+// for the splitter.
 func Locate(work *split.Work, readers []plan.Reader, p split.Params) split.Params {
 	work.Sites = plan.Sites(readers, &p, work.Files)
 	return plan.Heeded(p, readers)
 }
 
-// Bind sets where local jobs that are being made may go.
-func Bind(g *jjm.GridJob, ls []jjm.LocalJob) {
-	var last *jjm.Place // most parts are where the one before is
+// SetPlaces sets the places of new local jobs, and adds new places to the grid job.
+func SetPlaces(g *jjm.GridJob, ls []jjm.LocalJob) {
+	var last *jjm.Place // most parts have the place of the part before
 	var asked *jjm.Request
 	var number int32
 	for i := range ls {
@@ -43,7 +43,7 @@ func Bind(g *jjm.GridJob, ls []jjm.LocalJob) {
 		}
 		if at != last || !alike(r, asked) {
 			last, asked = at, r
-			g.Step.Places, number = plan.PlaceOf(g.Step.Places, g.Step.Clusters, asking(at, r))
+			g.Step.Places, number = plan.PlaceOf(g.Step.Places, g.Step.Clusters, withRequest(at, r))
 		}
 		l.Place = number
 	}
@@ -51,8 +51,8 @@ func Bind(g *jjm.GridJob, ls []jjm.LocalJob) {
 
 func alike(a, b *jjm.Request) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// asking returns a place whose local jobs ask for r.
-func asking(at *jjm.Place, r *jjm.Request) *jjm.Place {
+// withRequest returns a copy of a place with the request r; with r nil, the place itself.
+func withRequest(at *jjm.Place, r *jjm.Request) *jjm.Place {
 	if r == nil {
 		return at
 	}
@@ -64,7 +64,7 @@ func asking(at *jjm.Place, r *jjm.Request) *jjm.Place {
 	return &p
 }
 
-// RequestAt is what local jobs of a place ask their batch system for.
+// RequestAt returns what local jobs of a place request from their batch system.
 func RequestAt(g *jjm.GridJob, place int32) jjm.Request {
 	if place < 1 || int(place) > len(g.Step.Places) {
 		return g.Spec.Request

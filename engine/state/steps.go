@@ -6,14 +6,14 @@ import (
 	"jjm"
 )
 
-// tallied are local jobs of one step: those whose work was not given back by their
-// state, and how many the others are.
+// tallied counts the local jobs of one step: those that gave their work back, and the
+// others by state.
 type tallied struct {
 	counts    [jjm.NumStates]int
 	givenBack int
 }
 
-// tally counts a local job by its state, in all and in its step, by d.
+// tally adds d to the counts of a local job's state, in all and in its step.
 func (g *Grid) tally(l *jjm.LocalJob, d int) {
 	g.tallyStep(l, d)
 	if l.Phase == jjm.GivenBack {
@@ -32,8 +32,8 @@ func (g *Grid) tallyStep(l *jjm.LocalJob, d int) {
 	t.counts[l.State] += d
 }
 
-// Steps counts the local jobs of a grid job step by step; nil if it has but one, or
-// if not all of its local jobs are in memory any more.
+// Steps returns the counts of a grid job by step; nil if it has one step, or if not all
+// its local jobs are in memory.
 func (g *Grid) Steps() []jjm.StepCounts {
 	made := 0
 	for _, t := range g.bySteps {
@@ -54,7 +54,7 @@ func (g *Grid) Steps() []jjm.StepCounts {
 	return all
 }
 
-// expect adds to the counts of steps how many there will be.
+// expect sets Expected and Closed of the counts of steps.
 func expect(job *jjm.GridJob, all []jjm.StepCounts) {
 	m := job.Merging
 	for i := range all {
@@ -66,7 +66,8 @@ func expect(job *jjm.GridJob, all []jjm.StepCounts) {
 	}
 }
 
-// StepsOf is steps for grid jobs that memory does not tell it of.
+// StepsOf returns the counts of a grid job by step from the store, for grid jobs that are
+// not in memory; nil if it has one step.
 func (s *State) StepsOf(ctx context.Context, job *jjm.GridJob) ([]jjm.StepCounts, error) {
 	if job.Merging == nil {
 		return nil, nil

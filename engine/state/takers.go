@@ -5,8 +5,8 @@ import (
 	"jjm/store"
 )
 
-// EachTaker calls back with the datasets that took files of one of a container, and
-// which of some files each has.
+// EachTaker calls do for each dataset that took files from the dataset id, as datasets of
+// grid jobs take those of a container's, with those of lfns that it has.
 func EachTaker(c *Change, id store.DatasetID, lfns []string, do func(taker store.Dataset, lfns []string) error) error {
 	takers, err := c.Tx.TakenBy(id)
 	if err != nil {
@@ -33,5 +33,6 @@ func EachTaker(c *Change, id store.DatasetID, lfns []string, do func(taker store
 	return nil
 }
 
-// ErrDry takes back what a dry run did.
-var ErrDry = jjm.Errorf(jjm.Conflict, "a dry run")
+// ErrDryRun is returned inside a change to roll a dry run back; callers do not pass it
+// on.
+var ErrDryRun = jjm.Errorf(jjm.Conflict, "a dry run")

@@ -8,16 +8,17 @@ import (
 	"jjm/plan"
 )
 
-// tally counts the local jobs of a grid job that one cluster has, or had last.
+// tally counts the local jobs of a grid job whose current or last attempt is on one
+// cluster.
 type tally struct {
 	Counts [jjm.NumStates]int
-	// Retrying are those of them between two attempts.
+	// Retrying counts those of them between two attempts.
 	Retrying int
-	// at counts by place those that are in the batch system or about to be.
+	// at counts, by place, those that are in the batch system or about to be.
 	at counter
 }
 
-// Load is how many of them are in the batch system or about to be.
+// Load returns how many of them are in the batch system or about to be. t may be nil.
 func (t *tally) Load() plan.Load {
 	if t == nil {
 		return plan.Load{}
@@ -28,7 +29,7 @@ func (t *tally) Load() plan.Load {
 	}
 }
 
-// Of is how many local jobs of a place are in the batch system or about to be.
+// Of returns how many of a place are in the batch system or about to be. t may be nil.
 func (t *tally) Of(place int32) int {
 	if t == nil {
 		return 0
@@ -36,32 +37,31 @@ func (t *tally) Of(place int32) int {
 	return t.at.Of(place)
 }
 
-// count adds a local job to its cluster's tally, or takes it off.
+// count adds by to the tally of a local job's cluster.
 func (g *Grid) count(l *jjm.LocalJob, by int) {
 	if l.Cluster == "" {
 		return
 	}
-	t := g.On[l.Cluster]
+	t := g.ByCluster[l.Cluster]
 	if t == nil {
-		if g.On == nil {
-			g.On = map[string]*tally{}
+		if g.ByCluster == nil {
+			g.ByCluster = map[string]*tally{}
 		}
 		t = &tally{}
-		g.On[l.Cluster] = t
+		g.ByCluster[l.Cluster] = t
 	}
 	t.Counts[l.State] += by
 	t.Retrying += by * retrying(l)
 	t.at.add(l.Place, by*inBatch(l))
 }
 
-// Unsent counts the local jobs that no batch system has got yet, or that wait
-// for their next attempt.
+// Unsent returns the number of local jobs that wait for their first or next submission.
 func (g *Grid) Unsent() int { return g.Counts[jjm.New] + g.retrying }
 
-// ClusterJobs returns the cluster jobs of a grid job, by name of the cluster.
+// ClusterJobs returns the cluster jobs of a grid job, sorted by cluster.
 func (g *Grid) ClusterJobs() []jjm.ClusterJob {
 	var out []jjm.ClusterJob
-	for name, t := range g.On {
+	for name, t := range g.ByCluster {
 		if j := (jjm.ClusterJob{Cluster: name, Counts: t.Counts}); j.Jobs() > 0 {
 			out = append(out, j)
 		}
@@ -70,4 +70,5 @@ func (g *Grid) ClusterJobs() []jjm.ClusterJob {
 	return out
 }
 
+// Sum returns the number of local jobs of a load.
 func Sum(l plan.Load) int { return l.Pending + l.Running }

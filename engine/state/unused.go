@@ -4,13 +4,13 @@ import (
 	"jjm"
 )
 
-// UnusedBulk is a bulk that is over and that no live local job was last in.
+// UnusedBulk is a closed bulk whose folder no local job of a live grid job needs.
 type UnusedBulk struct {
 	Owner jjm.Owner
 	Tag   jjm.Tag
 }
 
-// unuse has the folder of a bulk removed.
-func (s *State) unuse(owner jjm.Owner, tag jjm.Tag) {
+// markUnused adds a bulk to those whose folders are to be removed.
+func (s *State) markUnused(owner jjm.Owner, tag jjm.Tag) {
 	s.unused[owner.UID] = append(s.unused[owner.UID], UnusedBulk{owner, tag})
 }

@@ -4,7 +4,8 @@ import (
 	"jjm"
 )
 
-// Usage is what a gatekeeper is told that the grid job used.
+// Usage returns what the grid job used. Before its end that is known only of a grid job
+// of one local job, and nil for others.
 func (g *Grid) Usage() *jjm.Usage {
 	switch {
 	case g.Job.Status.Final():
@@ -16,7 +17,7 @@ func (g *Grid) Usage() *jjm.Usage {
 	return &jjm.Usage{Batch: l.BatchID, Host: l.Host, Started: l.Started, Processors: processors(&g.Job.Spec)}
 }
 
-// Memo is what the gatekeeper wanted to be reminded of at the end.
+// Memo returns the gatekeeper's note to itself once the grid job is final, else "".
 func (g *Grid) Memo() string {
 	if g.Job.Origin == nil || !g.Job.Status.Final() {
 		return ""
@@ -24,16 +25,17 @@ func (g *Grid) Memo() string {
 	return g.Job.Origin.Memo
 }
 
-// processors is how many cores each local job is given.
+// processors returns how many cores each local job has.
 func processors(spec *jjm.Spec) int { return max(spec.Request.Cores, 1) }
 
-// AddUsage counts what a local job used.
+// AddUsage adds what a local job used to the usage of its grid job. ev is the evidence of
+// its last attempt.
 func AddUsage(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) {
 	if job.Usage == nil {
 		job.Usage = &jjm.Usage{Processors: processors(&job.Spec)}
 	}
 	job.Usage.Signal = 0
-	if l.ID.N == 0 { // the first; the second takes the signal away again
+	if l.ID.N == 0 { // local jobs come in order; a second one clears the signal
 		job.Usage.Batch, job.Usage.Host, job.Usage.Signal = l.BatchID, l.Host, jjm.SignalOf(ev)
 	}
 	job.Usage.Add(ev, l.Started, l.Ended)

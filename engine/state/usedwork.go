@@ -7,20 +7,23 @@ import (
 	"jjm"
 )
 
-// WorkUses is which accounts have more in their work areas than they may.
+// WorkUses says which accounts have more in their work areas than they may. Package site
+// counts them.
 type WorkUses struct {
 	Mu sync.Mutex
 	Of map[int]*WorkUse
 }
 
+// WorkUse is the last count of the work area of an account.
 type WorkUse struct {
 	Owner jjm.Owner
-	next  time.Time
-	why   string // what there is too much of, "" if nothing
+	next  time.Time // when to count again
+	why   string    // what there is too much of, for people, "" if nothing
 }
 
-// Over says what an account has too much of, "" if nothing.
-func (w *WorkUses) Over(uid int) string {
+// Excess returns what an account has too much of in its work area, for people, "" if
+// nothing.
+func (w *WorkUses) Excess(uid int) string {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
 	if u := w.Of[uid]; u != nil {
@@ -29,8 +32,8 @@ func (w *WorkUses) Over(uid int) string {
 	return ""
 }
 
-// Due returns the accounts whose areas are to be counted: of those that have live grid
-// jobs, and those that had too much.
+// Due returns the accounts whose areas are to be counted now, of those that have live
+// grid jobs or had too much. live are the owners of live grid jobs by uid.
 func (w *WorkUses) Due(live map[int]jjm.Owner, now time.Time) (uids []int) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -49,7 +52,8 @@ func (w *WorkUses) Due(live map[int]jjm.Owner, now time.Time) (uids []int) {
 	return uids
 }
 
-// Set notes a count; changed is true if the account has too much now, or had.
+// Set notes a count: why is as Excess returns it, next when to count again. changed is
+// true if the account began to have too much, or ceased to.
 func (w *WorkUses) Set(uid int, why string, next time.Time) (changed bool) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

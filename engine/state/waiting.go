@@ -6,7 +6,7 @@ import (
 	"jjm"
 )
 
-// NextDue is when the time of the next local job that waits has come, 0 for none.
+// NextDue returns when the next waiting local job may be submitted, 0 if none waits.
 func (g *Grid) NextDue() jjm.Time {
 	if len(g.waiting) == 0 {
 		return 0
@@ -14,7 +14,7 @@ func (g *Grid) NextDue() jjm.Time {
 	return g.waiting[0].at
 }
 
-// due moves the waiting local jobs whose time has come to ready.
+// due moves the waiting local jobs whose time has come to the queues of ready ones.
 func (g *Grid) due(now jjm.Time) {
 	for len(g.waiting) > 0 && g.waiting[0].at <= now {
 		w := heap.Pop(&g.waiting).(waiting)
@@ -22,6 +22,7 @@ func (g *Grid) due(now jjm.Time) {
 	}
 }
 
+// waiting is local job n, which may be submitted from at on.
 type waiting struct {
 	at jjm.Time
 	n  int32

@@ -1,4 +1,5 @@
-// Package sweep removes the folders of bulks that nothing points to any more.
+// Package sweep removes the folders of bulks that no row in memory points to any more.
+// Package state tells which these are.
 package sweep
 
 import (
@@ -7,12 +8,13 @@ import (
 	"jjm/engine/state"
 )
 
-// Sweeper does so, account by account.
+// Sweeper removes folders account by account, when the harvest of an account calls it: a
+// work area may hang.
 type Sweeper struct {
 	b     *base.Base
 	s     *state.State
 	areas *areas.Areas
 }
 
-// New returns one.
+// New returns a Sweeper.
 func New(s *state.State, as *areas.Areas) *Sweeper { return &Sweeper{s.B, s, as} }

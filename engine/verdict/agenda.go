@@ -7,15 +7,15 @@ import (
 	"jjm"
 )
 
-// agenda are what each account's next harvest is to look at, and how long its last
+// agenda is what the next harvest of each account is to look at, and how long its last
 // one took.
 type agenda struct {
 	mu    sync.Mutex
-	bulks map[int]map[jjm.Tag]bool // nil: all
+	bulks map[int]map[jjm.Tag]bool // by account; a nil map is all bulks
 	took  map[int]time.Duration
 }
 
-// all has all bulks of an account looked at.
+// all puts all bulks of an account on its agenda.
 func (t *agenda) all(uid int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -25,7 +25,8 @@ func (t *agenda) all(uid int) {
 	t.bulks[uid] = nil
 }
 
-// bulk has one bulk of an account looked at.
+// bulk puts one bulk of an account on its agenda. It returns how long the account's last
+// harvest took.
 func (t *agenda) bulk(uid int, tag jjm.Tag) (took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -40,7 +41,8 @@ func (t *agenda) bulk(uid int, tag jjm.Tag) (took time.Duration) {
 	return t.took[uid]
 }
 
-// take returns what a harvest is to look at: nil for all bulks.
+// take returns the bulks that a harvest is to look at, nil for all, and empties the
+// account's agenda.
 func (t *agenda) take(uid int) map[jjm.Tag]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,7 +54,8 @@ func (t *agenda) take(uid int) map[jjm.Tag]bool {
 	return tags
 }
 
-// ended notes how long a harvest took.
+// ended notes how long a harvest took. idle says that the account has no open bulks, so
+// that it is forgotten.
 func (t *agenda) ended(uid int, took time.Duration, idle bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

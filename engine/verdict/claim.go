@@ -18,20 +18,20 @@ import (
 	"jjm/sandbox"
 )
 
-// settleDuplicate cancels a second batch job of an attempt once a claim decides
-// which one runs, unless that is the one: then plan.Ending points the attempt to
-// it, and the first becomes the duplicate.
+// settleDuplicate cancels one of two batch jobs of an attempt once a claim tells which one
+// runs. If the second one does, plan.Ending points the attempt to it, and the first is
+// cancelled.
 func (ju *Judge) settleDuplicate(l *jjm.LocalJob, owner jjm.Owner, id jjm.AttemptID, en *endings.Ending) {
 	claim := en.Claim
 	if en.Result != nil {
 		claim = &en.Result.Claim
 	}
-	if en.Suspect.ID == l.BatchID { // the attempt was pointed to it meanwhile
+	if en.Suspect.ID == l.BatchID { // the attempt points to it by now
 		ju.ends.With(id, func(en *endings.Ending) { en.Suspect = nil })
 		return
 	}
 	if claim == nil {
-		return // whichever starts first holds it: to cancel one now could hit that one
+		return // either may claim the attempt at any moment, and that one must not be cancelled
 	}
 	out := adapters.Ref{Tag: l.Tag, ID: en.Suspect.ID, Index: -1}
 	if claim.Holder == jjm.HolderWrapper && claim.Batch == out.ID {
@@ -41,14 +41,15 @@ func (ju *Judge) settleDuplicate(l *jjm.LocalJob, owner jjm.Owner, id jjm.Attemp
 	ju.ends.With(id, func(en *endings.Ending) { en.Suspect = nil })
 }
 
-// readClaim reads the attempt's claim where it matters and is not known yet.
+// readClaim reads the attempt's claim into en, unless there is a result, which has it, or
+// it is known.
 func (ju *Judge) readClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID, en *endings.Ending) {
 	if en.Result != nil || en.Claim != nil {
 		return
 	}
 	claim, err := ar.ReadClaim(l.Tag, l.Pos)
 	if err != nil {
-		ju.b.Complain(slog.LevelWarn, "claim/"+l.ID.String(), "claim cannot be read", "local", l.ID, "tag", l.Tag, "error",
+		ju.b.Complain(slog.LevelWarn, "claim/"+l.ID.String(), "claim could not be read", "local", l.ID, "tag", l.Tag, "error",
 			err)
 		return
 	}
@@ -61,9 +62,9 @@ func (ju *Judge) readClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID, en
 	ju.ends.With(id, func(live *endings.Ending) { live.Claim, live.ClaimAt = en.Claim, en.ClaimAt })
 }
 
-// lostClaim stands in for a claim whose file is gone. A wrapper makes its log
-// file only once it holds the claim, so an attempt with a log file was started,
-// and to give up on it as never started would run it twice.
+// lostClaim returns a claim for an attempt whose claim file is gone, or nil if the attempt was
+// not started. A wrapper creates its log file only while it holds the claim, so an attempt with
+// a log file was started; to treat it as never started would run it twice.
 func lostClaim(ar *areas.Area, l *jjm.LocalJob) *jjm.Claim {
 	f, err := ar.OpenJobFile(l.AttemptID(), sandbox.GLF)
 	if err != nil {
@@ -71,14 +72,14 @@ func lostClaim(ar *areas.Area, l *jjm.LocalJob) *jjm.Claim {
 	}
 	_ = f.Close()
 	if claim, err := ar.ReadClaim(l.Tag, l.Pos); err == nil && claim != nil {
-		return claim // it was made between the first look and this one
+		return claim // it was made after the first look
 	}
 	return &jjm.Claim{Holder: jjm.HolderWrapper}
 }
 
-// shows reports whether the batch system knows the batch job that the claim names as
-// one of the attempt: its listings show it under the attempt's tag and index, or it
-// is of the bulk as acknowledged, and no listing has told the attempt's own id yet.
+// shows reports whether the batch system knows the batch job that the claim names as one of
+// this attempt: a listing has shown it under the attempt's tag and index, or it belongs to the
+// bulk and no listing has shown the attempt yet.
 func (ju *Judge) shows(l *jjm.LocalJob, en *endings.Ending) bool {
 	if en.Claim == nil {
 		return false
@@ -92,10 +93,10 @@ func (ju *Judge) shows(l *jjm.LocalJob, en *endings.Ending) bool {
 	return l.BatchID == "" && b != nil && state.PartOf(en.Claim.Batch, b.ID)
 }
 
-// takeClaim takes the claim for the daemon, so that no wrapper can start the
-// attempt any more; a wrapper that was first keeps it.
+// takeClaim takes the attempt's claim for the daemon, so that no wrapper can start the
+// attempt any more. If a wrapper has the claim, it keeps it.
 func (ju *Judge) takeClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) error {
-	host, _ := os.Hostname() // for people only
+	host, _ := os.Hostname() // only people read it
 	nonce := make([]byte, 8)
 	if _, err := rand.Read(nonce); err != nil {
 		return err
@@ -104,7 +105,7 @@ func (ju *Judge) takeClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) er
 		PID: os.Getpid(), Nonce: hex.EncodeToString(nonce), Time: jjm.At(ju.b.Now())}
 	holder, _, err := ar.Claim(l.Tag, l.Pos, mine)
 	if errors.Is(err, fs.ErrNotExist) && ar.RestoreClaims(l.Tag, id.Grid) == nil {
-		ju.b.Complain(slog.LevelWarn, "claims/"+string(l.Tag), "somebody removed the folder of a bulk", "tag", l.Tag)
+		ju.b.Complain(slog.LevelWarn, "claims/"+string(l.Tag), "the folder of a bulk was removed by somebody else", "tag", l.Tag)
 		holder, _, err = ar.Claim(l.Tag, l.Pos, mine)
 	}
 	if err != nil {
@@ -114,7 +115,8 @@ func (ju *Judge) takeClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) er
 	return ju.b.Crash("settle.claimed")
 }
 
-// repoint lets the attempt point to the batch job that holds its claim.
+// repoint makes the attempt point to the batch job that holds its claim, and forgets what
+// was noted about the other.
 func (ju *Judge) repoint(ctx context.Context, id jjm.AttemptID, step plan.EndStep) error {
 	ju.ends.With(id, func(en *endings.Ending) {
 		if en.Report.ID != step.To {

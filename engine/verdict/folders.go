@@ -11,28 +11,30 @@ import (
 	"jjm/sandbox"
 )
 
+// drain discards errors of the watcher. An overflow loses events, and the next scan finds what they
+// were about.
 func drain(errs <-chan error) {
-	for range errs { // an overflow is healed by the rescan
+	for range errs {
 	}
 }
 
-// tells returns the bulk that an event is about: a new name in its done folder that
-// is not a file still being written.
-func tells(ev fsnotify.Event) (jjm.Tag, bool) {
+// bulkOf returns the bulk in whose done folder an event created a result. Names with a
+// leading dot are files that are still being written.
+func bulkOf(ev fsnotify.Event) (jjm.Tag, bool) {
 	if !ev.Has(fsnotify.Create) || strings.HasPrefix(filepath.Base(ev.Name), ".") {
 		return "", false
 	}
 	return jjm.Tag(filepath.Base(filepath.Dir(filepath.Dir(ev.Name)))), true
 }
 
-// folders are the done folders that the kernel watches for us.
+// folders are the done folders that the kernel watches.
 type folders struct {
 	w    *fsnotify.Watcher
 	tags map[jjm.Tag]bool
 }
 
-// watchFolders follows the open bulks. The kernel forgets a folder that is
-// removed by itself.
+// watchFolders adds the done folders of new bulks to those that the kernel watches. The
+// kernel itself drops removed folders.
 func (ju *Judge) watchFolders(f *folders) {
 	v := ju.s.View()
 	fresh := map[jjm.Tag]jjm.Owner{}
@@ -51,7 +53,7 @@ func (ju *Judge) watchFolders(f *folders) {
 	for tag, owner := range fresh {
 		if ar, err := ju.areas.Of(owner); err == nil {
 			f.tags[tag] = true
-			_ = f.w.Add(doneDir(ar, tag)) // without it the rescan finds the results
+			_ = f.w.Add(doneDir(ar, tag)) // if it fails, the scans find the results
 		}
 	}
 	for _, tag := range gone {

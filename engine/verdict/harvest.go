@@ -15,21 +15,20 @@ import (
 	"jjm/sandbox"
 )
 
-// harvestLoop has what wrappers leave in the bulks' folders read, and attempts
-// that may be over brought to their verdict, by account. Notifications of the
-// kernel make it quick; the rescan makes it sure, for they do not see other hosts'
-// writes.
+// harvestLoop starts the harvests of accounts. Notifications of the kernel make it quick;
+// periodic scans make it complete, because the kernel does not notify about writes by other
+// hosts.
 func (ju *Judge) harvestLoop(ctx context.Context) {
 	var events <-chan fsnotify.Event
 	var watched *folders
-	if ju.b.Deps.Notify && ju.b.Deps.Users == nil { // else the folders are their owners': the rescan finds the results
+	if ju.b.Deps.Notify && ju.b.Deps.Users == nil { // else the daemon may not watch the owners' folders
 		if w, err := fsnotify.NewBufferedWatcher(1024); err == nil {
 			defer w.Close()
 			watched = &folders{w: w, tags: map[jjm.Tag]bool{}}
 			events = w.Events
 			go drain(w.Errors)
 		} else {
-			ju.b.Log.Warn("no file notification, rescans only", "error", err)
+			ju.b.Log.Warn("no file notification, folders are only scanned", "error", err)
 		}
 	}
 	for ctx.Err() == nil {
@@ -41,8 +40,8 @@ func (ju *Judge) harvestLoop(ctx context.Context) {
 	}
 }
 
-// harvestAll has the folders of all accounts looked at that have something to look
-// at.
+// harvestAll starts a harvest of each account that has open bulks or attempts that may
+// have ended.
 func (ju *Judge) harvestAll() {
 	v := ju.s.View()
 	uids := v.Harvested()
@@ -51,18 +50,17 @@ func (ju *Judge) harvestAll() {
 		uids[uid] = true
 	}
 	for uid := range uids {
-		ju.told.all(uid)
+		ju.agenda.all(uid)
 		ju.harvests.Kick(uid)
 	}
 }
 
-// harvestShare is the part of the time that harvesting at notifications may
-// take: a twentieth, for each account.
+// harvestShare bounds the time of harvests that notifications start, for each account: after a
+// harvest that took t, the next one waits for harvestShare times t.
 const harvestShare = 20
 
-// awaitRescan waits for the next rescan or for a kick. Meanwhile it passes on what
-// the kernel tells of. A burst may gather for as long as keeps the harvests of its
-// account, which took so long the last time, within their share.
+// awaitRescan waits for the next scan or for a kick. Meanwhile it starts harvests of the bulks
+// that notifications are about, delayed so that a burst of results is one harvest.
 func (ju *Judge) awaitRescan(ctx context.Context, events <-chan fsnotify.Event) {
 	timer := time.NewTimer(ju.b.Conf().Harvest.D())
 	defer timer.Stop()
@@ -75,21 +73,21 @@ func (ju *Judge) awaitRescan(ctx context.Context, events <-chan fsnotify.Event) 
 		case <-ju.ends.Look:
 			return
 		case ev := <-events:
-			tag, ok := tells(ev)
+			tag, ok := bulkOf(ev)
 			if !ok {
 				continue
 			}
-			if uid, known := ju.accountOf(tag); known {
-				took := ju.told.bulk(uid, tag)
+			if uid, known := accountOf(ju.s, tag); known {
+				took := ju.agenda.bulk(uid, tag)
 				ju.harvests.KickIn(uid, min(max(20*time.Millisecond, took*harvestShare), ju.b.Conf().Harvest.D()))
 			}
 		}
 	}
 }
 
-// accountOf returns the account of an open bulk.
-func (ju *Judge) accountOf(tag jjm.Tag) (uid int, known bool) {
-	v := ju.s.View()
+// accountOf returns the uid of an open bulk's owner.
+func accountOf(s *state.State, tag jjm.Tag) (uid int, known bool) {
+	v := s.View()
 	defer v.Close()
 	b := v.Bulk(tag)
 	if b == nil {
@@ -98,43 +96,44 @@ func (ju *Judge) accountOf(tag jjm.Tag) (uid int, known bool) {
 	return b.Owner.UID, true
 }
 
-// harvestsAtOnce is how many accounts' harvests have a place, harvestPatience how
+// harvestsAtOnce is how many harvests have a place (see fair.Keyed), harvestPatience how
 // long one keeps it.
 const (
 	harvestsAtOnce  = 4
 	harvestPatience = 250 * time.Millisecond
 )
 
-// harvestTime is how long one harvest of an account may last, but for the act that
-// it is in. Then the rest waits for the account's next turn.
+// harvestTime is after how long a harvest of an account starts nothing new: half of it is
+// for reading, half for judging. The rest waits for the account's next turn.
 const harvestTime = 2 * time.Second
 
-// harvestOf reads new results and progress of an account's bulks, and then settles
-// what is due. It goes on at once if it stopped at a limit.
+// harvestOf runs one harvest of an account, for fair.Keyed. If it stopped at a limit, the
+// next one follows at once.
 func (ju *Judge) harvestOf(ctx context.Context, uid int) time.Duration {
 	began := time.Now()
-	tags := ju.told.take(uid)
+	tags := ju.agenda.take(uid)
 	bulks := ju.openBulks(uid)
 	more, err := ju.harvest(ctx, uid, bulks, tags)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
-		ju.b.Complain(slog.LevelError, "harvest/"+strconv.Itoa(uid), "results could not be taken, trying again", "uid", uid,
+		ju.b.Complain(slog.LevelError, "harvest/"+strconv.Itoa(uid), "results could not be read, will try again", "uid", uid,
 			"error", err)
 	}
-	ju.told.ended(uid, time.Since(began), len(bulks) == 0)
+	ju.agenda.ended(uid, time.Since(began), len(bulks) == 0)
 	if !more || err != nil {
 		return 0
 	}
 	if tags == nil {
-		ju.told.all(uid)
+		ju.agenda.all(uid)
 	}
 	for tag := range tags {
-		ju.told.bulk(uid, tag)
+		ju.agenda.bulk(uid, tag)
 	}
 	return time.Millisecond
 }
 
-// harvest is one turn of an account: a part of its time for what lies in its
-// folders, the rest for what is due. More is true when it stopped at a limit.
+// harvest reads results, progress and fragments of the given bulks of an account, all if
+// tags is nil, and then judges the attempts that are due. more is true if it stopped at a
+// limit.
 func (ju *Judge) harvest(ctx context.Context, uid int, bulks []openBulk, tags map[jjm.Tag]bool) (more bool, err error) {
 	ju.sweeper.SweepOrphans(ctx, uid)
 	read, done := context.WithTimeout(ctx, harvestTime/2)
@@ -158,7 +157,7 @@ func (ju *Judge) harvest(ctx context.Context, uid int, bulks []openBulk, tags ma
 	return more || again, err
 }
 
-// openBulk is what harvest needs of a bulk.
+// openBulk is what harvest needs to know of a bulk.
 type openBulk struct {
 	tag     jjm.Tag
 	owner   jjm.Owner
@@ -166,7 +165,8 @@ type openBulk struct {
 	state.Look
 }
 
-// openBulks are those of an account, in any order: none is always the last.
+// openBulks returns the open bulks of an account. Their order is random, so that the time
+// limit does not always hit the same ones.
 func (ju *Judge) openBulks(uid int) []openBulk {
 	v := ju.s.View()
 	defer v.Close()
@@ -177,14 +177,13 @@ func (ju *Judge) openBulks(uid int) []openBulk {
 	return out
 }
 
-// fresh is how long a folder's time stamp must be past before it is believed:
-// two renames in one tick of the file server's clock leave one time stamp, and
-// NFS servers may count in whole seconds.
+// fresh is how old a folder's time stamp must be before an equal one proves that nothing
+// changed: two renames within one tick of the file server's clock leave the same time stamp,
+// and NFS servers may count in whole seconds.
 const fresh = 2 * time.Second
 
-// readResults reads the results of a bulk that were not read yet, as far as time
-// and memory go. A bad one is reported once and then left to the batch system's
-// word.
+// readResults reads the new results of a bulk, as far as time and memory allow. A bad result is
+// logged once, and the attempt is then judged without it.
 func (ju *Judge) readResults(ctx context.Context, b openBulk) {
 	ar, err := ju.areas.Of(b.owner)
 	if err != nil {
@@ -208,7 +207,7 @@ func (ju *Judge) readResults(ctx context.Context, b openBulk) {
 		return true
 	})
 	if err != nil {
-		ju.b.Complain(slog.LevelWarn, "results/"+string(b.tag), "results of a bulk cannot be read", "tag", b.tag, "error",
+		ju.b.Complain(slog.LevelWarn, "results/"+string(b.tag), "results of a bulk could not be read", "tag", b.tag, "error",
 			err)
 		return
 	}
@@ -223,8 +222,8 @@ func (ju *Judge) readResults(ctx context.Context, b openBulk) {
 	ju.s.Mark(func(m *state.Marks) { m.Looked(b.tag, next, seen) })
 }
 
-// badResults logs what is wrong with some results of a bulk, once until that
-// changes, and of many a few.
+// badResults logs problems with results of a bulk, at most ten, and each once until it
+// changes.
 func (ju *Judge) badResults(tag jjm.Tag, problems []jjm.Problem) {
 	for i, p := range problems[:min(len(problems), 10)] {
 		ju.b.Complain(slog.LevelWarn, "result/"+string(tag)+"/"+strconv.Itoa(i), "a wrapper's result is not usable", "tag",
@@ -232,15 +231,15 @@ func (ju *Judge) badResults(tag jjm.Tag, problems []jjm.Problem) {
 	}
 }
 
-// resultKnown reports whether there is nothing to read for a position: its
-// result is in hand, or its attempt is over.
+// resultKnown reports whether there is nothing to read for a position of a bulk: its
+// result is noted, or its attempt is past.
 func (ju *Judge) resultKnown(b openBulk, pos int32) bool {
 	id := b.members[pos]
-	return ju.over(id) || ju.ends.HasResult(id)
+	return ju.isPast(id) || ju.ends.HasResult(id)
 }
 
-// over reports whether an attempt is not the current one of its local job any more.
-func (ju *Judge) over(id jjm.AttemptID) bool {
+// isPast reports whether an attempt is no longer the current one of its local job.
+func (ju *Judge) isPast(id jjm.AttemptID) bool {
 	v := ju.s.View()
 	defer v.Close()
 	return v.Current(id) == nil

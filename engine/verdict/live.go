@@ -11,18 +11,22 @@ import (
 	"jjm/sandbox"
 )
 
-// liveFiles are files of a bulk that its attempts write again and again.
+// liveFiles describe a kind of file that the running attempts of a bulk rewrite:
+// progress, or fragments.
 type liveFiles struct {
-	was     state.LiveLook
+	was state.LiveLook // the last look at them
+	// changed returns the time stamp of their folder.
 	changed func(*areas.Area, jjm.Tag) (time.Time, error)
-	// read reads those that were written since, and returns where to go on.
+	// read reads the files that were written since, and returns the position at which to
+	// continue.
 	read func(ar *areas.Area, look sandbox.Look, since time.Time) (next int32, err error)
-	// note notes how far that came, and at which time of the folder.
+	// note stores the position at which to continue, the time stamp of the folder and the
+	// time of the look.
 	note func(next int32, seen, now int64)
 }
 
-// readLive reads such files, if some may have changed. Those of a large bulk are read less
-// often, for they are looked at one by one.
+// readLive reads live files of a bulk if some may have changed. Those of a large bulk are
+// read less often, because each must be looked at.
 func (ju *Judge) readLive(b openBulk, files liveFiles) {
 	now, was := ju.b.Now(), files.was
 	if gone := now.Sub(time.Unix(0, was.At)); gone >= 0 && gone < liveEvery(len(b.members)) {
@@ -47,13 +51,15 @@ func (ju *Judge) readLive(b openBulk, files liveFiles) {
 	}
 }
 
-// liveEvery is a second for a bulk of a hundred and ten for one of a thousand.
+// liveEvery returns how often live files of a bulk are read: every 0.9 s up to 100 members,
+// every 9.9 s with 1000. The 0.1 s less than a whole second keeps a scan every second from
+// missing its turn.
 func liveEvery(members int) time.Duration {
 	return max(time.Duration(members)*10*time.Millisecond, time.Second) - 100*time.Millisecond
 }
 
-// readProgress takes over what running applications say of themselves. It goes to memory
-// and to the record, never to the store.
+// readProgress reads the progress that running applications report. It goes to memory and
+// to the record, never to the store.
 func (ju *Judge) readProgress(ctx context.Context, b openBulk) {
 	shown := map[int32]jjm.Progress{}
 	ju.readLive(b, liveFiles{was: b.Progress,
@@ -62,7 +68,7 @@ func (ju *Judge) readProgress(ctx context.Context, b openBulk) {
 			said, next, err := ar.Progress(ctx, b.tag, look, since)
 			for pos, phases := range said {
 				shown[pos] = ju.types.progressOf(b.members[pos], phases)
-				if ctx.Err() == nil && !ju.over(b.members[pos]) {
+				if ctx.Err() == nil && !ju.isPast(b.members[pos]) {
 					ju.recordEarlier(ctx, b.members[pos], phases)
 				}
 			}
@@ -78,12 +84,12 @@ func (ju *Judge) readProgress(ctx context.Context, b openBulk) {
 	})
 }
 
-// readFragments takes over what running applications add to their records.
+// readFragments reads the fragments that running applications add to their records.
 func (ju *Judge) readFragments(ctx context.Context, b openBulk) {
 	ju.readLive(b, liveFiles{was: b.Fragments,
 		changed: func(ar *areas.Area, tag jjm.Tag) (time.Time, error) { return ar.FragmentsChanged(tag) },
 		read: func(ar *areas.Area, look sandbox.Look, since time.Time) (int32, error) {
-			look.Skip = func(pos int32) bool { return ju.over(b.members[pos]) }
+			look.Skip = func(pos int32) bool { return ju.isPast(b.members[pos]) }
 			return ar.Fragments(ctx, b.tag, look, since,
 				func(pos int32, xml []byte) { ju.recordFragment(ctx, b.members[pos], string(xml)) })
 		},

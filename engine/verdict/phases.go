@@ -14,30 +14,30 @@ import (
 	"jjm/xmldb"
 )
 
-// phaseBook remembers what of running attempts is in their records. A phase enters when
-// the next one begins, or the attempt ends.
+// phaseBook remembers which phases and fragments of running attempts are in their
+// records. A phase is recorded when the next one starts or the attempt ends.
 type phaseBook struct {
-	record func(context.Context, xmldb.Fragment) error
+	record func(context.Context, xmldb.Fragment) error // adds a fragment to a record
 	seed   maphash.Seed
 
-	mu   sync.Mutex
-	told map[jjm.AttemptID][]jjm.AppPhase
-	// fragments are hashes of what they added themselves.
+	mu       sync.Mutex
+	recorded map[jjm.AttemptID][]jjm.AppPhase
+	// fragments are hashes of the last fragment of each attempt that was recorded.
 	fragments map[jjm.AttemptID]uint64
 }
 
 func newPhaseBook(record func(context.Context, xmldb.Fragment) error) phaseBook {
-	return phaseBook{record: record, seed: maphash.MakeSeed(), told: map[jjm.AttemptID][]jjm.AppPhase{},
+	return phaseBook{record: record, seed: maphash.MakeSeed(), recorded: map[jjm.AttemptID][]jjm.AppPhase{},
 		fragments: map[jjm.AttemptID]uint64{}}
 }
 
-// news returns those of some phases that are not in the record as they are now.
+// news returns the phases that are not in the record with these values.
 func (pb *phaseBook) news(id jjm.AttemptID, phases []jjm.AppPhase) []jjm.AppPhase {
 	pb.mu.Lock()
 	defer pb.mu.Unlock()
 	var out []jjm.AppPhase
 	for _, p := range phases {
-		if !slices.Contains(pb.told[id], p) {
+		if !slices.Contains(pb.recorded[id], p) {
 			out = append(out, p)
 		}
 	}
@@ -47,18 +47,18 @@ func (pb *phaseBook) news(id jjm.AttemptID, phases []jjm.AppPhase) []jjm.AppPhas
 func (pb *phaseBook) keep(id jjm.AttemptID, phases []jjm.AppPhase) {
 	pb.mu.Lock()
 	defer pb.mu.Unlock()
-	pb.told[id] = phases
+	pb.recorded[id] = phases
 }
 
 func (pb *phaseBook) forget(id jjm.AttemptID) {
 	pb.mu.Lock()
 	defer pb.mu.Unlock()
-	delete(pb.told, id)
+	delete(pb.recorded, id)
 	delete(pb.fragments, id)
 }
 
-// recordPhases puts phases of an attempt into its record, as far as they are not there.
-// They are for people: trouble is told, and holds nothing up.
+// recordPhases adds phases of an attempt to its record, unless they are there already.
+// Phases are for people, so an error is logged and delays nothing.
 func (ju *Judge) recordPhases(ctx context.Context, id jjm.AttemptID, phases []jjm.AppPhase) {
 	fresh := ju.phases.news(id, phases)
 	if len(fresh) == 0 {
@@ -76,24 +76,30 @@ func (ju *Judge) recordPhases(ctx context.Context, id jjm.AttemptID, phases []jj
 	ju.phases.keep(id, phases)
 }
 
-// recordEarlier does so for the phases of a running attempt that are over: what it says of
-// the last one is shown as its progress.
+// recordEarlier records the phases of a running attempt that have ended. The last one is
+// shown as its progress.
 func (ju *Judge) recordEarlier(ctx context.Context, id jjm.AttemptID, said []jjm.AppPhase) {
 	last := sandbox.LastPhase(said)
 	ju.recordPhases(ctx, id, slices.Delete(slices.Clone(said), last, last+1))
 }
 
-// recordAll does so for all phases of an attempt that is about to be judged. They come
-// with its result; without one, or with one of an older wrapper, what lies in the bulk's
-// folder counts.
-func (ju *Judge) recordAll(ctx context.Context, ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID, en *endings.Ending) {
+// recordAll records all phases of an attempt that is about to be judged, and returns the
+// progress to show of it from now on. They are in its result; without a result, or with one
+// of an older wrapper, they are read from the bulk's folder.
+func (ju *Judge) recordAll(ctx context.Context, ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID,
+	en *endings.Ending) jjm.Progress {
+	var said []jjm.AppPhase
 	if r := en.Result; r != nil && (len(r.Phases) > 0 || l.Progress.Phase == "") {
-		ju.recordPhases(ctx, id, en.Result.Phases)
-		return
-	}
-	said, err := ar.Phases(l.Tag, l.Pos)
-	if err != nil {
-		ju.b.Log.Warn("phases of an attempt cannot be read", "local", id.LocalID, "error", err)
+		said = r.Phases
+	} else {
+		var err error
+		if said, err = ar.Phases(l.Tag, l.Pos); err != nil {
+			ju.b.Log.Warn("phases of an attempt could not be read", "local", id.LocalID, "error", err)
+		}
 	}
 	ju.recordPhases(ctx, id, said)
+	if len(said) == 0 {
+		return l.Progress
+	}
+	return ju.types.progressOf(id, said)
 }

@@ -18,15 +18,16 @@ import (
 // batchOfVerdicts is how many attempts are judged in one transaction.
 const batchOfVerdicts = 2000
 
-// lookAgain is when to look again at an attempt whose files make trouble.
+// lookAgain is after how long an attempt that could not be looked at is looked at again.
 const lookAgain = 5 * time.Second
 
-// batchOfEvidence is how much evidence is gathered for one transaction, in bytes.
+// batchOfEvidence bounds the evidence that is gathered for one transaction, in bytes of
+// memory.
 const batchOfEvidence = 16 << 20
 
-// settleEndings looks at an account's attempts that may be over, for as long as
-// time goes, and judges those whose evidence is complete, many in one transaction.
-// More is true when it stopped at a limit.
+// settleEndings looks at the due attempts of an account until the context time ends, and
+// judges those whose evidence is complete, many in one transaction. more is true if it
+// stopped at a limit.
 func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, err error) {
 	ids := ju.ends.Due(uid, jjm.At(ju.b.Now()), batchOfVerdicts)
 	var ready []judgement
@@ -41,7 +42,7 @@ func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, e
 		switch {
 		case errors.Is(err, base.ErrCrashed):
 			return false, err
-		case err != nil: // of this one, or of its owner's area: the others go on
+		case err != nil: // the others go on
 			trouble = fmt.Errorf("attempt %d of local job %s: %w", id.Attempt, id.LocalID, err)
 			ju.postpone(id, plan.EndStep{After: lookAgain})
 		case ok:
@@ -60,10 +61,10 @@ func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, e
 	return ctx.Err() == nil && (cut || len(ready) > 0 && len(ids) == batchOfVerdicts), trouble
 }
 
-// look asks plan.Ending about one attempt and does what it says, until it is
-// to be judged or has to wait.
-func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, error) {
-	for range 5 { // claim, repoint, ask again: bounded, the next look goes on
+// look asks plan.Ending about one attempt and does what it says, until the attempt is to
+// be judged (ok is true) or has to wait.
+func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (j judgement, ok bool, err error) {
+	for range 5 { // steps before a verdict: parcel, claim, repoint; if more are needed, the next look continues
 		l, owner, ok := ju.s.AttemptRow(id)
 		if !ok {
 			ju.ends.Forget(id)
@@ -93,15 +94,19 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 			if en.Result == nil && ju.lastLook(ar, &l, id) {
 				continue
 			}
-			ju.recordAll(ctx, ar, &l, id, &en)
+			gone, err := ju.gone(ctx, ar, &l, &en)
+			if err != nil {
+				return judgement{}, false, err
+			}
+			said := ju.recordAll(ctx, ar, &l, id, &en)
 			ju.recordLast(ctx, ar, &l, id, &en)
 			en.Report = en.Judged()
 			ownCancel := en.Proving && en.Report.State == jjm.BatchCancelled
 			if ownCancel {
-				en.Report = jjm.Report{} // nobody else's wish: it was given up as lost
+				en.Report = jjm.Report{} // jjm cancelled it to prove its absence: it is lost, not cancelled
 			}
 			return judgement{id: id, evidence: ju.evidence(ar, id, &en), opinion: ju.types.opinion(&l, &en),
-				lost: step.Lost || ownCancel, spoiled: en.Spoiled}, true, nil
+				progress: said, lost: step.Lost || ownCancel, spoiled: en.Spoiled, gone: gone}, true, nil
 		case plan.TakeClaim:
 			if err := ju.takeClaim(ar, &l, id); err != nil {
 				return judgement{}, false, err
@@ -118,19 +123,24 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 	return judgement{}, false, nil
 }
 
-// endRules are those of the cluster that has the attempt.
+// endRules returns the rules for an attempt: its cluster's, and its bulk's walltime.
 func (ju *Judge) endRules(l *jjm.LocalJob) plan.EndRules {
 	rules := plan.EndRules{ResultSettle: ju.b.Conf().ResultSettle.D(), BatchSettle: ju.b.Conf().BatchSettle.D(),
 		UnseenSettle: ju.b.Conf().AbsentFor.D()}
 	if own, open := ju.systems.Settle(l.Tag); open {
 		rules.BatchSettle = own
 	}
+	v := ju.s.View()
+	defer v.Close()
+	if b := v.Bulk(l.Tag); b != nil {
+		rules.Walltime = b.Request.Walltime.D()
+	}
 	return rules
 }
 
-// lastLook reads the attempt's result itself before it is judged without one:
-// the time stamp of the folder may have hidden it, for it is the file server's
-// clock. It reports whether there is one.
+// lastLook reads the attempt's result file before the attempt is judged without one, and
+// reports whether there is one. readResults may have missed it, because it relies on time
+// stamps of the file server's clock.
 func (ju *Judge) lastLook(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) bool {
 	r, err := ar.ReadResult(l.Tag, l.Pos)
 	if err != nil || r == nil || r.AttemptID() != id {
@@ -140,17 +150,18 @@ func (ju *Judge) lastLook(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) boo
 	return true
 }
 
-// postpone sets when to look again, at the latest in a cancel's own rhythm.
+// postpone sets when to look at an attempt again: after step.After, or if that is not set
+// after CancelAgain.
 func (ju *Judge) postpone(id jjm.AttemptID, step plan.EndStep) {
 	after := step.After
 	if after <= 0 {
 		after = ju.b.Conf().CancelAgain.D()
 	}
 	now := jjm.At(ju.b.Now())
-	ju.ends.With(id, func(en *endings.Ending) { en.Due, en.Set = now.Add(after), now })
+	ju.ends.With(id, func(en *endings.Ending) { en.Due, en.DueAt = now.Add(after), now })
 }
 
-// endFacts gathers what plan.Ending decides on.
+// endFacts returns the facts on which plan.Ending decides.
 func (ju *Judge) endFacts(ar *areas.Area, l *jjm.LocalJob, en *endings.Ending) plan.EndFacts {
 	now := jjm.At(ju.b.Now())
 	f := plan.EndFacts{Kill: l.Kill || l.Holding.GivenUp(), Batch: batchState(l, en), Absence: en.Absence}
@@ -175,13 +186,13 @@ func (ju *Judge) endFacts(ar *areas.Area, l *jjm.LocalJob, en *endings.Ending) p
 	return f
 }
 
-// missedBeats is how many heartbeats a wrapper leaves out before it counts as
-// gone after the end of its batch job.
+// missedBeats is how many heartbeats a wrapper must miss after the end of its batch job
+// before it counts as gone.
 const missedBeats = 2
 
-// beating reports whether an attempt's wrapper shows signs of life, told by
-// changes: what two clocks say is not compared. The first look cannot know, and
-// takes it for alive.
+// beating reports whether an attempt's wrapper still runs: whether its heartbeat changed within
+// missedBeats intervals. Times of two clocks are not compared. The first look cannot know, and
+// returns true.
 func (ju *Judge) beating(ar *areas.Area, id jjm.AttemptID, now jjm.Time) bool {
 	beat, ok, err := ar.Heartbeat(id)
 	if err != nil || !ok {
@@ -190,8 +201,8 @@ func (ju *Judge) beating(ar *areas.Area, id jjm.AttemptID, now jjm.Time) bool {
 	return ju.ends.Beats(id, beat, now) < missedBeats*ju.b.Conf().Heartbeat.D()
 }
 
-// batchState is the batch system's last word, as far as it is about the batch
-// job that the attempt points to.
+// batchState returns the last state that the batch system reported of the batch job that
+// the attempt points to.
 func batchState(l *jjm.LocalJob, en *endings.Ending) jjm.BatchState {
 	switch {
 	case en.Report.State.Ended() && (l.BatchID == "" || en.Report.ID == "" || en.Report.ID == l.BatchID):
@@ -204,9 +215,9 @@ func batchState(l *jjm.LocalJob, en *endings.Ending) jjm.BatchState {
 	return jjm.BatchQueued
 }
 
-// fetch unpacks the parcel of an attempt that is over in a batch system which
-// carries files. One that is damaged counts as none: the batch system's word
-// decides then. It reports whether the attempt's result is known now.
+// fetch unpacks the parcel of an ended attempt from a batch system that carries files, and
+// reports whether the attempt's result is known now. A damaged parcel counts as none; then the
+// batch system's report decides.
 func (ju *Judge) fetch(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID, en *endings.Ending) (bool, error) {
 	if en.Result != nil || !en.Report.State.Ended() || !ju.systems.Carries(l.Tag) {
 		return false, nil
@@ -221,7 +232,7 @@ func (ju *Judge) fetch(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID, en *en
 			ju.ends.With(id, func(en *endings.Ending) { en.Spoiled = err.Error() })
 			en.Spoiled = err.Error()
 		}
-		ju.b.Complain(slog.LevelWarn, "parcel/"+id.LocalID.String(), "what a job brought back is not usable", "local",
+		ju.b.Complain(slog.LevelWarn, "parcel/"+id.LocalID.String(), "the parcel of a job is not usable", "local",
 			id.LocalID, "tag", l.Tag, "error", err)
 	}
 	if r == nil {

@@ -8,14 +8,14 @@ import (
 	"jjm/sandbox"
 )
 
-// types ask job types for their word on what local jobs leave.
+// types asks job types for opinions on results and for the progress to show.
 type types struct {
 	s     *state.State
 	known handlers.Registry
 }
 
-// of returns the job type of a local job, and its job file; nil if the type makes
-// nothing of what local jobs leave: a merge is jjm's own.
+// of returns the job type of a local job and its specification, or nil for a local job of
+// the merge step, which is jjm's own.
 func (ts types) of(l *jjm.LocalJob) (handlers.Handler, *jjm.Spec) {
 	v := ts.s.View()
 	g := v.Grid(l.ID.Grid)
@@ -31,7 +31,7 @@ func (ts types) of(l *jjm.LocalJob) (handlers.Handler, *jjm.Spec) {
 }
 
 // opinion asks the job type what is to become of an attempt that left a result; nil if
-// the type has no word in it.
+// the type has no opinion.
 func (ts types) opinion(l *jjm.LocalJob, en *endings.Ending) *jjm.Opinion {
 	if en.Result == nil {
 		return nil
@@ -44,8 +44,8 @@ func (ts types) opinion(l *jjm.LocalJob, en *endings.Ending) *jjm.Opinion {
 	return a.Analyse(spec, l, en.Result)
 }
 
-// progressOf is what is shown of a running local job: the phase of which its application
-// spoke last, or what its type makes of them all.
+// progressOf returns the progress to show of a running local job: that of the phase that
+// its application reported last, or what its job type computes from all phases.
 func (ts types) progressOf(id jjm.AttemptID, phases []jjm.AppPhase) jjm.Progress {
 	last := phases[sandbox.LastPhase(phases)]
 	l, _, ok := ts.s.AttemptRow(id)

@@ -2,6 +2,7 @@ package wish
 
 import (
 	"context"
+	"errors"
 
 	"jjm"
 	"jjm/engine/base"
@@ -9,46 +10,104 @@ import (
 	"jjm/wire"
 )
 
-// Kill stores the wish to end grid jobs or local jobs and answers for each
-// reference, in order. What follows - claims, cancels, verdicts, the tar -
-// happens by itself. Killing what is over is a success without change
-// (decision R13).
-func (ws *Wishes) Kill(ctx context.Context, caller wire.Caller, refs []jjm.Ref) []wire.Killed {
+// Kill stores that grid jobs or local jobs are to be killed. It returns an answer for each
+// reference, in order. The loops do the rest: claims, cancels, verdicts, the tar. To kill what
+// has ended is a success without change (decision R13). With how.Stop the first that fails is the
+// last that is attempted (ganga.md 6, keep_going false).
+func (ws *Wishes) Kill(ctx context.Context, caller wire.Caller, refs []jjm.Ref, how wire.KillHow) []wire.Killed {
+	o := order{caller: caller, first: how.First, dry: how.DryRun}
 	out := make([]wire.Killed, len(refs))
+	var failed error
 	for i, ref := range refs {
-		noChange, err := ws.killOne(ctx, caller, ref)
-		out[i] = wire.Killed{Ref: ref.String(), NoChange: noChange, Error: wire.ErrorOf(err)}
+		out[i].Ref = ref.String()
+		if failed != nil {
+			out[i].Error = wire.ErrorOf(failed)
+			continue
+		}
+		n, noChange, err := ws.killOne(ctx, o, ref)
+		out[i].NoChange, out[i].Error = noChange, wire.ErrorOf(err)
+		if o.dry {
+			out[i].Jobs = n
+		}
+		if err != nil && how.Stop {
+			failed = wire.NotAttempted(ref.String())
+		}
 	}
 	return out
 }
 
-func (ws *Wishes) killOne(ctx context.Context, caller wire.Caller, ref jjm.Ref) (noChange bool, err error) {
-	job, err := ws.s.Find(ctx, caller, ref.Grid)
+// order is an order to kill. With dry nothing changes; first is for gatekeepers.
+type order struct {
+	caller     wire.Caller
+	first, dry bool
+}
+
+// killOne kills what one reference means. n is how many local jobs are killed.
+func (ws *Wishes) killOne(ctx context.Context, o order, ref jjm.Ref) (n int, noChange bool, err error) {
+	job, gone, err := ws.s.Kept(ctx, o.caller, ref.Grid)
 	if err != nil {
-		return false, err
+		return 0, false, err
+	}
+	if o.first && job.Told().Status.Final() {
+		return 0, true, nil
+	}
+	if gone != nil {
+		return 0, false, gone.Err()
 	}
 	if job.Status.Final() {
-		return true, nil
+		return 0, true, ws.notReopened(ref.Grid)
 	}
 	if ref.Locals {
-		return ws.killRange(ctx, caller, ref)
+		n, err = ws.killRange(ctx, o, ref)
+		return n, err == nil && n == 0, err
 	}
 	err = ws.s.Change(ctx, "kill", func(c *state.Change) error {
+		if n = live(c.Live.Grid(ref.Grid)); o.dry {
+			g := c.Live.Grid(ref.Grid)
+			noChange = g == nil || g.Job.Status.Final() || g.Job.Kill
+			return state.ErrDryRun
+		}
 		g := c.Grid(ref.Grid)
 		if g == nil || g.Status.Final() || g.Kill {
 			noChange = true
 			return nil
 		}
-		g.Kill, g.KillBy = true, caller.User
-		c.Status(g, jjm.Aborting, "kill requested", caller.Actor())
+		g.Kill, g.KillBy, g.Reason = true, o.caller.User, ""
+		c.Status(g, jjm.Aborting, "kill requested", o.caller.Actor())
 		return nil
 	})
-	return noChange, err
+	return n, noChange, unlessDry(err)
 }
 
-// killRange kills some local jobs of a grid job that itself goes on.
-func (ws *Wishes) killRange(ctx context.Context, caller wire.Caller, ref jjm.Ref) (noChange bool, err error) {
-	noChange = true
+// live returns how many local jobs of a grid job have not ended, 0 of one that is not in memory.
+func live(g *state.Grid) int {
+	if g == nil {
+		return 0
+	}
+	return g.Live()
+}
+
+// unlessDry returns the error of a change, nil if it was only that nothing was to be changed.
+func unlessDry(err error) error {
+	if errors.Is(err, state.ErrDryRun) {
+		return nil
+	}
+	return err
+}
+
+// notReopened returns an error of kind Busy for a grid job that is over and about to run again.
+func (ws *Wishes) notReopened(id jjm.GridID) error {
+	v := ws.s.View()
+	defer v.Close()
+	if r, open := v.Reopening(id); open {
+		return jjm.Errorf(jjm.Busy, "grid job %s is being reopened by %s (%s): try again when it runs", id, r.Actor, r.Why)
+	}
+	return nil
+}
+
+// killRange marks some local jobs to be killed; the grid job itself goes on. n is how many it marks: none if all had
+// ended or were marked already.
+func (ws *Wishes) killRange(ctx context.Context, o order, ref jjm.Ref) (n int, err error) {
 	known := false
 	err = ws.s.Change(ctx, "kill-locals", func(c *state.Change) error {
 		g := c.Live.Grid(ref.Grid)
@@ -58,38 +117,41 @@ func (ws *Wishes) killRange(ctx context.Context, caller wire.Caller, ref jjm.Ref
 		if err := allMade(g, ref); err != nil {
 			return err
 		}
-		for n := ref.First; int(n) < len(g.Locals) && ref.Has(n); n++ {
+		for i := ref.First; int(i) < len(g.Locals) && ref.Has(i); i++ {
 			known = true
-			if l := &g.Locals[n]; !l.State.Final() && !l.Kill {
-				c.Kill(l.ID, caller.Actor())
-				noChange = false
+			if l := &g.Locals[i]; !l.State.Final() && !l.Kill {
+				c.Kill(l.ID, o.caller.Actor())
+				n++
 			}
+		}
+		if o.dry {
+			return state.ErrDryRun
 		}
 		return nil
 	})
-	if err != nil {
-		return noChange, err
+	if err := unlessDry(err); err != nil {
+		return 0, err
 	}
 	if !known {
-		return noChange, jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
+		return 0, jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
 	}
-	return noChange, nil
+	return n, nil
 }
 
-// allMade refuses a wish about local jobs that are still to be made: it could only
-// be forgotten, or be true of some. A grid job that is being killed makes no more.
+// allMade returns an error of kind Busy if some local jobs that ref selects are still to be
+// made: the wish cannot be stored for those. A grid job that is being killed makes no more.
 func allMade(g *state.Grid, ref jjm.Ref) error {
 	step := &g.Job.Step
 	switch {
 	case step.Closed, g.Job.Kill, g.Failure() != "", ref.Last >= 0 && int(ref.Last) < step.Made:
 		return nil
 	case step.Expected > 0 && int(ref.First) >= step.Expected:
-		return nil // such a one will never be
+		return nil // the caller reports that it does not exist
 	}
 	of := ""
 	if step.Expected > 0 {
 		of = " of its " + base.Itoa(step.Expected)
 	}
 	return jjm.Errorf(jjm.Busy, "%s: grid job %s has made %d%s local jobs so far, so nothing was done: "+
-		"try again when all are made, or mean the whole grid job: %s", ref, ref.Grid, step.Made, of, ref.Grid)
+		"try again when all are made, or name the whole grid job: %s", ref, ref.Grid, step.Made, of, ref.Grid)
 }

@@ -9,21 +9,24 @@ import (
 	"jjm/wire"
 )
 
-// Release ends holds for a person and answers for each reference, in order: a
-// local job that its application or a cancel in the batch system put on hold gets
-// its next attempt with the arguments it asked for (GBS), one that its batch
-// system holds is released there. That nothing is held is a success without
-// change.
-func (ws *Wishes) Release(ctx context.Context, caller wire.Caller, refs []jjm.Ref) []wire.Released {
+// Release releases held local jobs. It returns an answer for each reference, in order. It is a
+// success without change if nothing is held.
+//
+//	held by its application, or cancelled   the next attempt is made, with the arguments that the
+//	in the batch system (state held)        application asked for (GBS)
+//	held by the batch system                the batch job is released there
+//
+// With dry nothing changes.
+func (ws *Wishes) Release(ctx context.Context, caller wire.Caller, refs []jjm.Ref, dry bool) []wire.Released {
 	out := make([]wire.Released, len(refs))
 	for i, ref := range refs {
-		n, err := ws.releaseOne(ctx, caller, ref)
+		n, err := ws.releaseOne(ctx, caller, ref, dry)
 		out[i] = wire.Released{Ref: ref.String(), Jobs: n, NoChange: err == nil && n == 0, Error: wire.ErrorOf(err)}
 	}
 	return out
 }
 
-func (ws *Wishes) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.Ref) (n int, err error) {
+func (ws *Wishes) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.Ref, dry bool) (n int, err error) {
 	job, err := ws.s.Find(ctx, caller, ref.Grid)
 	if err != nil {
 		return 0, err
@@ -48,12 +51,15 @@ func (ws *Wishes) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.Re
 		if !known {
 			return jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
 		}
+		if dry {
+			return state.ErrDryRun
+		}
 		return nil
 	})
-	return n, err
+	return n, unlessDry(err)
 }
 
-// letGo releases one local job and reports whether it was held.
+// letGo stores the release of one local job and reports whether the job was held.
 func letGo(c *state.Change, live *jjm.LocalJob, caller wire.Caller) bool {
 	by := "released by " + caller.Actor()
 	switch {
@@ -67,12 +73,12 @@ func letGo(c *state.Change, live *jjm.LocalJob, caller wire.Caller) bool {
 		return true
 	case live.State == jjm.Submitted && live.Phase == jjm.BatchHeld && live.Holding.Now() && !live.Holding.GivenUp():
 		h := *live.Holding
-		h.Action = "" // of a rule: the person outranks it
+		h.Action = "" // a person's release replaces what a rule decided
 		h = plan.Decided(h, plan.HoldStep{Action: jjm.HoldRelease, Why: by}, caller.Actor())
 		l := c.Local(live.ID)
 		l.Holding = &h
 		c.Aside(l, by, caller.Actor())
-		c.Frees = append(c.Frees, l.AttemptID())
+		c.Releases = append(c.Releases, l.AttemptID())
 		return true
 	}
 	return false

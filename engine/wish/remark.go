@@ -8,20 +8,21 @@ import (
 	"jjm/wire"
 )
 
-// remarkBy is the source of remarks in the journal, and lastRemarks how many entries
-// of a grid job are looked through for the last one.
+// remarkBy is the source of remarks in the journal. lastRemarks is how many of a grid
+// job's last entries are searched for its last remark.
 const (
 	remarkBy    = "remark"
 	lastRemarks = 1000
 )
 
-// Remark journals what a gatekeeper noticed about a grid job, unless its last remark
-// said so: a gatekeeper looks again and again.
+// Remark adds a text of a gatekeeper to the journal of a grid job, unless the last remark
+// has the same text: gatekeepers look repeatedly and find the same. news reports whether
+// it was added.
 func (ws *Wishes) Remark(ctx context.Context, caller wire.Caller, id jjm.GridID, text string) (news bool, err error) {
 	if !caller.Admin {
 		return false, jjm.Errorf(jjm.Denied, "%s is no administrator: only one may make remarks about grid jobs", caller.User)
 	}
-	job, err := ws.s.Find(ctx, caller, id)
+	job, _, err := ws.s.Kept(ctx, caller, id) // of one that was removed, as of one that is over
 	if err != nil || job.Status.Final() {
 		return false, err
 	}
@@ -29,16 +30,18 @@ func (ws *Wishes) Remark(ctx context.Context, caller wire.Caller, id jjm.GridID,
 	if err != nil {
 		return false, err
 	}
-	for _, entry := range past { // oldest first: the last one decides
+	said := ""
+	for _, entry := range past { // oldest first
 		if entry.Source == remarkBy {
-			news = entry.Cause == text
+			said = entry.Cause
 		}
 	}
-	if news = !news; !news {
+	if said == text {
 		return false, nil
 	}
+	news = true
 	err = ws.s.Change(ctx, remarkBy, func(c *state.Change) error {
-		g := c.Live.Grid(id) // as it is now, which is not as it was found
+		g := c.Live.Grid(id) // it may have ended since Find
 		if g == nil {
 			return nil
 		}

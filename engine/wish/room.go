@@ -1,5 +1,6 @@
-// Package wish stores what people wish of local jobs: that they end, or that a hold of
-// theirs does. What follows happens by itself.
+// Package wish stores what people and gatekeepers ask about grid jobs and local jobs: to
+// kill them, to release their holds, and to remark on them. It only stores the wish; the
+// loops of packages gridjob, cluster and verdict carry it out.
 package wish
 
 import (
@@ -7,11 +8,11 @@ import (
 	"jjm/engine/state"
 )
 
-// Wishes does so.
+// Wishes stores kills, releases and remarks.
 type Wishes struct {
 	b *base.Base
 	s *state.State
 }
 
-// New returns one.
+// New returns a Wishes.
 func New(s *state.State) *Wishes { return &Wishes{s.B, s} }

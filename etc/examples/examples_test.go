@@ -1,5 +1,4 @@
-// Package examples holds the example job files and the small Monte Carlo to
-// the promises that their comments make.
+// Package examples checks that the example job files and the small Monte Carlo do what their comments say.
 package examples
 
 import (
@@ -28,7 +27,7 @@ import (
 	"jjm/split"
 )
 
-// here is the folder of the examples.
+// here returns the folder of the examples.
 func here(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(".")
@@ -60,11 +59,10 @@ func awks(t *testing.T) []string {
 	return found
 }
 
-// sh runs a script of this folder in a directory and gives its exit code and
-// standard error.
+// sh runs a script of this folder in a directory, and returns its exit code and standard error.
 func sh(t *testing.T, dir string, env []string, script string, args ...string) (int, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", append([]string{filepath.Join(here(t), script)}, args...)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
@@ -85,7 +83,7 @@ func mustSh(t *testing.T, dir string, env []string, script string, args ...strin
 	}
 }
 
-// contents returns the files of a directory by name.
+// contents returns the files of a directory, by name.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -103,8 +101,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// runParts runs mc.sh for consecutive ranges of the given sizes, each in a
-// folder of its own.
+// runParts runs mc.sh for consecutive ranges of the given sizes, each in a folder of its own.
 func runParts(t *testing.T, awk string, first int, sizes ...int) (dirs []string) {
 	t.Helper()
 	for _, n := range sizes {
@@ -155,8 +152,8 @@ func TestMonteCarlo_EventsWithLargeNumbersAreExact(t *testing.T) {
 	}
 }
 
-// TestMonteCarlo_PhysicsIsThatOfTheZ holds the sample against what it is drawn
-// from. The bounds are five standard deviations of a sample of 2000.
+// TestMonteCarlo_PhysicsIsThatOfTheZ compares the sample with the distributions that it is drawn from. The limits are
+// five standard deviations of a sample of 2000.
 func TestMonteCarlo_PhysicsIsThatOfTheZ(t *testing.T) {
 	files := contents(t, runParts(t, awks(t)[0], 1, 2000)[0])
 	generated := columns(t, files["generate.000000001-000002000.txt"])
@@ -176,7 +173,7 @@ func TestMonteCarlo_PhysicsIsThatOfTheZ(t *testing.T) {
 			t.Errorf("event %d is no decay at rest: %v", i, row)
 		}
 	}
-	within(t, "mean cos^2 theta", squares, 0.4, 0.04) // of 1 + cos^2 theta
+	within(t, "mean cos^2 theta", squares, 0.4, 0.04) // the mean for 1 + cos^2 theta
 	counts := map[string]int{}
 	sum := 0
 	for _, line := range strings.Split(strings.TrimSpace(files["histogram.txt"]), "\n") {
@@ -226,7 +223,7 @@ func mean(rows [][]float64, column int) float64 {
 	return sum / float64(len(rows))
 }
 
-// median by counting: the value that half of the rows lie below, by bisection.
+// median finds by bisection the value below which half of the rows are.
 func median(rows [][]float64, column int) float64 {
 	low, high := 0.0, 200.0
 	for high-low > 1e-6 {
@@ -252,8 +249,7 @@ func within(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// recorders returns an environment whose GBS_LOG and JJM_PROGRESS write their
-// arguments to files.
+// recorders returns an environment in which GBS_LOG and JJM_PROGRESS write their arguments to files.
 func recorders(t *testing.T) (env []string, read func(name string) string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "with blank")
@@ -286,20 +282,29 @@ func TestMonteCarlo_ReportsProgressAndSuccess(t *testing.T) {
 		if diff := cmp.Diff(want, got("JJM_PROGRESS")); diff != "" {
 			t.Errorf("%s: progress (-want +got):\n%s", awk, diff)
 		}
-		want = "SUCCEEDED generate.000000001-000000060.txt simulate.000000001-000000060.txt reconstruct.000000001-000000060.txt histogram.txt\n"
+		want = "INFO processed=60 events\n" +
+			"SUCCEEDED generate.000000001-000000060.txt simulate.000000001-000000060.txt reconstruct.000000001-000000060.txt histogram.txt\n"
 		if diff := cmp.Diff(want, got("GBS_LOG")); diff != "" {
 			t.Errorf("%s: report (-want +got):\n%s", awk, diff)
 		}
 	}
 }
 
+// lastWord returns a report without the number of events that precedes a success.
+func lastWord(report string) string {
+	if count, rest, ok := strings.Cut(report, "\n"); ok && strings.HasPrefix(count, "INFO processed=") {
+		return rest
+	}
+	return report
+}
+
 func TestMonteCarlo_MisbehavesWhenAsked(t *testing.T) {
 	tests := map[string]struct {
 		env       []string
-		exit      int // below jjm
-		alone     int // on its own
+		exit      int // started by jjm
+		alone     int // started by hand
 		report    string
-		otherwise string // what a run without that event reports
+		otherwise string // what a run reports without that event
 	}{
 		"exit":                 {[]string{"MC_EXIT_AT=7"}, 3, 3, "", "SUCCEEDED"},
 		"fail":                 {[]string{"MC_FAIL_AT=7"}, 0, 1, "FAILED the simulation broke down at event 7", "SUCCEEDED"},
@@ -318,7 +323,7 @@ func TestMonteCarlo_MisbehavesWhenAsked(t *testing.T) {
 			if code, text := sh(t, dir, append(env, test.env...), "mc.sh", "1", "10"); code != test.exit {
 				t.Errorf("exit %d, want %d: %s", code, test.exit, text)
 			}
-			if report := got("GBS_LOG"); !strings.HasPrefix(report, test.report) || strings.Count(report, "\n") > 1 ||
+			if report := lastWord(got("GBS_LOG")); !strings.HasPrefix(report, test.report) || strings.Count(report, "\n") > 1 ||
 				test.report == "" && report != "" {
 				t.Errorf("report is %q, want %q", report, test.report)
 			}
@@ -331,7 +336,7 @@ func TestMonteCarlo_MisbehavesWhenAsked(t *testing.T) {
 			}
 			env, got = recorders(t)
 			mustSh(t, t.TempDir(), append(env, test.env...), "mc.sh", "20", "3")
-			if report := got("GBS_LOG"); !strings.HasPrefix(report, test.otherwise) {
+			if report := lastWord(got("GBS_LOG")); !strings.HasPrefix(report, test.otherwise) {
 				t.Errorf("without that event the report is %q", report)
 			}
 		})
@@ -347,7 +352,7 @@ func TestMonteCarlo_HangsUntilItsGroupIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	generated := filepath.Join(dir, "generate.000000001-000000030.txt")
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(generated); err == nil {
 			break
 		}
@@ -367,7 +372,7 @@ func TestMonteCarlo_HangsUntilItsGroupIsTold(t *testing.T) {
 	}
 	select {
 	case <-ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Minute):
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		t.Error("it survived a TERM to its process group")
 	}
@@ -432,8 +437,7 @@ func TestMerge_TakesFilesAsCollected(t *testing.T) {
 	}
 }
 
-// local runs one local job of a job file the way jjm would, with the given
-// additions to its environment, and gives its folder.
+// local runs one local job of a job file as jjm would, with more variables, and returns its folder.
 func local(t *testing.T, spec *jjm.Spec, argv, env []string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -468,7 +472,7 @@ func example(t *testing.T, file string) string {
 	return string(text)
 }
 
-// locals returns the spec of an example and the command lines of its local jobs.
+// locals returns the specification of an example and the command lines of its local jobs.
 func locals(t *testing.T, file string) (*jjm.Spec, [][]string) {
 	t.Helper()
 	return localsOf(t, file, example(t, file))
@@ -520,19 +524,18 @@ func TestJobFiles_DoWhatTheySay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]int{"hello.toml": 3, "script.toml": 3, "montecarlo.toml": 20, "failing.toml": 5,
-		"streams.toml": 2, "jim.jdf": 5} {
+		"streams.toml": 2, "steps.toml": 1, "jim.jdf": 5} {
 		_, argvs := locals(t, file)
 		if len(argvs) != want {
 			t.Errorf("%s makes %d local jobs, want %d", file, len(argvs), want)
 		}
 	}
-	if len(files) != 6 {
+	if len(files) != 7 {
 		t.Errorf("there are %d job files here: test them all", len(files))
 	}
 }
 
-// TestJobFiles_MonteCarloMergesToOneRun runs all 20 local jobs of the example, each
-// with a tenth of its events.
+// TestJobFiles_MonteCarloMergesToOneRun runs all 20 local jobs of the example, each with a tenth of its events.
 func TestJobFiles_MonteCarloMergesToOneRun(t *testing.T) {
 	const file = "montecarlo.toml"
 	fewer := strings.NewReplacer("\nevents = 2000\n", "\nevents = 200\n", "\nevents_per_job = 100\n",
@@ -563,7 +566,7 @@ func TestJobFiles_MonteCarloMergesToOneRun(t *testing.T) {
 	}
 }
 
-// Each local job of the example leaves what its templates name, as their command tells it.
+// The command of each local job of the example gets the names from the templates, and writes these files.
 func TestJobFiles_StreamsLeaveTheirOutputs(t *testing.T) {
 	spec, argvs := locals(t, "streams.toml")
 	for i, argv := range argvs {
@@ -571,6 +574,32 @@ func TestJobFiles_StreamsLeaveTheirOutputs(t *testing.T) {
 		if got[fmt.Sprintf("LINES.%06d.txt", i+1)] == "" ||
 			got["notes.txt"] != fmt.Sprintf("number %d, cards=/etc/os-release\n", i+1) {
 			t.Errorf("%q left %q", argv, got)
+		}
+	}
+}
+
+// The scripts of the chain do in one folder what the chain does with jjm.
+func TestJobFiles_ChainRunsWithoutJJM(t *testing.T) {
+	dir := t.TempDir()
+	env, got := recorders(t)
+	mustSh(t, dir, env, "chain/chain.sh", "generate", "1", "40")
+	mustSh(t, dir, env, "chain/chain.sh", "process", "hits.txt")
+	mustSh(t, dir, env, "chain/chain.sh", "summary", "tracks.txt", "tracks.txt")
+	tracks := contents(t, dir)["tracks.txt"]
+	if n := strings.Count(tracks, "\n"); !strings.HasPrefix(contents(t, dir)["summary.txt"], fmt.Sprintf("%d events, ",
+		2*n)) || n == 0 {
+		t.Errorf("the summary of %q says %q", tracks, contents(t, dir)["summary.txt"])
+	}
+	if want := "INFO processed=40 events\nINFO processed=1 files\nINFO processed=2 files\n"; got("GBS_LOG") != want {
+		t.Errorf("reports are %q, want %q", got("GBS_LOG"), want)
+	}
+	if code, text := sh(t, dir, env, "chain/chain.sh", "merge"); code != 2 || !strings.Contains(text,
+		"want generate, process or summary") {
+		t.Errorf("an unknown step: exit %d: %s", code, text)
+	}
+	for step, n := range map[string]int{"generate": 4, "process": 0, "summary": 0} { // the others read files
+		if _, argvs := locals(t, "chain/"+step+".toml"); len(argvs) != n {
+			t.Errorf("%s.toml makes %d local jobs, want %d", step, len(argvs), n)
 		}
 	}
 }
@@ -606,7 +635,7 @@ func TestJobFiles_FailingFailsAsItsCommentSays(t *testing.T) {
 	for i, want := range []string{"SUCCEEDED", "RETRY step2", "FAILED", "", ""} {
 		env, got := recorders(t)
 		local(t, spec, argvs[i], append(env, "GBS_RETRY_COUNT=0"))
-		if report := got("GBS_LOG"); !strings.HasPrefix(report, want) || want == "" && report != "" {
+		if report := lastWord(got("GBS_LOG")); !strings.HasPrefix(report, want) || want == "" && report != "" {
 			t.Errorf("local job %d reports %q, want %q", i, report, want)
 		}
 	}
@@ -618,6 +647,7 @@ func TestScripts_PassShellcheck(t *testing.T) {
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
+	scripts = append(scripts, "chain/chain.sh")
 	if out, err := exec.Command(shellcheck, scripts...).CombinedOutput(); err != nil {
 		t.Errorf("shellcheck: %v\n%s", err, out)
 	}

@@ -9,8 +9,8 @@
 # event has its own random numbers: merge.sh makes of the files of any number
 # of runs exactly those of one run over all their events.
 #
-# Below jjm it tells how far it is ($JJM_PROGRESS) and how it ended ($GBS_LOG);
-# it runs as well without, then it tells its end on standard error.
+# Below jjm it tells how far it is ($JJM_PROGRESS), how many events it has made and how it
+# ended ($GBS_LOG); it runs as well without, then it tells its end on standard error.
 #
 # To see what happens when an application misbehaves, name an event in:
 #
@@ -88,6 +88,7 @@ for phase in generate simulate reconstruct; do
 	in=$out
 done
 mv histogram.part histogram.txt
+[ -z "${GBS_LOG:-}" ] || "$GBS_LOG" INFO "processed=$n events"
 # The names hold no blanks: each is a word of its own.
 # shellcheck disable=SC2086
 tell SUCCEEDED $files histogram.txt

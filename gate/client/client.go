@@ -1,10 +1,11 @@
-// Package client asks the daemon. It is light on purpose: gatekeepers exec the
-// command that links it thousands of times, so that it speaks to the socket by
-// system calls instead of package net (whose start alone doubles the cost of a
-// small program that is linked with cgo).
+// Package client sends requests to the daemon and reads its answers. A client opens one
+// connection per request. It repeats a request only if the daemon answers Busy, and only
+// for some seconds. What to do when no daemon answers is left to the caller, who recognises
+// it by [IsUnreachable].
 //
-// A client opens one connection per request. It tries again when the daemon
-// says Busy, for a few seconds; nothing else is tried twice.
+// The package uses system calls instead of package net: gatekeepers start the program that
+// links it thousands of times, and the start of net alone doubles the time of a small
+// program linked with cgo.
 package client
 
 import (
@@ -21,33 +22,39 @@ import (
 	"jjm/wire"
 )
 
-// Client asks the daemon behind one socket. Its methods may be called from
-// many goroutines.
+// Client sends requests to the daemon behind one socket. Goroutines may share it.
 type Client struct {
 	// Socket is the path of the daemon's socket.
 	Socket string
-	// Timeout bounds one request, tries included; default 25 s, because
-	// gatekeepers wait 30 s at worst. Streams are bounded by it up to their
-	// first line only.
+	// Timeout bounds one request, repetitions included; default 25 s, because gatekeepers
+	// wait at most 30 s. For streams it bounds the time to the first line.
 	Timeout time.Duration
 }
 
 const (
 	defaultTimeout = 25 * time.Second
-	// busyFor is how long a busy daemon is asked again, from busyFirst on.
+	// A request that is answered Busy is repeated for busyFor, with pauses that grow from
+	// busyFirst.
 	busyFor   = 5 * time.Second
 	busyFirst = 50 * time.Millisecond
 )
 
-// Unreachable is the error when no daemon answers: it does not run, stopped
-// in the middle, or hangs.
+// Unreachable is the error if no daemon answers: none runs, it stopped during the request,
+// or it hangs.
 type Unreachable struct {
 	Socket string
 	Err    error
 }
 
 func (u *Unreachable) Error() string {
-	return fmt.Sprintf("no daemon answers at %s: %v", u.Socket, u.Err)
+	why := any(u.Err)
+	switch {
+	case errors.Is(u.Err, syscall.ENOENT):
+		why = "there is no such socket"
+	case errors.Is(u.Err, syscall.ECONNREFUSED):
+		why = "nobody listens there"
+	}
+	return fmt.Sprintf("no daemon answers at %s: %v", u.Socket, why)
 }
 
 // Unwrap returns the cause.
@@ -59,8 +66,13 @@ func IsUnreachable(err error) bool {
 	return errors.As(err, &u)
 }
 
-// Call asks and returns the answer. An error that the daemon answered has its kind and problems; one that found no
-// daemon is an [Unreachable]. A submission cut off before its answer is Ambiguous.
+// Call sends a request and returns the answer.
+//
+//	what happened                                     | error
+//	the daemon answered with an error                 | that error, with its kind and problems
+//	no daemon answered                                | [*Unreachable]
+//	the same, and the request may have been carried   | Ambiguous
+//	out and must not simply be repeated ([wire.UnsureOf])
 func Call[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req) (
 	Ans, error) {
 	var a Ans
@@ -75,9 +87,9 @@ type sized interface {
 	Size() int64
 }
 
-// Open asks for raw bytes: "output" and "cat". The caller closes the reader,
-// which ends early if ctx does. A reader of an answer whose Size is known
-// returns [io.ErrUnexpectedEOF] if fewer came.
+// Open sends a request whose answer is followed by raw bytes ("output", "cat"). The caller
+// must close the reader. The reader ends early if ctx ends. If the size of the answer is
+// known and fewer bytes came, it returns [io.ErrUnexpectedEOF].
 func Open[Req wire.Request, Ans sized](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req) (
 	Ans, io.ReadCloser, error) {
 	var a Ans
@@ -90,9 +102,9 @@ func Open[Req wire.Request, Ans sized](ctx context.Context, c *Client, v wire.Ve
 	return a, s, nil
 }
 
-// Watch asks for lines: "wait". fn is called for each; its error ends the
-// watching. It returns nil after the last line, and an [Unreachable] if the
-// connection ended before.
+// Watch sends a request that is answered with several lines ("wait", "records") and calls
+// fn for each. An error of fn ends it and is returned. Watch returns nil after the last
+// line, and an [*Unreachable] if the connection ended before it.
 func Watch[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req,
 	fn func(Ans) error) error {
 	var a Ans
@@ -109,7 +121,8 @@ func Watch[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v 
 	}
 }
 
-// begin asks and reads the first line of the answer into a, where later lines are read to.
+// begin sends the request and reads the first line of the answer into a. The stream reads
+// later lines into a too.
 func begin[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req, a *Ans) (
 	*stream, error) {
 	line, err := v.Line(req)
@@ -126,18 +139,18 @@ func begin[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v 
 	}})
 }
 
-// question is a request on its way.
+// question is a request to be sent.
 type question struct {
 	verb string
 	line []byte
 	// unsure says what may have happened if the answer is lost; see [wire.UnsureOf].
 	unsure string
-	// read takes a line of the answer; the error that it holds is returned as such.
+	// read decodes a line of the answer. It returns the error that the line holds.
 	read func(line []byte) error
 }
 
-// open connects, sends and reads the first line, for as long as the daemon is
-// busy.
+// open connects, sends the request and reads the first line. It repeats this while the
+// daemon is busy.
 func (c *Client) open(ctx context.Context, q question) (*stream, error) {
 	timeout := c.Timeout
 	if timeout == 0 {
@@ -160,7 +173,7 @@ func (c *Client) open(ctx context.Context, q question) (*stream, error) {
 	}
 }
 
-// once makes one try.
+// once makes one attempt.
 func (c *Client) once(ctx context.Context, q question, deadline time.Time) (*stream, error) {
 	f, err := connect(c.Socket, time.Until(deadline))
 	if errors.Is(err, syscall.EACCES) {
@@ -174,7 +187,7 @@ func (c *Client) once(ctx context.Context, q question, deadline time.Time) (*str
 	_ = f.SetDeadline(deadline)
 	s.unwatch = context.AfterFunc(ctx, func() { _ = f.SetDeadline(time.Unix(1, 0)) })
 	_, sendErr := f.Write(q.line)
-	// A daemon that refuses early may have answered before it read all.
+	// If the daemon refuses early, it answers before it has read the whole request.
 	err = s.next()
 	if IsUnreachable(err) && sendErr != nil {
 		err = &Unreachable{c.Socket, sendErr}
@@ -187,8 +200,8 @@ func (c *Client) once(ctx context.Context, q question, deadline time.Time) (*str
 	return s, err
 }
 
-// connect opens the socket. The time bounds the wait for a place in the
-// daemon's queue.
+// connect opens the socket. wait bounds the time until the daemon's queue of connections
+// has room.
 func connect(path string, wait time.Duration) (*os.File, error) {
 	address, done, err := wire.SocketAddress(path)
 	if err != nil {
@@ -207,7 +220,7 @@ func connect(path string, wait time.Duration) (*os.File, error) {
 }
 
 func connectWithin(fd int, address string, wait time.Duration) error {
-	// unix(7): connect on a blocking socket honours the sending timeout.
+	// unix(7): a blocking connect observes the timeout for sending.
 	tv := syscall.NsecToTimeval(max(wait, time.Millisecond).Nanoseconds())
 	if err := syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_SNDTIMEO, &tv); err != nil {
 		return os.NewSyscallError("setsockopt", err)
@@ -228,13 +241,13 @@ type stream struct {
 	f        *os.File
 	r        *bufio.Reader
 	socket   string
-	ctx      context.Context // of the request, as with net/http's
+	ctx      context.Context // the context of the request
 	unwatch  func() bool
 	question question
-	left     int64 // raw bytes still to come; -1: until the end
+	left     int64 // raw bytes still to come; -1 means until the connection closes
 }
 
-// next reads a line; an error that the daemon answered is returned as such.
+// next reads a line. If it holds an error of the daemon, next returns that.
 func (s *stream) next() error {
 	line, err := wire.ReadLine(s.r, wire.MaxAnswer, nil)
 	switch {
@@ -246,7 +259,7 @@ func (s *stream) next() error {
 	return &Unreachable{s.socket, fmt.Errorf("%s: %w", s.question.verb, err)}
 }
 
-// Read returns the raw bytes after the line.
+// Read returns the raw bytes after the first line.
 func (s *stream) Read(b []byte) (int, error) {
 	if s.left == 0 {
 		return 0, io.EOF
@@ -267,7 +280,7 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the connection, and with it the request if it still runs.
+// Close closes the connection. If the request is still running, that cancels it.
 func (s *stream) Close() error {
 	if s == nil {
 		return nil

@@ -44,7 +44,7 @@ func TestCall_AnswersAndClassifiesErrors(t *testing.T) {
 	if err != nil || a.Version != "v" {
 		t.Errorf("ping: %+v, %v", a, err)
 	}
-	_, err = client.Call(t.Context(), &c, wire.VerbRecord(), wire.RecordRequest{One: wire.Of("9")})
+	_, err = client.Call(t.Context(), &c, wire.VerbRecord(), wire.RecordRequest{One: wire.OneRef("9")})
 	if jjm.KindOf(err) != jjm.Gone {
 		t.Errorf("an unknown job: %v", err)
 	}
@@ -67,7 +67,7 @@ func TestCall_FindsNoDaemon(t *testing.T) {
 	}
 }
 
-func TestCall_AsksABusyDaemonAgain(t *testing.T) {
+func TestCall_RepeatsARequestToABusyDaemon(t *testing.T) {
 	f := gatetest.New()
 	var calls atomic.Int32
 	f.Hook = func(context.Context, string) error {
@@ -87,7 +87,7 @@ func TestCall_AsksABusyDaemonAgain(t *testing.T) {
 	}
 }
 
-// silent accepts connections, reads a line of each, and hangs or hangs up.
+// silent accepts connections, reads a line of each, and then hangs or closes it.
 func silent(t *testing.T, hang bool) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjm")
@@ -140,7 +140,7 @@ func TestCall_EndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestWatch_GivesEveryLineAndTellsALostDaemon(t *testing.T) {
+func TestWatch_ReturnsEveryLineAndReportsALostDaemon(t *testing.T) {
 	f := gatetest.New()
 	f.Put(job(1, "running"))
 	s := gatetest.Serve(t, f.Verbs(), gate.Config{}, nil)
@@ -171,13 +171,13 @@ func TestWatch_GivesEveryLineAndTellsALostDaemon(t *testing.T) {
 	}
 }
 
-func TestOpen_GivesTheBytesAndTellsIfSomeAreMissing(t *testing.T) {
+func TestOpen_ReturnsTheBytesAndReportsMissingOnes(t *testing.T) {
 	f := gatetest.New()
 	j := job(1, "done")
 	j.Tar = []byte(strings.Repeat("tar", 1000))
 	f.Put(j)
 	c := client.Client{Socket: gatetest.Serve(t, f.Verbs(), gate.Config{}, nil).Socket}
-	a, r, err := client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{One: wire.Of("1")})
+	a, r, err := client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{One: wire.OneRef("1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,12 +185,12 @@ func TestOpen_GivesTheBytesAndTellsIfSomeAreMissing(t *testing.T) {
 		t.Errorf("%d bytes, error %v", len(b), err)
 	}
 	_ = r.Close()
-	_, _, err = client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{One: wire.Of("2")})
+	_, _, err = client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{One: wire.OneRef("2")})
 	if jjm.KindOf(err) != jjm.Gone {
 		t.Errorf("an unknown job: %v", err)
 	}
 	c.Socket = scripted(t, `{"ok":true,"bytes":100,"output":{"name":"x"}}`+"\nshort")
-	_, r, err = client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{One: wire.Of("1")})
+	_, r, err = client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{One: wire.OneRef("1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestOpen_GivesTheBytesAndTellsIfSomeAreMissing(t *testing.T) {
 	}
 }
 
-// scripted answers one connection with text.
+// scripted answers one connection with a text.
 func scripted(t *testing.T, text string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjm")
@@ -225,7 +225,7 @@ func scripted(t *testing.T, text string) string {
 	return path
 }
 
-func TestCall_AnswerThatIsNoneIsInternal(t *testing.T) {
+func TestCall_OtherTextAsAnswerIsInternal(t *testing.T) {
 	for _, text := range []string{"hello\n", "{}\n", "[1]\n"} {
 		c := client.Client{Socket: scripted(t, text)}
 		if _, err := client.Call(t.Context(), &c, wire.VerbPing(), wire.PingRequest{}); jjm.KindOf(err) != jjm.Internal {
@@ -234,7 +234,8 @@ func TestCall_AnswerThatIsNoneIsInternal(t *testing.T) {
 	}
 }
 
-// A daemon that leaves out what its answer is about is at fault, and no client fails on it.
+// If the daemon leaves out the member of its answer, it is at fault. No client may panic on
+// it.
 func TestCall_AnswerWithoutItsMemberIsInternal(t *testing.T) {
 	c := client.Client{Socket: scripted(t, `{"ok":true}`+"\n")}
 	if _, err := submit(t, &c, "x"); jjm.KindOf(err) != jjm.Internal || !strings.Contains(err.Error(), "member submit") {
@@ -242,7 +243,8 @@ func TestCall_AnswerWithoutItsMemberIsInternal(t *testing.T) {
 	}
 }
 
-// A dry run makes nothing: nothing may have been accepted when its answer is lost.
+// A dry run stores nothing, so a lost answer does not mean that something may have been
+// accepted.
 func TestCall_LostDryRunIsUnreachable(t *testing.T) {
 	c := client.Client{Socket: silent(t, false), Timeout: 100 * time.Millisecond}
 	req := wire.SubmitRequest{Submit: &wire.Submit{Text: "x", BaseDir: "/", DryRun: true}}
@@ -270,7 +272,7 @@ func TestPlace_FindsTheDaemon(t *testing.T) {
 		{"home", client.Place{}, map[string]string{"HOME": "/h"}, "/h/.local/state/jjm", "/h/.local/state/jjm/jjm.sock"},
 	} {
 		if _, err := os.Stat("/var/lib/jjm"); err == nil && c.p.State == "" && c.env["JJM_STATE"] == "" {
-			continue // jjm is installed here
+			continue // jjm is installed on this machine
 		}
 		c.p.Getenv = func(k string) string { return c.env[k] }
 		if got := c.p.StateDir(); got != c.state {

@@ -6,20 +6,23 @@ import (
 	"syscall"
 )
 
-// systemState is where an installed daemon keeps its state (FHS, /var/lib).
+// systemState is the state folder of an installed daemon (/var/lib of the FHS).
 const systemState = "/var/lib/jjm"
 
-// Place finds the daemon: where its state and its socket are.
+// Place finds the state folder and the socket of the daemon.
 type Place struct {
-	// State and Socket, if set, come from the command line.
+	// State and Socket come from the command line and may be "".
 	State, Socket string
-	// Getenv reads the environment.
+	// Getenv returns the value of an environment variable.
 	Getenv func(string) string
 }
 
-// StateDir returns the daemon's folder: as told, $JJM_STATE, /var/lib/jjm if it
-// is there and may be entered, else $XDG_STATE_HOME/jjm, by default
-// ~/.local/state/jjm (XDG Base Directory Specification).
+// StateDir returns the state folder of the daemon, the first of:
+//
+//  1. State
+//  2. $JJM_STATE
+//  3. /var/lib/jjm, if it exists and this account may enter it
+//  4. $XDG_STATE_HOME/jjm, by default ~/.local/state/jjm (XDG Base Directory Specification)
 func (p Place) StateDir() string {
 	if p.State != "" {
 		return p.State
@@ -41,9 +44,8 @@ func (p Place) StateDir() string {
 	return filepath.Join(home, ".local/state/jjm")
 }
 
-// SocketPath returns the daemon's socket: as told, $JJM_SOCKET, else jjm.sock in
-// the state folder. A state folder given on the command line outranks
-// $JJM_SOCKET.
+// SocketPath returns the socket of the daemon, the first of: Socket, jjm.sock in State,
+// $JJM_SOCKET, jjm.sock in the state folder.
 func (p Place) SocketPath() string {
 	if p.Socket != "" {
 		return p.Socket
@@ -54,8 +56,8 @@ func (p Place) SocketPath() string {
 	return filepath.Join(p.StateDir(), "jjm.sock")
 }
 
-// RecordsDir returns the folder of the XML records: $JJM_RECORDS, else records in
-// the state folder.
+// RecordsDir returns the folder of the XML records: records in State if that is set, else
+// $JJM_RECORDS, else records in the state folder.
 func (p Place) RecordsDir() string {
 	if dir := p.Getenv("JJM_RECORDS"); dir != "" && p.State == "" {
 		return dir

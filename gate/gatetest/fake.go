@@ -1,12 +1,14 @@
-// Package gatetest holds the verbs of jobs without batch systems behind them, and a
-// server of verbs on a socket of its own, for tests of the gate and of its
-// clients. A test that needs other verbs makes them with package gate/verbs.
+// Package gatetest helps to test the gate and its clients. It has a fake of the daemon that
+// serves the verbs of jobs from memory, without batch systems, and a server that serves
+// verbs on a socket of its own. A test that needs other verbs makes them with package
+// gate/verbs.
 package gatetest
 
 import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -19,34 +21,36 @@ import (
 	"jjm/wire"
 )
 
-// Job is a grid job of the fake, set and changed by the test.
+// Job is a grid job of the fake. The test sets and changes it.
 type Job struct {
-	// UID is the owner; -1 is nobody, so that even administrators are denied.
+	// UID is the owner. -1 means that nobody may see it, not even an administrator.
 	UID    int
 	Status wire.Status
 	Locals []jjm.LocalJob
-	// Tar is the output; Files are what cat shows, by "N/stdout".
+	// Tar is the tar of the outputs. Files are the files that "cat" shows, by "N/stdout".
 	Tar    []byte
 	SHA256 string
 	Files  map[string]string
 	Record []string
 	Log    []string
-	// Live makes followed files grow on: their text is read again.
+	// Live makes followed files grow: their text is read again at every poll.
 	Live bool
 }
 
-// Fake has jobs in memory. A job file that holds the word "bad" is refused
-// with two problems; the line "jobs = N" gives the number of local jobs.
+// Fake holds grid jobs in memory. It refuses a job file that contains the word "bad" with
+// two problems. The line "jobs = N" of a job file sets the number of local jobs.
 type Fake struct {
 	mu      sync.Mutex
 	jobs    map[jjm.GridID]*Job
 	handles map[jjm.Handle]jjm.GridID
 	refused map[jjm.Handle]string
 	changed chan struct{}
-	// Version answers ping, and followed files are read again every Poll; both are set before Verbs is called.
+	// Version is the answer of "ping". Poll is how often a followed file is read again.
+	// Both must be set before Verbs is called.
 	Version string
 	Poll    time.Duration
-	// Hook, if set, is called at the start of every verb but ping, and may block, panic or fail.
+	// Hook, if set, is called at the start of every verb except "ping". It may block, panic
+	// or return an error.
 	Hook func(ctx context.Context, verb string) error
 }
 
@@ -56,12 +60,14 @@ func New() *Fake {
 		refused: make(map[jjm.Handle]string), changed: make(chan struct{}), Poll: time.Millisecond}
 }
 
-// Verbs are those of jobs.
+// Verbs returns the verbs of jobs.
 func (f *Fake) Verbs() []gate.Verb {
 	return []gate.Verb{
-		verbs.Ping(f.Version), verbs.Submit(f.Submit), verbs.Lookup(f.Resolve, f.Lookup), verbs.Kill(f.Resolve, f.Kill),
-		verbs.Status(f.Resolve, f.Status), verbs.List(f.List), verbs.Wait(f.Resolve, f.Watch),
-		verbs.Record(f.Resolve, f.Record), verbs.Output(f.Resolve, f.Output), verbs.Cat(f.Resolve, f.Cat, f.Poll),
+		verbs.Ping(f.Version), verbs.Submit(f.Submit), verbs.Lookup(f.Resolve, f.Lookup),
+		verbs.Kill(f.Resolve, f.Kill), verbs.Select(f.Resolve, f.Select),
+		verbs.Status(f.Resolve, f.Status), verbs.List(f.Resolve, f.List), verbs.Wait(f.Resolve, f.Watch),
+		verbs.Record(f.Resolve, f.Record), verbs.Output(f.Resolve, f.Output), verbs.Cat(f.Resolve, f.Cat, f.ListFiles,
+			f.Poll),
 		verbs.Log(f.Resolve, f.Log),
 	}
 }
@@ -71,7 +77,7 @@ func (f *Fake) Put(j Job) {
 	f.Change(j.Status.Lookup.ID, func(old *Job) { *old = j })
 }
 
-// Change changes a job, which is made if it is not there, and wakes watchers.
+// Change changes a job, or makes it if it does not exist, and wakes the watchers.
 func (f *Fake) Change(id jjm.GridID, change func(*Job)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,7 +89,7 @@ func (f *Fake) Change(id jjm.GridID, change func(*Job)) {
 	f.changed = make(chan struct{})
 }
 
-// Jobs is the number of jobs.
+// Jobs returns the number of jobs.
 func (f *Fake) Jobs() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +103,8 @@ func (f *Fake) hook(ctx context.Context, verb string) error {
 	return f.Hook(ctx, verb)
 }
 
-// Use asks the hook, and calls do with a job if the caller may see it. do changes it at will.
+// Use calls the hook, and then do with a job if the caller may see it. do may change the
+// job.
 func (f *Fake) Use(ctx context.Context, verb string, c gate.Caller, id jjm.GridID, do func(*Job)) error {
 	if err := f.hook(ctx, verb); err != nil {
 		return err
@@ -111,11 +118,11 @@ func (f *Fake) Use(ctx context.Context, verb string, c gate.Caller, id jjm.GridI
 	return err
 }
 
-// get finds a job that the caller may see; f.mu is held.
+// get returns a job that the caller may see. f.mu must be held.
 func (f *Fake) get(c gate.Caller, id jjm.GridID) (*Job, error) {
 	j := f.jobs[id]
 	if j == nil {
-		return nil, jjm.Errorf(jjm.Gone, "grid job %v does not exist", id)
+		return nil, jjm.Errorf(jjm.Gone, "no grid job %v", id)
 	}
 	if c.UID != j.UID && (!c.Admin || j.UID < 0) {
 		return nil, jjm.Errorf(jjm.Denied, "grid job %v belongs to another account than %s", id, c.User)
@@ -130,7 +137,7 @@ func (f *Fake) Submit(ctx context.Context, c gate.Caller, s wire.Submit) (wire.S
 	}
 	if strings.Contains(s.Text, "bad") {
 		return wire.Submitted{}, jjm.Problems{
-			{Where: s.Name + ":1", Field: "type", Text: "unknown job type \"bad\": this site knows [script]"},
+			{Where: s.Name + ":1", Field: "type", Text: "unknown job type \"bad\": this site knows script"},
 			{Where: s.Name + ":2", Field: "params.events", Text: "want a number above 0"},
 		}.Err()
 	}
@@ -161,14 +168,14 @@ func (f *Fake) Submit(ctx context.Context, c gate.Caller, s wire.Submit) (wire.S
 	return wire.Submitted{ID: id, Handle: h}, nil
 }
 
-// Refuse makes a handle one whose submission was refused.
+// Refuse makes the handle one whose submission was refused.
 func (f *Fake) Refuse(h jjm.Handle, reason string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.refused[h] = reason
 }
 
-// Resolve returns the job of a key.
+// Resolve returns the id of the job with a handle.
 func (f *Fake) Resolve(ctx context.Context, c gate.Caller, h jjm.Handle) (jjm.GridID, error) {
 	if err := f.hook(ctx, "resolve"); err != nil {
 		return 0, err
@@ -185,7 +192,7 @@ func (f *Fake) Resolve(ctx context.Context, c gate.Caller, h jjm.Handle) (jjm.Gr
 	return id, nil
 }
 
-// Lookup answers for each id.
+// Lookup returns an answer for each id.
 func (f *Fake) Lookup(ctx context.Context, c gate.Caller, ids []jjm.GridID) []wire.Lookup {
 	hookErr := f.hook(ctx, "lookup")
 	f.mu.Lock()
@@ -205,8 +212,8 @@ func (f *Fake) Lookup(ctx context.Context, c gate.Caller, ids []jjm.GridID) []wi
 	return out
 }
 
-// Kill sets a job aborting; a final one is left as it is.
-func (f *Fake) Kill(ctx context.Context, c gate.Caller, refs []jjm.Ref) []wire.Killed {
+// Kill sets jobs to aborting. Final jobs stay as they are.
+func (f *Fake) Kill(ctx context.Context, c gate.Caller, refs []jjm.Ref, how wire.KillHow) []wire.Killed {
 	hookErr := f.hook(ctx, "kill")
 	out := make([]wire.Killed, len(refs))
 	for i, ref := range refs {
@@ -221,7 +228,7 @@ func (f *Fake) Kill(ctx context.Context, c gate.Caller, refs []jjm.Ref) []wire.K
 			out[i].NoChange = final(j.Status)
 		}
 		f.mu.Unlock()
-		if err == nil && !out[i].NoChange && !ref.Locals {
+		if err == nil && !out[i].NoChange && !ref.Locals && !how.DryRun {
 			f.Change(ref.Grid, func(j *Job) { j.Status.Lookup.Status = jjm.Aborting.String() })
 		}
 	}
@@ -233,7 +240,7 @@ func final(s wire.Status) bool {
 	return st.UnmarshalText([]byte(s.Lookup.Status)) == nil && st.Final()
 }
 
-// Status returns the jobs with the local jobs named.
+// Status returns the jobs with the local jobs selected.
 func (f *Fake) Status(ctx context.Context, c gate.Caller, refs []jjm.Ref) ([]wire.Status, error) {
 	if err := f.hook(ctx, "status"); err != nil {
 		return nil, err
@@ -251,7 +258,7 @@ func (f *Fake) Status(ctx context.Context, c gate.Caller, refs []jjm.Ref) ([]wir
 	return out, nil
 }
 
-// status answers for one reference; f.mu is held.
+// status returns the answer for one reference. f.mu must be held.
 func (f *Fake) status(c gate.Caller, ref jjm.Ref) (wire.Status, error) {
 	j, err := f.get(c, ref.Grid)
 	if err != nil {
@@ -264,7 +271,7 @@ func (f *Fake) status(c gate.Caller, ref jjm.Ref) (wire.Status, error) {
 		}
 	}
 	if ref.Locals && ref.First == ref.Last && len(st.Locals) == 0 {
-		return wire.Status{}, jjm.Errorf(jjm.Gone, "local job %v does not exist", ref)
+		return wire.Status{}, jjm.Errorf(jjm.Gone, "no local job %v", ref)
 	}
 	return st, nil
 }
@@ -293,7 +300,7 @@ func (f *Fake) List(ctx context.Context, c gate.Caller, l wire.List) ([]wire.Sta
 	return out, nil
 }
 
-// Watch sends the state at every change.
+// Watch calls send at every change.
 func (f *Fake) Watch(ctx context.Context, c gate.Caller, refs []jjm.Ref, send func([]wire.Status) error) error {
 	for {
 		f.mu.Lock()
@@ -325,7 +332,7 @@ func (f *Fake) Watch(ctx context.Context, c gate.Caller, refs []jjm.Ref, send fu
 	}
 }
 
-// Record returns the record's lines that hold query.
+// Record returns the lines of the record that contain query.
 func (f *Fake) Record(ctx context.Context, c gate.Caller, id jjm.GridID, query string) (out []string, err error) {
 	err = f.Use(ctx, "record", c, id, func(j *Job) {
 		for _, line := range j.Record {
@@ -337,10 +344,11 @@ func (f *Fake) Record(ctx context.Context, c gate.Caller, id jjm.GridID, query s
 	return out, err
 }
 
-// Output returns the tar; of a job that is not final with partial only, and then
-// without its size.
-func (f *Fake) Output(ctx context.Context, c gate.Caller, id jjm.GridID, partial bool) (
+// Output returns the tar. For a job that is not final it requires partial, and does not
+// return the size. With a file it returns Files["N/file"].
+func (f *Fake) Output(ctx context.Context, c gate.Caller, ref jjm.Ref, want wire.Wanted) (
 	io.ReadCloser, int64, wire.Output, error) {
+	id := ref.Grid
 	if err := f.hook(ctx, "output"); err != nil {
 		return nil, 0, wire.Output{}, err
 	}
@@ -350,10 +358,21 @@ func (f *Fake) Output(ctx context.Context, c gate.Caller, id jjm.GridID, partial
 	if err != nil {
 		return nil, 0, wire.Output{}, err
 	}
+	if want.File != "" {
+		text, ok := j.Files[path.Join(fmt.Sprint(ref.First), want.File)]
+		switch {
+		case !ok && j.Live:
+			return nil, 0, wire.Output{}, jjm.Errorf(jjm.Conflict, "local job %v is running", ref)
+		case !ok:
+			return nil, 0, wire.Output{}, jjm.Errorf(jjm.Gone, "local job %v has no %s", ref, want.File)
+		}
+		out := wire.Output{Name: path.Base(want.File), SHA256: j.SHA256}
+		return io.NopCloser(strings.NewReader(text)), int64(len(text)), out, nil
+	}
 	out := wire.Output{Name: fmt.Sprintf("jjm-%v.tar", id), SHA256: j.SHA256}
 	size := int64(len(j.Tar))
 	if !final(j.Status) {
-		if !partial {
+		if !want.Partial {
 			return nil, 0, wire.Output{}, jjm.Errorf(jjm.Conflict, "grid job %v is %s: its output is not complete",
 				id, j.Status.Lookup.Status)
 		}
@@ -362,8 +381,28 @@ func (f *Fake) Output(ctx context.Context, c gate.Caller, id jjm.GridID, partial
 	return io.NopCloser(strings.NewReader(string(j.Tar))), size, out, nil
 }
 
-// Cat returns Files["N/file"].
-func (f *Fake) Cat(ctx context.Context, c gate.Caller, ref jjm.Ref, file string) (io.ReadCloser, func() bool, error) {
+// ListFiles lists those of Files["N/..."] that are named by a path, "N/work/PATH".
+func (f *Fake) ListFiles(ctx context.Context, c gate.Caller, ref jjm.Ref, _ *int32) (all []jjm.JobFile, more bool,
+	err error) {
+	if err := f.hook(ctx, "cat"); err != nil {
+		return nil, false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := f.get(c, ref.Grid); err != nil {
+		return nil, false, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.jobs[ref.Grid].Files)) {
+		if path, ok := strings.CutPrefix(name, fmt.Sprintf("%d/work/", ref.First)); ok {
+			all = append(all, jjm.JobFile{Name: path, From: jjm.FromWork, Bytes: int64(len(f.jobs[ref.Grid].Files[name]))})
+		}
+	}
+	return all, false, nil
+}
+
+// Cat returns Files["N/file"], or of a path Files["N/work/path"].
+func (f *Fake) Cat(ctx context.Context, c gate.Caller, ref jjm.Ref, file wire.CatFile) (io.ReadCloser, func() bool,
+	error) {
 	if err := f.hook(ctx, "cat"); err != nil {
 		return nil, nil, err
 	}
@@ -372,7 +411,10 @@ func (f *Fake) Cat(ctx context.Context, c gate.Caller, ref jjm.Ref, file string)
 	if _, err := f.get(c, ref.Grid); err != nil {
 		return nil, nil, err
 	}
-	name := path.Join(fmt.Sprint(ref.First), file)
+	name := path.Join(fmt.Sprint(ref.First), file.File)
+	if file.Path != "" {
+		name = path.Join(fmt.Sprint(ref.First), "work", file.Path)
+	}
 	live := func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -387,7 +429,7 @@ func (f *Fake) Cat(ctx context.Context, c gate.Caller, ref jjm.Ref, file string)
 	return &growing{fake: f, id: ref.Grid, name: name}, live, nil
 }
 
-// growing reads a file of the fake as it is now.
+// growing reads a file of the fake that a test may still extend.
 type growing struct {
 	fake *Fake
 	id   jjm.GridID
@@ -409,7 +451,7 @@ func (g *growing) Read(b []byte) (int, error) {
 
 func (g *growing) Close() error { return nil }
 
-// Log returns the job's log.
+// Log returns the log of the job.
 func (f *Fake) Log(ctx context.Context, c gate.Caller, id jjm.GridID) (out []string, err error) {
 	err = f.Use(ctx, "log", c, id, func(j *Job) { out = slices.Clone(j.Log) })
 	return out, err

@@ -11,9 +11,9 @@ import (
 	"jjm/gate"
 )
 
-// Server is a gate that serves verbs, for one test.
+// Server is a gate that serves verbs during one test.
 type Server struct {
-	// Socket is its path, short enough for any client.
+	// Socket is its path, short enough for every client.
 	Socket string
 	tb     testing.TB
 	verbs  []gate.Verb
@@ -23,14 +23,14 @@ type Server struct {
 	stop   func()
 }
 
-// Serve starts a gate that serves verbs and ends with the test. A nil log
-// discards.
+// Serve starts a gate that serves verbs until the test ends. A nil log discards the
+// messages.
 func Serve(tb testing.TB, verbs []gate.Verb, cfg gate.Config, log *slog.Logger) *Server {
 	tb.Helper()
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	dir, err := os.MkdirTemp("", "jjm") // t.TempDir can be too long for a socket
+	dir, err := os.MkdirTemp("", "jjm") // t.TempDir may be too long for a socket
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func (g *Server) Start() {
 	}
 }
 
-// Stop ends the gate and waits for its requests. Stopping twice is harmless.
+// Stop stops the gate and waits for its requests. A second Stop does nothing.
 func (g *Server) Stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

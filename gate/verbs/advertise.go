@@ -8,11 +8,12 @@ import (
 	"jjm/wire"
 )
 
-// adTime is how long an ad may be on its way: of a collector that hangs the answer tells within the time that clients
-// wait for one.
+// adTime is how long sending an ad may take. If a collector hangs, the answer that says so
+// must still come within the time that clients wait.
 const adTime = 20 * time.Second
 
-// Advertise tells what the site tells brokers of itself, and where it stands. With now set do sends it first.
+// Advertise makes the verb that shows the site's ad and its state in each collector. If now
+// is set, do sends the ad first.
 func Advertise(do func(ctx context.Context, now bool) (wire.Advertised, error)) gate.Verb {
 	return gate.Handle(wire.VerbAdvertise(), gate.AnyoneReads,
 		func(ctx context.Context, _ gate.Caller, r wire.AdvertiseRequest) (wire.AdvertiseAnswer, error) {

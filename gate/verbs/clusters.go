@@ -7,7 +7,8 @@ import (
 	"jjm/wire"
 )
 
-// Clusters tells how the batch systems are, and with notes what people should know of the site beside them.
+// Clusters makes the verb that shows the state of the batch systems. notes returns further
+// sentences about the site.
 func Clusters(do func(context.Context) []wire.Cluster, notes func() []string) gate.Verb {
 	return gate.Handle(wire.VerbClusters(), gate.Anyone,
 		func(ctx context.Context, _ gate.Caller, _ wire.ClustersRequest) (wire.ClustersAnswer, error) {
@@ -15,7 +16,8 @@ func Clusters(do func(context.Context) []wire.Cluster, notes func() []string) ga
 		})
 }
 
-// Reset closes the circuit breaker of a cluster: Gone if there is no such cluster.
+// Reset makes the verb that closes the circuit breaker of a cluster. The error of do is
+// Gone if the cluster does not exist.
 func Reset(do func(ctx context.Context, c gate.Caller, cluster string) error) gate.Verb {
 	return gate.Handle(wire.VerbReset(), gate.Administrators,
 		func(ctx context.Context, c gate.Caller, r wire.ResetRequest) (wire.None, error) {

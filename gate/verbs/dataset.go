@@ -7,8 +7,9 @@ import (
 	"jjm/wire"
 )
 
-// Dataset adds files to a dataset, closes it, marks files of it, or shows some. Those of others are Denied to who is no
-// administrator.
+// Dataset makes the verb for datasets: it adds files, closes datasets, marks files and
+// shows datasets. do must deny the datasets of other accounts to callers who are not
+// administrators.
 func Dataset(do func(context.Context, gate.Caller, wire.Dataset) (wire.Datasets, error)) gate.Verb {
 	return gate.Handle(wire.VerbDataset(), gate.Owners,
 		func(ctx context.Context, c gate.Caller, r wire.DatasetRequest) (wire.DatasetAnswer, error) {

@@ -8,10 +8,13 @@ import (
 	"jjm/wire"
 )
 
-// History reads the journal. do returns the last limit entries, oldest first; 0 is its own limit. The zero reference is
-// the journal of the orders of administrators, which every caller may read.
+// History makes the verb that reads the journal. do returns the last limit entries, oldest
+// first; 0 means its default. For the zero reference it returns the journal of the
+// administrators' orders, which every caller may read. attempts returns the attempts of one
+// local job.
 func History(find Resolve,
-	do func(ctx context.Context, c gate.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error)) gate.Verb {
+	do func(ctx context.Context, c gate.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error),
+	attempts func(ctx context.Context, c gate.Caller, ref jjm.Ref) ([]wire.Attempt, error)) gate.Verb {
 	return gate.Handle(wire.VerbHistory(), gate.Owners,
 		func(ctx context.Context, c gate.Caller, r wire.HistoryRequest) (wire.HistoryAnswer, error) {
 			var ref jjm.Ref
@@ -23,6 +26,10 @@ func History(find Resolve,
 				ref = refs[0]
 			}
 			entries, err := do(ctx, c, ref, r.Limit)
-			return wire.HistoryAnswer{History: entries}, err
+			if err != nil || !ref.Locals || ref.First != ref.Last {
+				return wire.HistoryAnswer{History: entries}, err
+			}
+			all, err := attempts(ctx, c, ref)
+			return wire.HistoryAnswer{History: entries, Attempts: all}, err
 		})
 }

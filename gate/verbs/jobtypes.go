@@ -7,7 +7,7 @@ import (
 	"jjm/wire"
 )
 
-// JobTypes documents the job types of this site.
+// JobTypes makes the verb that documents the job types of the site.
 func JobTypes(do func() []wire.JobType) gate.Verb {
 	return gate.Handle(wire.VerbJobTypes(), gate.Anyone,
 		func(context.Context, gate.Caller, wire.JobTypesRequest) (wire.JobTypesAnswer, error) {

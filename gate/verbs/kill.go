@@ -9,21 +9,23 @@ import (
 	"jjm/wire"
 )
 
-// Kill ends jobs. do stores the wish and answers for each reference, in order.
-func Kill(find Resolve, do func(context.Context, gate.Caller, []jjm.Ref) []wire.Killed) gate.Verb {
+// Kill makes the verb that ends jobs. do stores the request and returns an answer for each
+// reference, in order.
+func Kill(find Resolve, do func(context.Context, gate.Caller, []jjm.Ref, wire.KillHow) []wire.Killed) gate.Verb {
 	return gate.Handle(wire.VerbKill(), gate.Owners,
 		func(ctx context.Context, c gate.Caller, r wire.KillRequest) (wire.KillAnswer, error) {
 			names, refs, err := find.each(ctx, c, "kill", r.Refs, false)
 			if err != nil {
 				return wire.KillAnswer{}, err
 			}
-			refs = known(names, refs)
-			killed := do(ctx, c, refs)
-			return wire.KillAnswer{Kill: allKilled(names, r.Refs, killed)}, counted("kill", len(killed), len(refs))
+			refs = resolved(names, refs)
+			killed := do(ctx, c, refs, r.KillHow)
+			return wire.KillAnswer{Kill: allKilled(names, r.Refs, killed)}, checkCount("kill", len(killed), len(refs))
 		})
 }
 
-// allKilled puts what was killed in the places of the references as they were asked for. What was refused is over.
+// allKilled returns an answer for each reference in the order asked, given the answers for
+// those that could be resolved. A submission that was refused counts as a job that is over.
 func allKilled(names []named, asked []string, killed []wire.Killed) []wire.Killed {
 	if names == nil {
 		return killed

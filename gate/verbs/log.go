@@ -8,7 +8,7 @@ import (
 	"jjm/wire"
 )
 
-// Log reads jjm's own log of a grid job.
+// Log makes the verb that reads jjm's own log of a grid job.
 func Log(find Resolve, do func(context.Context, gate.Caller, jjm.GridID) ([]string, error)) gate.Verb {
 	return onGrid(wire.VerbLog(), find,
 		func(ctx context.Context, c gate.Caller, id jjm.GridID, _ wire.LogRequest) (wire.LogAnswer, error) {

@@ -9,7 +9,8 @@ import (
 	"jjm/wire"
 )
 
-// Lookup tells how grid jobs stand. do answers for each id, in order; what is wrong with one is in its Error.
+// Lookup makes the verb that returns the status of grid jobs. do returns an answer for each
+// id, in order. If one fails, its answer has Error set.
 func Lookup(find Resolve, do func(context.Context, gate.Caller, []jjm.GridID) []wire.Lookup) gate.Verb {
 	return gate.Handle(wire.VerbLookup(), gate.Owners,
 		func(ctx context.Context, c gate.Caller, r wire.LookupRequest) (wire.LookupAnswer, error) {
@@ -18,15 +19,16 @@ func Lookup(find Resolve, do func(context.Context, gate.Caller, []jjm.GridID) []
 				return wire.LookupAnswer{}, err
 			}
 			ids := make([]jjm.GridID, 0, len(refs))
-			for _, ref := range known(names, refs) {
+			for _, ref := range resolved(names, refs) {
 				ids = append(ids, ref.Grid)
 			}
 			found := do(ctx, c, ids)
-			return wire.LookupAnswer{Lookup: allLookups(names, found)}, counted("lookup", len(found), len(ids))
+			return wire.LookupAnswer{Lookup: allLookups(names, found)}, checkCount("lookup", len(found), len(ids))
 		})
 }
 
-// allLookups puts what was found in the places of its references, beside what could not be resolved.
+// allLookups returns an answer for each reference, given the answers for those that could
+// be resolved.
 func allLookups(names []named, found []wire.Lookup) []wire.Lookup {
 	if names == nil {
 		return found
@@ -46,8 +48,8 @@ func allLookups(names []named, found []wire.Lookup) []wire.Lookup {
 	return out
 }
 
-// unresolved is the answer for a handle without a grid job. What was refused
-// after it was accepted on behalf of the daemon has failed.
+// unresolved returns the answer for a handle without a grid job. If the submission was read
+// from the spool and refused, the answer is that the job has failed.
 func unresolved(n named) wire.Lookup {
 	var r *wire.Refused
 	if !errors.As(n.err, &r) {

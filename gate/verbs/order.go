@@ -8,9 +8,10 @@ import (
 	"jjm/wire"
 )
 
-// Order returns orders. do stores one and returns what it changed; nil lists the orders in
-// force that the caller may see. Whether the caller may give it is do's to say: a grid job's
-// owner may pause it, all else is for administrators.
+// Order makes the verb for orders. do stores an order and returns what it changed; with nil
+// it returns the orders in force that the caller may see. do must also decide who may give
+// which order: the owner of a grid job may pause it, and all other orders are for
+// administrators.
 func Order(find Resolve, do func(context.Context, gate.Caller, *wire.Order) ([]jjm.Order, error)) gate.Verb {
 	return gate.Handle(wire.VerbOrder(), gate.Owners,
 		func(ctx context.Context, c gate.Caller, r wire.OrderRequest) (wire.OrderAnswer, error) {

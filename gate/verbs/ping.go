@@ -7,7 +7,7 @@ import (
 	"jjm/wire"
 )
 
-// Ping answers with the version of the daemon.
+// Ping makes the verb that returns the version of the daemon.
 func Ping(version string) gate.Verb {
 	return gate.Handle(wire.VerbPing(), gate.Anyone,
 		func(context.Context, gate.Caller, wire.PingRequest) (wire.PingAnswer, error) {

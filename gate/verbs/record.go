@@ -8,7 +8,8 @@ import (
 	"jjm/wire"
 )
 
-// Record reads the XML record of a grid job. do answers a query; path "" means the whole.
+// Record makes the verb that reads the XML record of a grid job. do runs the query; ""
+// returns the whole record.
 func Record(find Resolve,
 	do func(ctx context.Context, c gate.Caller, id jjm.GridID, path string) ([]string, error)) gate.Verb {
 	return onGrid(wire.VerbRecord(), find,

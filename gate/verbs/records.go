@@ -7,8 +7,8 @@ import (
 	"jjm/wire"
 )
 
-// Records asks the records of many grid jobs, a line of the answer each. do calls send with
-// what it finds, until that fails (its error) or ctx ends (its error).
+// Records makes the verb that runs a query on the records of many grid jobs. do calls send
+// for each record with a result, until send fails or ctx ends, and returns that error.
 func Records(do func(ctx context.Context, c gate.Caller, path string, of wire.Selection,
 	send func(wire.Found) error) error) gate.Verb {
 	return gate.HandleStream(wire.VerbRecords(), gate.Owners,

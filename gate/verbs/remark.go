@@ -8,7 +8,8 @@ import (
 	"jjm/wire"
 )
 
-// Remark puts something that a gatekeeper noticed into a grid job's history. do reports whether it is news.
+// Remark makes the verb that adds a gatekeeper's observation to the history of a grid job.
+// do reports whether the text differs from the last one.
 func Remark(find Resolve, do func(context.Context, gate.Caller, jjm.GridID, string) (bool, error)) gate.Verb {
 	return onGridBy(wire.VerbRemark(), gate.Administrators, find,
 		func(ctx context.Context, c gate.Caller, id jjm.GridID, r wire.RemarkRequest) (wire.RemarkAnswer, error) {

@@ -8,8 +8,8 @@ import (
 	"jjm/wire"
 )
 
-// Renew gives the jobs of a grid job newer credentials. do returns of which kinds they
-// were newer, and which jobs they do not reach.
+// Renew makes the verb that replaces the credentials of a grid job's jobs by newer ones. do
+// returns which kinds were newer and which running jobs keep their old ones.
 func Renew(find Resolve,
 	do func(context.Context, gate.Caller, jjm.GridID, []jjm.Credential) (wire.Renewal, error)) gate.Verb {
 	return onGrid(wire.VerbRenew(), find,

@@ -8,7 +8,8 @@ import (
 	"jjm/wire"
 )
 
-// Replay asks the type of a grid job anew, on behalf of its owner, and compares.
+// Replay makes the verb that runs the type of a grid job again, on behalf of its owner, and
+// compares the answers.
 func Replay(find Resolve,
 	do func(ctx context.Context, c gate.Caller, id jjm.GridID) (wire.Replayed, error)) gate.Verb {
 	return onGrid(wire.VerbReplay(), find,

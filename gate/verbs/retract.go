@@ -8,8 +8,9 @@ import (
 	"jjm/wire"
 )
 
-// Retract says of outputs of a grid job that they are lost, so that they are made again. It is Gone if there is no such
-// output, and a Conflict if what made them has not completed, or cannot be done again as it stands.
+// Retract makes the verb that declares outputs of a grid job lost, so that they are made
+// again. The error of do is Gone if an output does not exist, and a Conflict if the local
+// job that made it has not completed or cannot be done again.
 func Retract(find Resolve,
 	do func(context.Context, gate.Caller, jjm.GridID, wire.Retract) (wire.Retracted, error)) gate.Verb {
 	return onGrid(wire.VerbRetract(), find,

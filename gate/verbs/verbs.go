@@ -1,9 +1,11 @@
-// Package verbs makes the verbs of the daemon's socket of plain functions: a file for each, or for each noun, with who
-// may ask, how a request becomes a call, and how what the call returns becomes an answer. It knows no engine: the
-// daemon, and tests, give the functions.
+// Package verbs makes the verbs of the daemon's socket from plain functions, in a file for
+// each noun. A file says who may use the verb, how the request becomes a call, and how the
+// result becomes the answer. The functions come from the daemon, or from tests: the package
+// knows no engine.
 //
-// The functions are called from many goroutines, with callers that the kernel named and requests that were checked.
-// What else they promise is said with [gate.Handle] and with each verb.
+// The functions are called from many goroutines, with callers that the kernel reported and
+// requests that were checked. What else they must observe is documented at [gate.Handle]
+// and at each verb.
 package verbs
 
 import (
@@ -14,12 +16,14 @@ import (
 	"jjm/wire"
 )
 
-// Resolve finds the grid job that a handle names. The error is Gone if it names none, [wire.Refused] if what was
-// submitted under it was refused, Denied if it is another account's.
+// Resolve returns the grid job of a handle. The error is Gone if no grid job has it,
+// [wire.Refused] if its submission was refused, and Denied if the job belongs to another
+// account.
 type Resolve func(context.Context, gate.Caller, jjm.Handle) (jjm.GridID, error)
 
-// refs reads the references of a request, handles included; the first that means nothing is an error of the whole.
-// With grid set, only whole grid jobs will do.
+// refs parses the references of a request and resolves handles. The first reference that
+// cannot be resolved is an error of the whole request. If grid is set, a reference to local
+// jobs is an error.
 func (find Resolve) refs(ctx context.Context, c gate.Caller, verb string, refs []string, grid bool) ([]jjm.Ref, error) {
 	plain, named, err := find.resolve(ctx, c, refs)
 	if err != nil {
@@ -33,7 +37,7 @@ func (find Resolve) refs(ctx context.Context, c gate.Caller, verb string, refs [
 	return wire.ParseRefs(verb, plain, grid)
 }
 
-// grid reads the reference of a request about one grid job.
+// grid parses the reference of a request about one grid job.
 func (find Resolve) grid(ctx context.Context, c gate.Caller, verb, ref string) (jjm.GridID, error) {
 	parsed, err := find.refs(ctx, c, verb, []string{ref}, true)
 	if err != nil {
@@ -48,13 +52,13 @@ type aboutOne interface {
 	Ref() string
 }
 
-// onGrid makes a verb about one grid job, for its owner.
+// onGrid makes a verb about one grid job that its owner may use.
 func onGrid[Req aboutOne, Ans wire.Answer](v wire.Verb[Req, Ans], find Resolve,
 	do func(context.Context, gate.Caller, jjm.GridID, Req) (Ans, error)) gate.Verb {
 	return onGridBy(v, gate.Owners, find, do)
 }
 
-// onGridBy is onGrid for those who have a rank.
+// onGridBy makes a verb about one grid job that callers of the rank may use.
 func onGridBy[Req aboutOne, Ans wire.Answer](v wire.Verb[Req, Ans], who gate.Rank, find Resolve,
 	do func(context.Context, gate.Caller, jjm.GridID, Req) (Ans, error)) gate.Verb {
 	return gate.Handle(v, who, func(ctx context.Context, c gate.Caller, r Req) (ans Ans, err error) {
@@ -66,13 +70,15 @@ func onGridBy[Req aboutOne, Ans wire.Answer](v wire.Verb[Req, Ans], who gate.Ran
 	})
 }
 
-// named is a reference that was made with a handle.
+// named is the result for a reference: the handle if it was one, and the error if that
+// could not be resolved.
 type named struct {
 	handle jjm.Handle
 	err    error
 }
 
-// each reads references one by one: named has an entry for each, or is nil if none was a handle.
+// each parses the references one by one. The first result has an entry for each reference,
+// or is nil if none is a handle.
 func (find Resolve) each(ctx context.Context, c gate.Caller, verb string, refs []string, grid bool) (
 	[]named, []jjm.Ref, error) {
 	plain, names, err := find.resolve(ctx, c, refs)
@@ -83,8 +89,10 @@ func (find Resolve) each(ctx context.Context, c gate.Caller, verb string, refs [
 	return names, parsed, err
 }
 
-// resolve replaces the handles among references by the ids of their grid jobs. named has an entry for each reference,
-// or is nil if none was a handle; where its err is set, the plain reference is to grid job 1.
+// resolve replaces the handles among the references by the ids of their grid jobs. names
+// has an entry for each reference, or is nil if none is a handle. Where a handle could not
+// be resolved, err of the entry is set and plain has a reference to grid job 1, so that the
+// positions stay the same; see [resolved].
 func (find Resolve) resolve(ctx context.Context, c gate.Caller, refs []string) (
 	plain []string, names []named, err error) {
 	for i, ref := range refs {
@@ -111,8 +119,8 @@ func (find Resolve) resolve(ctx context.Context, c gate.Caller, refs []string) (
 	return plain, names, nil
 }
 
-// known are the references that could be resolved.
-func known(names []named, refs []jjm.Ref) []jjm.Ref {
+// resolved returns the references whose handles could be resolved.
+func resolved(names []named, refs []jjm.Ref) []jjm.Ref {
 	if names == nil {
 		return refs
 	}
@@ -125,8 +133,8 @@ func known(names []named, refs []jjm.Ref) []jjm.Ref {
 	return out
 }
 
-// counted refuses an answer that has not an entry for each reference.
-func counted(verb string, answers, refs int) error {
+// checkCount returns an error if the daemon did not return an answer for each reference.
+func checkCount(verb string, answers, refs int) error {
 	if answers != refs {
 		return jjm.Errorf(jjm.Internal, "%s: %d answers for %d ids", verb, answers, refs)
 	}

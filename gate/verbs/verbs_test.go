@@ -24,14 +24,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// replies are functions behind every verb that answer as an older jjm did, and note what they were asked.
+// replies are the functions of every verb. They answer as an older jjm did and record their
+// arguments.
 type replies struct {
 	t        *testing.T
-	recorded [][]byte // the recorded lines of the answer
+	recorded [][]byte // the lines of the recorded answer
 	asked    string
 }
 
-// note keeps what a function was asked, as JSON.
+// note records the arguments of a call as JSON.
 func (r *replies) note(args ...any) {
 	text, err := json.Marshal(args)
 	if err != nil {
@@ -40,7 +41,7 @@ func (r *replies) note(args ...any) {
 	r.asked = string(text)
 }
 
-// reads reads the first line of the recorded answer.
+// reads decodes the first line of the recorded answer.
 func reads[Ans any](r *replies) (a Ans) {
 	if err := json.Unmarshal(r.recorded[0], &a); err != nil {
 		r.t.Error(err)
@@ -48,7 +49,7 @@ func reads[Ans any](r *replies) (a Ans) {
 	return a
 }
 
-// resolve knows no handles: the recorded requests have none.
+// resolve knows no handles, because the recorded requests have none.
 func resolve(context.Context, gate.Caller, jjm.Handle) (jjm.GridID, error) {
 	return 0, jjm.Errorf(jjm.Gone, "no grid job is known by it")
 }
@@ -69,19 +70,31 @@ func (r *replies) verbs() []gate.Verb {
 			r.note(ids)
 			return reads[wire.LookupAnswer](r).Lookup
 		}),
-		verbs.Kill(find, func(_ ctx, _ caller, refs []jjm.Ref) []wire.Killed {
-			r.note(refs)
+		verbs.Kill(find, func(_ ctx, _ caller, refs []jjm.Ref, how wire.KillHow) []wire.Killed {
+			r.note(refs, how)
 			return reads[wire.KillAnswer](r).Kill
 		}),
-		verbs.Release(find, func(_ ctx, _ caller, refs []jjm.Ref) []wire.Released {
-			r.note(refs)
+		verbs.Release(find, func(_ ctx, _ caller, refs []jjm.Ref, dry bool) []wire.Released {
+			r.note(refs, dry)
 			return reads[wire.ReleaseAnswer](r).Release
+		}),
+		verbs.Resubmit(find, func(_ ctx, _ caller, refs []jjm.Ref, how wire.ResubmitHow) []wire.Resubmitted {
+			r.note(refs, how)
+			return reads[wire.ResubmitAnswer](r).Resubmit
+		}),
+		verbs.Remove(find, func(_ ctx, _ caller, refs []jjm.Ref, force, dry bool) []wire.Removed {
+			r.note(refs, force, dry)
+			return reads[wire.RemoveAnswer](r).Remove
+		}),
+		verbs.Select(find, func(_ ctx, _ caller, s wire.SelectRequest) (wire.Selected, error) {
+			r.note(s.Refs, s.Where, s.For)
+			return *reads[wire.SelectAnswer](r).Select, nil
 		}),
 		verbs.Status(find, func(_ ctx, _ caller, refs []jjm.Ref) ([]wire.Status, error) {
 			r.note(refs)
 			return reads[wire.StatusAnswer](r).Status, nil
 		}),
-		verbs.List(func(_ ctx, _ caller, l wire.List) ([]wire.Status, error) {
+		verbs.List(find, func(_ ctx, _ caller, l wire.List) ([]wire.Status, error) {
 			r.note(l)
 			return reads[wire.StatusAnswer](r).Status, nil
 		}),
@@ -97,24 +110,32 @@ func (r *replies) verbs() []gate.Verb {
 			r.note(path, of)
 			return send(*reads[wire.RecordsAnswer](r).Found)
 		}),
-		verbs.Output(find, func(_ ctx, _ caller, id jjm.GridID, partial bool) (io.ReadCloser, int64, wire.Output, error) {
-			r.note(id, partial)
+		verbs.Output(find, func(_ ctx, _ caller, ref jjm.Ref, want wire.Wanted) (
+			io.ReadCloser, int64, wire.Output, error) {
+			r.note(ref.Grid, want.Partial)
 			a := reads[wire.OutputAnswer](r)
 			return io.NopCloser(strings.NewReader(strings.Repeat("x", int(a.Bytes)))), a.Bytes, *a.Output, nil
 		}),
-		verbs.Cat(find, func(_ ctx, _ caller, ref jjm.Ref, file string) (io.ReadCloser, func() bool, error) {
+		verbs.Cat(find, func(_ ctx, _ caller, ref jjm.Ref, file wire.CatFile) (io.ReadCloser, func() bool, error) {
 			r.note(ref, file)
 			return io.NopCloser(strings.NewReader("text")), nil, nil
+		}, func(ctx, caller, jjm.Ref, *int32) ([]jjm.JobFile, bool, error) {
+			return nil, false, nil
 		}, time.Millisecond),
 		verbs.History(find, func(_ ctx, _ caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
 			r.note(ref, limit)
 			return reads[wire.HistoryAnswer](r).History, nil
+		}, func(ctx, caller, jjm.Ref) ([]wire.Attempt, error) { return reads[wire.HistoryAnswer](r).Attempts, nil }),
+		verbs.Explain(find, func(_ ctx, _ caller, ref jjm.Ref, attempt *int32) (wire.Explained, error) {
+			r.note(ref, attempt)
+			return *reads[wire.ExplainAnswer](r).Explain, nil
 		}),
 		verbs.Log(find, func(_ ctx, _ caller, id jjm.GridID) ([]string, error) {
 			r.note(id)
 			return reads[wire.LogAnswer](r).Log, nil
 		}),
 		verbs.JobTypes(func() []wire.JobType { return reads[wire.JobTypesAnswer](r).JobTypes }),
+		verbs.Models(func() []wire.Model { return reads[wire.ModelsAnswer](r).Models }),
 		verbs.Clusters(func(ctx) []wire.Cluster { return reads[wire.ClustersAnswer](r).Clusters },
 			func() []string { return reads[wire.ClustersAnswer](r).Notes }),
 		verbs.Order(find, func(_ ctx, _ caller, o *wire.Order) ([]jjm.Order, error) {
@@ -161,27 +182,31 @@ func (r *replies) verbs() []gate.Verb {
 	}
 }
 
-// v1 holds requests and answers that a jjm wrote that knew no versions.
+// v1 has the requests and answers that a jjm from before versions wrote.
 const v1 = "../../wire/testdata/v1"
 
-// wants is what each request asks of the function behind it.
+// wants has the call that each request must lead to.
 func wants() map[string]string {
 	return map[string]string{
-		"ping": ``, "job-types": ``, "clusters": ``,
-		"submit":  `["a.toml","type = \"script\"\n","/tmp","k",true,true]`,
-		"lookup":  `[[12,13]]`,
-		"kill":    `[[{"grid":12},{"grid":12,"locals":true,"first":3,"last":7}]]`,
-		"release": `[[{"grid":12,"locals":true,"last":-1}]]`,
-		"status":  `[[{"grid":12,"locals":true,"first":3,"last":3}]]`,
-		"list":    `[{"all":true,"status":"done","type":"script","owner":"alice","limit":5,"before":7}]`,
-		"wait":    `[[{"grid":12}]]`,
-		"record":  `[12,"/gridjob/@id"]`,
+		"ping": ``, "job-types": ``, "models": ``, "clusters": ``,
+		"submit":   `["a.toml","type = \"script\"\n","/tmp","k",true,true]`,
+		"lookup":   `[[12,13]]`,
+		"kill":     `[[{"grid":12},{"grid":12,"locals":true,"first":3,"last":7}],{}]`,
+		"release":  `[[{"grid":12,"locals":true,"last":-1}],false]`,
+		"resubmit": `[[{"grid":12},{"grid":12,"locals":true,"first":3,"last":7}],{"all":true,"dry_run":true}]`,
+		"remove":   `[[{"grid":12},{"grid":13}],true,true]`,
+		"select":   `[["12","13.4-9","name:mc*"],{"state":"failed,killed","host":"n7*","exit":"1-255","age":"7d"},"resubmit"]`,
+		"status":   `[[{"grid":12,"locals":true,"first":3,"last":3}]]`,
+		"list":     `[{"all":true,"status":"done","type":"script","owner":"alice","limit":5,"before":7}]`,
+		"wait":     `[[{"grid":12}]]`,
+		"record":   `[12,"/gridjob/@id"]`,
 		"records": `["/gridjob/@id",{"status":"text of string","type":"text of string","owner":"text of string",` +
 			`"cluster":"text of string","since":1792396412000,"until":1792396412000}]`,
 		"output":         `[12,true]`,
-		"cat":            `[{"grid":12,"locals":true},"stderr"]`,
+		"cat":            `[{"grid":12,"locals":true},{"file":"stderr"}]`,
 		"history":        `[{"grid":12},3]`,
 		"history-orders": `[{"grid":0},0]`,
+		"explain":        `[{"grid":12,"locals":true,"first":3,"last":3},1]`,
 		"log":            `[12]`,
 		"order":          `[{"verb":"pause","kind":"user","name":"alice","reason":"x","for":"2h0m0s"}]`,
 		"order-list":     `[null]`,
@@ -199,8 +224,8 @@ func wants() map[string]string {
 	}
 }
 
-// An older client asks for every verb and gets, byte by byte, what it got then.
-func TestVerbs_AnswerOlderClients(t *testing.T) {
+// An older client sends every verb and receives, byte by byte, what it received then.
+func TestVerbs_AnswerOlderClientsAsBefore(t *testing.T) {
 	served := map[string]bool{}
 	for name, want := range wants() {
 		t.Run(name, func(t *testing.T) {
@@ -228,7 +253,7 @@ func TestVerbs_AnswerOlderClients(t *testing.T) {
 	}
 }
 
-// converse sends a request and reads the lines of the answer.
+// converse sends a request and returns the lines of the answer.
 func converse(t *testing.T, served []gate.Verb, request []byte, lines int) []byte {
 	t.Helper()
 	conn, err := net.Dial("unix", gatetest.Serve(t, served, gate.Config{}, nil).Socket)

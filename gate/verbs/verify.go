@@ -8,8 +8,8 @@ import (
 	"jjm/wire"
 )
 
-// Verify proves or refutes that the work of a grid job was done exactly once. With the name of a file do makes the job
-// file of a recovery, if something is missing; that is a Conflict while the grid job is not over.
+// Verify proves or refutes that the work of a grid job was done exactly once. If the request names a file and something
+// is missing, do also makes the job file of a recovery. That is a Conflict while the grid job is not over.
 func Verify(find Resolve,
 	do func(ctx context.Context, c gate.Caller, id jjm.GridID, recovery string) (wire.Verified, error)) gate.Verb {
 	return onGrid(wire.VerbVerify(), find,

@@ -1,11 +1,11 @@
-// Package arc speaks with A-REX, the job service of ARC: it reads the file in
-// which A-REX describes a job to its batch system, says what grid job that asks
-// for, and writes what A-REX and its accounting want to know of the end. It is
-// pure; the commands in cmd/jjm-gatekeeper act.
+// Package arc reads the file in which A-REX, the job service of ARC, describes a job to its
+// batch system (the grami), and returns what grid job it asks for. It also writes the files
+// from which A-REX and its accounting learn how the job ended. It does no I/O; the commands
+// in cmd/jjm-gatekeeper act.
 //
-// A job whose environment has JJM_JOB_FILE or JJM_TYPE is a grid job of jjm; any
-// other is an ordinary job, as every batch system takes it. What jjm cannot
-// honour is refused, never passed over.
+// A job whose environment has JJM_JOB_FILE or JJM_TYPE asks for a grid job of jjm. Any
+// other one is an ordinary job, as every batch system accepts it. The package promises that
+// nothing is ignored: what jjm cannot honour is an error.
 //
 // docs/GATEKEEPERS.md lists the variables.
 package arc
@@ -24,10 +24,12 @@ import (
 	"jjm/gatekeeper/plain"
 )
 
-// DefaultTar is the name of the tar that a job's output files may name.
+// DefaultTar is the name that a job's output files use for the tar of all outputs.
 const DefaultTar = "jjm-output.tar"
 
-// The bounds of job files (docs/JOB-FILES.md).
+const devNull = "/dev/null"
+
+// The limits of job files (docs/JOB-FILES.md): cores, and MiB.
 const (
 	maxCores  = 4096
 	maxMemory = 16777216
@@ -36,31 +38,33 @@ const (
 // Job is what a grami asks for. Paths are absolute.
 type Job struct {
 	demand.Demand
-	// ID is the job's id at jjm, once it was submitted.
+	// ID is jjm's id of the job, once it was submitted.
 	ID string
-	// GridID is the job's id at A-REX: the same job again has it again.
+	// GridID is A-REX's id of the job. A repeated submission of the job has the same.
 	GridID string
-	// URL is the job's, by which people know it.
+	// URL is the URL by which people know the job.
 	URL string
-	// Directory is the session folder of the job, ControlDir A-REX's own folder.
+	// Directory is the session folder of the job. ControlDir is the control folder of
+	// A-REX.
 	Directory, ControlDir string
-	// Stdout and Stderr are the files that the user asked for; "" means that
-	// nobody wants it. Both may be one.
+	// Stdout and Stderr are the files that the user asked for, "" if there are none. Both
+	// may be the same file.
 	Stdout, Stderr string
-	// Proxy is where A-REX keeps the proxy of the job's user, if there is one.
+	// Proxy is the file in which A-REX keeps the proxy of the job's user, if there is one.
 	Proxy string
-	// ProxyStamp tells which content of that file jjm has: ours, in the grami.
+	// ProxyStamp identifies the content of that file that jjm has. jjm keeps it in the
+	// grami.
 	ProxyStamp string
-	// Tar is where the tar is expected; "" if nothing asks for it.
+	// Tar is where the tar is expected, "" if it is not asked for.
 	Tar string
-	// Outputs are the files of an ordinary job that A-REX gives to the user.
+	// Outputs are the files of an ordinary job that A-REX returns to the user.
 	Outputs []gatekeeper.Delivery
 }
 
-// Read says what a grami asks for. The error holds every problem, as
-// jjm.Problems, with the names of xRSL.
+// Read returns what a grami asks for. The error has every problem, as jjm.Problems, with
+// the names as in xRSL.
 func Read(g Grami) (Job, error) {
-	r := &reader{g: g, env: map[string]string{}, ours: map[string]string{}}
+	r := &reader{g: g, env: map[string]string{}, jjmVars: map[string]string{}}
 	r.environment()
 	job := Job{
 		ID: g["jobid"], GridID: g["gridid"], URL: r.env["GRID_GLOBAL_JOBURL"], Directory: g["directory"],
@@ -81,20 +85,21 @@ func Read(g Grami) (Job, error) {
 	r.demand(&job)
 	job.ProxyStamp = g[proxyStamp]
 	job.Proxy = path.Join(job.ControlDir, "job."+job.GridID+".proxy")
-	r.unknown()
-	return job, r.problems.Err()
+	r.checkUnknown()
+	r.checkRefused()
+	return job, r.sorted()
 }
 
-// proxyStamp is the name of a line of jjm's own in a grami.
+// proxyStamp is the name of a line that jjm adds to a grami.
 const proxyStamp = "jjm_proxy"
 
-// ProxyStampLine writes it; of several the last one counts. A stamp is of letters,
-// digits and dashes.
+// ProxyStampLine returns that line. If there are several, the last one counts. A stamp
+// consists of letters, digits and dashes.
 func ProxyStampLine(stamp string) string { return "joboption_" + proxyStamp + "=" + stamp + "\n" }
 
-// DelegationFile is where A-REX keeps a delegated credential, below its control
-// folder: its id, cut after each three characters while more than four are left.
-// It is "" for what is no id: that is the user's word.
+// DelegationFile returns the path of a delegated credential, relative to A-REX's control
+// folder. A-REX cuts the id into folders of three characters as long as more than four are
+// left. The path is "" if the text cannot be an id, because the user may have written it.
 func DelegationFile(id string) string {
 	if len(id) < 4 || len(id) > 64 || strings.Trim(id, "0123456789abcdef") != "" {
 		return ""
@@ -106,9 +111,10 @@ func DelegationFile(id string) string {
 	return file + "/" + id
 }
 
-// Foreign are the delegations that a job's job.ID.local names and that A-REX does not
-// keep for it. The file is the user's: nothing is read because of it.
-func Foreign(local string, kept []string) (ids []string) {
+// ForeignDelegations returns the delegations that a job's job.ID.local names but that A-REX
+// does not keep for this job (kept). The user can write that file, so jjm does not read a
+// credential because of it.
+func ForeignDelegations(local string, kept []string) (ids []string) {
 	for line := range strings.Lines(local) {
 		name, id, _ := strings.Cut(strings.TrimSpace(line), "=")
 		if name == "delegationid" && id != "" && !slices.Contains(kept, id) && !slices.Contains(ids, id) {
@@ -118,8 +124,8 @@ func Foreign(local string, kept []string) (ids []string) {
 	return ids
 }
 
-// Remark says of a job that it names delegations which are not its own, "" if it
-// names none.
+// Remark returns the text for the history of a job that names delegations which are not its
+// own, "" if there are none.
 func Remark(job string, foreign []string) string {
 	if len(foreign) == 0 {
 		return ""
@@ -131,8 +137,8 @@ func Remark(job string, foreign []string) string {
 	return text + ": A-REX does not keep it for this job, so it is not used"
 }
 
-// Deliveries are the files that belong into the session folder when the job is
-// over, beside the summary.
+// Deliveries returns the files that belong into the session folder when the job is over,
+// except the summary.
 func (j *Job) Deliveries() []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
 	if j.Plain != nil {
@@ -149,47 +155,48 @@ func (j *Job) Deliveries() []gatekeeper.Delivery {
 	return append(out, j.Outputs...)
 }
 
-// Summary reports whether standard output is a summary of the grid job.
+// Summary reports whether the file Stdout gets a summary of the grid job.
 func (j *Job) Summary() bool { return j.Plain == nil && j.Stdout != "" }
 
 type reader struct {
 	g Grami
-	// env is what the application gets; ours are jjm's own variables, without
-	// their prefix.
-	env, ours map[string]string
-	proxy     bool // the job asks for the user's proxy
-	problems  jjm.Problems
+	// env has the variables for the application. jjmVars has those for jjm, without their
+	// prefix.
+	env, jjmVars map[string]string
+	proxy        bool // the job asks for the user's proxy
+	problems     jjm.Problems
 }
 
 func (r *reader) wrong(field, format string, args ...any) {
 	r.problems = append(r.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// environment parts the variables.
+// environment separates the variables for jjm from those for the application.
 func (r *reader) environment() {
 	for _, line := range r.g.numbered("env") {
 		name, value, ok := strings.Cut(line, "=")
-		switch own, ours := strings.CutPrefix(name, "JJM_"); {
+		switch own, ours := strings.CutPrefix(name, varPrefix); {
 		case !ok || name == "":
 			r.wrong("environment", "%.40q: want NAME=VALUE", line)
 		case ours:
-			r.ours[own] = value
+			r.jjmVars[own] = value
 		case strings.HasPrefix(name, "GBS_"):
-			r.wrong("environment", "%s: names with GBS_ in front are jjm's own", name)
+			r.wrong("environment", "%s: names that begin with GBS_ are reserved for jjm", name)
 		default:
 			r.env[name] = value
 		}
 	}
 }
 
-// take returns one of jjm's own variables, which is then known.
+// take returns a variable for jjm and removes it, so that checkUnknown finds those that
+// nothing has read.
 func (r *reader) take(name string) string {
-	value := r.ours[name]
-	delete(r.ours, name)
+	value := r.jjmVars[name]
+	delete(r.jjmVars, name)
 	return value
 }
 
-// list returns one of jjm's own variables as words; nil if it is not there.
+// list takes a variable for jjm and returns its words, nil if it is missing.
 func (r *reader) list(name string) []string {
 	if value := r.take(name); value != "" {
 		return strings.Fields(value)
@@ -197,29 +204,27 @@ func (r *reader) list(name string) []string {
 	return nil
 }
 
-// unknown refuses what was not taken.
-func (r *reader) unknown() {
-	for name := range r.ours {
-		r.wrong("environment", "JJM_%s: unknown, or not of use here", name)
-	}
+// sorted returns the problems in a fixed order, since they were collected from maps.
+func (r *reader) sorted() error {
 	slices.SortFunc(r.problems, func(a, b jjm.Problem) int {
 		return strings.Compare(a.Field+"\x00"+a.Text, b.Field+"\x00"+b.Text)
 	})
+	return r.problems.Err()
 }
 
-// runtimes reads the runtime environments. jjm has that of ARC by which a job asks
-// for the user's proxy, and no other.
+// runtimes reads the runtime environments. jjm supports only the one by which a job asks
+// for the user's proxy.
 func (r *reader) runtimes() {
 	for _, name := range r.g.numbered("runtime") {
 		if name == "ENV/PROXY" {
 			r.proxy = true
 		} else {
-			r.wrong("runTimeEnvironment", "%q: jjm has no runtime environment but ENV/PROXY", name)
+			r.wrong("runTimeEnvironment", "%q: jjm supports only the runtime environment ENV/PROXY", name)
 		}
 	}
 }
 
-// credentials are the kinds that the job asks for.
+// credentials returns the kinds that the job asks for.
 func (r *reader) credentials() []string {
 	kinds := r.list("CREDENTIALS")
 	if r.proxy && !slices.Contains(kinds, jjm.ProxyKind) {
@@ -228,10 +233,10 @@ func (r *reader) credentials() []string {
 	return kinds
 }
 
-// stream is the path of standard output or error.
+// stream returns the path of standard output or error.
 func (r *reader) stream(dir, name string) string {
 	p := r.g[name]
-	if p == "" || p == "/dev/null" {
+	if p == "" || p == devNull {
 		return ""
 	}
 	if !path.IsAbs(p) {
@@ -240,42 +245,44 @@ func (r *reader) stream(dir, name string) string {
 	return path.Clean(p)
 }
 
-// demand finds what the job asks for.
+// demand sets what the job asks for.
 func (r *reader) demand(job *Job) {
 	file, kind := r.take("JOB_FILE"), r.take("TYPE")
 	switch {
 	case file != "" && kind != "":
-		r.wrong("environment", "JJM_TYPE cannot stand beside JJM_JOB_FILE")
+		r.wrong("environment", "JJM_TYPE cannot be combined with JJM_JOB_FILE")
 	case file != "":
 		if !path.IsAbs(file) {
 			file = path.Join(job.Directory, file)
 		}
 		job.JobFile = path.Clean(file)
+		r.checkCombined("JJM_JOB_FILE", true)
 	case kind != "":
 		job.Spec = r.spec(kind)
+		r.checkCombined("JJM_TYPE", false)
 	default:
 		job.Outputs = r.outputs(job)
 		job.Plain = r.plain(job)
 	}
 }
 
-// spec is a grid job that variables describe.
+// spec returns a grid job that variables describe.
 func (r *reader) spec(kind string) *jjm.Spec {
 	spec := &jjm.Spec{
 		Type: kind, Name: r.take("NAME"), Mode: r.take("MODE"), Clusters: r.list("CLUSTERS"), Result: r.take("RESULT"),
 		Outputs: r.list("OUTPUTS"), Env: r.env, Inputs: r.inputs(""), Credentials: r.credentials(), Request: r.request(),
 		Params: map[string]any{},
 	}
-	for name, value := range r.ours {
+	for name, value := range r.jjmVars {
 		if param, ok := strings.CutPrefix(name, "PARAM_"); ok {
 			spec.Params[strings.ToLower(param)] = r.param(value)
-			delete(r.ours, name)
+			delete(r.jjmVars, name)
 		}
 	}
 	return spec
 }
 
-// param returns a setting of the job type: what looks like a list of JSON is one.
+// param returns a setting of the job type. Text that looks like a JSON list is one.
 func (r *reader) param(value string) any {
 	var list []any
 	if strings.HasPrefix(value, "[") && json.Unmarshal([]byte(value), &list) == nil {
@@ -284,7 +291,7 @@ func (r *reader) param(value string) any {
 	return demand.Value(value)
 }
 
-// inputs are the files that A-REX brought to the session folder.
+// inputs returns the files that A-REX put into the session folder.
 func (r *reader) inputs(program string) []jjm.Input {
 	var inputs []jjm.Input
 	for _, name := range r.g.numbered("inputfile") {
@@ -298,8 +305,8 @@ func (r *reader) inputs(program string) []jjm.Input {
 	return inputs
 }
 
-// outputs are the files that A-REX gives to the user: those that the job leaves,
-// and not those that A-REX or jjm writes.
+// outputs returns the files that A-REX returns to the user and that the job makes, not
+// A-REX or jjm.
 func (r *reader) outputs(job *Job) []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
 	for _, name := range r.g.numbered("outputfile") {
@@ -307,7 +314,7 @@ func (r *reader) outputs(job *Job) []gatekeeper.Delivery {
 		switch {
 		case to == job.Stdout, to == job.Stderr, to == job.Tar, name == "/"+r.g["gmlog"], name == "/gmlog":
 		case strings.Contains(strings.TrimPrefix(name, "/"), "/"):
-			r.wrong("outputFiles", "%q: jjm brings files, not folders: use %s", strings.TrimPrefix(name, "/"), DefaultTar)
+			r.wrong("outputFiles", "%q: jjm brings back files, not folders: use %s", strings.TrimPrefix(name, "/"), DefaultTar)
 		default:
 			out = append(out, gatekeeper.Delivery{Name: path.Base(name), To: to})
 		}
@@ -315,7 +322,7 @@ func (r *reader) outputs(job *Job) []gatekeeper.Delivery {
 	return out
 }
 
-// number reads a number of the grami; 0 is none.
+// number returns a number of the grami, 0 if it is missing.
 func (r *reader) number(name string, most int64) int64 {
 	n, err := r.g.whole(name)
 	if err != nil || n > most {
@@ -325,8 +332,8 @@ func (r *reader) number(name string, most int64) int64 {
 	return n
 }
 
-// request is what the job needs. A-REX counts in seconds and in MB per core; a
-// job with a limit for its CPU time alone is given as much wall time.
+// request returns what the job needs. A-REX uses seconds, and MB per core. A job that
+// limits only its CPU time gets the same limit for its wall time.
 func (r *reader) request() jjm.Request {
 	const year = 8760 * 3600
 	seconds, cpu := r.number("walltime", year), r.number("cputime", year)
@@ -342,7 +349,7 @@ func (r *reader) request() jjm.Request {
 	}
 }
 
-// plain is an ordinary job.
+// plain returns an ordinary job.
 func (r *reader) plain(job *Job) *plain.Job {
 	words := r.g.numbered("arg")
 	if len(words) == 0 || words[0] == "" {

@@ -27,7 +27,7 @@ func parse(t *testing.T, text string) (Job, error) {
 	return Read(g)
 }
 
-// A grami as A-REX 6.17 wrote it, without the folders that it asked for.
+// A grami that A-REX 6.17 wrote.
 func TestRead_RecordedPlainJob(t *testing.T) {
 	text, err := os.ReadFile("testdata/arcsub.grami")
 	if err != nil {
@@ -84,7 +84,7 @@ func env(vars ...string) string {
 }
 
 func TestRead_GridJobs(t *testing.T) {
-	job, err := parse(t, base+env("JJM_JOB_FILE=job.toml", "LABEL=x")+
+	job, err := parse(t, base+env("JJM_JOB_FILE=job.toml", "GRID_GLOBAL_JOBID=x")+
 		"joboption_stdout='out'\njoboption_outputfile_0='/jjm-output.tar'\n")
 	if err != nil || job.JobFile != "/s/1/job.toml" || job.Plain != nil || job.Tar != "/s/1/jjm-output.tar" ||
 		!job.Summary() || job.ID != "gabc" {
@@ -111,7 +111,8 @@ func TestRead_GridJobs(t *testing.T) {
 	}
 }
 
-// Both streams in one file are put together where they arise, in order.
+// If both streams go to one file, they are joined on the worker, so that their order is
+// kept.
 func TestRead_JoinedStreams(t *testing.T) {
 	job, err := parse(t, base+"joboption_arg_1='a b'\njoboption_stdout='/s/1/all'\njoboption_stderr='/s/1/all'\n")
 	if err != nil || job.Plain.Executable != "/bin/sh" ||
@@ -121,11 +122,11 @@ func TestRead_JoinedStreams(t *testing.T) {
 	}
 }
 
-func TestRead_RefusesByName(t *testing.T) {
+func TestRead_ReportsEveryProblemByName(t *testing.T) {
 	for text, want := range map[string]string{
-		base + env("JJM_TYPE=a", "JJM_JOB_FILE=b"):          "JJM_TYPE cannot stand beside",
+		base + env("JJM_TYPE=a", "JJM_JOB_FILE=b"):          "JJM_TYPE cannot be combined with",
 		base + env("JJM_JOBFILE=b"):                         "JJM_JOBFILE: unknown",
-		base + env("JJM_PARAM_X=1"):                         "JJM_PARAM_X: unknown, or not of use here",
+		base + env("JJM_PARAM_X=1"):                         "JJM_PARAM_X: has no meaning for this job",
 		base + env("GBS_MODE=x"):                            "GBS_MODE",
 		base + env("nothing"):                               "want NAME=VALUE",
 		base + "joboption_runtime_0='APPS/X'\n":             "runTimeEnvironment",
@@ -140,7 +141,7 @@ func TestRead_RefusesByName(t *testing.T) {
 	}
 }
 
-// As A-REX 6.17 laid out its store, and what users may have written instead.
+// The layout of A-REX 6.17, and texts that users may have written instead of an id.
 func TestDelegationFile(t *testing.T) {
 	for id, want := range map[string]string{"8782403e4567": "delegations/878/240/3e4/567", "abcd": "delegations/abcd",
 		"abcde": "delegations/abc/de", "": "", "../../x": "", "ABCDEF": "", strings.Repeat("a", 65): "", "a/b/c/d": ""} {
@@ -150,7 +151,7 @@ func TestDelegationFile(t *testing.T) {
 	}
 }
 
-func TestEnd_IsWhatAREXReads(t *testing.T) {
+func TestDiagAndDone_AreReadByAREX(t *testing.T) {
 	started := jjm.At(time.Date(2026, 3, 1, 12, 0, 0, 5e8, time.UTC))
 	used := &jjm.Usage{Host: "n1", WallMS: 61250, UserMS: 1500, SysMS: 42, MaxRSSKB: 2048, Processors: 4, Started: started,
 		Ended: started.Add(time.Minute)}
@@ -180,9 +181,9 @@ func TestEnd_IsWhatAREXReads(t *testing.T) {
 	}
 }
 
-// What job.ID.local names is the user's word: what A-REX does not keep for the job is
-// told and not used.
-func TestForeign_IsWhatARexDoesNotKeepForTheJob(t *testing.T) {
+// The user can write job.ID.local. A delegation there that A-REX does not keep for the job
+// is reported and not used.
+func TestForeignDelegations_AreThoseThatAREXDoesNotKeepForTheJob(t *testing.T) {
 	for name, c := range map[string]struct {
 		local string
 		kept  []string
@@ -198,7 +199,7 @@ func TestForeign_IsWhatARexDoesNotKeepForTheJob(t *testing.T) {
 		"a long one":   {"delegationid=" + strings.Repeat("f", 10_000), nil, strings.Repeat("f", 40) + `": A-REX`},
 		"an empty one": {"delegationid=\n", nil, ""},
 	} {
-		got := Remark("7", Foreign(c.local, c.kept))
+		got := Remark("7", ForeignDelegations(c.local, c.kept))
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || len(got) > 500 {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}

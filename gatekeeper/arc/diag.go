@@ -9,8 +9,8 @@ import (
 	"jjm/wire"
 )
 
-// Diag is the text of a job's .diag file, from which A-REX takes the exit code
-// and its accounting the rest.
+// Diag returns the text of a job's .diag file. A-REX reads the exit code from it, and its
+// accounting the rest.
 func Diag(l wire.Lookup, exit int) string {
 	var b strings.Builder
 	if u := l.Usage; u != nil {
@@ -23,10 +23,10 @@ func Diag(l wire.Lookup, exit int) string {
 			fmt.Fprintf(&b, "AverageTotalMemory=%[1]dkB\nMaxResidentMemory=%[1]dkB\n", u.MaxRSSKB)
 		}
 		if u.Started != 0 {
-			fmt.Fprintf(&b, "LRMSStartTime=%s\n", mds(u.Started))
+			fmt.Fprintf(&b, "LRMSStartTime=%s\n", ldapTime(u.Started))
 		}
 		if u.Ended != 0 {
-			fmt.Fprintf(&b, "LRMSEndTime=%s\n", mds(u.Ended))
+			fmt.Fprintf(&b, "LRMSEndTime=%s\n", ldapTime(u.Ended))
 		}
 	}
 	if l.Message != "" {
@@ -36,8 +36,8 @@ func Diag(l wire.Lookup, exit int) string {
 	return b.String()
 }
 
-// Exit is the exit code that A-REX is told, and what went wrong; "" if nothing
-// did. A job that was killed has not done what it should.
+// Exit returns the exit code for A-REX, and the reason if it is not 0. A job that was
+// killed counts as failed even if its exit code is 0.
 func Exit(l wire.Lookup) (code int, message string) {
 	switch {
 	case l.Error != nil:
@@ -52,7 +52,7 @@ func Exit(l wire.Lookup) (code int, message string) {
 	return 0, ""
 }
 
-// Done is the text of a job's .lrms_done file.
+// Done returns the text of a job's .lrms_done file.
 func Done(code int, message string) string {
 	if message == "" {
 		return fmt.Sprintf("%d\n", code)
@@ -60,13 +60,13 @@ func Done(code int, message string) string {
 	return fmt.Sprintf("%d %s\n", code, message)
 }
 
-// seconds writes milliseconds as seconds.
+// seconds formats milliseconds as seconds.
 func seconds(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }
 
-// mds writes a time as LDAP has it: 20060102150405Z.
-func mds(t jjm.Time) string { return t.Time().Truncate(time.Second).Format("20060102150405Z") }
+// ldapTime formats a time as LDAP does: 20060102150405Z.
+func ldapTime(t jjm.Time) string { return t.Time().Truncate(time.Second).Format("20060102150405Z") }
 
-// line makes one line of a text.
+// line replaces control characters, so that the text is one line.
 func line(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -10,15 +10,14 @@ import (
 // maxGrami is the longest grami, in bytes.
 const maxGrami = 4 << 20
 
-// Grami is the file in which A-REX describes a job to its batch system's scripts:
-// the values of its joboption_ variables, without that prefix.
+// Grami is the file in which A-REX describes a job to the scripts of its batch system: the
+// values of its joboption_ variables, without that prefix.
 type Grami map[string]string
 
-// ParseGrami reads a grami without running it: it is meant for a shell, and its
-// words come from users. Lines are NAME=WORD; a word is any mix of quoted and
-// plain text. What a shell would expand or run is refused; of a name given twice
-// the last value counts, as it would in a shell. Errors are of kind Invalid and
-// name the line.
+// ParseGrami parses a grami without running it. The file is meant for a shell, but it
+// contains words of users. A line is NAME=WORD, and a word any mix of quoted and plain
+// text. Everything that a shell would expand or run is refused. If a name is given twice
+// the last value counts, as in a shell. Errors are of kind Invalid and name the line.
 func ParseGrami(text string) (Grami, error) {
 	if len(text) > maxGrami {
 		return nil, jjm.Errorf(jjm.Invalid, "grami: longer than %d bytes", maxGrami)
@@ -65,7 +64,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// word reads one word of a shell and the end of its line; left is what follows.
+// word parses one word of a shell up to the end of its line. left is what follows.
 func word(s string, line int) (value, left string, err error) {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -80,14 +79,14 @@ func word(s string, line int) (value, left string, err error) {
 			b.WriteString(s[i+1 : i+1+end])
 			i += end + 2
 		case '"':
-			n, err := double(&b, s[i+1:], line)
+			n, err := doubleQuoted(&b, s[i+1:], line)
 			if err != nil {
 				return "", "", err
 			}
 			i += n + 1
 		case '\\':
 			if i+1 == len(s) {
-				return "", "", wrong(line, "it ends with a backslash")
+				return "", "", wrong(line, "the text ends with a backslash")
 			}
 			if s[i+1] != '\n' {
 				b.WriteByte(s[i+1])
@@ -95,7 +94,7 @@ func word(s string, line int) (value, left string, err error) {
 			i += 2
 		default:
 			if strings.IndexByte(" \t\r$`;&|<>()*?[~\x00", c) >= 0 {
-				return "", "", wrong(line, "%q outside quotes: a shell would do something with it", c)
+				return "", "", wrong(line, "%q outside quotes: a shell would interpret it", c)
 			}
 			b.WriteByte(c)
 			i++
@@ -104,15 +103,15 @@ func word(s string, line int) (value, left string, err error) {
 	return b.String(), "", nil
 }
 
-// double reads the inside of double quotes and gives its length, the closing
-// quote included.
-func double(b *strings.Builder, s string, line int) (int, error) {
+// doubleQuoted parses the inside of double quotes. It returns its length, including the
+// closing quote.
+func doubleQuoted(b *strings.Builder, s string, line int) (int, error) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == '"':
 			return i + 1, nil
 		case c == '$' || c == '`':
-			return 0, wrong(line, "%q within double quotes: a shell would do something with it", c)
+			return 0, wrong(line, "%q within double quotes: a shell would interpret it", c)
 		case c == '\\' && i+1 < len(s) && strings.IndexByte("$`\"\\\n", s[i+1]) >= 0:
 			i++
 			if s[i] != '\n' {
@@ -137,8 +136,8 @@ func (g Grami) numbered(name string) []string {
 	}
 }
 
-// whole returns a number, 0 for one that is empty, missing or negative: A-REX
-// writes -1 for "not said".
+// whole returns a number, or 0 if it is empty, missing or negative. A-REX writes -1 for
+// "not set".
 func (g Grami) whole(name string) (int64, error) {
 	text := g[name]
 	if text == "" {

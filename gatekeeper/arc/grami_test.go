@@ -10,7 +10,7 @@ import (
 	"jjm"
 )
 
-func TestParseGrami_ReadsWordsAsAShell(t *testing.T) {
+func TestParseGrami_ParsesWordsLikeAShell(t *testing.T) {
 	for text, want := range map[string]Grami{
 		"":                                {},
 		"\n \n":                           {},
@@ -34,7 +34,7 @@ func TestParseGrami_ReadsWordsAsAShell(t *testing.T) {
 	}
 }
 
-// Nothing that a shell would run or expand is passed over.
+// Everything that a shell would run or expand is an error.
 func TestParseGrami_RunsNothing(t *testing.T) {
 	for text, want := range map[string]string{
 		"joboption_a=$HOME\n":               "line 1",
@@ -72,7 +72,7 @@ func FuzzParseGrami(f *testing.F) {
 			}
 			return
 		}
-		// Quoted as A-REX quotes, the same is read again.
+		// Quoted as A-REX quotes it, the same text must be parsed again.
 		var b strings.Builder
 		for name, value := range g {
 			b.WriteString("joboption_" + name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'\n")

@@ -10,30 +10,30 @@ import (
 	"jjm/wire"
 )
 
-// The states of a job as HTCondor numbers them (JobStatus). Two more exist and
-// are never answered: 3, removed, holds a job that HTCondor did not remove, and
-// 5, held, makes it cancel the batch job.
+// The states of a job in HTCondor's numbers (JobStatus) that jjm answers. It never answers
+// 3 (removed), because HTCondor then puts a job on hold that it did not remove, and never 5
+// (held), because HTCondor then cancels the batch job.
 const (
 	Idle      = 1
 	Running   = 2
 	Completed = 4
 )
 
-// MaxAd is the longest ad that blahpd takes, in bytes.
+// MaxAd is the longest ad that blahpd accepts, in bytes.
 const MaxAd = 1023
 
-// Submitted is the answer to a submission that was accepted.
+// Submitted returns the answer to a submission that was accepted.
 func Submitted(h jjm.Handle, now time.Time) string {
 	return "BLAHP_JOBID_PREFIXjjm/" + now.UTC().Format("20060102") + "/" + string(h) + "\n"
 }
 
-// ParseID reads the name of a job, jjm/YYYYMMDD/HANDLE or YYYYMMDD/HANDLE.
+// ParseID parses the id of a job: jjm/YYYYMMDD/HANDLE or YYYYMMDD/HANDLE.
 func ParseID(s string) (h jjm.Handle, ok bool) {
 	return jjm.ParseHandle(s[strings.LastIndexByte(s, '/')+1:])
 }
 
-// JobStatus is what HTCondor is told of a state. A grid job that is suspended or
-// held waits: idle. One that is over is completed, whoever ended it.
+// JobStatus returns the state for HTCondor. A grid job that is suspended or held is idle.
+// One that is over is completed, whoever ended it.
 func JobStatus(l wire.Lookup) int {
 	switch {
 	case gatekeeper.Final(l):
@@ -44,8 +44,8 @@ func JobStatus(l wire.Lookup) int {
 	return Idle
 }
 
-// Status is the line about one job whose state is known. It is at most MaxAd
-// bytes long but for its newline.
+// Status returns the line about a job whose state is known. Without its newline it is at
+// most MaxAd bytes long.
 func Status(h jjm.Handle, status int, l wire.Lookup) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `[BatchJobId=%q;JobStatus=%d;`, string(h), status)
@@ -71,8 +71,8 @@ func Status(h jjm.Handle, status int, l wire.Lookup) string {
 	return "0" + b.String() + "\n"
 }
 
-// bySignal says whether a signal ended the job. The exit code is 128+n then, and
-// of a job that says 137 itself there was none.
+// bySignal returns the attributes that say whether a signal ended the job. The exit code is
+// then 128+n. A job that itself exits with 137 was not ended by a signal.
 func bySignal(l wire.Lookup) string {
 	if u := l.Usage; u != nil && u.Signal > 0 && l.Exit == 128+u.Signal {
 		return fmt.Sprintf(`ExitBySignal=true;ExitSignal=%d;`, u.Signal)
@@ -80,11 +80,11 @@ func bySignal(l wire.Lookup) string {
 	return `ExitBySignal=false;`
 }
 
-// seconds writes milliseconds as a real number of seconds.
+// seconds formats milliseconds as a real number of seconds.
 func seconds(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }
 
-// Trouble is the line about a job of which nothing can be told.
-func Trouble(err error) string {
+// ErrorLine returns the line about a job whose state could not be found out.
+func ErrorLine(err error) string {
 	text := line(err.Error())
 	if len(text) > 800 {
 		text = text[:800] + "..."
@@ -92,10 +92,10 @@ func Trouble(err error) string {
 	return "1ERROR: " + text + "\n"
 }
 
-// quote writes a ClassAd string.
+// quote returns a ClassAd string.
 func quote(s string) string { return quoteWithin(s, 1<<20) }
 
-// quoteWithin writes a ClassAd string of at most max bytes between its quotes.
+// quoteWithin returns a ClassAd string with at most max bytes between its quotes.
 func quoteWithin(s string, max int) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -113,7 +113,7 @@ func quoteWithin(s string, max int) string {
 	return b.String()
 }
 
-// line makes one line of printable characters of a text.
+// line replaces control characters, so that the text is one line.
 func line(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		switch {
@@ -126,8 +126,8 @@ func line(s string) string {
 	}, s))
 }
 
-// Controlled is the answer to cancel, hold and resume for the i-th of n jobs: nil
-// is success.
+// Controlled returns the answer to cancel, hold and resume for the i-th of n jobs. A nil
+// error is a success.
 func Controlled(i, n int, err error) string {
 	prefix := ""
 	if n > 1 {

@@ -14,7 +14,7 @@ import (
 	"jjm/wire"
 )
 
-// seen are command lines that a real blahpd 23.9.6 gave to its script.
+// seen are command lines that a real blahpd 23.9.6 passed to its script.
 var seen = []struct {
 	args []string
 	want Options
@@ -36,7 +36,7 @@ var seen = []struct {
 			Arguments: []string{"x", "y"}, classicalEnvs: "A=1;B=2;"}},
 }
 
-func TestParseOptions_ReadsWhatBlahpdGives(t *testing.T) {
+func TestParseOptions_ParsesTheCommandLinesOfBlahpd(t *testing.T) {
 	for _, c := range seen {
 		got, err := ParseOptions(c.args, "/elsewhere")
 		if err != nil {
@@ -49,7 +49,7 @@ func TestParseOptions_ReadsWhatBlahpdGives(t *testing.T) {
 	}
 }
 
-func TestParseOptions_NamesEverythingWrong(t *testing.T) {
+func TestParseOptions_ReportsEveryMistake(t *testing.T) {
 	_, err := ParseOptions([]string{"-m", "much", "-z", "maybe", "-V", `"A`, "-n", "-1"}, "relative")
 	var ps jjm.Problems
 	if !errors.As(err, &ps) || len(ps) != 6 {
@@ -71,9 +71,10 @@ func translate(t *testing.T, o Options, l Lists) (*Job, error) {
 	return Translate(&o, l)
 }
 
-func TestTranslate_FilesGoWhereTheyWereWanted(t *testing.T) {
+func TestTranslate_BringsFilesToWhereTheyAreWanted(t *testing.T) {
 	j, err := translate(t, Options{Stdin: "in.txt", Stdout: "out", Stderr: "/dev/null", Key: "k", Subject: "/CN=u"}, Lists{
-		Inputs: []string{"a.dat", "", "/data/b.dat", "a.dat"}, Outputs: []string{"sub/x[1].root", "y", "jjm-output.tar"},
+		Inputs:       []string{"a.dat", "", "/data/b.dat", "a.dat", "https://h/c.dat?v=1"},
+		Outputs:      []string{"sub/x[1].root", "y", "jjm-output.tar"},
 		Remaps:       []string{"", "/results/y.2", "all.tar"},
 		Requirements: map[string]string{"jjm_clusters": "slurm, condor", "jjm_scratch_mb": "77"}})
 	if err != nil {
@@ -85,7 +86,7 @@ func TestTranslate_FilesGoWhereTheyWereWanted(t *testing.T) {
 	if d := cmp.Diff(want, j.Wants); d != "" {
 		t.Error(d)
 	}
-	back, err := Wants(j.Origin.Memo)
+	back, err := ParseWants(j.Origin.Memo)
 	if d := cmp.Diff(want, back); d != "" || err != nil {
 		t.Errorf("the memo: %v %s", err, d)
 	}
@@ -96,6 +97,7 @@ func TestTranslate_FilesGoWhereTheyWereWanted(t *testing.T) {
 	wantSpec := jjm.Spec{Type: "script", Name: "run_sh", Result: "exit", Clusters: []string{"slurm", "condor"},
 		Request: jjm.Request{ScratchMB: 77},
 		Inputs: []jjm.Input{{Path: "/home/u/j/a.dat", Name: "a.dat"}, {Path: "/data/b.dat", Name: "b.dat"},
+			{Path: "https://h/c.dat?v=1", Name: "c.dat"},
 			{Path: "/home/u/j/run.sh", Name: "run.sh", Executable: true}, {Path: "/home/u/j/in.txt", Name: "jjm-stdin"}},
 		Outputs: []string{`sub/x\[1].root`, "y"},
 		Params:  map[string]any{"command": []string{"/bin/sh", "-c", `exec "$@" < "$0"`, "jjm-stdin", "./run.sh"}}}
@@ -165,9 +167,9 @@ func many(n int) []string {
 	return out
 }
 
-// However long and odd the texts, an ad is one line that blahpd takes, and it
-// never says what would make HTCondor cancel or hold.
-func TestStatus_IsOneShortLineAndNeverRemovedOrHeld(t *testing.T) {
+// However long and unusual the texts are, an ad must be one line that blahpd accepts. It
+// must never have a state that makes HTCondor cancel the job or put it on hold.
+func TestStatus_IsOneLineAndNeverRemovedOrHeld(t *testing.T) {
 	h := jjm.HandleOf(1, "k")
 	rapid.Check(t, func(t *rapid.T) {
 		var status jjm.GridStatus
@@ -191,7 +193,7 @@ func TestStatus_IsOneShortLineAndNeverRemovedOrHeld(t *testing.T) {
 		}
 	})
 	for _, err := range []error{errors.New("a\nb\x00" + strings.Repeat("x", 5000))} {
-		if s := Trouble(err); strings.Count(s, "\n") != 1 || len(s) > MaxAd || !strings.HasPrefix(s, "1ERROR: a b?xx") {
+		if s := ErrorLine(err); strings.Count(s, "\n") != 1 || len(s) > MaxAd || !strings.HasPrefix(s, "1ERROR: a b?xx") {
 			t.Errorf("%q", s)
 		}
 		if s := Controlled(0, 1, err); strings.Count(s, "\n") != 1 || !strings.HasPrefix(s, ` 1 a\ b?xx`) {
@@ -211,7 +213,7 @@ func TestStatus_IsOneShortLineAndNeverRemovedOrHeld(t *testing.T) {
 	}
 }
 
-func TestRequirements_AreReadAndNeverRun(t *testing.T) {
+func TestRequirements_AreParsedAndNeverRun(t *testing.T) {
 	got := Requirements([]string{"Jjm_Clusters='slurm'", "touch /tmp/x", "X='$(id)'", "Y=`id`", "", "Z='open"})
 	if d := cmp.Diff(map[string]string{"jjm_clusters": "slurm", "x": "$(id)", "y": "`id`"}, got); d != "" {
 		t.Error(d)
@@ -221,8 +223,8 @@ func TestRequirements_AreReadAndNeverRun(t *testing.T) {
 	}
 }
 
-// FuzzParseOptions: no command line makes it panic, and what it accepts can be
-// translated or is refused.
+// FuzzParseOptions: no command line may cause a panic. What ParseOptions accepts, Translate
+// accepts or refuses.
 func FuzzParseOptions(f *testing.F) {
 	for _, c := range seen {
 		f.Add(strings.Join(c.args, "\x00"))

@@ -1,10 +1,9 @@
-// Package blahp speaks the language of blahpd, by which HTCondor and
-// HTCondor-CE hand jobs to batch systems: it reads the command lines of the
-// submit script and writes the lines of all of them. It is pure, and does
-// nothing itself.
+// Package blahp translates for blahpd, through which HTCondor and HTCondor-CE submit jobs
+// to batch systems. It parses the command line of the submit script and writes the answers
+// of all scripts. It does nothing else.
 //
-// What it reads comes from the submitter of the job and is not trusted: nothing
-// of it is ever given to a shell.
+// What it parses comes from the submitter of the job and is not trusted: no part of it is
+// ever passed to a shell.
 package blahp
 
 import (
@@ -18,23 +17,23 @@ import (
 	"jjm/internal/shellwords"
 )
 
-// letters are the options of blahp's own scripts (getopts(1) form:
-// blah_common_submit_functions.sh of HTCondor 23.9).
+// letters are the options of blahp's own scripts, as for getopts(1)
+// (blah_common_submit_functions.sh of HTCondor 23.9).
 const letters = "a:i:o:e:c:s:v:V:dw:q:n:N:z:h:g:G:M:P:S:r:p:l:x:u:j:T:I:O:R:C:D:m:A:t:"
 
 // Options is the command line of the submit script.
 type Options struct {
 	Command, Stdin, Stdout, Stderr string
-	// Folder is the job's on the submit side, absolute.
+	// Folder is the job's absolute folder on the submit side.
 	Folder string
 	// Stage is false if the command is a path on the worker.
 	Stage bool
-	// Arguments and Env of the program.
+	// Arguments and Env are those of the program.
 	Arguments []string
 	Env       map[string]string
 	Queue     string
 	Project   string
-	// Key is the run directory's name, by which the same job is known again.
+	// Key is the name of the run directory. A repeated submission of the job has the same.
 	Key           string
 	Proxy         string
 	Subject       string
@@ -50,7 +49,7 @@ type Options struct {
 	PerHost       int64 // -S
 	CoresOfANode  int64 // -N
 	Extra         string
-	Inputs        string // names of the files that hold the lists
+	Inputs        string // the names of files with lists
 	Outputs       string
 	Remaps        string
 	Requirements  string
@@ -58,9 +57,8 @@ type Options struct {
 	classicalEnvs string
 }
 
-// ParseOptions reads the command line. folder is where relative paths start
-// from unless -w says otherwise. The error is Invalid with everything that is
-// wrong.
+// ParseOptions parses the command line. Relative paths refer to folder unless -w sets
+// another. The error is Invalid and has every problem.
 func ParseOptions(args []string, folder string) (*Options, error) {
 	o := &Options{Folder: folder, Stage: true}
 	rest, err := getopt(args, o.set)
@@ -86,8 +84,8 @@ func (o *Options) bad(field, format string, args ...any) {
 	o.problems = append(o.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// getopt is getopts(1) of the shell: options first, "--" or the first other word
-// ends them.
+// getopt works like getopts(1) of the shell: "--" or the first word that is not an option
+// ends the options.
 func getopt(args []string, set func(letter byte, value string)) (rest []string, err error) {
 	for len(args) > 0 {
 		word := args[0]
@@ -110,7 +108,7 @@ func getopt(args []string, set func(letter byte, value string)) (rest []string, 
 			value := word[i+1:]
 			if value == "" {
 				if len(args) == 0 {
-					return nil, jjm.Errorf(jjm.Invalid, "option -%c lacks its value", word[i])
+					return nil, jjm.Errorf(jjm.Invalid, "option -%c: its value is missing", word[i])
 				}
 				value, args = args[0], args[1:]
 			}
@@ -121,8 +119,8 @@ func getopt(args []string, set func(letter byte, value string)) (rest []string, 
 	return nil, nil
 }
 
-// set takes one option. Those that are about renewing proxies by blahp itself,
-// about its scratch files and its debugging mean nothing to jjm.
+// set handles one option. It ignores those for blahp's own proxy renewal, scratch files and
+// debugging.
 func (o *Options) set(letter byte, value string) {
 	texts := map[byte]*string{'c': &o.Command, 'i': &o.Stdin, 'o': &o.Stdout, 'e': &o.Stderr, 'w': &o.Folder,
 		'q': &o.Queue, 'A': &o.Project, 'D': &o.Key, 'x': &o.Proxy, 'u': &o.Subject, 'G': &o.GPUMode, 'M': &o.GPUModel,
@@ -186,14 +184,14 @@ func (o *Options) environment(field string, words []string) map[string]string {
 	return env
 }
 
-// maxLines bounds the lists of files, maxList their bytes.
+// maxLines is the most lines of a list of files, maxList the most bytes.
 const (
 	maxLines = 10_000
 	maxList  = 1 << 20
 )
 
-// Lines reads a list of files, one a line; empty lines are kept, for a list of
-// remaps belongs line by line to one of outputs.
+// Lines reads a list of files, one per line. It keeps empty lines, because each line of the
+// remaps belongs to the same line of the outputs.
 func Lines(r io.Reader) ([]string, error) {
 	var out []string
 	sc := bufio.NewScanner(io.LimitReader(r, maxList+1))
@@ -209,8 +207,8 @@ func Lines(r io.Reader) ([]string, error) {
 	return out, sc.Err()
 }
 
-// Requirements reads the lines name='value' of the file that -C names. Lines of
-// another form are passed over, as scripts that read them would.
+// Requirements parses the lines name='value' of the file that -C names. It skips lines of
+// another form, as scripts that read the file do.
 func Requirements(lines []string) map[string]string {
 	out := map[string]string{}
 	for _, line := range lines {

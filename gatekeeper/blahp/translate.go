@@ -10,25 +10,26 @@ import (
 	"jjm"
 	"jjm/gatekeeper"
 	"jjm/gatekeeper/plain"
+	"jjm/internal/weburl"
 )
 
-// Lists are what the files hold that options name.
+// Lists holds the content of the files that options name.
 type Lists struct {
 	Inputs, Outputs, Remaps []string
 	Requirements            map[string]string
 }
 
-// TarName among the outputs means the output tar of the grid job.
+// TarName is the name that an output uses for the tar of the grid job.
 const TarName = "jjm-output.tar"
 
-// The requirements that jjm knows, string attributes of the job: what else is
-// there is for others.
+// The requirements that are for jjm. They are string attributes of the job. Others are for
+// other programs.
 const (
 	reqCluster = "jjm_clusters" // the clusters that may be used
 	reqQOS     = "jjm_qos"
 	reqScratch = "jjm_scratch_mb"
-	reqTar     = "jjm_tar"      // where the output tar is wanted
-	reqJobFile = "jjm_job_file" // a grid job, instead of the command
+	reqTar     = "jjm_tar"      // where the tar is wanted
+	reqJobFile = "jjm_job_file" // a grid job instead of the command
 )
 
 // Job is what a submission asks for.
@@ -38,27 +39,28 @@ type Job struct {
 	JobFile string
 	// Wants are the files to bring back.
 	Wants []gatekeeper.Delivery
-	// Proxy and Token are the files of the user's proxy and bearer token, on the
-	// submit side; "" if there is none. blahpd has no option for tokens: theirs is
-	// named by the job's environment, and may be one of the worker's.
+	// Proxy and Token are the files with the user's proxy and bearer token on the submit
+	// side, "" if there are none. blahpd has no option for a token: the job's environment
+	// names the file, which may also be one on the worker.
 	Proxy, Token string
-	// Origin tells where it comes from, with the memo.
+	// Origin says where the job comes from. Its memo holds Wants.
 	Origin jjm.Origin
 }
 
-// WithToken makes the job ask for its token, once it is known that the file is
-// one of the submit side.
+// WithToken makes the job ask for its token. The caller must have found that the file
+// exists on the submit side.
 func (j *Job) WithToken() {
 	j.Plain.Credentials = append(j.Plain.Credentials, jjm.TokenKind)
 }
 
-// Translate makes a plain job of the options. The error is Invalid and names
-// everything that jjm cannot honour: nothing is left out in silence.
+// Translate makes a plain job from the options. The error is Invalid and names everything
+// that jjm cannot honour; nothing is ignored.
 func Translate(o *Options, l Lists) (*Job, error) {
 	t := &translation{Options: o, lists: l}
 	j := &Job{JobFile: l.Requirements[reqJobFile], Origin: jjm.Origin{Gatekeeper: "blahp", Job: o.Key, Subject: o.Subject}}
 	if j.JobFile != "" {
 		j.JobFile = t.abs(j.JobFile)
+		t.checkWithJobFile()
 	}
 	j.Wants = t.wants()
 	j.Plain = plain.Job{
@@ -81,6 +83,7 @@ func Translate(o *Options, l Lists) (*Job, error) {
 	if file := o.Env[jjm.CredentialKinds()[jjm.TokenKind]]; filepath.IsAbs(file) {
 		j.Token = file
 	}
+	t.checkUnknown()
 	memo, err := json.Marshal(j.Wants)
 	if err == nil && len(j.Wants) > 0 {
 		j.Origin.Memo = string(memo)
@@ -95,8 +98,8 @@ func Translate(o *Options, l Lists) (*Job, error) {
 	return j, t.problems.Err()
 }
 
-// Wants reads the memo of a grid job.
-func Wants(memo string) ([]gatekeeper.Delivery, error) {
+// ParseWants returns the files to bring back, from the memo of a grid job.
+func ParseWants(memo string) ([]gatekeeper.Delivery, error) {
 	if memo == "" {
 		return nil, nil
 	}
@@ -109,7 +112,7 @@ func Wants(memo string) ([]gatekeeper.Delivery, error) {
 
 const devNull = "/dev/null"
 
-// translation collects problems while the parts of a job are made.
+// translation holds the options and collects the problems.
 type translation struct {
 	*Options
 	lists Lists
@@ -142,6 +145,9 @@ func (t *translation) inputs() []jjm.Input {
 			continue
 		}
 		in := jjm.Input{Path: t.abs(line), Name: path.Base(line)}
+		if weburl.Is(line) {
+			in = jjm.Input{Path: line, Name: weburl.Name(line)}
+		}
 		if !seen[in.Name] {
 			out = append(out, in)
 		}
@@ -150,8 +156,8 @@ func (t *translation) inputs() []jjm.Input {
 	return out
 }
 
-// outputs are the patterns to collect: a name is no pattern, so what would make
-// it one is quoted.
+// outputs returns the patterns of the files to collect. Special characters in the names are
+// quoted, so that a name matches only itself.
 func (t *translation) outputs() []string {
 	var out []string
 	for _, line := range t.lists.Outputs {
@@ -159,7 +165,7 @@ func (t *translation) outputs() []string {
 			continue
 		}
 		if filepath.IsAbs(line) {
-			t.bad("-O", "%.80q: jjm brings files of the job's directory only", line)
+			t.bad("-O", "%.80q: jjm brings back only files of the job's directory", line)
 			continue
 		}
 		var b strings.Builder
@@ -174,7 +180,7 @@ func (t *translation) outputs() []string {
 	return out
 }
 
-// wants are the files to bring back, and where.
+// wants returns the files to bring back and where to.
 func (t *translation) wants() []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
 	add := func(name, to string) {
@@ -204,7 +210,7 @@ func (t *translation) wants() []gatekeeper.Delivery {
 	return out
 }
 
-// request translates what the job needs. A local job of jjm has one node.
+// request returns what the job needs.
 func (t *translation) request() jjm.Request {
 	queue, _, _ := strings.Cut(t.Queue, "@")
 	r := jjm.Request{MemoryMB: t.MemoryMB, Walltime: jjm.Duration(time.Duration(t.Seconds) * time.Second),
@@ -214,19 +220,19 @@ func (t *translation) request() jjm.Request {
 		t.number(&r.ScratchMB, 'C', text)
 	}
 	if t.MICs > 0 {
-		t.bad("-P", "%d Xeon Phi coprocessors: jjm has no word for them", t.MICs)
+		t.bad("-P", "%d Xeon Phi coprocessors: jjm cannot request them", t.MICs)
 	}
 	if t.GPUModel != "" {
-		t.bad("-M", "GPU model %.40q: jjm has no word for models; ask for a queue that has them", t.GPUModel)
+		t.bad("-M", "GPU model %.40q: jjm cannot request models: ask for a queue that has them", t.GPUModel)
 	}
 	if t.GPUMode != "" && !strings.EqualFold(t.GPUMode, "shared") && !strings.EqualFold(t.GPUMode, "default") {
-		t.bad("-G", "GPU mode %.40q: jjm has no word for modes", t.GPUMode)
+		t.bad("-G", "GPU mode %.40q: jjm cannot request modes", t.GPUMode)
 	}
 	return r
 }
 
-// cores is how many a local job gets: the processes of one node, or all that a
-// whole node has.
+// cores returns how many cores a local job gets: one for each process of the node, or all
+// of a whole node. A local job of jjm has one node.
 func (t *translation) cores() int {
 	perHost := t.PerHost
 	if t.WholeNodes {

@@ -1,6 +1,8 @@
-// Package demand holds what the job of any gatekeeper may ask for, however its
-// language says so: a job file that lies beside it, a grid job described by
-// attributes, or a plain job. It makes of it what the door takes.
+// Package demand holds what a gatekeeper's job asks for, in a form that does not depend on
+// the gatekeeper: the path of a job file, a grid job described by attributes, or a plain
+// job. It turns each of them into a [gatekeeper.Job]. It also defines how a gatekeeper
+// package lists the words of its language ([Word]). Parsing that language is left to the
+// packages beside it.
 package demand
 
 import (
@@ -12,21 +14,20 @@ import (
 	"jjm/gatekeeper/plain"
 )
 
-// Demand is what a job asks for: exactly one of JobFile, Spec and Plain is set.
+// Demand is what a job asks for. Exactly one of JobFile, Spec and Plain is set.
 type Demand struct {
 	// JobFile is the absolute path of a job file on the gatekeeper's host.
 	JobFile string
-	// Spec is a grid job that attributes describe.
+	// Spec is a grid job described by attributes.
 	Spec *jjm.Spec
-	// Plain is a plain job.
+	// Plain is a plain job: one program.
 	Plain *plain.Job
-	// Folder is the absolute folder that the paths of Spec start from.
+	// Folder is the absolute folder to which the paths in Spec refer.
 	Folder string
 }
 
-// Job returns what the door takes, without a key and an origin. read reads the job
-// file, as the user whose job it is. Errors about what is demanded are of kind
-// Invalid.
+// Job returns the job to submit, without a key and an origin. read reads the job file with
+// the rights of the job's user. An error about the demand itself is of kind Invalid.
 func (d *Demand) Job(read func(path string) ([]byte, error)) (gatekeeper.Job, error) {
 	switch {
 	case d.JobFile != "":
@@ -48,8 +49,8 @@ func (d *Demand) Job(read func(path string) ([]byte, error)) (gatekeeper.Job, er
 	return gatekeeper.Job{}, jjm.Errorf(jjm.Invalid, "the job asks for nothing")
 }
 
-// Value returns a word of a setting the type that it looks like, for languages
-// that know words only: a number, true or false, else text.
+// Value converts a word to what it looks like: a number, true or false, else text. It
+// serves languages in which every setting is a word.
 func Value(word string) any {
 	switch {
 	case word == "true" || word == "false":

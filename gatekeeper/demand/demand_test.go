@@ -15,7 +15,7 @@ import (
 
 func noFiles(string) ([]byte, error) { return nil, errors.New("no such file") }
 
-func TestJob_OfEachKind(t *testing.T) {
+func TestJob_ReturnsEachKind(t *testing.T) {
 	files := func(path string) ([]byte, error) {
 		if path != "/home/u/job.toml" {
 			return noFiles(path)
@@ -42,7 +42,7 @@ func TestJob_OfEachKind(t *testing.T) {
 	}
 }
 
-func TestJob_RefusesWhatCannotBe(t *testing.T) {
+func TestJob_RefusesInvalidDemands(t *testing.T) {
 	for name, d := range map[string]Demand{
 		"no file":    {JobFile: "/nowhere"},
 		"no program": {Plain: &plain.Job{Folder: "/"}},
@@ -54,7 +54,7 @@ func TestJob_RefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-func TestValue_IsWhatItLooksLike(t *testing.T) {
+func TestValue_ConvertsNumbersAndBooleans(t *testing.T) {
 	for word, want := range map[string]any{
 		"5": json.Number("5"), "-7": json.Number("-7"), "1.5e3": json.Number("1.5e3"), "true": true, "false": false,
 		"": "", "x": "x", "5x": "5x", "007": "007", "-": "-", "null": "null", `"q"`: `"q"`, "[1]": "[1]", "1 2": "1 2",

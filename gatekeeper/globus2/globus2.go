@@ -1,14 +1,16 @@
-// Package globus2 speaks the shell contract of Globus 2's job managers: scripts
-// globus-script-TYPE-{submit,poll,rm,signal} that get the path of a file of
-// shell assignments and answer with lines GRAM_SCRIPT_KEY:value. It is pure.
+// Package globus2 translates for Globus 2 job managers. These call scripts
+// globus-script-TYPE-{submit,poll,rm,signal} with the path of a file of shell assignments,
+// and read lines GRAM_SCRIPT_KEY:value. The package does no I/O except through the reader
+// of [Parse].
 //
-// The file holds what the user wrote. Its assignments are read and never run.
+// The file contains what the user wrote, so its assignments are parsed and never run.
 package globus2
 
 import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -18,23 +20,20 @@ import (
 
 	"jjm"
 	"jjm/gatekeeper"
+	"jjm/gatekeeper/demand"
 	"jjm/gatekeeper/plain"
 	"jjm/internal/shellwords"
 )
 
-// maxFile bounds the file, in bytes.
+// maxFile is how many bytes of the file are read.
 const maxFile = 4 << 20
 
-// Grami are the assignments, without the prefix grami_.
+// Grami has the values of the assignments, by name without the prefix grami_.
 type Grami map[string]string
 
-// Parse reads the file. Lines that are no assignment to one of the contract's
-// names are passed over: a shell would do something with them, which is none of
-// ours. A later assignment of the same name counts.
+// Parse parses the file. It skips lines that do not assign one of the known names: they are
+// for a shell. If a name is assigned twice, the last value counts.
 func Parse(r io.Reader) (Grami, error) {
-	known := []string{"directory", "program", "args", "env", "count", "stdin", "stdout", "stderr",
-		"max_wall_time", "max_cpu_time", "max_time", "min_memory", "max_memory", "host_count", "job_type",
-		"queue", "project", "uniq_id", "job_id"}
 	g := Grami{}
 	sc := bufio.NewScanner(io.LimitReader(r, maxFile))
 	sc.Buffer(nil, maxFile)
@@ -44,7 +43,7 @@ func Parse(r io.Reader) (Grami, error) {
 		if !ok || !ours {
 			continue
 		}
-		if !slices.Contains(known, key) {
+		if !demand.Known(Words(), name) {
 			continue
 		}
 		words, err := shellwords.Split(quoted)
@@ -65,42 +64,44 @@ type Job struct {
 	Plain   plain.Job
 	JobFile string
 	Key     string
-	// Proxy is the file of the user's proxy, "" if there is none.
+	// Proxy is the file with the user's proxy, "" if there is none.
 	Proxy string
 	Wants []gatekeeper.Delivery
-	// Streamed are those of them that GRAM streams while the job runs: they must be
-	// there from the start.
+	// Streamed are those of Wants that GRAM streams while the job runs. They must exist
+	// from the start.
 	Streamed []gatekeeper.Delivery
 }
 
-// Variables of the job's environment that are for jjm: Globus 2 has no attributes of
-// one's own. The job does not get them.
+// Variables of the job's environment that are for jjm, since Globus 2 has no attributes for
+// this. The job does not get them.
 const (
-	jobFile  = "JJM_JOB_FILE" // a job file on the gatekeeper's host
-	tarPlace = "JJM_TAR"      // where the tar goes
-	onStdout = "JJM_STDOUT"   // "tar": standard output is the tar
+	fileVariable = "JJM_JOB_FILE" // a job file on the gatekeeper's host
+	tarPlace     = "JJM_TAR"      // where the tar goes
+	onStdout     = "JJM_STDOUT"   // "tar": standard output is the tar
+	ownPrefix    = "JJM_"
 )
 
-// defaultTar is where the tar of a grid job goes, in its directory, when nobody says:
-// a file of the name that GRAM5's grid jobs stage out.
+// defaultTar is where the tar of a grid job goes, in the job's directory, unless JJM_TAR or
+// JJM_STDOUT is set. GRAM5's grid jobs stage out a file of the same name.
 const defaultTar = "jjm-output.tar"
 
-// Job translates the assignments. The error is Invalid and names everything that
-// jjm cannot honour.
+// Job translates the assignments. The error is Invalid and names everything that jjm cannot
+// honour.
 func (g Grami) Job() (*Job, error) {
 	t := &translation{Grami: g}
 	j := &Job{}
 	folder := g["directory"]
 	env := t.environment()
-	if file := env[jobFile]; file != "" {
+	if file := env[fileVariable]; file != "" {
 		j.JobFile = below(folder, file)
 	}
 	j.Streamed, j.Wants = t.wants(j.JobFile != "", env[tarPlace], env[onStdout])
-	for _, name := range []string{jobFile, tarPlace, onStdout} {
+	for _, name := range []string{fileVariable, tarPlace, onStdout} {
 		delete(env, name)
 	}
+	t.checkVariables(env, j.JobFile != "")
 	if id := g["uniq_id"]; id != "" {
-		j.Key = "globus2-" + strings.Map(printing, id)
+		j.Key = "globus2-" + strings.Map(toPrintable, id)
 	}
 	program := g["program"]
 	j.Plain = plain.Job{
@@ -114,14 +115,52 @@ func (g Grami) Job() (*Job, error) {
 	if in := g["stdin"]; in != "" && in != devNull {
 		j.Plain.Stdin = below(folder, in)
 	}
+	t.jobType(&j.Plain)
+	t.checkRefused(j.JobFile != "")
+	if j.JobFile == "" && program == "" {
+		t.bad("program", "is missing: name a program, or a job file by the variable "+fileVariable)
+	}
+	return j, t.problems.Err()
+}
+
+// checkRefused reports what jjm cannot do and, if there is a job file, what only that may
+// set.
+func (t *translation) checkRefused(jobFile bool) {
 	if t.number("host_count") > 1 {
 		t.bad("host_count", "a local job of jjm has one host: use count for several jobs")
 	}
-	t.jobType(&j.Plain)
-	if j.JobFile == "" && program == "" {
-		t.bad("program", "is missing: name a program, or a job file by the variable "+jobFile)
+	for _, name := range []string{"start_time", "reservation_handle"} {
+		if v := t.Grami[name]; v != "" && v != "none" {
+			t.bad(name, fmt.Sprintf("%.40q: jjm cannot request it", v))
+		}
 	}
-	return j, t.problems.Err()
+	if !jobFile {
+		return
+	}
+	for _, name := range []string{"args", "queue", "project", "max_wall_time", "max_time", "max_cpu_time", "max_memory",
+		"min_memory"} {
+		if v := t.Grami[name]; v != "" && v != "0" {
+			t.bad(name, "cannot be combined with "+fileVariable)
+		}
+	}
+	if t.number("count") > 1 {
+		t.bad("count", "cannot be combined with "+fileVariable)
+	}
+}
+
+// checkVariables reports variables with jjm's prefix that do not exist. If there is a job
+// file, it also reports those that are not set by the gatekeeper.
+func (t *translation) checkVariables(env map[string]string, jobFile bool) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		own := slices.ContainsFunc([]string{"X509_", "GLOBUS_", "HOME", "LOGNAME", "PATH", "LD_LIBRARY_PATH"},
+			func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+		switch {
+		case strings.HasPrefix(name, ownPrefix):
+			t.problems = append(t.problems, demand.Unknown("grami_env", name, ownPrefix, Words()))
+		case jobFile && !own:
+			t.bad("env", fmt.Sprintf("%.40q cannot be combined with %s: set it in the job file's [env]", name, fileVariable))
+		}
+	}
 }
 
 const devNull = "/dev/null"
@@ -133,16 +172,16 @@ func below(folder, p string) string {
 	return filepath.Join(folder, p)
 }
 
-// printing keeps what a request key may hold.
-func printing(r rune) rune {
+// toPrintable replaces the characters that a request key cannot contain.
+func toPrintable(r rune) rune {
 	if r <= ' ' || r > '~' {
 		return '_'
 	}
 	return r
 }
 
-// wants are standard output and error, where GRAM streams them from, and the tar of
-// a grid job, from where GRAM may stage it out.
+// wants returns the files to bring back: standard output and error, from which GRAM
+// streams, and the tar of a grid job, which GRAM may stage out.
 func (t *translation) wants(gridJob bool, tarTo, stdout string) (streamed, all []gatekeeper.Delivery) {
 	var out []gatekeeper.Delivery
 	folder := t.Grami["directory"]
@@ -153,13 +192,13 @@ func (t *translation) wants(gridJob bool, tarTo, stdout string) (streamed, all [
 	}
 	switch {
 	case stdout != "" && stdout != "tar":
-		t.bad("env", fmt.Sprintf("%s is %.40q: say tar, or leave it out", onStdout, stdout))
+		t.bad("env", fmt.Sprintf("%s is %.40q: want tar, or leave it out", onStdout, stdout))
 	case stdout == "tar" && !gridJob:
-		t.bad("env", fmt.Sprintf("%s=tar is for the grid job of a job file: name one by %s", onStdout, jobFile))
+		t.bad("env", fmt.Sprintf("%s=tar is for the grid job of a job file: name one by %s", onStdout, fileVariable))
 	case stdout == "tar" && len(out) > 0 && out[0].Name == "stdout":
 		out[0].Name = gatekeeper.WholeTar
 	case stdout == "tar":
-		t.bad("stdout", "is missing: "+onStdout+"=tar wants one")
+		t.bad("stdout", "is missing: "+onStdout+"=tar needs it")
 	}
 	if tarTo == "" && gridJob && stdout == "" && folder != "" {
 		tarTo = defaultTar
@@ -171,7 +210,7 @@ func (t *translation) wants(gridJob bool, tarTo, stdout string) (streamed, all [
 	return streamed, out
 }
 
-// translation collects problems.
+// translation holds the assignments and collects the problems.
 type translation struct {
 	Grami
 	problems jjm.Problems
@@ -181,7 +220,7 @@ func (t *translation) bad(field, text string) {
 	t.problems = append(t.problems, jjm.Problem{Field: "grami_" + field, Text: text})
 }
 
-// number reads a whole number, none as 0.
+// number returns a whole number, 0 if it is missing.
 func (t *translation) number(name string) int {
 	text := strings.TrimSpace(t.Grami[name])
 	if text == "" {
@@ -195,7 +234,7 @@ func (t *translation) number(name string) int {
 	return n
 }
 
-// words reads a list of quoted words.
+// words returns a list of quoted words.
 func (t *translation) words(name string) []string {
 	words, err := shellwords.Split(t.Grami[name])
 	if err != nil {
@@ -204,11 +243,11 @@ func (t *translation) words(name string) []string {
 	return words
 }
 
-// environment reads names and values that alternate.
+// environment returns the variables of the job. The file has names and values in turn.
 func (t *translation) environment() map[string]string {
 	words := t.words("env")
 	if len(words)%2 != 0 {
-		t.bad("env", "want names and values in turn")
+		t.bad("env", "want pairs of a name and a value")
 		return nil
 	}
 	env := map[string]string{}
@@ -218,7 +257,7 @@ func (t *translation) environment() map[string]string {
 	return env
 }
 
-// request reads the needs: times are minutes, memory is in MB.
+// request returns what the job needs. Times are in minutes, memory in MB.
 func (t *translation) request() jjm.Request {
 	minutes, cpu := t.number("max_wall_time"), t.number("max_cpu_time")
 	if minutes == 0 {
@@ -236,8 +275,8 @@ func (t *translation) request() jjm.Request {
 		Queue: t.Grami["queue"], Account: t.Grami["project"]}
 }
 
-// jobType applies what count means: of "multiple", how many processes; of
-// "single", how many cores for the one.
+// jobType applies the meaning of count: for the type multiple it is the number of
+// processes, for single the number of cores of the one process.
 func (t *translation) jobType(p *plain.Job) {
 	switch kind := t.Grami["job_type"]; kind {
 	case "", "0", "multiple", "1":
@@ -251,7 +290,7 @@ func (t *translation) jobType(p *plain.Job) {
 	}
 }
 
-// The errors of the GRAM protocol that are answered (globus_gram_protocol_error_t).
+// The error codes of the GRAM protocol that jjm answers (globus_gram_protocol_error_t).
 const (
 	NoResources  = 3
 	OpenProxy    = 30 // GLOBUS_GRAM_PROTOCOL_ERROR_OPENING_USER_PROXY
@@ -273,8 +312,8 @@ func ErrorOf(err error) int {
 	return Failed
 }
 
-// State is the last line about a job that goes on or is over well. The contract
-// knows no UNSUBMITTED: what is not submitted is pending.
+// State returns the last line of an answer without an error. The scripts have no
+// UNSUBMITTED, so a job that is not submitted is reported as pending.
 func State(s jjm.GRAM) string {
 	if s == jjm.GRAMUnsubmitted {
 		s = jjm.GRAMPending
@@ -282,10 +321,10 @@ func State(s jjm.GRAM) string {
 	return fmt.Sprintf("GRAM_SCRIPT_SUCCESS:%d\n", s)
 }
 
-// Submitted answers a submission.
+// Submitted returns the answer to a submission.
 func Submitted(h jjm.Handle) string {
 	return fmt.Sprintf("GRAM_SCRIPT_JOB_ID:%s\n%s", h, State(jjm.GRAMPending))
 }
 
-// Error is the last line when something is wrong.
+// Error returns the last line of an answer with an error.
 func Error(code int) string { return fmt.Sprintf("GRAM_SCRIPT_ERROR:%d\n", code) }

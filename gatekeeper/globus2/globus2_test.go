@@ -69,7 +69,7 @@ func TestJob_IsAPlainJob(t *testing.T) {
 	}
 }
 
-func TestJob_OtherForms(t *testing.T) {
+func TestJob_ParsesOtherForms(t *testing.T) {
 	for name, c := range map[string]struct {
 		g     Grami
 		check func(*Job) bool
@@ -79,7 +79,7 @@ func TestJob_OtherForms(t *testing.T) {
 		}},
 		"cores of one": {Grami{"program": "/bin/date", "directory": "/w", "count": "8", "job_type": "single"},
 			func(j *Job) bool { return j.Plain.Count == 0 && j.Plain.Request.Cores == 8 }},
-		"a grid job": {Grami{"directory": "/w", "env": `"JJM_JOB_FILE" "mc.toml" "A" "b"`}, func(j *Job) bool {
+		"a grid job": {Grami{"directory": "/w", "env": `"JJM_JOB_FILE" "mc.toml" "HOME" "/h"`}, func(j *Job) bool {
 			return j.JobFile == "/w/mc.toml" && len(j.Plain.Env) == 1 && j.Wants[0].To == "/w/jjm-output.tar" &&
 				len(j.Streamed) == 0
 		}},
@@ -126,7 +126,7 @@ func TestAnswers_AreLinesOfTheContract(t *testing.T) {
 	}
 }
 
-// FuzzParse: no file makes it panic.
+// FuzzParse: no file may cause a panic.
 func FuzzParse(f *testing.F) {
 	f.Add(full)
 	f.Add("grami_args='\"a")

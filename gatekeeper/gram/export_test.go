@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// String writes the description as RSL that ParseRSL reads.
+// String writes the description as RSL that ParseRSL can parse.
 func (d Description) String() string {
 	var b strings.Builder
 	b.WriteByte('&')

@@ -1,11 +1,12 @@
-// Package gram speaks with a Globus GRAM5 job manager: it reads the description
-// of a job, RSL, and says what grid job it asks for. It is pure; the commands in
-// cmd/jjm-gatekeeper act.
+// Package gram reads the job descriptions of a Globus GRAM5 job manager, in RSL, and
+// returns what grid job they ask for. It does no I/O; the commands in cmd/jjm-gatekeeper
+// act.
 //
-// A description with jjm_job_file or jjm_type is a grid job of jjm; any other is
-// an ordinary job - executable, arguments, count, environment, stdin - as every
-// job manager takes it. What jjm cannot honour is refused, never passed over: a
-// job whose memory was not asked for would be killed for it hours later.
+// A description with jjm_job_file or jjm_type asks for a grid job of jjm. Any other one is
+// an ordinary job (executable, arguments, count, environment, stdin), as every job manager
+// accepts it. The package promises that nothing is ignored: what jjm cannot honour is an
+// error. If a request for memory were ignored, for example, the job would be killed hours
+// later for using it.
 //
 // docs/GATEKEEPERS.md lists the attributes.
 package gram
@@ -13,6 +14,7 @@ package gram
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,40 +24,38 @@ import (
 	"jjm/gatekeeper/demand"
 )
 
-// DefaultTar is the name of the tar that a job's file_stage_out may name.
+// DefaultTar is the name that a job's file_stage_out uses for the tar of all outputs.
 const DefaultTar = "jjm-output.tar"
 
-// noExecutable is what jjm.rvf gives a description without executable.
+// noExecutable is the executable that jjm.rvf sets if the description has none.
 const noExecutable = "/dev/null"
 
-// Job is what a description asks for. Paths are absolute, on the gatekeeper's
-// host.
+// Job is what a description asks for. Paths are absolute, on the gatekeeper's host.
 type Job struct {
 	demand.Demand
-	// ID is the job's id at jjm, once it was submitted.
+	// ID is jjm's id of the job, once it was submitted.
 	ID string
-	// Key is the job manager's unique id of the job: the same job again has it
-	// again.
+	// Key is the job manager's unique id of the job. A repeated submission of the job has
+	// the same.
 	Key string
-	// Contact is the job's URL, by which people know it.
+	// Contact is the URL by which people know the job.
 	Contact string
-	// Proxy is the file of the user's proxy certificate, "" if there is none.
+	// Proxy is the file with the user's proxy certificate, "" if there is none.
 	Proxy string
-	// Folder is the job manager's own of this job.
+	// Folder is the folder that the job manager keeps for this job.
 	Folder string
-	// Stdout and Stderr are the files that GRAM expects; "" means that nobody
-	// wants it.
+	// Stdout and Stderr are the files that GRAM expects, "" if it expects none.
 	Stdout, Stderr string
-	// Tar is where the tar is expected; "" if nothing asks for it. With
-	// TarOnStdout it is Stdout's content instead of a summary.
+	// Tar is where the tar is expected, "" if it is not asked for. With TarOnStdout the
+	// file Stdout gets the tar instead of a summary.
 	Tar         string
 	TarOnStdout bool
 	// Outputs are the files of an ordinary job that GRAM will stage out.
 	Outputs []gatekeeper.Delivery
 }
 
-// Read says what a description asks for. The error holds every problem, as
-// jjm.Problems, with the attributes' names as RSL writes them.
+// Read returns what a description asks for. The error has every problem, as jjm.Problems,
+// with the names of the attributes as in RSL.
 func Read(d Description) (Job, error) {
 	r := &reader{d: d}
 	dir := r.word("directory")
@@ -73,13 +73,14 @@ func Read(d Description) (Job, error) {
 	}
 	job.Demand.Folder = dir
 	job.Tar = r.tar(dir)
+	r.oneHost()
 	switch {
 	case r.has("jjm_job_file"):
-		job.JobFile = r.below(dir, r.word("jjm_job_file"))
+		job.JobFile = r.resolve(dir, r.word("jjm_job_file"))
 		r.forbid("jjm_job_file", "jjm_type", "jjm_name", "jjm_mode", "jjm_clusters", "jjm_result", "jjm_cores",
 			"jjm_outputs", "jjm_inputs", "jjm_params", "jjm_credentials", "arguments", "queue", "project", "max_wall_time",
-			"max_time",
-			"max_memory", "min_memory")
+			"max_time", "max_cpu_time", "max_memory", "min_memory")
+		r.noVariables("jjm_job_file")
 		r.noProgram("jjm_job_file")
 	case r.has("jjm_type"):
 		job.Spec = r.spec()
@@ -91,14 +92,14 @@ func Read(d Description) (Job, error) {
 		r.forbid("executable", "jjm_mode", "jjm_result", "jjm_outputs", "jjm_inputs", "jjm_params", "jjm_credentials",
 			"jjm_stdout")
 		if job.Proxy != "" {
-			job.Plain.Credentials = []string{jjm.ProxyKind} // as every job manager
+			job.Plain.Credentials = []string{jjm.ProxyKind} // as with every job manager
 		}
 	}
+	r.checkUnknown()
 	return job, r.problems.Err()
 }
 
-// Deliveries are the files that GRAM expects of the job when it is over, beside
-// the summary.
+// Deliveries returns the files that GRAM expects when the job is over, except the summary.
 func (j *Job) Deliveries() []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
 	add := func(name, to string) {
@@ -119,10 +120,10 @@ func (j *Job) Deliveries() []gatekeeper.Delivery {
 	return append(out, j.Outputs...)
 }
 
-// Summary reports whether standard output is a summary of the grid job.
+// Summary reports whether the file Stdout gets a summary of the grid job.
 func (j *Job) Summary() bool { return j.Plain == nil && !j.TarOnStdout && j.Stdout != "" }
 
-// reader reads attributes and keeps what is wrong with them.
+// reader reads the attributes of a description and collects the problems.
 type reader struct {
 	d        Description
 	problems jjm.Problems
@@ -132,12 +133,12 @@ func (r *reader) wrong(field, format string, args ...any) {
 	r.problems = append(r.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// values returns an attribute by its name as RSL writes it.
+// values returns the values of an attribute, given its name as in RSL.
 func (r *reader) values(name string) []Value { return r.d[strings.ReplaceAll(name, "_", "")] }
 
 func (r *reader) has(name string) bool { return len(r.values(name)) > 0 }
 
-// word reads an attribute of one word; "" if it is not there.
+// word returns an attribute of one word, "" if it is missing.
 func (r *reader) word(name string) string {
 	switch v := r.values(name); {
 	case len(v) == 0:
@@ -150,7 +151,7 @@ func (r *reader) word(name string) string {
 	}
 }
 
-// words reads an attribute of words.
+// words returns an attribute of several words.
 func (r *reader) words(name string) []string {
 	var out []string
 	for _, v := range r.values(name) {
@@ -163,8 +164,8 @@ func (r *reader) words(name string) []string {
 	return out
 }
 
-// whole reads a whole number from 1 to most; 0 if it is not there.
-func (r *reader) whole(name string, most int64) int64 {
+// number returns a whole number from 1 to most, 0 if the attribute is missing.
+func (r *reader) number(name string, most int64) int64 {
 	w := r.word(name)
 	if w == "" {
 		return 0
@@ -177,30 +178,61 @@ func (r *reader) whole(name string, most int64) int64 {
 	return n
 }
 
-// forbid refuses attributes that mean nothing beside another.
+// forbid reports attributes that cannot be combined with another one.
 func (r *reader) forbid(with string, names ...string) {
 	for _, name := range names {
 		if r.has(name) {
-			r.wrong(name, "cannot stand beside %s", with)
+			r.wrong(name, "cannot be combined with %s", with)
 		}
 	}
 }
 
-// noProgram refuses what only an ordinary job has. Some of it is always there,
-// by default.
+// noProgram reports attributes that only an ordinary job has. Some of them always exist
+// with a default.
 func (r *reader) noProgram(with string) {
 	if e := r.word("executable"); e != "" && e != noExecutable {
-		r.wrong("executable", "cannot stand beside %s", with)
+		r.wrong("executable", "cannot be combined with %s", with)
 	}
 	if r.stdin() != "" {
-		r.wrong("stdin", "cannot stand beside %s", with)
+		r.wrong("stdin", "cannot be combined with %s", with)
 	}
-	if n := r.whole("count", maxCount); n > 1 {
-		r.wrong("count", "cannot stand beside %s", with)
+	if n := r.number("count", maxCount); n > 1 {
+		r.wrong("count", "cannot be combined with %s", with)
+	}
+	r.singleType()
+}
+
+// noVariables reports variables that the user set: beside a job file, only its own [env]
+// counts. GRAM sets some variables itself, and SCRATCH_DIRECTORY if the job asks for
+// scratch_dir.
+func (r *reader) noVariables(with string) {
+	for name := range r.environment() {
+		switch {
+		case slices.Contains(gramVariables(), name), name == "SCRATCH_DIRECTORY", strings.HasPrefix(name, "GLOBUS_"):
+		default:
+			r.wrong("environment", "%s: cannot be combined with %s: set it in the job file's [env]", name, with)
+		}
 	}
 }
 
-// file reads the path of standard output or error; /dev/null is "".
+// oneHost reports jobs that ask for several hosts.
+func (r *reader) oneHost() {
+	if r.number("host_count", maxCount) > 1 {
+		r.wrong("host_count", "a job of jjm runs on one host: use count for several jobs")
+	}
+}
+
+// singleType reports whether count means cores instead of processes. It adds a problem for
+// types of jobs other than single and multiple.
+func (r *reader) singleType() bool {
+	t := r.word("job_type")
+	if t != "" && t != "multiple" && t != "single" {
+		r.wrong("job_type", "%q: jjm runs jobs of the types single and multiple", t)
+	}
+	return t == "single"
+}
+
+// file returns the path of standard output or error, "" for /dev/null.
 func (r *reader) file(name string) string {
 	p := r.word(name)
 	if p == "" || p == "/dev/null" {
@@ -212,24 +244,23 @@ func (r *reader) file(name string) string {
 	return path.Clean(p)
 }
 
-// below resolves a path of the job.
-func (r *reader) below(dir, p string) string {
+// resolve returns the absolute path of a file of the job.
+func (r *reader) resolve(dir, p string) string {
 	if p = strings.TrimPrefix(p, "file://"); path.IsAbs(p) {
 		return path.Clean(p)
 	}
 	return path.Join(dir, p)
 }
 
-// outputs are the files that GRAM stages out when an ordinary job is over: jjm
-// brings them from the worker. Those elsewhere than in the job's directory are
-// none of the job's.
+// outputs returns the files that GRAM stages out when an ordinary job is over and that jjm
+// must bring from the worker. Files outside the job's directory are not made by the job.
 func (r *reader) outputs(dir string) []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
 	for _, pair := range r.values("file_stage_out") {
 		if len(pair.List) != 2 {
 			continue
 		}
-		to := r.below(dir, pair.List[0].Word)
+		to := r.resolve(dir, pair.List[0].Word)
 		stream := to == r.file("stdout") || to == r.file("stderr")
 		if path.Dir(to) == path.Clean(dir) && path.Base(to) != DefaultTar && !stream {
 			out = append(out, gatekeeper.Delivery{Name: path.Base(to), To: to})
@@ -238,20 +269,20 @@ func (r *reader) outputs(dir string) []gatekeeper.Delivery {
 	return out
 }
 
-// tar finds where the tar is expected: the file named jjm-output.tar among those
-// to be staged out.
+// tar returns where the tar is expected: the path of the file named jjm-output.tar among
+// those to be staged out.
 func (r *reader) tar(dir string) string {
 	for _, name := range []string{"file_stage_out", "file_stream_out"} {
 		for _, pair := range r.values(name) {
 			if len(pair.List) == 2 && path.Base(pair.List[0].Word) == DefaultTar {
-				return r.below(dir, pair.List[0].Word)
+				return r.resolve(dir, pair.List[0].Word)
 			}
 		}
 	}
 	return ""
 }
 
-// env reads one variable of the environment.
+// env returns a variable of the environment.
 func (r *reader) env(name string) string {
 	for _, pair := range r.values("environment") {
 		if len(pair.List) == 2 && pair.List[0].Word == name {
@@ -261,26 +292,26 @@ func (r *reader) env(name string) string {
 	return ""
 }
 
-// request reads what the job needs. GRAM counts in minutes and MB.
+// request returns what the job needs. GRAM uses minutes and MB.
 func (r *reader) request() jjm.Request {
-	minutes := r.whole("max_wall_time", maxMinutes)
+	minutes := r.number("max_wall_time", maxMinutes)
 	if minutes == 0 {
-		minutes = r.whole("max_time", maxMinutes)
+		minutes = r.number("max_time", maxMinutes)
 	}
-	cpu := r.whole("max_cpu_time", maxMinutes)
+	cpu := r.number("max_cpu_time", maxMinutes)
 	if minutes == 0 {
 		minutes = cpu
 	}
-	memory := max(r.whole("max_memory", maxMemory), r.whole("min_memory", maxMemory))
+	memory := max(r.number("max_memory", maxMemory), r.number("min_memory", maxMemory))
 	return jjm.Request{
-		Cores: int(r.whole("jjm_cores", maxCores)), MemoryMB: memory,
+		Cores: int(r.number("jjm_cores", maxCores)), MemoryMB: memory,
 		Walltime: jjm.Duration(time.Duration(minutes) * time.Minute),
 		CPUTime:  jjm.Duration(time.Duration(cpu) * time.Minute),
 		Queue:    r.word("queue"), Account: r.word("project"),
 	}
 }
 
-// The bounds of job files (docs/JOB-FILES.md), in GRAM's units.
+// The limits of job files (docs/JOB-FILES.md), in GRAM's units.
 const (
 	maxMinutes = 8760 * 60
 	maxMemory  = 16777216
@@ -288,5 +319,5 @@ const (
 	maxCount   = 100000
 )
 
-// clusters reads the clusters that may be used.
+// clusters returns the clusters that may be used.
 func (r *reader) clusters() []string { return r.words("jjm_clusters") }

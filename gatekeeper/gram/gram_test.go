@@ -16,11 +16,11 @@ import (
 	"jjm/jobfile"
 )
 
-// base is what the job manager always sets.
+// base has the attributes that the job manager always sets.
 const base = `(uniq_id="1.2")(directory="/home/u")(count="1")(stdin="/dev/null")(stdout="/home/u/.globus/job/1.2/stdout")` +
 	`(stderr="/dev/null")(job_type="multiple")(dry_run="no")`
 
-// contact is the environment as GRAM begins it.
+// contact has the variables with which GRAM's environment begins.
 const contact = `("PATH" "/usr/bin") ("X509_USER_PROXY" "/home/u/p") ("GLOBUS_LOCATION" "/usr") ("GLOBUS_GRAM_JOB_CONTACT" "https://h:1/2/3/") ` +
 	`("HOME" "/home/u") ("LOGNAME" "u") ("GLOBUS_GASS_CACHE_DEFAULT" "/home/u/.globus/.gass_cache")`
 
@@ -33,8 +33,8 @@ func read(t *testing.T, rsl string) (Job, error) {
 	return Read(d)
 }
 
-// A description as a real job manager passed it (globus-gram-job-manager 15.8),
-// of globusrun -s with an environment, two arguments and a library path.
+// A description that a real job manager (globus-gram-job-manager 15.8) passed for globusrun
+// -s, with an environment, two arguments and a library path.
 func TestRead_RecordedPlainJob(t *testing.T) {
 	text, err := os.ReadFile("testdata/globusrun-echo.rsl")
 	if err != nil {
@@ -99,7 +99,7 @@ func TestRead_PlainJob(t *testing.T) {
 	}
 }
 
-// GRAM's count is processes for one type of job and cores for another.
+// For one type of job the count is processes, for another cores.
 func TestRead_CountFollowsTheJobType(t *testing.T) {
 	rest := strings.NewReplacer(`(count="1")`, "(count=8)", `(job_type="multiple")`, "").Replace(base) +
 		"(executable=/bin/x)"
@@ -121,13 +121,13 @@ func TestRead_JobFile(t *testing.T) {
 	}
 }
 
-// What attributes describe is a job file like any other, which package jobfile
-// reads.
+// Attributes make a job file that package jobfile can read.
 func TestRead_AttributesAreAJobFile(t *testing.T) {
 	job, err := read(t, base+`(executable=/dev/null)(environment=`+contact+
 		` (LABEL "a b"))(jjm_type=montecarlo)(jjm_name=mc)(jjm_mode=Test)`+
 		`(jjm_clusters=any)(jjm_result=glf)(jjm_cores=2)(jjm_outputs="*.root" "log/*")(max_wall_time=60)`+
-		`(jjm_inputs=driver.sh ("/data/cal.db" cal) ("run.sh" "run" executable))`+
+		`(jjm_inputs=driver.sh ("/data/cal.db" cal) ("run.sh" "run" executable)`+
+		` ("https://h/a" b credential_file t sha256 `+strings.Repeat("0", 64)+`))`+
 		`(jjm_params=(events 500)(cpu_per_event 1.5)(check true)(release v14)(command "mc.sh")(args ("a" "1") ("b" "2"))(list x 5))`)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,8 @@ func TestRead_AttributesAreAJobFile(t *testing.T) {
 		Env: map[string]string{"LABEL": "a b", "X509_USER_PROXY": "/home/u/p", "GLOBUS_GRAM_JOB_CONTACT": "https://h:1/2/3/",
 			"HOME": "/home/u", "LOGNAME": "u"},
 		Inputs: []jjm.Input{{Path: "driver.sh", Name: "driver.sh"}, {Path: "/data/cal.db", Name: "cal"},
-			{Path: "run.sh", Name: "run", Executable: true}},
+			{Path: "run.sh", Name: "run", Executable: true},
+			{Path: "https://h/a", Name: "b", CredentialFile: "t", SHA256: strings.Repeat("0", 64)}},
 		Outputs: []string{"*.root", "log/*"},
 		Params: map[string]any{"events": int64(500), "cpu_per_event": 1.5, "check": true, "release": "v14",
 			"command": []any{"mc.sh"},
@@ -172,7 +173,7 @@ func TestRead_Tar(t *testing.T) {
 	}
 }
 
-func TestDeliveries_AreWhatGRAMExpects(t *testing.T) {
+func TestDeliveries_AreTheFilesThatGRAMExpects(t *testing.T) {
 	const out = "/home/u/.globus/job/1.2/stdout"
 	tar := `(file_stage_out=("jjm-output.tar" "https://h:1/tmp/x.tar") ("result" "https://h/r"))`
 	grid := `(executable=/dev/null)(jjm_job_file=j.toml)`
@@ -199,8 +200,8 @@ func TestDeliveries_AreWhatGRAMExpects(t *testing.T) {
 	}
 }
 
-// Whatever jjm cannot do is refused by name, all at once.
-func TestRead_RefusesByName(t *testing.T) {
+// Everything that jjm cannot do is reported in one error, by name.
+func TestRead_ReportsEveryProblemByName(t *testing.T) {
 	for rsl, want := range map[string][]string{
 		`(executable=/dev/null)`:                            {"executable: is missing"},
 		`(executable="https://h/x")`:                        {"executable: \"https://h/x\" was not staged"},
@@ -209,13 +210,15 @@ func TestRead_RefusesByName(t *testing.T) {
 		`(executable=/x)(host_count=2)`:                     {"host_count"},
 		`(executable=/x)(environment=(A))`:                  {"environment: want pairs"},
 		`(executable=/x)(environment=(JJM_JOB 5))`:          {"environment: JJM_JOB"},
-		`(executable=/x)(jjm_params=(a b))`:                 {"jjm_params: cannot stand beside executable"},
+		`(executable=/x)(jjm_params=(a b))`:                 {"jjm_params: cannot be combined with executable"},
 		`(executable=/x)(jjm_job_file=j)(arguments=a)`:      {"executable: cannot", "arguments: cannot"},
-		`(executable=/x)(jjm_type=t)`:                       {"executable: cannot stand beside jjm_type"},
+		`(executable=/x)(jjm_type=t)`:                       {"executable: cannot be combined with jjm_type"},
 		`(executable=/dev/null)(jjm_type=t)(jjm_params=(a 1)(a 2)(b))`: {"jjm_params: a is given twice",
 			"jjm_params: want (name value)"},
-		`(executable=/dev/null)(jjm_type=t)(jjm_inputs=(a b c))`: {"jjm_inputs: want a path"},
-		`(executable=/dev/null)(jjm_type=a b)`:                   {"jjm_type: want one word"},
+		`(executable=/dev/null)(jjm_type=t)(jjm_inputs=(a b c))`:                     {"jjm_inputs: want a path"},
+		`(executable=/dev/null)(jjm_type=t)(jjm_inputs=(a b executable executable))`: {"jjm_inputs: want a path"},
+		`(executable=/dev/null)(jjm_type=t)(jjm_inputs=(a b sha256))`:                {"jjm_inputs: want a path"},
+		`(executable=/dev/null)(jjm_type=a b)`:                                       {"jjm_type: want one word"},
 	} {
 		_, err := read(t, base+rsl)
 		var ps jjm.Problems

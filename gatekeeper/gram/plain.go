@@ -11,43 +11,40 @@ import (
 	"jjm/gatekeeper/plain"
 )
 
-// plain reads an ordinary job.
+// plain returns an ordinary job.
 func (r *reader) plain(dir string, outputs []gatekeeper.Delivery) *plain.Job {
 	p := &plain.Job{
 		Name: r.word("jjm_name"), Folder: dir, Arguments: r.words("arguments"), Stdin: r.stdin(),
-		Count: int(max(r.whole("count", maxCount), 1)), Env: r.environment(), Request: r.request(), Clusters: r.clusters(),
+		Count: int(max(r.number("count", maxCount), 1)), Env: r.environment(), Request: r.request(), Clusters: r.clusters(),
 		Inputs: r.stagedIn(dir),
 	}
 	p.Executable, p.Stage = r.executable(dir)
 	p.Inputs = slices.DeleteFunc(p.Inputs, func(in jjm.Input) bool { return in.Path == p.Executable })
 	if p.Stdin != "" {
-		p.Stdin = r.below(dir, p.Stdin)
+		p.Stdin = r.resolve(dir, p.Stdin)
 	}
 	for _, out := range outputs {
 		p.Outputs = append(p.Outputs, out.Name)
-	}
-	if r.whole("host_count", maxCount) > 1 {
-		r.wrong("host_count", "a job of jjm runs on one host: use count for several jobs")
 	}
 	r.jobType(p)
 	return p
 }
 
-// stagedIn are the files that GRAM brought to the job's directory, as jjm.pm
-// noted them: they go to that of the job on its worker.
+// stagedIn returns the files that GRAM staged into the job's directory, as jjm.pm listed
+// them. They are copied to the job's directory on the worker.
 func (r *reader) stagedIn(dir string) []jjm.Input {
 	var inputs []jjm.Input
-	for _, name := range r.words("jjm_staged_in") {
-		if here := r.below(dir, name); path.Dir(here) == path.Clean(dir) {
+	for _, name := range r.words(stagedIn) {
+		if here := r.resolve(dir, name); path.Dir(here) == path.Clean(dir) {
 			inputs = append(inputs, jjm.Input{Path: here, Name: path.Base(here)})
 		}
 	}
 	return inputs
 }
 
-// executable returns the program, and whether it lies here and must be brought to
-// the worker: GRAM put it in its cache or in the job's directory. A path that the
-// user wrote whole is one on the worker.
+// executable returns the program and whether it must be copied to the worker: GRAM put it
+// into its cache or into the job's directory. An absolute path that the user wrote is a
+// path on the worker.
 func (r *reader) executable(dir string) (program string, stage bool) {
 	e := r.word("executable")
 	if e == "" || e == noExecutable {
@@ -58,7 +55,7 @@ func (r *reader) executable(dir string) (program string, stage bool) {
 		r.wrong("executable", "%q was not staged", e)
 		return "", false
 	}
-	program = r.below(dir, e)
+	program = r.resolve(dir, e)
 	cache := r.env(gassCache)
 	stage = !path.IsAbs(strings.TrimPrefix(e, "file://")) || cache != "" &&
 		strings.HasPrefix(program, path.Clean(cache)+"/")
@@ -74,24 +71,21 @@ func (r *reader) stdin() string {
 	}
 }
 
-// jobType applies what GRAM says of count: of "multiple", how many processes; of
-// "single", how many cores for the one.
+// jobType applies the meaning of count: for the type multiple it is the number of
+// processes, for single the number of cores of the one process.
 func (r *reader) jobType(p *plain.Job) {
-	switch t := r.word("job_type"); t {
-	case "", "multiple":
-	case "single":
-		if p.Request.Cores == 0 && p.Count > 1 {
-			p.Request.Cores = min(p.Count, maxCores)
-		}
-		p.Count = 1
-	default:
-		r.wrong("job_type", "%q: jjm runs jobs of the types single and multiple", t)
+	if !r.singleType() {
+		return
 	}
+	if p.Request.Cores == 0 && p.Count > 1 {
+		p.Request.Cores = min(p.Count, maxCores)
+	}
+	p.Count = 1
 }
 
-// environment reads the variables that the job gets: what the user set, and of
-// GRAM's own, which come first and end with the cache's, what tells the job about
-// itself. Search paths of the gatekeeper's host mean nothing to a worker.
+// environment returns the variables for the job: those that the user set, and of GRAM's own
+// only those that tell the job about itself. GRAM writes its own first; gassCache is the
+// last of them. Search paths of the gatekeeper's host have no meaning on a worker.
 func (r *reader) environment() map[string]string {
 	env := map[string]string{}
 	pairs := r.values("environment")
@@ -104,10 +98,10 @@ func (r *reader) environment() map[string]string {
 		switch {
 		case name == gassCache:
 			clear(env)
-			env = r.own(pairs[:i])
-		case name == "LD_LIBRARY_PATH" && value == "/usr/lib": // GRAM's default
+			env = r.forJob(pairs[:i])
+		case name == "LD_LIBRARY_PATH" && value == "/usr/lib": // default of GRAM
 		case strings.HasPrefix(name, "JJM_") || strings.HasPrefix(name, "GBS_"):
-			r.wrong("environment", "%s: names with JJM_ or GBS_ in front are jjm's own", name)
+			r.wrong("environment", "%s: names that begin with JJM_ or GBS_ are reserved for jjm", name)
 		default:
 			env[name] = value
 		}
@@ -115,22 +109,26 @@ func (r *reader) environment() map[string]string {
 	return env
 }
 
-// gassCache names the last of the variables that GRAM itself sets.
+// gassCache is the last of the variables that GRAM itself sets.
 const gassCache = "GLOBUS_GASS_CACHE_DEFAULT"
 
-// own returns those of GRAM's own variables that a job wants to know.
-func (r *reader) own(pairs []Value) map[string]string {
+// forJob returns those of GRAM's own variables that a job gets.
+func (r *reader) forJob(pairs []Value) map[string]string {
 	env := map[string]string{}
 	for _, pair := range pairs {
-		switch name := pair.List[0].Word; name {
-		case "X509_USER_PROXY", "GLOBUS_GRAM_JOB_CONTACT", "HOME", "LOGNAME":
+		if name := pair.List[0].Word; slices.Contains(gramVariables(), name) {
 			env[name] = pair.List[1].Word
 		}
 	}
 	return env
 }
 
-// spec reads a grid job that jjm attributes describe.
+// gramVariables are the names of GRAM's own variables that a job gets.
+func gramVariables() []string {
+	return []string{"X509_USER_PROXY", "GLOBUS_GRAM_JOB_CONTACT", "HOME", "LOGNAME"}
+}
+
+// spec returns a grid job that jjm's attributes describe.
 func (r *reader) spec() *jjm.Spec {
 	return &jjm.Spec{
 		Type: r.word("jjm_type"), Name: r.word("jjm_name"), Mode: r.word("jjm_mode"), Clusters: r.clusters(),
@@ -139,25 +137,49 @@ func (r *reader) spec() *jjm.Spec {
 	}
 }
 
-// inputs reads files: a path, or (path [name] [executable]).
+// inputs returns the input files. Each is a path or a URL, or (path name [executable]
+// [sha256 DIGITS] [credential_file PATH]).
 func (r *reader) inputs() []jjm.Input {
 	var inputs []jjm.Input
 	for _, v := range r.values("jjm_inputs") {
 		words, ok := flat(v)
-		if !ok || len(words) < 1 || len(words) > 3 || len(words) == 3 && words[2] != "executable" {
-			r.wrong("jjm_inputs", "want a path, (path name) or (path name executable)")
+		in, known := inputOf(words)
+		if !ok || !known {
+			r.wrong("jjm_inputs", "want a path, (path name) or (path name executable), "+
+				"and after the name sha256 DIGITS or credential_file PATH")
 			return nil
-		}
-		in := jjm.Input{Path: words[0], Executable: len(words) == 3}
-		if len(words) > 1 {
-			in.Name = words[1]
 		}
 		inputs = append(inputs, in)
 	}
 	return inputs
 }
 
-// flat returns a word, or a list of words, as words.
+// inputOf returns the input that the words describe. ok is false if they do not have the
+// form of one.
+func inputOf(words []string) (in jjm.Input, ok bool) {
+	if len(words) == 0 {
+		return in, false
+	}
+	if in.Path = words[0]; len(words) == 1 {
+		return in, true
+	}
+	in.Name = words[1]
+	for rest := words[2:]; len(rest) > 0; {
+		switch {
+		case rest[0] == "executable" && !in.Executable:
+			in.Executable, rest = true, rest[1:]
+		case rest[0] == "sha256" && len(rest) > 1 && in.SHA256 == "":
+			in.SHA256, rest = rest[1], rest[2:]
+		case rest[0] == "credential_file" && len(rest) > 1 && in.CredentialFile == "":
+			in.CredentialFile, rest = rest[1], rest[2:]
+		default:
+			return in, false
+		}
+	}
+	return in, true
+}
+
+// flat returns a word, or the words of a list without inner lists.
 func flat(v Value) ([]string, bool) {
 	if v.List == nil {
 		return []string{v.Word}, true
@@ -172,7 +194,7 @@ func flat(v Value) ([]string, bool) {
 	return words, true
 }
 
-// params reads the settings of the job type.
+// params returns the settings of the job type.
 func (r *reader) params() map[string]any {
 	params := map[string]any{}
 	for _, v := range r.values("jjm_params") {
@@ -184,7 +206,8 @@ func (r *reader) params() map[string]any {
 		if _, twice := params[name]; twice {
 			r.wrong("jjm_params", "%s is given twice", name)
 		}
-		// RSL does not tell one word from a list of one. A command is a list.
+		// RSL cannot tell one word from a list with one word. Only the command is always a
+		// list.
 		if len(values) == 1 && name != "command" {
 			params[name] = typed(values[0])
 			continue
@@ -194,8 +217,8 @@ func (r *reader) params() map[string]any {
 	return params
 }
 
-// typed returns a word the type that it looks like: RSL knows words only. Words in
-// lists stay words.
+// typed converts a word to what it looks like (see demand.Value), because RSL has only
+// words. Words in lists are not converted.
 func typed(v Value) any {
 	if v.List != nil {
 		return list(v.List)

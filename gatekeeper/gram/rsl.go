@@ -6,29 +6,29 @@ import (
 	"jjm"
 )
 
-// maxRSL is the longest description, in bytes, and maxDepth how deep its lists
-// may lie in one another: environments and files need two.
+// maxRSL is the longest description, in bytes. maxDepth is how deep lists may be nested;
+// environments and files need 2.
 const (
 	maxRSL   = 4 << 20
 	maxDepth = 8
 )
 
-// Value is one value of an RSL attribute: a word, or a list.
+// Value is one value of an RSL attribute: a word or a list.
 type Value struct {
 	Word string
-	// List is not nil for a list, which may be empty.
+	// List is not nil if the value is a list, even an empty one.
 	List []Value
 }
 
-// Description is a job as RSL tells it. The names are in lower case and without
-// underscores: that is how RSL compares them.
+// Description is a job in RSL: the values of each attribute. Names are in lower case and
+// without underscores, because RSL ignores both.
 type Description map[string][]Value
 
-// ParseRSL reads RSL: attributes with "=" in parentheses, after an optional
-// "&". Words may stand in quotes of either kind, doubled within. What a job
-// manager resolves before it asks - substitutions, "#", comparisons,
-// multi-requests - is refused, and so is an attribute given twice. Errors are of
-// kind Invalid and name the place.
+// ParseRSL parses RSL: attributes with "=" in parentheses, after an optional "&". Words may
+// be in single or double quotes; a doubled quote stands for one. It refuses everything that
+// a job manager resolves before it calls jjm (substitutions, "#", comparisons,
+// multi-requests) and attributes that are given twice. Errors are of kind Invalid and name
+// the line.
 //
 // The source is the Globus RSL v1.1 specification.
 func ParseRSL(text string) (Description, error) {
@@ -62,13 +62,13 @@ type parser struct {
 	at   int
 }
 
-// wrong makes an error that says where.
+// wrong returns an error with the line number.
 func (p *parser) wrong(format string, args ...any) error {
 	line := 1 + strings.Count(p.text[:p.at], "\n")
 	return jjm.Errorf(jjm.Invalid, "rsl: line %d: "+format, append([]any{line}, args...)...)
 }
 
-// next is the byte that comes, 0 at the end.
+// next returns the next byte, 0 at the end.
 func (p *parser) next() byte {
 	if p.at == len(p.text) {
 		return 0
@@ -76,7 +76,7 @@ func (p *parser) next() byte {
 	return p.text[p.at]
 }
 
-// blanks passes over white space and comments.
+// blanks skips white space and comments.
 func (p *parser) blanks() {
 	for p.at < len(p.text) {
 		switch {
@@ -94,7 +94,7 @@ func (p *parser) blanks() {
 	}
 }
 
-// attribute reads "(name = value...)".
+// attribute parses "(name = value...)".
 func (p *parser) attribute() (string, []Value, error) {
 	if p.next() != '(' {
 		return "", nil, p.wrong("want (attribute=value...), got %.20q", p.text[p.at:])
@@ -122,10 +122,10 @@ func isNameByte(c byte) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// values reads values up to and with the parenthesis that closes them.
+// values parses values up to and including the closing parenthesis.
 func (p *parser) values(depth int) ([]Value, error) {
 	if depth > maxDepth {
-		return nil, p.wrong("lists lie more than %d deep in one another", maxDepth)
+		return nil, p.wrong("lists are nested more than %d deep", maxDepth)
 	}
 	list := []Value{}
 	for {
@@ -153,7 +153,7 @@ func (p *parser) values(depth int) ([]Value, error) {
 	}
 }
 
-// special are the bytes that a word without quotes cannot hold.
+// special are the bytes that a word without quotes cannot contain.
 const special = "+&|()=<>!\"'^#$ \t\r\n"
 
 func (p *parser) word() (string, error) {
@@ -162,7 +162,7 @@ func (p *parser) word() (string, error) {
 	}
 	end := strings.IndexAny(p.text[p.at:], special)
 	if end == 0 {
-		return "", p.wrong("%q: only words and lists are taken: resolve it, or put it in quotes", p.next())
+		return "", p.wrong("%q: want a word or a list: resolve it, or put it in quotes", p.next())
 	}
 	if end < 0 {
 		return "", p.wrong("a parenthesis is not closed")
@@ -172,13 +172,13 @@ func (p *parser) word() (string, error) {
 	return word, nil
 }
 
-// quoted reads a word in quotes, which are doubled within.
+// quoted parses a word in quotes. A doubled quote stands for one.
 func (p *parser) quoted(quote byte) (string, error) {
 	var b strings.Builder
 	for i := p.at + 1; i < len(p.text); i++ {
 		switch c := p.text[i]; {
 		case c == 0:
-			return "", p.wrong("a word holds a zero byte")
+			return "", p.wrong("a word contains a zero byte")
 		case c != quote:
 			b.WriteByte(c)
 		case i+1 < len(p.text) && p.text[i+1] == quote:

@@ -20,7 +20,7 @@ func w(words ...string) []Value {
 	return out
 }
 
-func TestParseRSL_ReadsWhatTheSpecificationAllows(t *testing.T) {
+func TestParseRSL_ParsesTheSpecification(t *testing.T) {
 	for text, want := range map[string]Description{
 		"":                           {},
 		"&":                          {},
@@ -44,7 +44,7 @@ func TestParseRSL_ReadsWhatTheSpecificationAllows(t *testing.T) {
 	}
 }
 
-func TestParseRSL_NamesTheMistake(t *testing.T) {
+func TestParseRSL_ErrorsNameTheLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"executable=/bin/true":                "want (attribute=value...)",
 		"+(&(a=1))(&(b=2))":                   "want (attribute=value...)",
@@ -67,7 +67,7 @@ func TestParseRSL_NamesTheMistake(t *testing.T) {
 	}
 }
 
-// genValues are lists as deep as RSL has them.
+// genValues makes nested lists.
 func genValues(t *rapid.T, depth int) []Value {
 	out := make([]Value, rapid.IntRange(0, 3).Draw(t, "n"))
 	for i := range out {
@@ -80,7 +80,7 @@ func genValues(t *rapid.T, depth int) []Value {
 	return out
 }
 
-func TestParseRSL_ReadsBackWhatItWrote(t *testing.T) {
+func TestParseRSL_ParsesWhatStringWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := Description{}
 		for _, name := range rapid.SliceOfN(rapid.StringMatching(`[a-z][a-z0-9]{0,8}`), 0, 4).Draw(t, "names") {

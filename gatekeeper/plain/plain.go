@@ -1,7 +1,8 @@
-// Package plain makes a job file of a plain job: the kind that every gatekeeper
-// knows, a program with arguments, an environment and files. It becomes a grid
-// job of the type script that reports by its exit code, which is that of the
-// program, and a program that ran is never run again.
+// Package plain makes the job file of a plain job: a program with arguments, an environment
+// and files, which every gatekeeper can describe.
+//
+// It becomes a grid job of the type script. Its result is its exit code, which is that of
+// the program, and a program that ran is never run again.
 package plain
 
 import (
@@ -17,38 +18,38 @@ import (
 
 // Job is a plain job.
 type Job struct {
-	// Name is for people and for the names of collected files; what does not fit
-	// there is replaced.
+	// Name is for people and is part of the names of collected files. Characters that are
+	// not allowed there are replaced.
 	Name string
-	// Executable is the program. With Stage it is a file here, relative to
-	// Folder unless absolute, that is brought to the worker; else it is a name
-	// or path there.
+	// Executable is the program. If Stage is set it is a file on the gatekeeper's host,
+	// relative to Folder unless absolute, and is copied to the worker. Otherwise it is a
+	// name or a path on the worker.
 	Executable string
 	Stage      bool
 	Arguments  []string
 	Env        map[string]string
-	// Stdin is a file here that becomes standard input; "" is none.
+	// Stdin is a file on the gatekeeper's host that becomes standard input; "" means none.
 	Stdin string
-	// Merge sends standard error into standard output.
+	// Merge sends standard error to standard output.
 	Merge bool
-	// Inputs are further files for the job's directory, Outputs patterns of
-	// files to collect besides standard output and error.
+	// Inputs are further files for the job's directory. Outputs are patterns of the files
+	// to collect in addition to standard output and error.
 	Inputs  []jjm.Input
 	Outputs []string
-	// Folder is the absolute folder that relative paths start from.
+	// Folder is the absolute folder to which relative paths refer.
 	Folder string
-	// Count is how many times the program is run, each a local job; 0 is once.
+	// Count is how many times the program is run, each time as a local job; 0 means once.
 	Count int
-	// Credentials are the kinds of credentials that they want.
+	// Credentials are the kinds of credentials that the jobs ask for.
 	Credentials []string
-	// Request is what each of them needs.
+	// Request is what each local job needs.
 	Request jjm.Request
-	// Clusters that may be used; none: the site's default.
+	// Clusters are the clusters that may be used. Empty means the default of the site.
 	Clusters []string
 }
 
-// File returns the job file, whose name says that it is JSON. The error is
-// Invalid: there is no program, or a path is not what it must be.
+// File returns the name and the text of the job file. The name tells that the text is JSON.
+// The error is Invalid if there is no program or a path is wrong.
 func (j *Job) File() (name, text string, err error) {
 	spec, err := j.Spec()
 	if err != nil {
@@ -76,14 +77,14 @@ func (j *Job) Spec() (jjm.Spec, error) {
 	}
 	program := j.Executable
 	if j.Stage {
-		name := free(path.Base(program), taken)
+		name := unusedName(path.Base(program), taken)
 		spec.Inputs = append(spec.Inputs, jjm.Input{Path: program, Name: name, Executable: true})
 		program = "./" + name
 	}
 	words := append([]string{program}, j.Arguments...)
 	stdin, shell := "-", `exec "$@"`
 	if j.Stdin != "" {
-		stdin = free("jjm-stdin", taken)
+		stdin = unusedName("jjm-stdin", taken)
 		spec.Inputs = append(spec.Inputs, jjm.Input{Path: j.Stdin, Name: stdin})
 		shell += ` < "$0"`
 	}
@@ -132,8 +133,8 @@ func inputName(in jjm.Input) string {
 	return path.Base(in.Path)
 }
 
-// free returns a name that no input has.
-func free(name string, taken map[string]bool) string {
+// unusedName returns name, or name with a number if an input has it already.
+func unusedName(name string, taken map[string]bool) string {
 	want := name
 	for n := 1; taken[name]; n++ {
 		name = fmt.Sprintf("%s.%d", want, n)
@@ -142,9 +143,8 @@ func free(name string, taken map[string]bool) string {
 	return name
 }
 
-// nameOf makes a name as a job file may hold it: at most 64 of A-Z a-z 0-9 . _ -,
-// no dot in front, and no dot at all, because the names of collected files are
-// read by them.
+// nameOf makes a name that a job file may contain: at most 64 of A-Z a-z 0-9 _ -. It has no
+// dot, because dots separate the parts of the names of collected files.
 func nameOf(s string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

@@ -12,7 +12,7 @@ import (
 	"jjm/jobfile"
 )
 
-func TestFile_IsAJobFileThatMeansTheSame(t *testing.T) {
+func TestFile_HasTheSameMeaningAsTheJob(t *testing.T) {
 	text := rapid.StringMatching(`[^\x00]*`)
 	rapid.Check(t, func(t *rapid.T) {
 		j := Job{Name: rapid.String().Draw(t, "name"),
@@ -76,7 +76,7 @@ func TestSpec_NamesOfInputsDoNotCollide(t *testing.T) {
 	}
 }
 
-func TestSpec_RefusesWhatCannotRun(t *testing.T) {
+func TestSpec_RefusesInvalidJobs(t *testing.T) {
 	for _, j := range []Job{
 		{Folder: "/"}, {Executable: "x"}, {Executable: "x", Folder: "/", Count: -1},
 		{Executable: "x\x00", Folder: "/"}, {Executable: "x", Folder: "/", Arguments: []string{"a\x00"}},

@@ -16,7 +16,7 @@ func TestRegistry_HoldsEveryTypeUnderItsOwnName(t *testing.T) {
 			t.Errorf("%q is registered as %q", h.Type(), name)
 		}
 	}
-	// Two of one name would leave fewer than the folders.
+	// Two types with the same name would leave fewer entries than folders.
 	folders := 0
 	entries, err := os.ReadDir("..")
 	if err != nil {

@@ -47,7 +47,7 @@ func blocks(t *testing.T, name string) []block {
 	return out
 }
 
-// check does with a job file what a submission does before anything is made.
+// check does the same with a job file as a submission before anything is made.
 func check(name, text string, site handlers.Site) (jobfile.Doc, handlers.Handler, jjm.Problems) {
 	doc, problems := jobfile.Parse(name, []byte(text))
 	h, err := all.Registry().Get(doc.Spec.Type)
@@ -61,8 +61,8 @@ func siteOf(dir string) handlers.Site {
 	return handlers.Site{Open: func(path string) (io.ReadCloser, error) { return os.Open(filepath.Join(dir, path)) }}
 }
 
-// run runs all local jobs of a job file, one after the other, each in a folder
-// of its own with the inputs in it, and gives what they write.
+// run runs all local jobs of a job file one after the other, each in a folder of its own
+// with the inputs, and returns what they write.
 func run(t *testing.T, dir, text string) string {
 	t.Helper()
 	doc, h, problems := check("job.toml", text, siteOf(dir))
@@ -157,7 +157,7 @@ func TestJobFiles_ExamplesRunAsShown(t *testing.T) {
 	}
 }
 
-// What the page shows of streams is what the local jobs are given.
+// Local jobs get exactly what the page shows about streams.
 func TestJobFiles_StreamsBecomeTheCommandsShown(t *testing.T) {
 	shown := blocks(t, "JOB-FILES.md")
 	at := slices.IndexFunc(shown, func(b block) bool { return b.info == "text commands" })
@@ -198,19 +198,19 @@ func TestJobFiles_MistakesAreReportedAsShown(t *testing.T) {
 	}
 }
 
-// TestJobFiles_EveryKeyIsListed holds the table against the types that hold
-// the keys.
+// The table of the page must equal the keys of the types.
 func TestJobFiles_EveryKeyIsListed(t *testing.T) {
 	want := map[string]bool{"cluster": true}
 	keys := func(prefix string, v any) {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
-			key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			want[prefix+key] = true
+			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.Anonymous {
+				want[prefix+key] = true
+			}
 		}
 	}
 	keys("", jjm.Spec{})
 	keys("request.", jjm.Request{})
-	keys("retry.", jjm.Limits{})
+	keys("retry.", jjm.Retries{})
 	keys("inputs[].", jjm.Input{})
 	keys("datasets[].", jjm.DatasetInput{})
 	keys("output_templates[].", jjm.OutputTemplate{})
@@ -233,7 +233,7 @@ func TestJobFiles_EveryKeyIsListed(t *testing.T) {
 	}
 }
 
-// TestJobFiles_EveryPlaceholderIsListed holds the table against the values.
+// The table of the page must equal the placeholders of parts.
 func TestJobFiles_EveryPlaceholderIsListed(t *testing.T) {
 	want := map[string]bool{}
 	for _, unit := range []string{jjm.UnitEvent, jjm.UnitRow, jjm.UnitFile} {
@@ -284,8 +284,7 @@ func table(params []handlers.Param) string {
 	return b.String()
 }
 
-// TestJobTypes_ExampleTypePassesTheSuite compiles the job type of the page as
-// if it stood in the tree, and runs its test.
+// The test compiles the job type of the page as if it were in the tree, and runs its test.
 func TestJobTypes_ExampleTypePassesTheSuite(t *testing.T) {
 	needs.Program(t, "go", "golang-go")
 	root, err := filepath.Abs("../..")

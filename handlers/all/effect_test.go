@@ -19,14 +19,14 @@ import (
 // keys is a table of a job file.
 type keys = map[string]any
 
-// trial is how a setting is tried: a legal value other than its default, and what a job
-// file must say beside it for it to matter.
+// trial says how a setting is tried: a legal value other than its default, and the other
+// keys that a job file needs for the setting to matter.
 type trial struct {
 	value any
-	// with is said with and without the setting, along only with it.
+	// with is in the job file with and without the setting, along only with it.
 	with, along keys
-	// files replaces those of the fixture; open leaves their dataset open; pileup is how
-	// many files of a secondary one there are.
+	// files replaces those of the fixture; open leaves their dataset open; pileup is the
+	// number of files of a secondary one.
 	files  []jjm.File
 	open   bool
 	pileup int
@@ -34,16 +34,16 @@ type trial struct {
 	refuses bool
 }
 
-// effect is all that comes of a job file: what its local jobs are handed, and what is
-// asked of the batch system for them. How people are told of it is no part of it. An
-// estimate is: the application finds it in JJM_INPUT.
+// effect is everything that results from a job file: what its local jobs receive, and what
+// is requested from the batch system for them. Texts for people are not part of it.
+// Estimates are, because the application finds them in JJM_INPUT.
 type effect struct {
 	Assignments []sandbox.Assignment
 	Request     jjm.Request
 	Refused     string
 }
 
-// fixture are files of two runs and three storages; some hold the same section.
+// fixture returns files of two runs at three locations; some share a section.
 func fixture() []jjm.File {
 	f := func(lfn string, events, first int64, at, group string, lumis ...jjm.LumiRange) jjm.File {
 		return jjm.File{LFN: lfn, Size: 700 << 20, Events: events, FirstEvent: first, Locations: []string{at}, Group: group,
@@ -55,7 +55,7 @@ func fixture() []jjm.File {
 		f("/e", 30, 161, "A", "g2", r(3, 1, 1)), f("/f", 40, 201, "A", "g2", r(3, 2, 4))}
 }
 
-// small are the same files, of 1000 bytes and one of 400.
+// small returns the same files with 1000 bytes each, and one with 400.
 func small() []jjm.File {
 	files := fixture()
 	for i := range files {
@@ -67,16 +67,16 @@ func small() []jjm.File {
 
 // madeUp stands for events to be generated.
 func madeUp() []jjm.File {
-	return []jjm.File{{LFN: split.MadeUpPrefix + "1", Events: 100, FirstEvent: 1, Locations: []string{"A"},
+	return []jjm.File{{LFN: split.GeneratedPrefix + "1", Events: 100, FirstEvent: 1, Locations: []string{"A"},
 		Lumis: []jjm.LumiRange{{Run: 1, First: 1, Last: 1}}}}
 }
 
 // madeUpPieces are some of those.
 func madeUpPieces() []keys {
-	return []keys{{"lfn": split.MadeUpPrefix + "1", "first": 20, "count": 10}}
+	return []keys{{"lfn": split.GeneratedPrefix + "1", "first": 20, "count": 10}}
 }
 
-// jobFile writes a job file that tries a setting; put says where its value goes.
+// jobFile returns the text of a job file that tries a setting; put inserts its value.
 func (c *trial) jobFile(t *testing.T, by string, changed bool, put func(params keys)) string {
 	t.Helper()
 	params := merged(keys{}, c.with)
@@ -106,7 +106,7 @@ func (c *trial) jobFile(t *testing.T, by string, changed bool, put func(params k
 	return string(text)
 }
 
-// merged puts tables into one another.
+// merged merges tables.
 func merged(into, from keys) keys {
 	out := keys{}
 	maps.Copy(out, into)
@@ -122,8 +122,8 @@ func merged(into, from keys) keys {
 	return out
 }
 
-// effectOf takes a job file the product's way: it is checked, its work is cut, and each
-// part gets its command.
+// effectOf processes a job file as the product does: it is checked, its work is cut, and
+// each part gets its command.
 func effectOf(t *testing.T, text string) (e effect) {
 	t.Helper()
 	doc, problems := jobfile.Parse("job.json", []byte(text))
@@ -159,7 +159,7 @@ func effectOf(t *testing.T, text string) (e effect) {
 	return e
 }
 
-// assignments are what the local jobs of a cut are handed.
+// assignments returns what the local jobs of a cutting receive.
 func assignments(spec *jjm.Spec, by string, work split.Work, p split.Params,
 	command func(*jjm.Spec, *jjm.LocalJob) (handlers.Command, error)) (all []sandbox.Assignment, err error) {
 	s, err := split.Get(by)
@@ -178,7 +178,7 @@ func assignments(spec *jjm.Spec, by string, work split.Work, p split.Params,
 	return all, err
 }
 
-// try fails for a setting whose change nothing observes.
+// try fails if a change of the setting has no observable effect.
 func (c *trial) try(t *testing.T, key, by string, put func(keys)) {
 	t.Helper()
 	without := effectOf(t, c.jobFile(t, by, false, put))

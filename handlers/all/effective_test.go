@@ -15,8 +15,9 @@ import (
 	"jjm/split/jedi"
 )
 
-// jediJob is a job file over files of two groups and six lumi blocks, with pile-up: rule
-// and task are of the splitter, attributes of the pile-up, request of the job.
+// jediJob returns a job file over files of two groups and six lumi blocks, with pile-up.
+// rule and task are settings of the splitter, attributes those of the pile-up, request that
+// of the job.
 func jediJob(rule, task, records, attributes, request string) string {
 	var master, pileup []string
 	for i := range 12 {
@@ -32,7 +33,7 @@ func jediJob(rule, task, records, attributes, request string) string {
 		"[split.params.task]\nrule = \"" + rule + "\"\n" + task + "\n[params]\ncommand = [\"reco\", \"{files}\"]\n"
 }
 
-// cutParts are the parts that a job file makes.
+// cutParts returns the parts of a job file.
 func cutParts(t *testing.T, text string) string {
 	t.Helper()
 	doc, h, problems := check("job.toml", text, handlers.Site{})
@@ -53,7 +54,7 @@ func cutParts(t *testing.T, text string) string {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	for i := range parts {
-		parts[i].Input.Estimate = jjm.Estimate{} // an estimate alone changes nothing
+		parts[i].Input.Estimate = jjm.Estimate{} // an estimate alone is no effect
 	}
 	out, err := json.Marshal(parts)
 	if err != nil {
@@ -62,11 +63,11 @@ func cutParts(t *testing.T, text string) string {
 	return string(out)
 }
 
-// variant is a word or key with a job file that has it and one that has not.
+// variant is a word or key, with a job file that has it and one that does not.
 type variant struct{ with, without string }
 
-// jediWords are those of the split rule and of attributes that the page names, each with
-// job files that differ in it alone.
+// jediWords are the words of the split rule and of attributes on the page, each with job
+// files that differ only in it.
 func jediWords() map[string]variant {
 	rule := func(word string) variant {
 		return variant{jediJob(word, "", "", "", ""), jediJob("", "", "", "", "")}
@@ -74,7 +75,7 @@ func jediWords() map[string]variant {
 	attribute := func(word, others string) variant {
 		return variant{jediJob("NF=2", "", "", strings.Trim(others+","+word, ","), ""), jediJob("NF=2", "", "", others, "")}
 	}
-	// The files of the first local job begin where the bounds let them.
+	// The files of the first local job begin at the last place that the bounds allow.
 	return map[string]variant{
 		"NF": rule("NF=2"), "NG": rule("NG=3"), "MF": rule("MF=3"), "GB": rule("GB=1"), "RL": rule("RL=1"),
 		"NE": {jediJob("NE=150", "", "events_per_job = 50", "", ""), jediJob("", "", "events_per_job = 50", "", "")},
@@ -86,7 +87,7 @@ func jediWords() map[string]variant {
 	}
 }
 
-// jediKeys are those of the tables task and records.
+// jediKeys are the keys of the tables task and records.
 func jediKeys() map[string]variant {
 	task := func(key, with, others string) variant {
 		return variant{jediJob("", others+"\n"+key+" = "+with, "", "", ""), jediJob("", others, "", "", "")}
@@ -135,7 +136,7 @@ func jediKeys() map[string]variant {
 	}
 }
 
-// differ wants each variant to make other local jobs than without its word.
+// differ checks that each variant results in other local jobs than the job file without it.
 func differ(t *testing.T, variants map[string]variant) {
 	t.Helper()
 	for word, v := range variants {
@@ -145,7 +146,7 @@ func differ(t *testing.T, variants map[string]variant) {
 	}
 }
 
-// Every word that the page of splitters names changes what local jobs read.
+// Every word on the page of splitters must change what local jobs read.
 func TestJEDI_EveryWordChangesLocalJobs(t *testing.T) {
 	words := jediWords()
 	differ(t, words)
@@ -177,12 +178,12 @@ func TestJEDI_EveryWordChangesLocalJobs(t *testing.T) {
 	}
 }
 
-// Every key of the tables task and records changes what local jobs read.
+// Every key of the tables task and records must change what local jobs read.
 func TestJEDI_EveryKeyChangesLocalJobs(t *testing.T) {
 	keys := jediKeys()
 	differ(t, keys)
 	refused := []string{"records.first_event"}
-	limits := []string{"records.max_records"} // refuses more, which another test shows
+	limits := []string{"records.max_records"} // refuses more records, which another test shows
 	for name, of := range map[string]reflect.Type{"task": reflect.TypeFor[jedi.Task](),
 		"records": reflect.TypeFor[jedi.RecordRules]()} {
 		for f := range of.NumField() {
@@ -198,7 +199,7 @@ func TestJEDI_EveryKeyChangesLocalJobs(t *testing.T) {
 	}
 }
 
-// What would change nothing is refused, and a word that nobody knows is told with the
+// Settings that would change nothing are refused; the error about an unknown word names the
 // nearest one.
 func TestJEDI_WhatChangesNothingIsRefused(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
@@ -233,8 +234,8 @@ func TestJEDI_WhatChangesNothingIsRefused(t *testing.T) {
 	}
 }
 
-// Secondary files that fall short are told with numbers, unless that is allowed.
-func TestJEDI_SecondaryFilesNeverFallShortInSilence(t *testing.T) {
+// Too few secondary files are reported with numbers, unless that is allowed.
+func TestJEDI_TooFewSecondaryFilesAreReported(t *testing.T) {
 	for _, c := range []struct{ rule, records, attributes, want string }{
 		{"NF=2", "", "ratio=2", "dataset pileup has 12 of the 24 files that local jobs need of it"},
 		{"NF=2", "", "np=3", "dataset pileup has 12 of the 18 files"},

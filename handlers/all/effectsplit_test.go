@@ -11,7 +11,7 @@ import (
 	"jjm/split"
 )
 
-// splitterTrials are the settings of splitters, by SPLITTER/KEY where it matters of which,
+// splitterTrials are the settings of splitters, by SPLITTER/KEY where the splitter matters,
 // else by KEY; those of tables by TABLE.KEY.
 func splitterTrials() map[string]trial {
 	estimates := keys{"timePerEvent": 12.0, "sizePerEvent": 30.0, "memoryRequirement": 2000.0}
@@ -74,7 +74,7 @@ func splitterTrials() map[string]trial {
 	}
 }
 
-// keysOf are the JSON names of a struct.
+// keysOf returns the JSON names of a struct.
 func keysOf[T any]() (names []string) {
 	for field := range reflect.TypeFor[T]().Fields() {
 		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -85,13 +85,14 @@ func keysOf[T any]() (names []string) {
 	return names
 }
 
-// setting is one that a splitter reads: name is that of its trial, put sets it.
+// setting is a setting that a splitter reads: name is the name of its trial, put inserts
+// its value.
 type setting struct {
 	name string
 	put  func(p keys, value any)
 }
 
-// settingsOf are the settings of a splitter, those of its tables one by one.
+// settingsOf returns the settings of a splitter, those of its tables one by one.
 func settingsOf(t *testing.T, by string) (all []setting) {
 	t.Helper()
 	known, err := split.Settings(by)
@@ -100,7 +101,7 @@ func settingsOf(t *testing.T, by string) (all []setting) {
 	}
 	for _, key := range known {
 		if key == "task" || key == "records" {
-			continue // TestJEDI_EveryKeyChangesLocalJobs
+			continue // see TestJEDI_EveryKeyChangesLocalJobs
 		}
 		if key != "performance" {
 			all = append(all, setting{key, func(p keys, v any) { p[key] = v }})
@@ -116,9 +117,9 @@ func settingsOf(t *testing.T, by string) (all []setting) {
 	return all
 }
 
-// TestEffect_EverySettingOfASplitterChangesWhatComesOfAJobFile takes the settings from the
-// splitters themselves. What makes its work itself is refused in a job file.
-func TestEffect_EverySettingOfASplitterChangesWhatComesOfAJobFile(t *testing.T) {
+// The test takes the settings from the splitters themselves. A splitter that makes its work
+// itself is refused in a job file.
+func TestEffect_EverySettingOfASplitterHasAnEffect(t *testing.T) {
 	trials := splitterTrials()
 	used := map[string]bool{}
 	for _, by := range split.Names() {
@@ -151,8 +152,8 @@ func TestEffect_EverySettingOfASplitterChangesWhatComesOfAJobFile(t *testing.T) 
 	}
 }
 
-// fitting leaves what is said beside a setting as far as the splitter reads it; the pieces
-// of Pieces are always said.
+// fitting keeps the keys beside a setting that the splitter reads; the pieces of Pieces are
+// always kept.
 func fitting(t *testing.T, by string, with keys) keys {
 	t.Helper()
 	known, err := split.Settings(by)

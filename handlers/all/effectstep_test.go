@@ -16,79 +16,58 @@ import (
 	"jjm/split"
 )
 
-// retryTrials are the keys of [retry] with a legal value other than the default.
-func retryTrials() keys {
-	return keys{"max_time_early_fails": 10, "max_retry_early": 3, "max_retry_late_handled": 2,
-		"max_retry_late_unhandled": 4}
+// retryTrials are the keys of [retry] with a legal value other than the default, and the
+// keys that they need.
+func retryTrials() map[string]trial {
+	return map[string]trial{"max_time_early_fails": {value: 10}, "max_retry_early": {value: 3},
+		"max_retry_late_handled": {value: 2}, "max_retry_late_unhandled": {value: 4},
+		"on_exit": {value: []int{75}, with: keys{"max_retry_early": 20}}}
 }
 
-// attempts is how many attempts a local job of a job file has whose attempts all last so
-// long, and end as the application says, or with a signal where it says nothing.
-func attempts(t *testing.T, text string, lasts time.Duration, says string) int {
-	t.Helper()
-	doc, problems := jobfile.Parse("job.json", []byte(text))
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	l := jjm.LocalJob{State: jjm.Running}
-	for n := 1; n < 100; n++ {
-		start := jjm.Time(1_000_000)
-		end := start.Add(lasts)
-		exit, signal, ended := 137, 9, jjm.BatchEndedFailed
-		log := glf.FormatLine(start.Time(), glf.Info, glf.StartData(l.Attempt, "node", 1))
-		if says != "" {
-			exit, signal, ended = 0, 0, jjm.BatchEndedOK
-			log += glf.FormatLine(end.Time(), says, "again")
-		}
-		log += glf.FormatLine(end.Time(), glf.Info, glf.EndData(exit))
-		r := &jjm.Result{Version: 1, Attempt: l.Attempt, Started: start, Ended: end, Exit: exit, Signal: signal, GLF: log}
-		d := plan.Local(plan.LocalInput{Job: l, Result: jjm.ResultGLF, Retry: doc.Spec.Retry, Now: end,
-			Evidence: jjm.Evidence{Batch: jjm.Report{State: ended, Exit: exit, Started: start, Ended: end}, Result: r,
-				GLF: log, HasGLF: true}})
-		if d.State != jjm.Submitting {
-			return n
-		}
-		d.Apply(&l)
-		l.State = jjm.Running
-	}
-	t.Fatal("it is tried without end")
-	return 0
-}
-
-// Every key of [retry] changes how often something is tried again.
+// Every key of [retry] must change how often an attempt is retried.
 func TestEffect_EveryKeyOfRetryChangesAttempts(t *testing.T) {
-	job := func(retry keys) string {
-		text, err := json.Marshal(keys{"type": "montecarlo", "params": keys{"command": []string{"mc"}, "events": 10},
-			"retry": retry})
+	job := func(result string, retry keys) string {
+		text, err := json.Marshal(keys{"type": "montecarlo", "result": result, "retry": retry,
+			"params": keys{"command": []string{"mc"}, "events": 10}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(text)
 	}
-	lives := func(retry keys) string {
+	lives := func(result string, retry keys) string {
 		var all []string
 		for _, lasts := range []time.Duration{time.Minute, 7 * time.Minute, time.Hour} {
 			for _, says := range []string{"", glf.Retry} {
-				all = append(all, fmt.Sprintf("%s %q: %d", lasts, says, attempts(t, job(retry), lasts, says)))
+				e := end{lasts: lasts, says: says, exit: 3}
+				all = append(all, fmt.Sprintf("%s %q: %d", lasts, says, retries(t, job(result, retry), e)))
 			}
 		}
 		return strings.Join(all, "; ")
 	}
 	trials := retryTrials()
-	of := reflect.TypeFor[jjm.Limits]()
-	for i := range of.NumField() {
-		key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-		v, tried := trials[key]
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[jjm.Retries]()) {
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous {
+			continue
+		}
+		c, tried := trials[key]
+		result := jjm.ResultGLF
+		if key == "on_exit" { // refused of others
+			result = jjm.ResultExit
+		}
 		if !tried {
 			t.Errorf("no value to try retry.%s with", key)
-		} else if without, with := lives(keys{}), lives(keys{key: v}); without == with {
-			t.Errorf("retry.%s = %v changes nothing: %s", key, v, with)
+			continue
+		}
+		with := lives(result, merged(c.with, keys{key: c.value}))
+		if without := lives(result, merged(keys{}, c.with)); without == with {
+			t.Errorf("retry.%s = %v changes nothing: %s", key, c.value, with)
 		}
 	}
 }
 
 // mergeTrials are the keys of [merge] with a legal value other than the default, and the
-// table that they are tried beside.
+// table that they need.
 func mergeTrials() map[string]trial {
 	concat := keys{"concat": true}
 	return map[string]trial{
@@ -104,9 +83,9 @@ func mergeTrials() map[string]trial {
 	}
 }
 
-// mergeEffect is what comes of a table [merge]: the merges of six outputs of 1000 bytes and
-// 40 events, of an open and of a closed step, their commands, and whether a merge that
-// failed twice is tried again.
+// mergeEffect returns the effect of a table [merge]: the merges of six outputs of 1000
+// bytes and 40 events, of an open and of a closed step, their commands, and whether a merge
+// that failed twice is retried.
 func mergeEffect(t *testing.T, merge keys) (effect []string, refused string) {
 	t.Helper()
 	text, err := json.Marshal(keys{"type": "montecarlo", "params": keys{"command": []string{"mc"}, "events": 10},
@@ -146,7 +125,7 @@ func mergeEffect(t *testing.T, merge keys) (effect []string, refused string) {
 	return append(effect, fmt.Sprint("again: ", again)), ""
 }
 
-// Every key of [merge] changes what is merged, or how.
+// Every key of [merge] must change what is merged, or how.
 func TestEffect_EveryKeyOfMergeChangesMerges(t *testing.T) {
 	trials := mergeTrials()
 	of := reflect.TypeFor[jjm.Merge]()

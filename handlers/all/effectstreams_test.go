@@ -15,14 +15,14 @@ import (
 	"jjm/stream"
 )
 
-// streamEffect is what local jobs are handed, and the names for good of what they make.
+// streamEffect is what local jobs receive, and the final names of their outputs.
 type streamEffect struct {
 	Assignments []sandbox.Assignment
 	Names       [][]stream.Named
 	Refused     string
 }
 
-// streamsOf takes a job file the product's way.
+// streamsOf processes a job file as the product does.
 func streamsOf(t *testing.T, text string) (e streamEffect) {
 	t.Helper()
 	doc, problems := jobfile.Parse("job.toml", []byte(text))
@@ -56,14 +56,15 @@ func streamsOf(t *testing.T, text string) (e streamEffect) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.Assignments = append(e.Assignments, sandbox.Assignment{Grid: 17, Local: l.ID.N, Argv: c.Argv, Outputs: c.Outputs})
+		e.Assignments = append(e.Assignments, sandbox.Assignment{Grid: 17, Local: l.ID.N, Argv: c.Argv, Outputs: c.Outputs,
+			Required: c.Required})
 		e.Names = append(e.Names, stream.Names(spec, &l))
 	}
 	return e
 }
 
-// streamJobs are job files with and without each key of streams, at every type that has
-// a command with placeholders.
+// streamJobs are job files with and without each key of streams, for every type whose
+// command has placeholders.
 func streamJobs() map[string]variant {
 	templates := func(lines ...string) string {
 		return "type = \"script\"\n[params]\ncommand = [\"run\", \"{serial}\"]\ncount = 3\n[[output_templates]]\n" +
@@ -81,12 +82,14 @@ func streamJobs() map[string]variant {
 		"output_templates[].source":     {templates(name, "stream = \"A\"", source), templates(name, "stream = \"A\"")},
 		"output_templates[].max_serial": {templates(name, source, "max_serial = 2"), templates(name, source)},
 		"output_templates[].log":        {templates(name, "stream = \"A\"", "log = true"), templates(name, "stream = \"A\"")},
+		"output_templates[].required":   {templates(name, source, "required = true"), templates(name, source)},
 		"datasets[].stream":             {reads("stream = \"IN\""), reads("")},
 	}
 }
 
-// Every key of streams changes what local jobs are handed, or what comes of what they make.
-func TestStreams_EveryKeyChangesWhatComesOfAJobFile(t *testing.T) {
+// Every key of streams must change what local jobs receive, or what becomes of their
+// outputs.
+func TestStreams_EveryKeyHasAnEffect(t *testing.T) {
 	jobs := streamJobs()
 	for key, v := range jobs {
 		with, without := streamsOf(t, v.with), streamsOf(t, v.without)
@@ -105,8 +108,8 @@ func TestStreams_EveryKeyChangesWhatComesOfAJobFile(t *testing.T) {
 	}
 }
 
-// Every type whose command has placeholders takes those of streams, too: the numbers and
-// names of outputs reach their command lines.
+// Every type whose command has placeholders also accepts those of streams: the numbers and
+// names of outputs reach its command lines.
 func TestStreams_ReachTheCommandsOfAllTypes(t *testing.T) {
 	for typ, params := range map[string]string{
 		"script":     "command = [\"run\", \"{args}\", \"--out=${OUT}\"]\nargs = [[\"a\"], [\"b\"]]",
@@ -132,7 +135,7 @@ func TestStreams_ReachTheCommandsOfAllTypes(t *testing.T) {
 	}
 }
 
-// JEDI's FIRSTEVENT is the number of an event as its file counts them, also in the middle
+// JEDI's FIRSTEVENT is the number of an event as its file counts them, even in the middle
 // of the file.
 func TestStreams_FirstEventIsANumber(t *testing.T) {
 	e := streamsOf(t, `type = "reprocess"

@@ -12,8 +12,8 @@ import (
 	"jjm/jobfile"
 )
 
-// typeTrials are the settings of the job types, by TYPE/KEY or by KEY. What with holds are
-// the params of a job file that is right.
+// typeTrials are the settings of the job types, by TYPE/KEY or by KEY. with are the params
+// of a valid job file.
 func typeTrials() map[string]trial {
 	mc := keys{"command": []string{"mc"}, "events": 1000}
 	events := keys{"command": []string{"run"}, "events": 10, "events_per_job": 5}
@@ -54,7 +54,7 @@ func typeTrials() map[string]trial {
 	}
 }
 
-// typeJob writes a job file of a type.
+// typeJob returns the text of a job file of a type.
 func typeJob(t *testing.T, typ string, reads bool, params keys) string {
 	t.Helper()
 	job := keys{"type": typ, "params": params}
@@ -68,8 +68,8 @@ func typeJob(t *testing.T, typ string, reads bool, params keys) string {
 	return string(text)
 }
 
-// typeEffect takes a job file the product's way, on a site that chooses sizes by CPU time
-// and whose inputs are lists of three rows.
+// typeEffect processes a job file as the product does, on a site that chooses sizes by CPU
+// time and whose inputs are lists of three rows.
 func typeEffect(t *testing.T, text string) (e effect) {
 	t.Helper()
 	site := handlers.Site{RecommendedCPU: 3600, MaxCPU: 7200,
@@ -98,7 +98,7 @@ func typeEffect(t *testing.T, text string) (e effect) {
 	return e
 }
 
-func TestEffect_EverySettingOfAJobTypeChangesWhatComesOfAJobFile(t *testing.T) {
+func TestEffect_EverySettingOfAJobTypeHasAnEffect(t *testing.T) {
 	trials := typeTrials()
 	for typ, h := range all.Registry() {
 		d := h.Describe()

@@ -1,10 +1,14 @@
 package all_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"jjm"
 	"jjm/cover"
@@ -13,7 +17,7 @@ import (
 	"jjm/split"
 )
 
-// TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing, for each way to cut files.
+// TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing tests each way to cut files.
 func TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing(t *testing.T) {
 	for _, c := range []struct {
 		by, unit string
@@ -52,8 +56,8 @@ func TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing(t *testing.T) {
 	}
 }
 
-// TestRecovery_OfSectionsExpectsTheirEvents: the sections that are left of a file have their
-// share of its events, so that they are cut as they were, and one is no file too long for a job.
+// TestRecovery_OfSectionsExpectsTheirEvents: the remaining sections of a file get their share of its events. So they
+// are cut as before, and no file counts as too long for a job.
 func TestRecovery_OfSectionsExpectsTheirEvents(t *testing.T) {
 	doc, _, problems := check("job.toml", job("[split]\nby = \"EventAwareLumiBased\"\n"+
 		"params = { events_per_job = 500, job_time_limit = 5000, performance = { timePerEvent = 10 } }"), handlers.Site{})
@@ -80,12 +84,12 @@ func TestRecovery_OfSectionsExpectsTheirEvents(t *testing.T) {
 		}
 		seconds = append(seconds, p.Input.Estimate.Seconds)
 	}
-	if diff := cmp.Diff([]float64{5000, 1000}, seconds); diff != "" { // of 100 events each section
+	if diff := cmp.Diff([]float64{5000, 1000}, seconds); diff != "" { // 100 events for each section
 		t.Errorf("(-want +got):\n%s\n%s", diff, written.Job)
 	}
 }
 
-// owns lists what the parts of a job file own.
+// owns returns what the parts of a job file own.
 func owns(t *testing.T, text string) (all []string) {
 	t.Helper()
 	parts := partsOf(t, text)
@@ -127,8 +131,8 @@ func partsOf(t *testing.T, text string) []jjm.Part {
 	return parts
 }
 
-// TestRecovery_OfMadeUpEventsMakesThemInTheSameSections: what is generated again has the
-// events, the run and the sections that it had.
+// TestRecovery_OfMadeUpEventsMakesThemInTheSameSections: events that are generated again have the same numbers, run and
+// sections as before.
 func TestRecovery_OfMadeUpEventsMakesThemInTheSameSections(t *testing.T) {
 	for _, params := range []string{"events_per_job = 100, events_per_lumi = 40, production = true", "production = true",
 		"events_per_job = 30, production = true"} {
@@ -180,4 +184,88 @@ func mustType(t *testing.T, name string) handlers.Handler {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// TestProperty_ARecoveryOwnsExactlyWhatItsGridJobLost fails random parts of random files.
+func TestProperty_ARecoveryOwnsExactlyWhatItsGridJobLost(t *testing.T) {
+	for by, unit := range map[string]string{"EventBased": jjm.UnitRange, "LumiBased": jjm.UnitLumi} {
+		rapid.Check(t, func(rt *rapid.T) {
+			g := goldenJob{by: by, params: map[string]json.RawMessage{}}
+			size := map[string]string{"EventBased": "events_per_job", "LumiBased": "lumis_per_job"}[by]
+			g.params[size] = json.RawMessage(strconv.Itoa(rapid.IntRange(1, 30).Draw(rt, "size")))
+			for i := range rapid.IntRange(1, 6).Draw(rt, "files") {
+				first := uint32(100*i + 1)
+				g.files = append(g.files, jjm.File{LFN: fmt.Sprint("/f", i), Events: rapid.Int64Range(1, 60).Draw(rt, "events"),
+					Lumis: []jjm.LumiRange{{Run: 1, First: first, Last: first + rapid.Uint32Range(0, 20).Draw(rt, "lumis")}}})
+			}
+			text, err := g.text()
+			if err != nil {
+				rt.Fatal(err)
+			}
+			whole, err := cutText(text, nil)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			rec, lost := cover.NewRecovery(*whole.spec, unit, 17, len(whole.parts), 0, "/home/a"), []string{}
+			for i := range whole.parts {
+				if !rapid.Bool().Draw(rt, "fails") {
+					continue
+				}
+				lost = append(lost, piecesOf(&whole.parts[i])...)
+				for _, f := range findings(&whole.parts[i]) {
+					if err := rec.Add(f); err != nil {
+						rt.Fatal(err)
+					}
+				}
+			}
+			if rec.Empty() {
+				return
+			}
+			files := map[string]jjm.File{}
+			for _, f := range g.files {
+				files[f.LFN] = f
+			}
+			written, err := rec.JobFile("list", "ranges", func(lfn string) (jjm.File, error) { return files[lfn], nil })
+			if err != nil {
+				rt.Fatal(err)
+			}
+			again, err := cutText(string(written.Job), nil)
+			if err != nil {
+				rt.Fatalf("%v\n%s", err, written.Job)
+			}
+			made := []string{}
+			for i := range again.parts {
+				made = append(made, piecesOf(&again.parts[i])...)
+			}
+			slices.Sort(lost)
+			slices.Sort(made)
+			if diff := cmp.Diff(lost, made); diff != "" {
+				rt.Fatalf("%s (-lost +recovered):\n%s\n%s", by, diff, written.Job)
+			}
+		})
+	}
+}
+
+// findings returns what the ledger finds missing of a failed part.
+func findings(p *jjm.Part) (all []cover.Finding) {
+	in := p.Input
+	for _, r := range in.Events {
+		all = append(all, cover.Finding{Kind: cover.Missing, LFN: in.Files[r.File], First: r.First,
+			Last: r.First + r.Count - 1})
+	}
+	for _, r := range in.Lumis {
+		all = append(all, cover.Finding{Kind: cover.Missing, LFN: in.Files[r.File], Run: r.Run, First: int64(r.First),
+			Last: int64(r.Last)})
+	}
+	return all
+}
+
+// piecesOf returns the events and sections that a part owns, one by one.
+func piecesOf(p *jjm.Part) (all []string) {
+	for _, f := range findings(p) {
+		for n := f.First; n <= f.Last; n++ {
+			all = append(all, fmt.Sprint(f.LFN, " ", f.Run, " ", n))
+		}
+	}
+	return all
 }

@@ -10,7 +10,7 @@ import (
 	"jjm/split"
 )
 
-// job is a job file over two files with more lines of TOML.
+// job returns a job file over two files, with more lines of TOML.
 func job(more string) string {
 	return "type = \"reprocess\"\n" + more + "\n[[datasets]]\nname = \"raw\"\n" +
 		"files = [{ lfn = \"a\", events = 10, lumis = [{ run = 1, first = 1, last = 2 }] }, { lfn = \"b\", events = 10, lumis = [{ run = 1, first = 3, last = 4 }] }]\n" +
@@ -33,10 +33,9 @@ func TestSplitters_TheExampleOfThePageIsAccepted(t *testing.T) {
 	}
 }
 
-// TestSplitters_EveryOneThatCutsFilesCanBeNamed, and the others are refused as the
-// page says.
+// TestSplitters_EveryOneThatCutsFilesCanBeNamed also checks that the others are refused, as the page says.
 func TestSplitters_EveryOneThatCutsFilesCanBeNamed(t *testing.T) {
-	text := strings.Join(strings.Fields(page(t, "SPLITTERS.md")), " ") // wherever its lines end
+	text := strings.Join(strings.Fields(page(t, "SPLITTERS.md")), " ") // without line breaks
 	_, refused, _ := strings.Cut(text, "so are splitters that make their work themselves (")
 	refused, _, _ = strings.Cut(refused, ")")
 	for _, name := range split.Names() {

@@ -1,6 +1,6 @@
-// Package cdfmc is the job type for CDF's simulation: a number of sections of
-// equal size, each a local job that knows its section by number (decision R21: a
-// thin variant of montecarlo; there the site chooses the size).
+// Package cdfmc is the job type for CDF's simulation: a number of sections of equal size.
+// Each section is a local job that knows the section's number (decision R21). Unlike
+// montecarlo, the job file sets the size and not the site.
 package cdfmc
 
 import (
@@ -12,7 +12,7 @@ import (
 	"jjm/split"
 )
 
-// params are the settings. Events are numbered from 1 through all sections.
+// params are the settings. Events are numbered from 1 across all sections.
 type params struct {
 	Command          []string `json:"command" required:"true" help:"the words of the command; may hold {section} {first_event} {events} {last_event} {serial} {seed} {job}"`
 	Sections         int64    `json:"sections" required:"true" min:"1" max:"10000000" help:"how many sections"`
@@ -44,11 +44,12 @@ func New() handlers.Handler {
 			cut, problems := site.Cut(handlers.Cutting{Splitter: split.ByEvents,
 				Params: split.Params{EventsPerJob: p.EventsPerSection},
 				Work:   split.Work{First: 1, Events: p.Sections * p.EventsPerSection, Only: spec.Only},
-				Why: []string{fmt.Sprintf("%d sections of %d events from section %d on", p.Sections, p.EventsPerSection,
-					p.FirstSection)}}, "params.sections", "ask for fewer sections")
+				Why: []string{fmt.Sprintf("%s of %s from section %d on", jjm.Count(p.Sections, "section"),
+					jjm.Count(p.EventsPerSection, "event"), p.FirstSection)}}, "params.sections", "ask for fewer sections")
 			return cut, append(handlers.CheckSections(spec.Only, p.EventsPerSection), problems...)
 		},
-		// The number of a section follows from its events, so that a recovery has the same.
+		// The number of a section is computed from its events, so that a recovery gets the
+		// same one.
 		Line: func(s settings, job *jjm.LocalJob) handlers.Command {
 			v := handlers.PartValues(job, s.Params.SeedOffset)
 			v["section"] = []string{strconv.FormatInt(s.Params.FirstSection+(job.Part.First-1)/s.Params.EventsPerSection, 10)}

@@ -18,9 +18,11 @@ func TestConformance(t *testing.T) {
 	recovery := spec(map[string]any{"sections": 20, "events_per_section": 500})
 	recovery.Only = []jjm.Span{{First: 501, Count: 500}, {First: 9501, Count: 500}}
 	handlertest.Run(t, New(), handlers.Site{},
-		spec(map[string]any{"sections": 1, "events_per_section": 1}),
-		spec(map[string]any{"sections": 300, "events_per_section": 500, "first_section": 0, "seed_offset": 7}),
-		recovery)
+		handlertest.Good{Spec: spec(map[string]any{"sections": 1, "events_per_section": 1}), Parts: 1, Units: 1},
+		handlertest.Good{
+			Spec:  spec(map[string]any{"sections": 300, "events_per_section": 500, "first_section": 0, "seed_offset": 7}),
+			Parts: 300, Units: 150_000},
+		handlertest.Good{Spec: recovery, Parts: 2, Units: 1000})
 }
 
 func TestCommand_ARecoveryHasTheSameSectionsAndOtherSeeds(t *testing.T) {

@@ -1,7 +1,7 @@
-// Package concat is the job type that puts the files of a dataset one after
-// another, byte by byte, into fewer and larger ones (JIM, job types: file
-// concatenation). The job file's "split" says how they are grouped; 50 files a
-// local job, which is JEDI's number for merging, where it says nothing.
+// Package concat is the job type that concatenates the files of a dataset, byte by byte,
+// into fewer and larger ones (JIM, job types: file concatenation). The job file's "split"
+// says how they are grouped; by default 50 files form a local job, which is JEDI's number
+// for merging.
 package concat
 
 import (
@@ -31,8 +31,8 @@ files = [{ lfn = "/data/1" }, { lfn = "/data/2" }, { lfn = "/data/3" }]
 output = "large.dat"
 `
 
-// New returns the job type "concat". Its command line is the same for all parts: the
-// wrapper tells them by $JJM_INPUT_FILES.
+// New returns the job type "concat". Its command line is the same for all parts, because
+// the wrapper names the files in $JJM_INPUT_FILES.
 func New() handlers.Handler {
 	return handlers.Form[params]{
 		Name: "concat",

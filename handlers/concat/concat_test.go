@@ -29,9 +29,11 @@ func spec(n int, by string, settings map[string]any) *jjm.Spec {
 }
 
 func TestConformance(t *testing.T) {
-	handlertest.Run(t, New(), handlers.Site{}, spec(120, "", nil),
-		spec(7, split.FileBased, map[string]any{"files_per_job": 3}),
-		spec(9, split.ParentlessMergeBySize, map[string]any{"max_merge_size": 4000, "max_merge_files": 3}))
+	handlertest.Run(t, New(), handlers.Site{}, handlertest.Good{Spec: spec(120, "", nil), Parts: 3},
+		handlertest.Good{Spec: spec(7, split.FileBased, map[string]any{"files_per_job": 3}), Parts: 3},
+		handlertest.Good{
+			Spec:  spec(9, split.ParentlessMergeBySize, map[string]any{"max_merge_size": 4000, "max_merge_files": 3}),
+			Parts: 3})
 }
 
 func TestSplit_FiftyFilesALocalJobUnlessTold(t *testing.T) {
@@ -41,13 +43,13 @@ func TestSplit_FiftyFilesALocalJobUnlessTold(t *testing.T) {
 	}
 }
 
-// What is to be put together seldom tells sections or where it is: sizes are enough.
+// Files to be concatenated seldom have sections or locations; sizes are enough.
 func TestSplit_BySizeAlone(t *testing.T) {
 	s := spec(9, split.ParentlessMergeBySize, map[string]any{"max_merge_size": 4000, "min_merge_size": 3000})
 	for i := range s.Datasets[0].Files {
 		s.Datasets[0].Files[i].Locations, s.Datasets[0].Files[i].Lumis = nil, nil
 	}
-	handlertest.Run(t, New(), handlers.Site{}, s)
+	handlertest.Run(t, New(), handlers.Site{}, handlertest.Good{Spec: s, Parts: 3})
 	if c, err := New().Split(s, handlers.Site{}); err != nil || c.Jobs != 3 {
 		t.Errorf("%d local jobs; %v", c.Jobs, err)
 	}
@@ -70,8 +72,8 @@ func TestCheck_RefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// run runs the command of a part in a folder, as the wrapper would, and gives what
-// it logged.
+// run runs the command of a part in a folder, as the wrapper would, and returns what it
+// logged.
 func run(t *testing.T, dir string, files []string) (logged string, err error) {
 	t.Helper()
 	c, err := New().Command(spec(1, "", nil), &jjm.LocalJob{})
@@ -101,8 +103,8 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// Real files through a real shell: any names, any bytes, more than would fit on a
-// command line.
+// Real files through a real shell: any names, any bytes, more than would fit on a command
+// line.
 func TestCommand_PutsEveryByteInOrder(t *testing.T) {
 	dir := t.TempDir()
 	var files []string
@@ -145,7 +147,7 @@ func TestCommand_FailsIfAFileIsNotThere(t *testing.T) {
 	}
 }
 
-// The disk is full: what was written is not all, and is not called so.
+// If the disk is full the output is not complete, and that is an error.
 func TestCommand_FailsIfItCannotWrite(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "a"), "aaa")

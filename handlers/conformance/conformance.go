@@ -1,6 +1,7 @@
-// Package conformance holds the suite that every job type must pass: what it
-// accepts can be cut into parts that cover the work exactly once, every part
-// has a command line, and what it documents is true.
+// Package conformance holds the suite that every job type must pass: what it accepts can be
+// cut into parts that cover the work exactly once, every part has a command line, it keeps to
+// the site's limit on local jobs, may be called from many goroutines, and what it documents is
+// true.
 package conformance
 
 import (
@@ -11,16 +12,16 @@ import (
 
 	"jjm"
 	"jjm/handlers"
+	"jjm/internal/differ"
 	"jjm/jobfile"
 	"jjm/split"
 )
 
-// maxCommands bounds the parts whose command line is asked for, so that the
-// suite stays quick with large jobs.
+// maxCommands is the largest number of parts whose command line is asked for, so that the
+// suite is quick for large jobs.
 const maxCommands = 2000
 
-// TB is what a check tells its findings to; *testing.T is one. Fatal and Fatalf do not
-// return.
+// TB receives the findings of a check; *testing.T is one. Fatal and Fatalf do not return.
 type TB interface {
 	Helper()
 	Error(...any)
@@ -35,22 +36,51 @@ type Check struct {
 	Run  func(TB)
 }
 
-// Checks hold a job type against the contract of [handlers.Handler]. The specs are ones
-// that the type must accept; the example of its description is always among them. The
-// site is what the type gets to know; its Open may be nil if no spec names files.
-func Checks(h handlers.Handler, site handlers.Site, good ...*jjm.Spec) []Check {
+// Good is a spec that a type must accept, and what must come of it. Only who wrote the spec
+// knows that: a type that drops a row agrees with itself.
+type Good struct {
+	// Spec is nil for the example of the type's description.
+	Spec *jjm.Spec
+	// Parts is the number of local jobs, Units that of all their events or rows; 0 is not
+	// compared.
+	Parts int
+	Units int64
+}
+
+// Checks returns the checks of a job type against the contract of [handlers.Handler]. good
+// are specs that the type must accept; the example of its description is always one of
+// them. site is passed to the type; its Open may be nil if no spec names files.
+func Checks(h handlers.Handler, site handlers.Site, good ...Good) []Check {
 	all := []Check{
 		{"describe", func(t TB) { describe(t, h) }},
-		{"example", func(t TB) { accepted(t, h, site, example(t, h)) }},
+		{"example", func(t TB) {
+			accepted(t, h, site, Good{Spec: example(t, h)})
+			packs(t, h, site, &jjm.Spec{Type: h.Type(), Params: example(t, h).Params})
+		}},
 		{"problems", func(t TB) { refuses(t, h, site, example(t, h)) }},
+		{"calls at once", func(t TB) { atOnce(t, h, site, append(slices.Clone(good), Good{})) }},
 	}
-	for i, spec := range good {
-		all = append(all, Check{fmt.Sprintf("good %d", i), func(t TB) { accepted(t, h, site, spec) }})
+	for i, g := range good {
+		all = append(all, Check{fmt.Sprintf("good %d", i), func(t TB) {
+			accepted(t, h, site, g.filled(t, h))
+			if g.Spec != nil {
+				packs(t, h, site, g.Spec)
+			}
+		}})
 	}
 	return all
 }
 
-// describe holds the description against itself.
+// filled returns g with its spec.
+func (g Good) filled(t TB, h handlers.Handler) Good {
+	t.Helper()
+	if g.Spec == nil {
+		g.Spec = example(t, h)
+	}
+	return g
+}
+
+// describe checks that the description is complete and consistent.
 func describe(t TB, h handlers.Handler) {
 	if problems := handlers.Learn(h); len(problems) > 0 {
 		t.Fatalf("what type %s is cannot be found out: %v", h.Type(), problems)
@@ -65,19 +95,19 @@ func describe(t TB, h handlers.Handler) {
 	seen := map[string]bool{}
 	for _, p := range d.Params {
 		if p.Name == "" || p.Type == "" || p.Help == "" {
-			t.Errorf("parameter %+v lacks a name, a type or a help", p)
+			t.Errorf("setting %q lacks a name, a type or a help", p.Name)
 		}
 		if p.Required && p.Default != "" {
-			t.Errorf("parameter %s is required and has a default", p.Name)
+			t.Errorf("setting %s is required and has a default", p.Name)
 		}
 		if seen[p.Name] {
-			t.Errorf("parameter %s is described twice", p.Name)
+			t.Errorf("setting %s is described twice", p.Name)
 		}
 		seen[p.Name] = true
 	}
 }
 
-// example reads the job file of the description.
+// example parses the job file of the description.
 func example(t TB, h handlers.Handler) *jjm.Spec {
 	t.Helper()
 	doc, problems := jobfile.Parse("example.toml", []byte(h.Describe().Example))
@@ -90,8 +120,8 @@ func example(t TB, h handlers.Handler) *jjm.Spec {
 	return &doc.Spec
 }
 
-// refuses demands problems, with fields, for parameters that are missing,
-// unknown, or of a wrong type.
+// refuses expects problems, with fields, for parameters that are missing, unknown, or of a
+// wrong type.
 func refuses(t TB, h handlers.Handler, site handlers.Site, example *jjm.Spec) {
 	check := func(what string, params map[string]any) {
 		spec := *example
@@ -101,15 +131,17 @@ func refuses(t TB, h handlers.Handler, site handlers.Site, example *jjm.Spec) {
 			problems = h.Check(planned, site)
 		}
 		if len(problems) == 0 {
-			t.Errorf("Check finds nothing wrong with %s", what)
+			t.Errorf("the type finds nothing wrong with %s (Check)", what)
 		}
 		for _, p := range problems {
 			if p.Field == "" || p.Text == "" {
-				t.Errorf("%s: problem %+v lacks a field or a text", what, p)
+				t.Errorf("%s: the problem %q lacks a field or a text", what, p.String())
 			}
 		}
 	}
-	check("no parameters", nil)
+	if slices.ContainsFunc(h.Describe().Params, func(p handlers.Param) bool { return p.Required }) {
+		check("no settings", nil)
+	}
 	for _, p := range h.Describe().Params {
 		params := clone(t, example).Params
 		if params == nil {
@@ -127,18 +159,19 @@ func refuses(t TB, h handlers.Handler, site handlers.Site, example *jjm.Spec) {
 		params = map[string]any{}
 	}
 	params["no_such_parameter"] = true
-	check("an unknown parameter", params)
+	check("an unknown setting", params)
 }
 
-// accepted follows a spec that must be accepted through the contract.
-func accepted(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) {
-	spec, problems := handlers.Planned(h, spec, site)
+// accepted checks a spec that must be accepted against the whole contract.
+func accepted(t TB, h handlers.Handler, site handlers.Site, good Good) {
+	spec, problems := handlers.Planned(h, good.Spec, site)
 	if len(problems) > 0 {
-		t.Fatalf("Plan refuses a good spec: %v", problems)
+		t.Fatalf("the type refuses the job file: %v", problems)
 	}
+	plansAlike(t, h, site, good.Spec, spec)
 	before := clone(t, spec)
 	if problems := h.Check(spec, site); problems != nil {
-		t.Fatalf("Check refuses a good spec: %v", problems)
+		t.Fatalf("the type refuses the job file (Check): %v", problems)
 	}
 	if problems := handlers.Fits(h.Type(), h.Describe(), spec); problems != nil {
 		t.Fatalf("the type has no use for the spec: %v", problems)
@@ -159,18 +192,20 @@ func accepted(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) {
 		whole.Work.Files, whole.Work.Secondary, whole.Work.Closed = work.Files, work.Secondary, true
 	}
 	parts := cutAll(t, whole)
-	covers(t, whole, parts)
+	coverOnce(t, whole, parts)
+	good.compare(t, parts)
 	commands(t, h, spec, parts)
-	if !h.Describe().Reads {
-		chosen(t, h, site, spec, parts[len(parts)/2])
+	if !h.Describe().Reads { // how many files there are is known only later
+		recovers(t, h, site, spec, parts[len(parts)/2])
+		keepsLimit(t, h, site, good.Spec, len(parts))
 	}
-	stored := clone(t, spec) // as it comes back from the store: numbers are float64
+	stored := clone(t, spec) // as it comes back from the store, where numbers are float64
 	again, err := h.Split(stored, site)
 	if err != nil {
 		t.Fatalf("Split of the spec as stored: %v", err)
 	}
-	if !bytes.Equal(asJSON(t, again), asJSON(t, c)) {
-		t.Errorf("Split of the spec as stored differs:\n%s\n%s", asJSON(t, again), asJSON(t, c))
+	if how := differ.First(string(asJSON(t, again)), string(asJSON(t, c))); how != "" {
+		t.Errorf("Split of the spec as stored differs: it %s", how)
 	}
 	commands(t, h, stored, parts)
 	if !bytes.Equal(asJSON(t, spec), asJSON(t, before)) {
@@ -178,23 +213,72 @@ func accepted(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) {
 	}
 }
 
-// chosen demands that a job file which chooses the units of one part, as a recovery
-// does, gets that part alone, with its numbers and words.
-func chosen(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, part jjm.Part) {
+// plansAlike asks for the plan once more: a dry run and the submission must show the same.
+func plansAlike(t TB, h handlers.Handler, site handlers.Site, spec, planned *jjm.Spec) {
+	t.Helper()
+	again, problems := handlers.Planned(h, clone(t, spec), site)
+	if len(problems) > 0 {
+		t.Errorf("asked for its plan twice, the type refuses the second time: %v", problems)
+		return
+	}
+	if how := plansDiffer(asJSON(t, again.Params), asJSON(t, planned.Params)); how != "" {
+		t.Errorf("asked for its plan twice, the type answers in another way the second time: %s", how)
+		t.Error("the same settings must give the same plan: no clock, process id, unseeded random number, order of a set")
+	}
+}
+
+// packs checks that the files which are packed with a grid job are there.
+func packs(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) {
+	t.Helper()
+	if site.Open == nil {
+		return // no files can be read here
+	}
+	planned, problems := handlers.Planned(h, spec, site)
+	if len(problems) > 0 {
+		return // which is said already
+	}
+	inputs, err := handlers.Inputs(h, planned, site)
+	if err != nil {
+		t.Errorf("the files to pack: %v", err)
+	}
+	for _, err := range handlers.Lost(inputs, site.Open) {
+		t.Errorf("%v", err)
+	}
+}
+
+// compare holds the parts against what was expected.
+func (g Good) compare(t TB, parts []jjm.Part) {
+	t.Helper()
+	if g.Parts != 0 && len(parts) != g.Parts {
+		t.Errorf("the type makes %s, want %d", jjm.Count(len(parts), "local job"), g.Parts)
+	}
+	if got := unitsOf(parts); g.Units != 0 && got != g.Units {
+		t.Errorf("the local jobs have %d events or rows in all, want %d: does the type drop some?", got, g.Units)
+	}
+}
+
+// recovers checks that a job file which selects the units of one part, as a recovery does,
+// results in that part alone, with its numbers and words.
+func recovers(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, part jjm.Part) {
 	t.Helper()
 	some := clone(t, spec)
 	some.Only = []jjm.Span{{First: part.First, Count: part.Count}}
 	if problems := h.Check(some, site); problems != nil {
-		t.Fatalf("Check refuses only = %v: %v", some.Only, problems)
+		t.Fatalf("the type refuses a recovery of one part (Check, spec.Only): %v", problems)
 	}
 	c, err := h.Split(some, site)
 	if err != nil {
-		t.Fatalf("Split with only = %v: %v", some.Only, err)
+		t.Fatalf("Split of a recovery of one part (spec.Only): %v", err)
 	}
 	part.Serial = 1
-	if parts := cutAll(t, c); len(parts) != 1 || !bytes.Equal(asJSON(t, parts[0]), asJSON(t, part)) {
-		t.Errorf("with only = %v the parts are %s, want %s: does Split hand spec.Only on?", some.Only, asJSON(t, parts),
-			asJSON(t, part))
+	only := fmt.Sprintf("only = %d-%d", part.First, part.First+part.Count-1)
+	parts := cutAll(t, c)
+	if len(parts) != 1 {
+		t.Errorf("with %s there are %s, want 1: does Split hand spec.Only on?", only, jjm.Count(len(parts), "part"))
+		return
+	}
+	if how := differ.First(string(asJSON(t, parts[0])), string(asJSON(t, part))); how != "" {
+		t.Errorf("with %s the part %s without: does Split hand spec.Only on?", only, how)
 	}
 }
 
@@ -223,20 +307,22 @@ func cutAll(t TB, c handlers.Cutting) []jjm.Part {
 	return parts
 }
 
-// covers demands that the parts are as many as announced and follow on each
+// coverOnce checks that there are as many parts as announced, and that they follow each
 // other without gap or overlap.
-func covers(t TB, c handlers.Cutting, parts []jjm.Part) {
+func coverOnce(t TB, c handlers.Cutting, parts []jjm.Part) {
 	t.Helper()
 	if len(parts) != c.Jobs || len(parts) == 0 {
-		t.Fatalf("Split announced %d local jobs, the cutting made %d", c.Jobs, len(parts))
+		t.Fatalf("Split announced %s, the cutting made %d: set Jobs, or use site.Cut, which counts them",
+			jjm.Count(c.Jobs, "local job"), len(parts))
 	}
 	next := parts[0].First
 	for i, p := range parts {
 		if c.Work.Only != nil {
-			next = max(next, p.First) // what is not chosen lies between
+			next = max(next, p.First) // what is not selected lies between
 		}
 		if p.First != next || p.Count < 1 || p.Serial != int64(i)+1 {
-			t.Fatalf("part %d is %+v, want it to start at %d, not empty, with serial %d", i, p, next, i+1)
+			t.Fatalf("part %d starts at %d with %s, serial %d; want it to start at %d, not empty, with serial %d", i, p.First,
+				jjm.Count(p.Count, "unit"), p.Serial, next, i+1)
 		}
 		next += p.Count
 	}
@@ -252,7 +338,7 @@ func unitsOf(parts []jjm.Part) (n int64) {
 	return n
 }
 
-// units is how many units there are to cover; -1 if the splitter alone knows.
+// units returns how many units there are to cover; -1 if only the splitter knows.
 func units(c handlers.Cutting) int64 {
 	switch {
 	case c.Work.Files != nil:
@@ -267,7 +353,7 @@ func units(c handlers.Cutting) int64 {
 	return n
 }
 
-// commands demands a command line for every part, the same each time.
+// commands expects a command line for every part, the same one each time.
 func commands(t TB, h handlers.Handler, spec *jjm.Spec, parts []jjm.Part) {
 	t.Helper()
 	step := 1 + len(parts)/maxCommands
@@ -282,12 +368,16 @@ func commands(t TB, h handlers.Handler, spec *jjm.Spec, parts []jjm.Part) {
 		}
 		job.Attempt, job.RetryArgs = 3, []string{"step2"}
 		if d, err := h.Command(spec, job); err != nil || !slices.Equal(d.Argv, c.Argv) {
-			t.Fatalf("the command of part %d is %q on a retry, was %q (%v)", i, d.Argv, c.Argv, err)
+			how := differ.First(string(asJSON(t, d.Argv)), string(asJSON(t, c.Argv)))
+			if err != nil {
+				how = "is an error: " + err.Error()
+			}
+			t.Fatalf("the command of part %d on a retry %s", i, how)
 		}
 	}
 }
 
-// clone copies a spec the way the store does.
+// clone copies a spec as the store does.
 func clone(t TB, spec *jjm.Spec) *jjm.Spec {
 	t.Helper()
 	var out jjm.Spec

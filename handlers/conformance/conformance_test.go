@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"jjm"
@@ -17,6 +19,7 @@ type broken struct {
 	script.Handler
 	describe func(*handlers.Description)
 	check    func(jjm.Problems) jjm.Problems
+	checked  func(*handlers.Site)
 	split    func(*handlers.Cutting) error
 	command  func(*jjm.Spec, *jjm.LocalJob, *handlers.Command) error
 }
@@ -30,6 +33,9 @@ func (b broken) Describe() handlers.Description {
 }
 
 func (b broken) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
+	if b.checked != nil {
+		b.checked(&site)
+	}
 	problems := b.Handler.Check(spec, site)
 	if b.check != nil {
 		return b.check(problems)
@@ -38,6 +44,9 @@ func (b broken) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 }
 
 func (b broken) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
+	if b.checked != nil {
+		b.checked(&site)
+	}
 	c, err := b.Handler.Split(spec, site)
 	if b.split != nil {
 		err = b.split(&c)
@@ -73,13 +82,14 @@ func (r *recorder) Fatalf(format string, a ...any) {
 	runtime.Goexit()
 }
 
-// failures returns what the suite has to say about a handler.
+// failures returns the findings of the suite about a handler.
 func failures(t *testing.T, h handlers.Handler) string {
 	var all []string
 	for _, part := range []func(testing.TB){
 		func(t testing.TB) { describe(t, h) },
-		func(t testing.TB) { accepted(t, h, handlers.Site{}, example(t, h)) },
+		func(t testing.TB) { accepted(t, h, handlers.Site{}, Good{example(t, h), 2, 2}) },
 		func(t testing.TB) { refuses(t, h, handlers.Site{}, example(t, h)) },
+		func(t testing.TB) { atOnce(t, h, handlers.Site{}, []Good{{}}) },
 	} {
 		r := &recorder{TB: t}
 		done := make(chan struct{})
@@ -101,6 +111,8 @@ func TestSuite_AcceptsAGoodHandler(t *testing.T) {
 
 func TestSuite_FindsBrokenPromises(t *testing.T) {
 	calls := 0
+	var shared atomic.Pointer[[]string]
+	buffer := make([]string, 1)
 	tests := map[string]struct {
 		h    broken
 		want string
@@ -124,10 +136,10 @@ func TestSuite_FindsBrokenPromises(t *testing.T) {
 		}}, `the example is of type "x"`},
 		"wrong example": {broken{describe: func(d *handlers.Description) {
 			d.Example = `type = "script"`
-		}}, "Check refuses a good spec"},
+		}}, "the type refuses the job file (Check)"},
 		"lenient": {broken{check: func(jjm.Problems) jjm.Problems {
 			return nil
-		}}, "Check finds nothing wrong with no parameters"},
+		}}, "the type finds nothing wrong with no settings (Check)"},
 		"strict": {broken{check: func(jjm.Problems) jjm.Problems {
 			return jjm.Problems{{Text: "no"}}
 		}}, "lacks a field or a text"},
@@ -136,7 +148,7 @@ func TestSuite_FindsBrokenPromises(t *testing.T) {
 		"wrong number": {broken{split: func(c *handlers.Cutting) error {
 			c.Jobs++
 			return nil
-		}}, "announced 3 local jobs, the cutting made 2"},
+		}}, "announced 3 local jobs, the cutting made 2: set Jobs, or use site.Cut"},
 		"no splitter": {broken{split: func(c *handlers.Cutting) error {
 			c.Splitter = "x"
 			return nil
@@ -146,6 +158,37 @@ func TestSuite_FindsBrokenPromises(t *testing.T) {
 			c.Jobs = 0
 			return nil
 		}}, "announced 0 local jobs"},
+		"a row dropped": {broken{split: func(c *handlers.Cutting) error {
+			if len(c.Work.Rows) > 1 {
+				c.Work.Rows, c.Jobs = c.Work.Rows[1:], c.Jobs-1
+			}
+			return nil
+		}}, "the type makes 1 local job, want 2"},
+		"a limit ignored": {broken{checked: func(s *handlers.Site) {
+			s.MaxLocalJobs = 0
+		}}, "the site allows 1 local job (MaxLocalJobs), and the type makes 2"},
+		"a limit only at the cutting": {broken{check: func(ps jjm.Problems) jjm.Problems {
+			return slices.DeleteFunc(ps, func(p jjm.Problem) bool { return strings.Contains(p.Text, "this site allows") })
+		}}, "Check accepts what Split refuses"},
+		"a global": {broken{command: func(_ *jjm.Spec, _ *jjm.LocalJob, c *handlers.Command) error {
+			mine := c.Argv
+			shared.Store(&mine)
+			runtime.Gosched()
+			c.Argv = *shared.Load()
+			return nil
+		}}, "asked about several jobs at once, the type mixes them up: the command of part"},
+		"a global of the last check": {broken{split: func(c *handlers.Cutting) error {
+			shared.Store(&[]string{fmt.Sprint(c.Work.Only)})
+			return nil
+		}, command: func(_ *jjm.Spec, _ *jjm.LocalJob, c *handlers.Command) error {
+			c.Argv = *shared.Load()
+			return nil
+		}}, "asked about several jobs in turn, the type mixes them up: the command of part"},
+		"one buffer for all": {broken{command: func(_ *jjm.Spec, _ *jjm.LocalJob, c *handlers.Command) error {
+			buffer[0] = strings.Join(c.Argv, " ")
+			c.Argv = buffer
+			return nil
+		}}, "the type mixes them up"},
 		"fickle split": {broken{split: func(c *handlers.Cutting) error {
 			calls++
 			c.Why = []string{fmt.Sprint(calls)}
@@ -174,5 +217,19 @@ func TestSuite_FindsBrokenPromises(t *testing.T) {
 				t.Errorf("failures are:\n%s\nwant %q", got, test.want)
 			}
 		})
+	}
+}
+
+// Events that are left out need not show in the number of local jobs.
+func TestGood_ComparesAlsoTheUnits(t *testing.T) {
+	r := &recorder{TB: t}
+	Good{Parts: 2, Units: 250}.compare(r, []jjm.Part{{Count: 100}, {Count: 149}})
+	if want := "the local jobs have 249 events or rows in all, want 250"; !strings.Contains(strings.Join(r.failures, "\n"), want) {
+		t.Errorf("%q, want %q", r.failures, want)
+	}
+	r = &recorder{TB: t}
+	Good{}.compare(r, []jjm.Part{{Count: 100}})
+	if len(r.failures) > 0 {
+		t.Errorf("nothing was expected: %q", r.failures)
 	}
 }

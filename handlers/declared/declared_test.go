@@ -12,7 +12,7 @@ import (
 	"jjm/handlers/handlertest"
 )
 
-// parsed reads a type whose text must be right.
+// parsed parses a type whose text must be valid.
 func parsed(t *testing.T, text string) handlers.Handler {
 	t.Helper()
 	h, problems := Parse("type.toml", "/site", []byte(text), nil)
@@ -45,18 +45,23 @@ max = 1000
 help = "how many"
 `
 
-// Each way of making local jobs passes the suite of all types.
+// Each way of making local jobs must pass the suite of all types.
 func TestConformance(t *testing.T) {
-	for name, work := range map[string]string{
-		"events": "[work]\nevents = 10\nevents_per_job = \"n\"\nfirst_event = 5\nseed_offset = \"n\"\n",
-		"count":  "[work]\ncount = \"n\"\n", "rows": "[work]\nrows = \"words\"\n",
-		"files": "[work]\nfiles = \"FileBased\"\nparams = { files_per_job = 1 }\n",
+	for name, c := range map[string]struct {
+		work string
+		good handlertest.Good
+	}{
+		"events": {"[work]\nevents = 10\nevents_per_job = \"n\"\nfirst_event = 5\nseed_offset = \"n\"\n",
+			handlertest.Good{Parts: 4, Units: 10}},
+		"count": {"[work]\ncount = \"n\"\n", handlertest.Good{Parts: 3, Units: 3}},
+		"rows":  {"[work]\nrows = \"words\"\n", handlertest.Good{Parts: 2, Units: 2}},
+		"files": {"[work]\nfiles = \"FileBased\"\nparams = { files_per_job = 1 }\n", handlertest.Good{Parts: 2}},
 	} {
-		t.Run(name, func(t *testing.T) { handlertest.Run(t, parsed(t, head+work+settings), handlers.Site{}) })
+		t.Run(name, func(t *testing.T) { handlertest.Run(t, parsed(t, head+c.work+settings), handlers.Site{}, c.good) })
 	}
 }
 
-// What a new type begins with is right, and nothing that is there is written over.
+// The files of a new type are valid, and no existing file is overwritten.
 func TestBegin_MakesATypeThatIsRight(t *testing.T) {
 	dir := t.TempDir()
 	begun, err := Begin(dir, "zmumu", KindTOML)
@@ -86,7 +91,7 @@ func TestBegin_MakesATypeThatIsRight(t *testing.T) {
 	}
 }
 
-// Two of a name are refused, with both places; a folder that is not there has none.
+// Two types with the same name are refused, with both places; a missing folder has none.
 func TestLoad_OneTypeOfAName(t *testing.T) {
 	dir := t.TempDir()
 	good := head + "[work]\ncount = 2\n" + settings
@@ -108,8 +113,8 @@ func TestLoad_OneTypeOfAName(t *testing.T) {
 	}
 }
 
-// Settings, numbers of the part and the environment arrive; words of settings are no
-// placeholders, whatever they hold.
+// Settings, numbers of the part and the environment arrive; values of settings are not
+// taken for placeholders.
 func TestCommand_SettingsAndPart(t *testing.T) {
 	h := parsed(t, head+"[work]\nevents = 10\nevents_per_job = \"n\"\nseed_offset = \"n\"\n"+settings)
 	spec := &jjm.Spec{Type: "toy", Params: map[string]any{"words": []any{"{seed}", "b c", "{"}, "x": int64(2)}}
@@ -128,7 +133,7 @@ func TestCommand_SettingsAndPart(t *testing.T) {
 	}
 }
 
-// Every mistake is named with its place.
+// Every mistake is reported with its place.
 func TestParse_NamesMistakes(t *testing.T) {
 	good := head + "[work]\ncount = 2\n" + settings
 	for _, c := range []struct{ old, new, want string }{
@@ -137,7 +142,8 @@ func TestParse_NamesMistakes(t *testing.T) {
 		{"\"a toy\"", "\"\"", "summary: is missing"},
 		{"summary = ", "result = \"maybe\"\nsummary = ", "want \"exit\" or \"glf\""},
 		{"{x}", "{y}", "unknown placeholder \"{y}\""},
-		{"<{x}>", "{args}!", "env.A[0]"},
+		{"\"{words}\"]", "\"{wrods}\"]", "did you mean {words}? known are {serial} {seed} {job} {row} {args} {x} {words} {n}"},
+		{"<{x}>", "{args}!", "env.A: \"{args}!"},
 		{"count = 2", "count = \"m\"", "work.count: \"m\": want a whole number"},
 		{"count = 2", "count = \"x\"", "work.count: \"x\": want a whole number"},
 		{"count = 2", "count = -1", "out of range"},
@@ -153,7 +159,7 @@ func TestParse_NamesMistakes(t *testing.T) {
 		{"type = \"number\"", "type = \"real\"", "settings[0].type"},
 		{"default = 1.5", "default = 15", "settings[0].default: 15 is out of range"},
 		{"default = 1.5", "default = \"one\"", "settings[0].default: want a number"},
-		{"default = 1.5", "default = 1.5\nrequired = true", "what is required has none"},
+		{"default = 1.5", "default = 1.5\nrequired = true", "a required setting has no default"},
 		{"default = 1.5", "default = 1.5\nchoices = [\"a\"]", "only a text has choices"},
 		{"name = \"x\"", "name = \"X\"", "settings[0].name"},
 		{"name = \"n\"", "name = \"x\"", "the name of another setting"},
@@ -161,6 +167,7 @@ func TestParse_NamesMistakes(t *testing.T) {
 		{"min = 1\n", "min = 1.5\n", "settings[2].min"},
 		{"required = true\nhelp = \"words\"", "required = true\nmin = 1\nhelp = \"words\"", "only numbers have bounds"},
 		{"[work]", "progress = \"two words\"\n[work]", "progress: \"two words\": want the name of a phase"},
+		{"[work]", "analyse = [\"{y}\"]\n[work]", "analyse[0]: unknown placeholder"},
 		{"[work]", "[[ends]]\naction = \"fail\"\ntext = \"x\"\n[work]", "ends[0].exit_codes: is missing"},
 		{"[work]", "[[ends]]\nexit_codes = [256]\naction = \"fail\"\ntext = \"x\"\n[work]", "256 is out of range"},
 		{"[work]", "[[ends]]\nexit_codes = [1, 1]\naction = \"fail\"\ntext = \"x\"\n[work]", "in ends[0] already"},
@@ -179,7 +186,27 @@ func TestParse_NamesMistakes(t *testing.T) {
 	}
 }
 
-// What a job file says wrong is told as for a type of jjm itself.
+// Mistakes of all kinds are reported in one round: unknown keys, settings, work, placeholders.
+func TestParse_NamesAllMistakesAtOnce(t *testing.T) {
+	text := "nmae = \"toy\"\n" + head + "result = \"maybe\"\n[work]\ncount = \"m\"\n" + settings
+	text = strings.Replace(text, "{x}", "{y}", 1)
+	text = strings.Replace(text, "help = \"an x\"", "", 1)
+	_, problems := Parse("type.toml", "/site", []byte(text), nil)
+	for _, want := range []string{"nmae: ", "result: ", "settings[0].help: ", "work.count: ", "command[1]: "} {
+		if len(problems) != 5 || !strings.Contains(problems.Error(), want) {
+			t.Errorf("want %q of 5 problems: %v", want, problems)
+		}
+	}
+	if _, problems := Parse("type.toml", "/site", []byte("name = \"toy\"\nprogram = \"x\"\nsumary = \"x\"\n"),
+		nil); len(problems) != 1 {
+		t.Errorf("of a program: %v", problems)
+	}
+	if _, problems := Parse("type.toml", "/site", []byte("name = toy\n"), nil); len(problems) != 1 {
+		t.Errorf("no TOML: %v", problems)
+	}
+}
+
+// Mistakes in a job file are reported as for a built-in type.
 func TestCheck_RefusesWhatAJobFileSaysWrong(t *testing.T) {
 	h := parsed(t, head+"[work]\ncount = \"n\"\n"+settings)
 	for key, v := range map[string]any{"wrods": []any{"a"}, "x": 10.0, "n": 0.5, "words": "a"} {
@@ -206,8 +233,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What a job was accepted with holds, whatever the file says later: its cutting, its
-// commands, what its exit codes mean, and the same of a recovery.
+// The text with which a job was accepted counts, whatever the file says later: for its
+// cutting, its commands, the meaning of its exit codes, and for a recovery.
 func TestPlan_TheTextOfTheFileIsStoredWithTheJob(t *testing.T) {
 	work := func(perJob string) string {
 		return head + "outputs = [\"" + perJob + "\"]\nprogress = \"p" + perJob +

@@ -1,3 +1,4 @@
-// Package declared makes job types of TOML files alone: the settings, what the local jobs
-// are, and the command line of each. docs/JOB-TYPES.md tells how to write one.
+// Package declared makes job types from TOML files: the settings, what the local jobs are,
+// and the command line of each. It leaves cutting to package split, and programs that
+// describe a type to package external. docs/JOB-TYPES.md says how to write a type.
 package declared

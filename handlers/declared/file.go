@@ -10,68 +10,78 @@ import (
 	"slices"
 
 	"jjm"
+	"jjm/analyse/rule"
 	"jjm/handlers"
 	"jjm/handlers/external"
 	"jjm/internal/strict"
+	"jjm/internal/weburl"
 	"jjm/split"
 )
 
-// File is what a file declares.
+// File is the content of a file that declares a type.
 type File struct {
-	// Name is the word in job files, Summary one line for people.
+	// Name is the type's name in job files, Summary one line for people.
 	Name    string `toml:"name"`
 	Summary string `toml:"summary"`
-	// Result is how it reports unless the job file says otherwise: exit, unless told, or glf.
+	// Result is how the type reports unless the job file says otherwise: "exit" by default,
+	// or "glf".
 	Result string `toml:"result"`
-	// Program is a program that says all the rest, relative to the folder of this file: see
-	// package external.
+	// Program is a program that describes everything else, with a path relative to the
+	// folder of this file: see package external.
 	Program string `toml:"program"`
-	// Command are the words of the command line, Env what is added to its environment:
-	// with placeholders of settings and of the part.
+	// Command are the words of the command line, Env is added to its environment. Both may
+	// have placeholders of settings and of the part.
 	Command []string          `toml:"command"`
 	Env     map[string]string `toml:"env"`
-	// Outputs are file names to collect, besides the job file's; Inputs files that are
-	// packed with each grid job, relative to the folder of this file.
-	Outputs []string    `toml:"outputs"`
-	Inputs  []jjm.Input `toml:"inputs"`
+	// Outputs are file names to collect, in addition to the job file's. Required are further
+	// ones, each of which a local job must leave. Inputs are files that are packed with each
+	// grid job, with paths relative to the folder of this file.
+	Outputs  []string    `toml:"outputs"`
+	Required []string    `toml:"outputs_required"`
+	Inputs   []jjm.Input `toml:"inputs"`
 	// Work says what the local jobs are.
 	Work Work `toml:"work"`
-	// Ends say what becomes of a local job by its exit code, and Phase which phase of the
-	// application tells how far a local job is.
+	// Analyse are the words of a command that runs on the worker and says what becomes of a
+	// local job.
+	Analyse []string `toml:"analyse"`
+	// Ends say what becomes of a local job by its exit code. Phase is the phase of the
+	// application that shows how far a local job is.
 	Ends  handlers.Ends `toml:"ends"`
 	Phase string        `toml:"progress"`
-	// Settings are what job files may say below [params].
+	// Rules are rules about how attempts end, which outrank those of the site.
+	Rules []rule.Rule `toml:"rule"`
+	// Settings are the settings that job files may have below [params].
 	Settings handlers.Schema `toml:"settings"`
-	// Example is a whole job file; one is made of the required settings where there is none.
+	// Example is a complete job file; by default one is made from the required settings.
 	Example string `toml:"example"`
 }
 
-// Work says what the local jobs are: ranges of events, a number of them, one for each word
-// of a list, or files of datasets. Amounts are numbers, or names of settings.
+// Work says what the local jobs are: ranges of events, a number of jobs, one job for each
+// word of a list, or files of datasets. Amounts are numbers, or names of settings.
 type Work struct {
 	Events       any `toml:"events"`
 	EventsPerJob any `toml:"events_per_job"`
 	FirstEvent   any `toml:"first_event"`
 	Count        any `toml:"count"`
-	// Rows is the name of a setting, a list of words.
+	// Rows is the name of a setting that is a list of words.
 	Rows string `toml:"rows"`
-	// Files is the splitter that cuts the files unless the job file names another, Params
-	// its settings.
+	// Files is the splitter for the files unless the job file names another one, Params its
+	// settings.
 	Files  string         `toml:"files"`
 	Params map[string]any `toml:"params"`
-	// SeedOffset is added to the serial of a local job to make {seed}.
+	// SeedOffset is added to the serial of a local job to get {seed}.
 	SeedOffset any `toml:"seed_offset"`
 }
 
 var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 
-// Parse reads a file; dir is its folder, and call runs its program, if it has one. The
-// problems name every mistake, with its place.
+// Parse parses a file. dir is its folder, and call runs its program, if it has one. The
+// problems name every mistake with its place.
 func Parse(path, dir string, text []byte, call external.Caller) (handlers.Handler, jjm.Problems) {
 	var f File
 	places, problems := strict.Decode(path, text, &f)
 	if len(problems) == 0 && f.Program != "" {
-		h, problems := f.asked(dir, call)
+		h, problems := f.programType(dir, call)
 		return h, places.Locate(problems)
 	}
 	d, problems := parse(path, dir, text)
@@ -81,13 +91,13 @@ func Parse(path, dir string, text []byte, call external.Caller) (handlers.Handle
 	return &Type{declared: d, path: filepath.Join(dir, filepath.Base(path))}, nil
 }
 
-// asked is the type of a program.
-func (f *File) asked(dir string, call external.Caller) (handlers.Handler, jjm.Problems) {
+// programType returns the type of a file that names a program, which describes the rest.
+func (f *File) programType(dir string, call external.Caller) (handlers.Handler, jjm.Problems) {
 	if !typeName.MatchString(f.Name) {
 		return nil, f.check()[:1]
 	}
 	if rest := (File{Name: f.Name, Program: f.Program}); !reflect.DeepEqual(*f, rest) {
-		return nil, jjm.Problems{{Field: "program", Text: "says all but the name: leave the other keys out, or this one"}}
+		return nil, jjm.Problems{{Field: "program", Text: "describes everything but the name: leave the other keys out, or this one"}}
 	}
 	path := f.Program
 	if !filepath.IsAbs(path) {
@@ -98,12 +108,13 @@ func (f *File) asked(dir string, call external.Caller) (handlers.Handler, jjm.Pr
 		return nil, jjm.Problems{{Field: "program", Text: err.Error()}}
 	}
 	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return nil, jjm.Problems{{Field: "program", Text: fmt.Sprintf("%s is no program (%v): chmod +x", path, info.Mode())}}
+		return nil, jjm.Problems{{Field: "program",
+			Text: fmt.Sprintf("%s is not a program (%v): chmod +x", path, info.Mode())}}
 	}
 	return external.New(f.Name, path, call), nil
 }
 
-// check finds what is wrong with each value by itself.
+// check returns the problems of each value by itself.
 func (f *File) check() (problems jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		problems = append(problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
@@ -126,30 +137,38 @@ func (f *File) check() (problems jjm.Problems) {
 	if why := handlers.CheckPhase(f.Phase); why != "" {
 		bad("progress", "%s", why)
 	}
-	problems = append(problems, f.Ends.Check("ends")...)
-	problems = append(problems, f.Settings.Check("settings")...)
-	if len(problems) > 0 {
-		return problems // what follows is held against the settings
+	for i := range f.Inputs {
+		for _, p := range weburl.Check(&f.Inputs[i]) {
+			bad(fmt.Sprintf("inputs[%d].%s", i, p.Field), "%s", p.Text)
+		}
 	}
-	return append(f.Work.check(f.Settings), f.checkWords()...)
+	problems = append(problems, f.Ends.Check("ends")...)
+	problems = append(problems, rule.Check("rule", f.Rules)...)
+	problems = append(problems, f.Settings.Check("settings")...)
+	problems = append(problems, f.Work.check(f.Settings)...)
+	return append(problems, f.checkWords()...)
 }
 
-// checkWords finds what is wrong with placeholders.
+// checkWords returns the problems of placeholders.
 func (f *File) checkWords() jjm.Problems {
-	unit, sample := f.Work.unit(), map[string][]string{}
-	for _, s := range f.Settings {
-		sample[s.Name] = []string{"x"}
+	unit, sample, own := f.Work.unit(), map[string][]string{}, make([]string, len(f.Settings))
+	for i, s := range f.Settings {
+		sample[s.Name], own[i] = []string{"x"}, "{"+s.Name+"}"
 	}
-	_, problems := handlers.ParseCommand("command", f.Settings.Insert(f.Command, unit, sample), unit)
+	_, problems := handlers.ParseCommand("command", f.Settings.Insert(f.Command, unit, sample), unit, own...)
+	_, more := handlers.ParseCommand("analyse", f.Settings.Insert(f.Analyse, unit, sample), unit, own...)
+	problems = append(problems, more...)
 	for _, name := range slices.Sorted(maps.Keys(f.Env)) {
 		words := f.Settings.Insert([]string{f.Env[name]}, unit, sample)
-		_, more := handlers.ParseCommand("env."+name, words, unit)
-		problems = append(problems, more...)
+		_, more := handlers.ParseCommand("", words, unit, own...)
+		for _, p := range more {
+			problems = append(problems, jjm.Problem{Field: "env." + name, Text: p.Text}) // one text, not a list of words
+		}
 	}
 	return problems
 }
 
-// check finds what is wrong with what the local jobs are.
+// check returns the problems of the work.
 func (w *Work) check(schema handlers.Schema) (problems jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		problems = append(problems, jjm.Problem{Field: "work." + field, Text: fmt.Sprintf(format, args...)})
@@ -186,7 +205,7 @@ func (w *Work) check(schema handlers.Schema) (problems jjm.Problems) {
 	return append(problems, w.checkFiles()...)
 }
 
-// checkFiles finds what is wrong with the splitter of files.
+// checkFiles returns the problems of the splitter of files.
 func (w *Work) checkFiles() (problems jjm.Problems) {
 	if w.Files == "" {
 		return nil
@@ -211,7 +230,7 @@ func (w *Work) checkFiles() (problems jjm.Problems) {
 	return strict.DecodeMap(w.Params, "work.params", &p)
 }
 
-// unit is that of its parts, for the placeholders of commands.
+// unit returns the unit of its parts, which decides the placeholders of commands.
 func (w *Work) unit() string {
 	switch {
 	case w.Events != nil:
@@ -222,7 +241,7 @@ func (w *Work) unit() string {
 	return jjm.UnitRow
 }
 
-// amountProblem says what is wrong with an amount, "" if nothing is.
+// amountProblem says what is wrong with an amount, "" if nothing.
 func amountProblem(schema handlers.Schema, v any) string {
 	const want = "want a whole number, or the name of a setting that is one"
 	switch v := v.(type) {

@@ -14,20 +14,21 @@ import (
 	"jjm/handlers/external"
 )
 
-// The endings of files in a folder of job types: those that declare one, and job files
-// that may lie beside them.
+// The endings of files in a folder of job types: declarations, and job files that may lie
+// beside them.
 const (
 	suffix    = ".toml"
 	jobSuffix = "-job.toml"
 )
 
-// maxFile is the longest file, in bytes.
+// maxFile is the largest size of a file, in bytes.
 const maxFile = 1 << 20
 
-// Load reads the job types of a folder: each file *.toml, in the order of their names, but
-// job files *-job.toml, which may lie beside them. A folder that is not there has none. The
-// problems name every mistake in every file, and a type that is there twice; known are the
-// types that the site has already. Call runs the programs of those that have one.
+// Load returns the job types in a folder: one for each file *.toml, in the order of their
+// names, except for job files *-job.toml, which may lie beside them. A missing folder has
+// none. The problems name every mistake in every file, and each type that is declared
+// twice; known are the types that the site already has. call runs the programs of types
+// that have one.
 func Load(dir string, known handlers.Registry, call external.Caller) ([]handlers.Handler, jjm.Problems) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +63,28 @@ func Load(dir string, known handlers.Registry, call external.Caller) ([]handlers
 	return slices.Clip(types), problems
 }
 
-// Read reads one file. Call runs its program, if it has one.
+// Unread returns what is to be done so that a type is known which was not declared in a folder when its files were
+// read: "" if the folder has no file of that name now, or one that declares another type.
+func Unread(dir, name string) string {
+	if !typeName.MatchString(name) {
+		return ""
+	}
+	path := filepath.Join(dir, name+suffix)
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	h, problems := Read(path, nil)
+	switch {
+	case len(problems) > 0:
+		return fmt.Sprintf("%s is there now, with mistakes that \"jjm config check\" names: mend them, and start the daemon anew",
+			path)
+	case h.Type() != name:
+		return ""
+	}
+	return fmt.Sprintf("%s has declared it since the daemon started: start the daemon anew", path)
+}
+
+// Read reads one file. call runs its program, if it has one.
 func Read(path string, call external.Caller) (handlers.Handler, jjm.Problems) {
 	bad := func(err error) (handlers.Handler, jjm.Problems) {
 		return nil, jjm.Problems{{Where: filepath.Base(path), Text: err.Error()}}

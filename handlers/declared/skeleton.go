@@ -11,28 +11,28 @@ import (
 	"jjm"
 )
 
-// skeleton holds types that run, a folder each: their files, with NAME in the place of the
-// name.
+// skeleton holds the files of a new type, in one folder for each kind. They work once NAME
+// is replaced in their names and texts.
 //
 //go:embed skeleton
 var skeleton embed.FS
 
-// The kinds of types that Begin writes.
+// The kinds of types that Begin can write.
 const (
-	KindTOML   = "toml"   // a declaration, and the script that its local jobs run
-	KindPython = "python" // a program that is asked, which its local jobs run too
+	KindTOML   = "toml"   // a declaration, and the script of its local jobs
+	KindPython = "python" // a program that describes the type, plans jobs, and runs as their local jobs
 )
 
-// Begun are the paths of the files of a new type.
-type Begun struct {
+// Begun has the paths of the files of a new type.
+type Begun struct { // the file that declares it
 	Type string   // declares it
 	Job  string   // a job file
-	All  []string // these, and its programs
+	All  []string // Type, Job and the programs
 }
 
-// Begin writes the files of a new type of a kind into a folder, with a job file. Kinds of
-// errors: Invalid for a name that no type can have, Conflict if a file is there already;
-// then none is written.
+// Begin writes the files of a new type, with a job file, into a folder. Kinds of errors:
+// Invalid for a name that no type can have, Conflict if a file already exists; then nothing
+// is written.
 func Begin(dir, name, kind string) (_ Begun, err error) {
 	if !typeName.MatchString(name) {
 		return Begun{}, jjm.Errorf(jjm.Invalid, "%.40q: want a name of small letters, digits, - and _, such as zmumu", name)
@@ -55,7 +55,7 @@ func Begin(dir, name, kind string) (_ Begun, err error) {
 	return begun, nil
 }
 
-// write writes a new file from one of the skeleton, or nothing.
+// write writes a new file from one of the skeleton. On an error nothing of it stays.
 func write(path, from, name string) error {
 	text, err := skeleton.ReadFile(from)
 	if err != nil {
@@ -67,7 +67,7 @@ func write(path, from, name string) error {
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
-		return jjm.Errorf(jjm.Conflict, "%s is there already: choose another name, or another folder", path)
+		return jjm.Errorf(jjm.Conflict, "%s already exists: choose another name, or another folder", path)
 	}
 	if err != nil {
 		return err

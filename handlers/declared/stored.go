@@ -7,24 +7,25 @@ import (
 	"sync"
 
 	"jjm"
+	"jjm/analyse/rule"
 	"jjm/handlers"
 	"jjm/internal/strict"
 )
 
-// textKey is the key below params that holds the text of the file which declared the type
-// when a job was accepted.
+// textKey is the key below params with the text of the file that declared the type when a
+// job was accepted.
 const textKey = handlers.OwnKey + "type"
 
-// Type is a job type of a file. What it makes of a job follows from the text that the file
-// had when the job was accepted, which is stored with the job: a file that is changed later
-// changes nothing of it, nor of a recovery of it.
+// Type is a job type from a file. How it runs a job depends only on the text that the file
+// had when the job was accepted, which is stored with the job: a later change of the file
+// affects neither the job nor a recovery of it.
 type Type struct {
 	declared
 	path string
 
-	mu    sync.Mutex
-	other declared // of the text that was wanted last, if not of the file's
-	of    string   // that text
+	mu        sync.Mutex
+	other     declared // the type as the job asked about last declares it
+	otherText string   // the text of other
 }
 
 var (
@@ -33,15 +34,17 @@ var (
 	_ handlers.Preparer = (*Type)(nil)
 	_ handlers.Analyser = (*Type)(nil)
 	_ handlers.Progress = (*Type)(nil)
+	_ handlers.Ruler    = (*Type)(nil)
 )
 
-// Plan returns the text of the file, to be stored.
+// Plan returns the text of the file, which is stored.
 func (t *Type) Plan(*jjm.Spec, handlers.Site) (map[string]any, jjm.Problems) {
 	return map[string]any{textKey: t.text}, nil
 }
 
-// at returns the type as a job file has it stored, else as the file declares it, and the
-// job file as people wrote it.
+// at returns the type as declared by the text that is stored with a job file, and the job
+// file without that text. If none is stored (in a preview, or for a job of an older jjm)
+// the file counts.
 func (t *Type) at(spec *jjm.Spec) (declared, *jjm.Spec, jjm.Problems) {
 	plan, bare := handlers.Unplanned(spec)
 	text, stored := plan[textKey].(string)
@@ -50,18 +53,18 @@ func (t *Type) at(spec *jjm.Spec) (declared, *jjm.Spec, jjm.Problems) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.of != text {
+	if t.otherText != text {
 		d, problems := parse(t.path, filepath.Dir(t.path), []byte(text))
 		if len(problems) > 0 {
 			return declared{}, bare, jjm.Problems{{Field: "params." + textKey,
 				Text: "the type as it was declared when the job was accepted: " + problems.Error()}}
 		}
-		t.other, t.of = d, text
+		t.other, t.otherText = d, text
 	}
 	return t.other, bare, nil
 }
 
-// Check finds the mistakes in the settings and in how the work is to be cut.
+// Check returns the problems of the settings and of how the work is to be cut.
 func (t *Type) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	d, bare, problems := t.at(spec)
 	if len(problems) > 0 {
@@ -90,22 +93,32 @@ func (t *Type) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, err
 	return d.Command(bare, job)
 }
 
-// Prepare lists the files that the type itself adds.
+// Prepare returns the files that the type itself adds.
 func (t *Type) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	d, _, problems := t.at(spec)
 	return d.inputs, problems.Err()
 }
 
-// Analyse says what becomes of an attempt by its exit code.
+// Analyse returns what becomes of an attempt: what the type's command said on the worker,
+// or else what its exit code means.
 func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
 	d, _, problems := t.at(spec)
 	if len(problems) > 0 {
-		return nil // stored by another jjm: exit code and log decide
+		return nil // stored by another version of jjm: exit code and log decide
 	}
-	return d.file.Ends.Opinion(result)
+	return d.file.Ends.Opinion(len(d.file.Analyse) > 0, result)
 }
 
-// Progress shows the phase that the file names.
+// Rules returns the rules of the type.
+func (t *Type) Rules(spec *jjm.Spec) []rule.Rule {
+	d, _, problems := t.at(spec)
+	if len(problems) > 0 {
+		return nil // the job cannot be run either, and that is told
+	}
+	return d.file.Rules
+}
+
+// Progress returns the phase that the file names.
 func (t *Type) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase) jjm.Progress {
 	phase := ""
 	if d, _, problems := t.at(spec); len(problems) == 0 {
@@ -114,18 +127,18 @@ func (t *Type) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase
 	return handlers.PhaseShown(phase, &job.Part, phases)
 }
 
-// parse reads the text of a file; dir is its folder. The problems name every mistake, with
-// its place.
+// parse parses the text of a file; dir is its folder. The problems name every mistake with
+// its place; the example is tried when there is none.
 func parse(path, dir string, text []byte) (declared, jjm.Problems) {
 	var f File
 	places, problems := strict.Decode(path, text, &f)
-	if len(problems) == 0 {
-		problems = places.Locate(f.check())
+	if f.Program == "" || len(problems) == 0 { // else the other keys are not those of a file that declares all
+		problems = append(problems, problems.Unsaid(places.Locate(f.check()))...)
 	}
 	if len(problems) > 0 {
 		return declared{}, problems
 	}
 	d := newType(&f, dir)
 	d.text = string(text)
-	return d, places.Locate(d.try())
+	return d, places.Locate(d.tryExample())
 }

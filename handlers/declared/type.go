@@ -10,11 +10,12 @@ import (
 	"jjm"
 	"jjm/handlers"
 	"jjm/internal/strict"
+	"jjm/internal/weburl"
 	"jjm/jobfile"
 	"jjm/split"
 )
 
-// declared is a job type of one text of a file.
+// declared is a job type as one text of a file declares it.
 type declared struct {
 	handlers.Form[reading]
 	text   string
@@ -22,27 +23,29 @@ type declared struct {
 	inputs []jjm.Input
 }
 
-// reading is what a job file says to the type.
+// reading holds the settings of a job file, as parsed for the type.
 type reading struct {
-	file    *File
-	values  map[string][]string
-	command handlers.CommandTemplate
-	env     map[string]handlers.CommandTemplate
+	file   *File
+	values map[string][]string
+	lines  handlers.Lines
 }
 
 func newType(f *File, dir string) declared {
 	t := declared{file: f, inputs: make([]jjm.Input, len(f.Inputs))}
 	for i, in := range f.Inputs {
-		if t.inputs[i] = in; !filepath.IsAbs(in.Path) {
+		if t.inputs[i] = in; !filepath.IsAbs(in.Path) && !weburl.Is(in.Path) {
 			t.inputs[i].Path = filepath.Join(dir, in.Path)
+		}
+		if in.CredentialFile != "" && !filepath.IsAbs(in.CredentialFile) {
+			t.inputs[i].CredentialFile = filepath.Join(dir, in.CredentialFile)
 		}
 	}
 	t.Form = handlers.Form[reading]{Name: f.Name, About: f.describe(), Read: f.read, Cut: f.cut, Line: reading.line}
 	return t
 }
 
-// try holds the example of the type against the type.
-func (t declared) try() jjm.Problems {
+// tryExample checks the type's example with the type itself.
+func (t declared) tryExample() jjm.Problems {
 	doc, problems := jobfile.Parse("example", []byte(t.About.Example))
 	if len(problems) == 0 && doc.Spec.Type != t.Name {
 		problems = jjm.Problems{{Field: "type", Text: fmt.Sprintf("%.40q: want %q", doc.Spec.Type, t.Name)}}
@@ -68,7 +71,7 @@ func (f *File) describe() handlers.Description {
 	return d
 }
 
-// example is a job file with the required settings.
+// example returns a job file with the required settings.
 func (f *File) example() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "type = %q\n", f.Name)
@@ -81,7 +84,7 @@ func (f *File) example() string {
 		return b.String()
 	}
 	b.WriteString("\n[params]\n")
-	for _, s := range f.Settings { // in their order
+	for _, s := range f.Settings { // in the order of the file
 		if v, there := params[s.Name]; there {
 			fmt.Fprintf(&b, "%s = %s\n", s.Name, literal(v))
 		}
@@ -89,7 +92,7 @@ func (f *File) example() string {
 	return b.String()
 }
 
-// literal writes a value as TOML does.
+// literal writes a value as TOML.
 func literal(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -110,52 +113,49 @@ func literal(v any) string {
 	return fmt.Sprint(v)
 }
 
-// read reads the settings, and puts them into the command.
+// read parses the settings, and inserts them into the command.
 func (f *File) read(spec *jjm.Spec) (r reading, problems jjm.Problems) {
 	r.file = f
 	if r.values, problems = f.Settings.Read(spec.Params); len(problems) > 0 {
 		return r, problems
 	}
 	unit, streams := f.Work.unit(), handlers.Streams(spec)
-	words := f.Settings.Insert(f.Command, unit, r.values)
-	if len(words) == 0 {
-		return r, jjm.Problems{{Field: "params", Text: "leave no word of the command: give a list that names the program"}}
+	if len(f.Settings.Insert(f.Command, unit, r.values)) == 0 {
+		return r, jjm.Problems{{Field: "params", Text: "leave no word in the command: give a list that names the program"}}
 	}
-	r.command, problems = handlers.ParseCommand("params", words, unit, streams...)
-	r.env = make(map[string]handlers.CommandTemplate, len(f.Env))
+	parse := func(words []string) handlers.CommandTemplate {
+		t, more := handlers.ParseCommand("params", f.Settings.Insert(words, unit, r.values), unit, streams...)
+		problems = append(problems, more...)
+		return t
+	}
+	r.lines = handlers.Lines{Command: parse(f.Command), Analyse: parse(f.Analyse).Literal(),
+		Env: make(map[string]handlers.CommandTemplate, len(f.Env))}
 	for name, text := range f.Env {
-		t, more := handlers.ParseCommand("params", f.Settings.Insert([]string{text}, unit, r.values), unit, streams...)
-		r.env[name], problems = t.Literal(), append(problems, more...)
+		r.lines.Env[name] = parse([]string{text}).Literal()
 	}
 	return r, problems
 }
 
-// line is the command line of a part.
+// line returns the command line of a part.
 func (r reading) line(job *jjm.LocalJob) handlers.Command {
-	parts := handlers.PartValues(job, r.amount(r.file.Work.SeedOffset))
-	cmd := handlers.Command{Argv: r.command.Expand(parts), Outputs: r.file.Outputs}
-	if len(r.env) > 0 {
-		cmd.Env = make(map[string]string, len(r.env))
-	}
-	for name, t := range r.env {
-		cmd.Env[name] = strings.Join(t.Expand(parts), " ")
-	}
+	cmd := r.lines.Expand(handlers.PartValues(job, r.amount(r.file.Work.SeedOffset)))
+	cmd.Outputs, cmd.Required = r.file.Outputs, r.file.Required
 	return cmd
 }
 
-// amount is a number, or the value of the setting that is named.
+// amount returns a number, or the value of the setting with that name.
 func (r reading) amount(v any) int64 {
 	switch v := v.(type) {
 	case int64:
 		return v
 	case string:
-		n, _ := strconv.ParseInt(r.values[v][0], 10, 64) // the schema says that it is one
+		n, _ := strconv.ParseInt(r.values[v][0], 10, 64) // the schema ensures that it is a number
 		return n
 	}
 	return 0
 }
 
-// cut says how the work is cut.
+// cut returns how the work is cut.
 func (f *File) cut(r reading, spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	w := &f.Work
 	if w.Files != "" {
@@ -172,7 +172,7 @@ func (f *File) cut(r reading, spec *jjm.Spec, site handlers.Site) (handlers.Cutt
 		if c.Params.EventsPerJob == 0 || c.Work.Events == 0 {
 			return c, jjm.Problems{{Field: field, Text: "make no local jobs: 0 events, in all or in each"}}
 		}
-		c.Why = append(c.Why, fmt.Sprintf("%d events in ranges of %d", c.Work.Events, c.Params.EventsPerJob))
+		c.Why = append(c.Why, fmt.Sprintf("%s in ranges of %d", jjm.Count(c.Work.Events, "event"), c.Params.EventsPerJob))
 	case w.Rows != "":
 		field = "params." + w.Rows
 		for _, word := range r.values[w.Rows] {

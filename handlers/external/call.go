@@ -3,6 +3,7 @@ package external
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -10,13 +11,13 @@ import (
 	"jjm/handlers"
 )
 
-// Caller runs a program. An error says that it did not run to its end.
+// Caller runs a program. An error means that it did not run to its end.
 type Caller func(handlers.Program) (handlers.Ran, error)
 
-// ask asks a program, and reads its reply. Every problem tells which program it is about.
+// ask sends a request to a program and parses its reply. Every problem names the program.
 func (t *Type) ask(call Caller, req request, limit time.Duration, into any) jjm.Problems {
 	bad := func(format string, args ...any) jjm.Problems {
-		return jjm.Problems{{Field: "type", Text: fmt.Sprintf("%s of %s: ", req.Verb, t.path) + fmt.Sprintf(format, args...)}}
+		return jjm.Problems{{Field: "type", Text: t.whenAsked(req.Verb) + fmt.Sprintf(format, args...)}}
 	}
 	if call == nil {
 		return bad("no program can be run here")
@@ -29,21 +30,49 @@ func (t *Type) ask(call Caller, req request, limit time.Duration, into any) jjm.
 	ran, err := call(handlers.Program{Path: t.path, Stdin: append(text, '\n'), Limit: limit, MaxOutput: maxReply})
 	switch {
 	case err != nil:
-		return bad("%v%s", err, said(ran.Stderr))
-	case ran.Truncated: // it was ended for that
+		return bad("%v%s", err, errorOutput(ran.Stderr))
+	case ran.Truncated: // which is why it was ended
 		return bad("it writes more than %d MiB: make the reply shorter", maxReply>>20)
 	case ran.Exit != 0:
-		return bad("it ended with exit code %d%s", ran.Exit, said(ran.Stderr))
+		return bad("it ended with exit code %d%s", ran.Exit, errorOutput(ran.Stderr))
 	}
-	problems := decode(ran.Stdout, into)
+	problems := alike(decode(ran.Stdout, into))
 	for i := range problems {
-		problems[i] = bad("%s: %s", problems[i].Field, problems[i].Text)[0]
+		problems[i] = bad("%v", problems[i])[0]
 	}
 	return problems
 }
 
-// said is the end of what a program wrote to its standard error.
-func said(stderr []byte) string {
+// whenAsked begins the text of a problem of the program: what it was asked.
+func (t *Type) whenAsked(verb string) string {
+	return fmt.Sprintf("the program %s, asked to %s: ", t.path, verb)
+}
+
+// place matches the place of a value in a list.
+var place = regexp.MustCompile(`\[[0-9]+\]`)
+
+// alike returns the first of the problems that differ only by their places in lists, with
+// the number of the others.
+func alike(problems jjm.Problems) (out jjm.Problems) {
+	first, more := map[jjm.Problem]int{}, map[int]int{}
+	for _, p := range problems {
+		kind := jjm.Problem{Field: place.ReplaceAllString(p.Field, "[]"), Text: p.Text}
+		if at, seen := first[kind]; seen {
+			more[at]++
+			continue
+		}
+		first[kind] = len(out)
+		out = append(out, p)
+	}
+	for at, n := range more {
+		out[at].Text += " (and at " + jjm.Count(n, "more place") + ")"
+	}
+	return out
+}
+
+// errorOutput returns the end of what a program wrote to its standard error, to follow
+// another text.
+func errorOutput(stderr []byte) string {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(stderr), "?"))
 	if text == "" {
 		return ", and says nothing on its standard error"

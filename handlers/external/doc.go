@@ -1,5 +1,6 @@
-// Package external makes job types of programs in any language. A program is asked twice:
-// once what it is (describe), at the start of the daemon, and once for each grid job how
-// that is done (plan), when it is accepted. It reads a JSON object from its standard input
-// and writes one to its standard output; docs/JOB-TYPES.md has the protocol.
+// Package external makes job types from programs in any language. A program is asked twice:
+// to describe the type, at the start of the daemon, and to plan each grid job, when it is
+// accepted. It reads a JSON object from its standard input and writes one to its standard
+// output; docs/JOB-TYPES.md describes the protocol. Plans are stored with jobs, so that a
+// later change of the program affects no accepted job.
 package external

@@ -17,10 +17,10 @@ import (
 const about = `{"protocol": 1, "summary": "a scan", "settings": [{"name": "n", "type": "whole number", "required": true,
  "min": 1, "help": "how many"}], "example": "type = \"scan\"\n[params]\nn = 3\n"}`
 
-// program answers in the place of one: a reply for each verb.
+// program replaces a real one: it has a reply for each verb.
 type program struct {
 	replies map[string]string
-	ran     handlers.Ran // what every run gives besides
+	ran     handlers.Ran // other results of every run
 	err     error
 	asked   []request
 }
@@ -36,7 +36,7 @@ func (p *program) call(c handlers.Program) (handlers.Ran, error) {
 	return ran, p.err
 }
 
-// newType is the type of a program, whose file is there.
+// newType returns the type of a program whose file exists.
 func newType(t *testing.T, p *program) (*Type, handlers.Site) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scan.py")
@@ -52,15 +52,20 @@ func plans(text string) *program {
 
 func job(n any) *jjm.Spec { return &jjm.Spec{Type: "scan", Params: map[string]any{"n": n}} }
 
-// Each way of making local jobs passes the suite of all types.
+// Each way of making local jobs must pass the suite of all types.
 func TestConformance(t *testing.T) {
-	for name, text := range map[string]string{
-		"events": `{"plan": {"events": {"first": 5, "count": 10, "per_job": 3}, "command": ["run"], "env": {"A": "{serial}"}}}`,
-		"rows":   `{"plan": {"rows": [["a", "{b}"], ["c"]], "command": ["run", "{args}"], "why": ["two"]}}`,
+	for name, c := range map[string]struct {
+		plan string
+		good handlertest.Good
+	}{
+		"events": {`{"plan": {"events": {"first": 5, "count": 10, "per_job": 3}, "command": ["run"], "env": {"A": "{serial}"}}}`,
+			handlertest.Good{Parts: 4, Units: 10}},
+		"rows": {`{"plan": {"rows": [["a", "{b}"], ["c"]], "command": ["run", "{args}"], "why": ["two"]}}`,
+			handlertest.Good{Parts: 2, Units: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, site := newType(t, plans(text))
-			handlertest.Run(t, h, site)
+			h, site := newType(t, plans(c.plan))
+			handlertest.Run(t, h, site, c.good)
 		})
 	}
 	reads := strings.Replace(about, `"settings"`, `"reads": true, "settings"`, 1)
@@ -71,11 +76,11 @@ func TestConformance(t *testing.T) {
 	p.replies["describe"] = reads
 	t.Run("files", func(t *testing.T) {
 		h, site := newType(t, p)
-		handlertest.Run(t, h, site)
+		handlertest.Run(t, h, site, handlertest.Good{Parts: 2})
 	})
 }
 
-// A program that hangs holds up who uses its type, and nobody who reads about types.
+// A program that hangs delays those who use its type, and nobody who reads about types.
 func TestDescribe_WaitsForNoProgram(t *testing.T) {
 	asked, answer := make(chan bool), make(chan bool)
 	h := New("scan", "/x/scan.py", func(handlers.Program) (handlers.Ran, error) {
@@ -101,10 +106,12 @@ func TestDescribe_WaitsForNoProgram(t *testing.T) {
 	}
 }
 
-// A plan is made once: what the program says later changes nothing, and no command asks it.
+// A plan is made once: a later change of the program changes nothing, and no command asks
+// the program.
 func TestPlan_IsMadeOnce(t *testing.T) {
 	p := plans(
-		`{"plan": {"rows": [["a"], ["b"]], "command": ["run", "{args}"], "inputs": [{"path": "x"}, {"path": "/y"}]}}`)
+		`{"plan": {"rows": [["a"], ["b"]], "command": ["run", "{args}"], "inputs": [{"path": "x"}, {"path": "/y"},
+		{"path": "https://h/z?v=1", "credential_file": "token"}]}}`)
 	h, site := newType(t, p)
 	spec, problems := handlers.Planned(h, job(int64(2)), site)
 	if len(problems) > 0 {
@@ -126,6 +133,11 @@ func TestPlan_IsMadeOnce(t *testing.T) {
 	if err != nil || inputs[0].Path != filepath.Join(filepath.Dir(h.path), "x") || inputs[1].Path != "/y" {
 		t.Errorf("%v %v", inputs, err)
 	}
+	all, err := handlers.Inputs(h, spec, site)
+	if token := filepath.Join(filepath.Dir(h.path), "token"); err != nil || len(all) != 3 || all[0].Name != "x" ||
+		all[2].Name != "z" || all[2].Path != "https://h/z?v=1" || all[2].CredentialFile != token {
+		t.Errorf("%v %v", all, err)
+	}
 	asked := len(p.asked)
 	if _, problems := handlers.Planned(h, spec, site); len(problems) != 1 {
 		t.Errorf("a plan of somebody's own: %v", problems)
@@ -136,7 +148,7 @@ func TestPlan_IsMadeOnce(t *testing.T) {
 	}
 }
 
-// Who planned stands in the record, also where the work is files.
+// The record names the program that planned, even if the work is files.
 func TestPlan_OfFilesSaysWhoPlanned(t *testing.T) {
 	p := plans(`{"plan": {"files": {"splitter": "FileBased"}, "command": ["run"], "why": ["small files"]}}`)
 	p.replies["describe"] = strings.Replace(about, `"settings"`, `"reads": true, "settings"`, 1)
@@ -155,7 +167,7 @@ func TestPlan_OfFilesSaysWhoPlanned(t *testing.T) {
 	}
 }
 
-// What an attempt's exit code means, and which phase is shown, is planned too.
+// The meaning of exit codes, and the phase that is shown, are planned too.
 func TestPlan_EndsAndProgress(t *testing.T) {
 	p := plans(`{"plan": {"events": {"count": 10, "per_job": 5}, "command": ["run"], "progress": "simulate", "ends":
  [{"exit_codes": [3], "action": "complete", "text": "nothing passed"}]}}`)
@@ -186,11 +198,21 @@ func TestPlan_EndsAndProgress(t *testing.T) {
 	}
 }
 
-// What a program does wrong is told with its path and its last words, and harms one job.
+// A mistake of a program is reported with its path and its last output, and affects one
+// job.
 func TestPlan_ReportsWhatAProgramDoesWrong(t *testing.T) {
 	for want, p := range map[string]*program{
-		"is no JSON object":        plans("Traceback"),
-		"goes on behind":           plans(`{} {}`),
+		"is not a JSON object: it printed something besides its reply, which begins \"hello\\n{}\"": plans("hello\n{}"),
+		"it printed nothing":                   plans(" "),
+		"want print(json.dumps(reply))":        plans("{'protocol': 1}"),
+		"is not a JSON object: unexpected EOF": plans("{"),
+		"rows[0][0]: want text in quotes, got the number 1 (and at 79 more places)": plans(`{"plan": {"command": ["x"], "rows": [` +
+			strings.Repeat("[1, 1],", 39) + `[1, 1]]}}`),
+		"plan.env.A: unknown placeholder": plans(`{"plan": {"rows": [["a"]], "command": ["x"], "env": {"A": "{x}"}}}`),
+		"plan.command[1]: unknown":        plans(`{"plan": {"rows": [["a"]], "command": ["x", "{x}"]}}`),
+		"protocol: is missing: add \"protocol\": 1": {replies: map[string]string{
+			"describe": strings.Replace(about, `"protocol": 1, `, "", 1)}},
+		"goes on after":            plans(`{} {}`),
 		"did you mean \"plan\"":    plans(`{"paln": {}}`),
 		"neither problems nor":     plans(`{}`),
 		"exactly one of":           plans(`{"plan": {"command": ["x"]}}`),
@@ -199,6 +221,7 @@ func TestPlan_ReportsWhatAProgramDoesWrong(t *testing.T) {
 		"want count and per_job":   plans(`{"plan": {"events": {"count": 5}, "command": ["x"]}}`),
 		"unknown placeholder":      plans(`{"plan": {"rows": [["a"]], "command": ["{x}"]}}`),
 		"ends[0].action":           plans(`{"plan": {"rows": [["a"]], "command": ["x"], "ends": [{"exit_codes": [3], "text": "x"}]}}`),
+		"plan.analyse[0]: unknown": plans(`{"plan": {"rows": [["a"]], "command": ["x"], "analyse": ["{x}"]}}`),
 		"want the name of a phase": plans(`{"plan": {"rows": [["a"]], "command": ["x"], "progress": "a b"}}`),
 		"unknown splitter":         plans(`{"plan": {"files": {"splitter": "Fyle"}, "command": ["x"]}}`),
 		"params.n: too few":        plans(`{"problems": [{"field": "params.n", "text": "too\n few"}]}`),
@@ -215,7 +238,9 @@ func TestPlan_ReportsWhatAProgramDoesWrong(t *testing.T) {
 		if len(problems) == 0 {
 			problems = h.Check(spec, site)
 		}
-		if len(problems) == 0 || !strings.Contains(problems.Error(), want) {
+		got := problems.Error()
+		if len(problems) != 1 || !strings.Contains(got, want) || strings.Contains(got, "jjm_") ||
+			strings.Contains(got, ": :") {
 			t.Errorf("%v, want %q", problems, want)
 		}
 	}
@@ -233,7 +258,7 @@ func FuzzReplies(f *testing.F) {
 	f.Add(about, `{"plan": {"events": {"count": 5, "per_job": 2}, "command": ["{seed}"]}}`)
 	f.Add(about, `{"plan": {"rows": [["a"]], "command": ["x"], "progress": "p", "ends": [{"exit_codes": [3], "action": "retry",
  "text": "x", "retry_args": ["a"]}]}}`)
-	path := filepath.Join(f.TempDir(), "scan.py") // one for all: a file for each would cost most of the time
+	path := filepath.Join(f.TempDir(), "scan.py") // shared, because a file for each input would take most of the time
 	if err := os.WriteFile(path, []byte("x"), 0o700); err != nil {
 		f.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 	"jjm/internal/strict"
 )
 
-// Protocol is the version that jjm speaks.
+// Protocol is the version of the protocol that jjm speaks.
 const Protocol = 1
 
-// The limits of a program.
+// The bounds of a program's answers.
 const (
 	describeLimit = 20 * time.Second
 	planLimit     = 20 * time.Second
@@ -23,26 +23,27 @@ const (
 	maxStderr     = 2 << 10
 )
 
-// request is what a program reads.
+// request is the JSON object that a program reads.
 type request struct {
 	Protocol int    `json:"protocol"`
 	Verb     string `json:"verb"`
 	Type     string `json:"type"`
 	// Settings are those below [params], with the defaults of those that are not given.
 	Settings map[string]any `json:"settings,omitempty"`
-	// Job is what the job file says besides.
+	// Job has the other keys of the job file that a plan may depend on.
 	Job *jobPart `json:"job,omitempty"`
-	// Site is what the type may know of the site.
+	// Site is what the type may know about the site.
 	Site *sitePart `json:"site,omitempty"`
 }
 
-// jobPart is what a plan may depend on.
+// jobPart holds the keys of a job file on which a plan may depend.
 type jobPart struct {
 	Name     string             `json:"name,omitempty"`
 	Mode     string             `json:"mode,omitempty"`
 	Datasets []jjm.DatasetInput `json:"datasets,omitempty"`
 	Inputs   []jjm.Input        `json:"inputs,omitempty"`
 	Outputs  []string           `json:"outputs,omitempty"`
+	Required []string           `json:"outputs_required,omitempty"`
 }
 
 type sitePart struct {
@@ -51,7 +52,7 @@ type sitePart struct {
 	MaxLocalJobs   int     `json:"max_local_jobs"`
 }
 
-// description is the answer to describe.
+// description is the answer to "describe".
 type description struct {
 	Protocol int             `json:"protocol"`
 	Summary  string          `json:"summary"`
@@ -62,12 +63,16 @@ type description struct {
 	Example  string          `json:"example"`
 }
 
-// check finds what is wrong with a description.
+// check returns the problems of a description.
 func (d *description) check() (problems jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		problems = append(problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 	}
-	if d.Protocol != Protocol {
+	switch d.Protocol {
+	case Protocol:
+	case 0:
+		bad("protocol", `is missing: add "protocol": %d`, Protocol)
+	default:
 		bad("protocol", "%d: this jjm speaks %d", d.Protocol, Protocol)
 	}
 	if d.Summary == "" || strings.ContainsAny(d.Summary, "\n\r") {
@@ -85,7 +90,7 @@ func (d *description) check() (problems jjm.Problems) {
 	return append(problems, d.Settings.Check("settings")...)
 }
 
-// answer is the answer to plan: mistakes of the job file, or a plan.
+// answer is the answer to "plan": mistakes of the job file, or a plan.
 type answer struct {
 	Problems []problem `json:"problems"`
 	Plan     *plan     `json:"plan"`
@@ -103,41 +108,61 @@ type plan struct {
 	Events *events     `json:"events,omitempty"`
 	Rows   *[][]string `json:"rows,omitempty"`
 	Files  *files      `json:"files,omitempty"`
-	// Command has the placeholders of a part, Env too.
+	// Command and Env may have the placeholders of a part.
 	Command    []string          `json:"command,omitempty"`
 	Env        map[string]string `json:"env,omitempty"`
 	Outputs    []string          `json:"outputs,omitempty"`
+	Required   []string          `json:"outputs_required,omitempty"`
 	Inputs     []jjm.Input       `json:"inputs,omitempty"`
 	SeedOffset int64             `json:"seed_offset,omitempty"`
-	// Ends say what becomes of a local job by its exit code, Progress which phase of the
-	// application tells how far a local job is.
+	// Analyse are the words of a command that runs on the worker and says what becomes of a
+	// local job; they may have the placeholders of a part.
+	Analyse []string `json:"analyse,omitempty"`
+	// Ends say what becomes of a local job by its exit code. Progress is the phase of the
+	// application that shows how far a local job is.
 	Ends     handlers.Ends `json:"ends,omitempty"`
 	Progress string        `json:"progress,omitempty"`
 }
 
-// events are ranges.
+// events is work in ranges of events.
 type events struct {
-	First  *int64 `json:"first,omitempty"` // 1 unless told
+	First  *int64 `json:"first,omitempty"` // 1 by default
 	Count  int64  `json:"count"`
 	PerJob int64  `json:"per_job"`
 }
 
-// files are cut by a splitter unless the job file names another.
+// files is work on files, which this splitter cuts unless the job file names another one.
 type files struct {
 	Splitter string         `json:"splitter"`
 	Params   map[string]any `json:"params,omitempty"`
 }
 
-// decode reads a reply strictly: a word that is not known is a mistake, with the nearest
-// one that is.
+// pythonDict reports whether an object is written as print of Python writes a dict: its first key in single quotes.
+func pythonDict(object []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(object[1:], " \n"), []byte("'"))
+}
+
+// decode parses a reply strictly: an unknown key is a mistake, which names the nearest
+// known one.
 func decode(text []byte, into any) jjm.Problems {
 	var table map[string]any
 	dec := json.NewDecoder(bytes.NewReader(text))
-	if err := dec.Decode(&table); err != nil {
-		return jjm.Problems{{Field: "reply", Text: fmt.Sprintf("is no JSON object: %v: %.80q", err, text)}}
+	err := dec.Decode(&table)
+	switch begin := bytes.TrimSpace(text); {
+	case err == nil:
+	case len(begin) == 0:
+		return jjm.Problems{{Field: "reply", Text: "it printed nothing: print the JSON object on standard output"}}
+	case begin[0] != '{':
+		return jjm.Problems{{Field: "reply", Text: fmt.Sprintf("is not a JSON object: it printed something besides its reply, "+
+			"which begins %.80q: print all else on standard error", begin)}}
+	case pythonDict(begin):
+		return jjm.Problems{{Field: "reply", Text: fmt.Sprintf("is not a JSON object but as Python prints a dict, with single "+
+			"quotes: want print(json.dumps(reply)): %.80q", begin)}}
+	default:
+		return jjm.Problems{{Field: "reply", Text: fmt.Sprintf("is not a JSON object: %v: %.80q", err, begin)}}
 	}
 	if dec.More() {
-		return jjm.Problems{{Field: "reply", Text: "goes on behind the JSON object: write one, and nothing else"}}
+		return jjm.Problems{{Field: "reply", Text: "goes on after the JSON object: write one, and nothing else"}}
 	}
 	return strict.DecodeMap(table, "", into)
 }

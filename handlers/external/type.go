@@ -17,30 +17,35 @@ import (
 	"jjm"
 	"jjm/handlers"
 	"jjm/internal/strict"
+	"jjm/internal/weburl"
 	"jjm/split"
 )
 
-// The keys below params that hold a plan: the rows apart, for a command needs them not.
+// The keys below params that hold a plan. The rows, which may be many, are stored
+// separately, because only cutting needs them and not the command of each local job.
 const (
 	planKey = handlers.OwnKey + "plan"
 	rowsKey = handlers.OwnKey + "rows"
 )
 
-// Type is a job type whose program is asked.
+// planField is what problems call the plan: its author never sees planKey.
+const planField = "plan"
+
+// Type is a job type that a program describes and plans.
 type Type struct {
 	name, path string
 	call       Caller
 
-	// asking is held while the program is asked, for Learn alone.
+	// asking is held while Learn asks the program.
 	asking sync.Mutex
 
-	mu    sync.Mutex   // never held while anything is waited for
-	about *description // nil while the program has not told
-	why   jjm.Problems // why it has not
-	asked time.Time    // when it was asked last
+	mu    sync.Mutex   // never held while waiting for anything
+	about *description // nil until the program has answered
+	why   jjm.Problems // why there is no description
+	asked time.Time    // when the program was asked last
 }
 
-// AskAgain is how long a program that does not say what it is, is left alone.
+// AskAgain is how long a program that does not describe itself is not asked again.
 const AskAgain = time.Minute
 
 var (
@@ -52,16 +57,18 @@ var (
 	_ handlers.Progress = (*Type)(nil)
 )
 
-// New returns the type of a program, an absolute path. It asks nothing yet; see Learn.
+// New returns the type of a program, an absolute path. It does not ask the program; see
+// Learn.
 func New(name, path string, call Caller) *Type { return &Type{name: name, path: path, call: call} }
 
-// Learn asks the program what it is, unless it has told, and says why it does not tell.
-// Then the type cannot be used, but what it planned before goes on; a minute later it is
-// asked again. Of several that call at once one asks, and the others wait for it.
+// Learn asks the program for its description, unless that is known. The problems say why
+// there is none: then the type cannot be used, but jobs that it planned before go on, and
+// the program may be asked again after AskAgain. If several callers come at once, one asks
+// and the others wait for its answer.
 func (t *Type) Learn() jjm.Problems {
 	t.asking.Lock()
 	defer t.asking.Unlock()
-	about, why, asked := t.told()
+	about, why, asked := t.answered()
 	if about != nil || !asked.IsZero() && time.Since(asked) < AskAgain {
 		return why
 	}
@@ -70,7 +77,7 @@ func (t *Type) Learn() jjm.Problems {
 	if len(why) == 0 {
 		for _, p := range d.check() {
 			why = append(why, jjm.Problem{Field: "type",
-				Text: fmt.Sprintf("describe of %s: %s: %s", t.path, p.Field, p.Text)})
+				Text: t.whenAsked("describe") + p.Field + ": " + p.Text})
 		}
 	}
 	t.mu.Lock()
@@ -81,23 +88,24 @@ func (t *Type) Learn() jjm.Problems {
 	return why
 }
 
-// told returns what the program told, or why it did not, and when it was asked last.
-func (t *Type) told() (*description, jjm.Problems, time.Time) {
+// answered returns the description, or why there is none, and when the program was asked
+// last.
+func (t *Type) answered() (*description, jjm.Problems, time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.about, t.why, t.asked
 }
 
-// Program is the path of the program.
+// Program returns the path of the program.
 func (t *Type) Program() string { return t.path }
 
-// Type is the word in job files.
+// Type returns the type's name in job files.
 func (t *Type) Type() string { return t.name }
 
-// Describe documents the type, as its program did. It asks nothing: a program that hangs
-// must not stop those who want to read about the others.
+// Describe documents the type as its program did. It does not ask the program: one that
+// hangs must not stop people who want to read about other types.
 func (t *Type) Describe() handlers.Description {
-	d, _, asked := t.told()
+	d, _, asked := t.answered()
 	switch {
 	case d == nil && asked.IsZero():
 		return handlers.Description{Summary: "its program has not said yet what it is", Result: jjm.ResultExit}
@@ -108,12 +116,12 @@ func (t *Type) Describe() handlers.Description {
 		Params: d.Settings.Params(), Example: d.Example}
 }
 
-// Plan asks the program how a job is done.
+// Plan asks the program how to do a job.
 func (t *Type) Plan(spec *jjm.Spec, site handlers.Site) (map[string]any, jjm.Problems) {
 	if problems := t.Learn(); len(problems) > 0 {
 		return nil, problems
 	}
-	about, _, _ := t.told()
+	about, _, _ := t.answered()
 	values, problems := about.Settings.Values(spec.Params)
 	if len(problems) > 0 {
 		return nil, problems
@@ -124,7 +132,8 @@ func (t *Type) Plan(spec *jjm.Spec, site handlers.Site) (map[string]any, jjm.Pro
 	}
 	var a answer
 	problems = t.ask(site.Run, request{Verb: "plan", Settings: values,
-		Job:  &jobPart{spec.Name, spec.Mode, spec.Datasets, spec.Inputs, spec.Outputs},
+		Job: &jobPart{spec.Name, spec.Mode, spec.Datasets, spec.Inputs, spec.Outputs,
+			spec.OutputsRequired},
 		Site: &sitePart{RecommendedCPU: site.RecommendedCPU, MaxCPU: site.MaxCPU, MaxLocalJobs: site.MaxJobs()}},
 		planLimit, &a)
 	if len(problems) > 0 {
@@ -138,13 +147,13 @@ func (t *Type) Plan(spec *jjm.Spec, site handlers.Site) (map[string]any, jjm.Pro
 		return nil, problems
 	case a.Plan == nil:
 		return nil, jjm.Problems{{Field: "type",
-			Text: fmt.Sprintf("plan of %s: it tells neither problems nor a plan", t.path)}}
+			Text: t.whenAsked("plan") + "the reply has neither problems nor a plan"}}
 	}
 	a.Plan.Why = append(a.Plan.Why, fmt.Sprintf("planned by %s, SHA-256 %s", filepath.Base(t.path), sum))
 	return a.Plan.store()
 }
 
-// field is a field that a program names, or the whole of the settings.
+// field returns the field that a program names, or that of all settings.
 func field(name string) string {
 	if name == "" || len(name) > 200 || strings.ContainsAny(name, "\n\x00 ") {
 		return "params"
@@ -152,7 +161,7 @@ func field(name string) string {
 	return name
 }
 
-// text is what a program says of a mistake, on a line.
+// text returns a program's text about a mistake as one line.
 func text(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if s == "" {
@@ -161,7 +170,7 @@ func text(s string) string {
 	return s[:min(len(s), maxStderr)]
 }
 
-// store writes a plan as it lies below params.
+// store returns a plan as it is stored below params.
 func (p *plan) store() (map[string]any, jjm.Problems) {
 	rows := p.Rows
 	if rows != nil {
@@ -182,16 +191,16 @@ func (p *plan) store() (map[string]any, jjm.Problems) {
 	return out, nil
 }
 
-// planOf reads the plan of a job file, without its rows.
+// planOf returns the plan in a job file, without its rows.
 func planOf(spec *jjm.Spec) (p plan, problems jjm.Problems) {
 	table, ok := spec.Params[planKey].(map[string]any)
 	if !ok {
-		return p, jjm.Problems{{Field: "params." + planKey, Text: "there is no plan of the type's program"}}
+		return p, jjm.Problems{{Field: planField, Text: "the plan of the type's program is missing"}}
 	}
-	return p, strict.DecodeMap(table, "params."+planKey, &p)
+	return p, strict.DecodeMap(table, planField, &p)
 }
 
-// unit is that of the parts.
+// unit returns the unit of the parts.
 func (p *plan) unit() string {
 	switch {
 	case p.Events != nil:
@@ -202,36 +211,37 @@ func (p *plan) unit() string {
 	return jjm.UnitRow
 }
 
-// Check holds the plan against what jjm can do.
+// Check returns the problems of the plan.
 func (t *Type) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	_, problems := t.cut(spec, site)
 	if len(problems) > 0 {
 		return problems
 	}
 	p, _ := planOf(spec)
-	_, _, problems = p.templates(handlers.Streams(spec))
+	_, problems = p.lines(handlers.Streams(spec))
 	if why := handlers.CheckPhase(p.Progress); why != "" {
-		problems = append(problems, jjm.Problem{Field: "params." + planKey + ".progress", Text: why})
+		problems = append(problems, jjm.Problem{Field: planField + ".progress", Text: why})
 	}
-	return append(problems, p.Ends.Check("params."+planKey+".ends")...)
+	return append(problems, p.Ends.Check(planField+".ends")...)
 }
 
-// Analyse says what becomes of an attempt by its exit code, as planned.
+// Analyse returns what becomes of an attempt: what the planned command said on the worker,
+// or else what its exit code means.
 func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
 	p, problems := planOf(spec)
 	if len(problems) > 0 {
-		return nil // a plan of another jjm: exit code and log decide
+		return nil // a plan of another version of jjm: exit code and log decide
 	}
-	return p.Ends.Opinion(result)
+	return p.Ends.Opinion(len(p.Analyse) > 0, result)
 }
 
-// Progress shows the phase that the plan names.
+// Progress returns the phase that the plan names.
 func (t *Type) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase) jjm.Progress {
 	p, _ := planOf(spec)
 	return handlers.PhaseShown(p.Progress, &job.Part, phases)
 }
 
-// Split says how the work is cut, as planned.
+// Split returns how the plan cuts the work.
 func (t *Type) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	c, problems := t.cut(spec, site)
 	return c, problems.Err()
@@ -244,7 +254,7 @@ func (t *Type) cut(spec *jjm.Spec, site handlers.Site) (c handlers.Cutting, prob
 		return c, problems
 	}
 	bad := func(format string, args ...any) (handlers.Cutting, jjm.Problems) {
-		return c, jjm.Problems{{Field: "type", Text: fmt.Sprintf("plan of %s: ", t.path) + fmt.Sprintf(format, args...)}}
+		return c, jjm.Problems{{Field: "type", Text: t.whenAsked("plan") + fmt.Sprintf(format, args...)}}
 	}
 	kinds := 0
 	for _, there := range []bool{p.Events != nil, p.Rows != nil, p.Files != nil} {
@@ -291,7 +301,7 @@ func (t *Type) cut(spec *jjm.Spec, site handlers.Site) (c handlers.Cutting, prob
 	return site.Cut(c, "params", "make fewer local jobs")
 }
 
-// check finds what is wrong with how files are cut.
+// check returns the problems of how files are cut.
 func (f *files) check() (problems jjm.Problems) {
 	p, err := split.Defaults(f.Splitter)
 	if err != nil {
@@ -305,40 +315,42 @@ func (f *files) check() (problems jjm.Problems) {
 	return append(problems, strict.DecodeMap(f.Params, "files.params", &p)...)
 }
 
-// templates are the command and the environment.
-func (p *plan) templates(streams []string) (command handlers.CommandTemplate, env map[string]handlers.CommandTemplate,
-	problems jjm.Problems) {
-	command, problems = handlers.ParseCommand("params."+planKey+".command", p.Command, p.unit(), streams...)
-	env = make(map[string]handlers.CommandTemplate, len(p.Env))
-	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
-		t, more := handlers.ParseCommand("params."+planKey+".env."+name, []string{p.Env[name]}, p.unit(), streams...)
-		env[name], problems = t.Literal(), append(problems, more...)
+// lines returns the templates of the commands of a part.
+func (p *plan) lines(streams []string) (lines handlers.Lines, problems jjm.Problems) {
+	parse := func(key string, words []string) handlers.CommandTemplate {
+		t, more := handlers.ParseCommand(planField+"."+key, words, p.unit(), streams...)
+		problems = append(problems, more...)
+		return t
 	}
-	return command, env, problems
+	lines = handlers.Lines{Command: parse("command", p.Command), Analyse: parse("analyse", p.Analyse).Literal(),
+		Env: make(map[string]handlers.CommandTemplate, len(p.Env))}
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		n := len(problems)
+		lines.Env[name] = parse("env."+name, []string{p.Env[name]}).Literal()
+		for ; n < len(problems); n++ {
+			problems[n].Field = planField + ".env." + name // one text, not a list of words
+		}
+	}
+	return lines, problems
 }
 
-// Command is the command line of a part.
+// Command returns the command line of a part.
 func (t *Type) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	p, problems := planOf(spec)
 	if len(problems) > 0 {
 		return handlers.Command{}, problems.Err()
 	}
-	command, env, problems := p.templates(handlers.Streams(spec))
+	lines, problems := p.lines(handlers.Streams(spec))
 	if len(problems) > 0 {
 		return handlers.Command{}, problems.Err()
 	}
-	values := handlers.PartValues(job, p.SeedOffset)
-	out := handlers.Command{Argv: command.Expand(values), Outputs: p.Outputs}
-	if len(env) > 0 {
-		out.Env = make(map[string]string, len(env))
-	}
-	for name, t := range env {
-		out.Env[name] = strings.Join(t.Expand(values), " ")
-	}
+	out := lines.Expand(handlers.PartValues(job, p.SeedOffset))
+	out.Outputs, out.Required = p.Outputs, p.Required
 	return out, nil
 }
 
-// Prepare lists the files that the program adds, from its own folder unless absolute.
+// Prepare returns the files that the program adds, with paths relative to its own folder
+// unless absolute.
 func (t *Type) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	p, problems := planOf(spec)
 	if len(problems) > 0 {
@@ -346,14 +358,17 @@ func (t *Type) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	}
 	inputs := slices.Clone(p.Inputs)
 	for i := range inputs {
-		if !filepath.IsAbs(inputs[i].Path) {
+		if !filepath.IsAbs(inputs[i].Path) && !weburl.Is(inputs[i].Path) {
 			inputs[i].Path = filepath.Join(filepath.Dir(t.path), inputs[i].Path)
+		}
+		if file := inputs[i].CredentialFile; file != "" && !filepath.IsAbs(file) {
+			inputs[i].CredentialFile = filepath.Join(filepath.Dir(t.path), file)
 		}
 	}
 	return inputs, nil
 }
 
-// digest is the SHA-256 of a program, in hex.
+// digest returns the SHA-256 of a program, in hexadecimal digits.
 func digest(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

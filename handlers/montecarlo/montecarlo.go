@@ -1,10 +1,10 @@
-// Package montecarlo is the job type for simulation: a number of events, cut
-// into local jobs of a size that suits the site, each of which runs the
-// experiment's own driver for its range of events.
+// Package montecarlo is the job type for simulation: a number of events, cut into local
+// jobs of a size that suits the site. Each local job runs the experiment's own driver for
+// its range of events.
 //
-// How many events a local job takes follows from the CPU time of an event and
-// what the site recommends and allows per local job, with a rule of thumb when
-// either is unknown (JIM, section on job managers; decision R20).
+// The number of events of a local job is computed from the CPU time of an event and from
+// what the site recommends and allows per local job, with a rule of thumb if one of them is
+// unknown (JIM, section on job managers; decision R20).
 package montecarlo
 
 import (
@@ -17,8 +17,8 @@ import (
 	"jjm/split"
 )
 
-// RuleOfThumb is the number of events per local job when nothing better is
-// known: the typical size of a D0 Monte-Carlo job.
+// RuleOfThumb is the number of events per local job if nothing better is known: the typical
+// size of a D0 Monte Carlo job.
 const RuleOfThumb = 250
 
 // The values of outputs_per_phase.
@@ -27,13 +27,13 @@ const (
 	outputsMany = "many"
 )
 
-// Handler is the job type "montecarlo". The zero value serves.
+// Handler is the job type "montecarlo". The zero value is ready for use.
 type Handler struct{}
 
 var _ handlers.Handler = Handler{}
 
-// params are the settings. Event numbers stay whole numbers of a float64
-// (2^53), because scripts and JSON compute with those.
+// params are the settings. Event numbers are at most 2^53, up to which a float64 is exact,
+// because scripts and JSON compute with float64.
 type params struct {
 	Command            []string `json:"command" required:"true" help:"the words of the command; may hold {first_event} {events} {last_event} {serial} {seed} {job}"`
 	Events             int64    `json:"events" required:"true" min:"1" max:"9007199254740992" unit:"events" help:"how many events to make in all"`
@@ -45,7 +45,7 @@ type params struct {
 	SeedOffset         int64    `json:"seed_offset" default:"0" min:"0" max:"9007199244740992" help:"added to the serial of a local job to make {seed}"`
 }
 
-// Type is the word in job files.
+// Type returns the type's name in job files.
 func (Handler) Type() string { return "montecarlo" }
 
 // Describe documents the type.
@@ -71,7 +71,7 @@ cpu_per_event = 12.5
 	}
 }
 
-// Check finds the mistakes in the settings.
+// Check returns the problems of the settings.
 func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	p, problems := decode(spec)
 	_, more := handlers.ParseCommand("params.command", p.Command, jjm.UnitEvent, handlers.Streams(spec)...)
@@ -82,8 +82,8 @@ func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return problems
 }
 
-// decode reads the settings. Where the job file's splitter says how many events there
-// are, and how many for a local job, the settings must not.
+// decode parses the settings. If the job file's splitter says how many events there are,
+// and how many for a local job, the settings must not.
 func decode(spec *jjm.Spec) (p params, problems jjm.Problems) {
 	if spec.Split == nil {
 		return p, handlers.DecodeParams(spec.Params, &p)
@@ -102,11 +102,11 @@ func decode(spec *jjm.Spec) (p params, problems jjm.Problems) {
 	if given == nil {
 		given = map[string]any{}
 	}
-	given["events"] = int64(1) // required; the splitter's number counts
+	given["events"] = int64(1) // required, but the splitter's number counts
 	return p, handlers.DecodeParams(given, &p)
 }
 
-// cutWork cuts the events as the job file's splitter says, or the settings.
+// cutWork cuts the events as the job file's splitter says, or else the settings.
 func cutWork(spec *jjm.Spec, p params, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	own, ok, problems := handlers.OwnWorkOf(spec)
 	switch {
@@ -155,11 +155,10 @@ func cut(p params, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.P
 	last := p.Events - int64(c.Jobs-1)*n
 	switch {
 	case only != nil:
-		why = append(why, fmt.Sprintf("only %d ranges of %s: %d local jobs", len(only), events(p.Events), c.Jobs))
-	case c.Jobs == 1:
-		why = append(why, fmt.Sprintf("%s: 1 local job", events(p.Events)))
-	case last == n:
-		why = append(why, fmt.Sprintf("%s: %d local jobs", events(p.Events), c.Jobs))
+		why = append(why, fmt.Sprintf("only %s of %s: %s", jjm.Count(len(only), "range"), events(p.Events),
+			jjm.Count(c.Jobs, "local job")))
+	case c.Jobs == 1 || last == n:
+		why = append(why, events(p.Events)+": "+jjm.Count(c.Jobs, "local job"))
 	default:
 		why = append(why, fmt.Sprintf("%s: %d local jobs, the last with %s", events(p.Events), c.Jobs, events(last)))
 	}
@@ -167,10 +166,9 @@ func cut(p params, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.P
 	return c, nil
 }
 
-// size returns the events per local job by decision R20: the recommended CPU
-// time over that of an event, at most what the maximum allows, at least 1; the
-// rule of thumb if either is unknown; the events of an output file if a phase
-// may write only one.
+// size returns the events per local job by decision R20: the recommended CPU time divided
+// by that of an event, at most what the maximum allows, at least 1; the rule of thumb if
+// either is unknown; the events of an output file if a phase may write only one.
 func size(p params, site handlers.Site) (n int64, why []string, problems jjm.Problems) {
 	say := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
 	recommended, most := fit(site.RecommendedCPU, p.CPUPerEvent), fit(site.MaxCPU, p.CPUPerEvent)
@@ -218,7 +216,7 @@ func size(p params, site handlers.Site) (n int64, why []string, problems jjm.Pro
 	return n, why, problems
 }
 
-// fit counts how many events fit into a CPU time; -1 if either is unknown.
+// fit returns how many events fit into a CPU time; -1 if either is unknown.
 func fit(cpu, perEvent float64) int64 {
 	if cpu <= 0 || perEvent <= 0 {
 		return -1
@@ -226,10 +224,5 @@ func fit(cpu, perEvent float64) int64 {
 	return int64(min(math.Floor(cpu/perEvent), 1<<53))
 }
 
-// events words a number of events.
-func events(n int64) string {
-	if n == 1 {
-		return "1 event"
-	}
-	return fmt.Sprintf("%d events", n)
-}
+// events returns a number of events in words.
+func events(n int64) string { return jjm.Count(n, "event") }

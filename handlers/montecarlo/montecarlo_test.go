@@ -22,17 +22,25 @@ func spec(params map[string]any) *jjm.Spec {
 func TestConformance(t *testing.T) {
 	site := handlers.Site{RecommendedCPU: 3600, MaxCPU: 7200}
 	handlertest.Run(t, Handler{}, site,
-		spec(map[string]any{"events": 1}),
-		spec(map[string]any{"events": 2001, "first_event": 0}),
-		spec(map[string]any{"events": 25_000_000, "events_per_job": 250}),
-		spec(map[string]any{"events": 1000, "first_event": 9_000_000_000_000_000, "cpu_per_event": 60, "seed_offset": 5}),
-		spec(map[string]any{"events": 1000, "events_per_job": 30, "outputs_per_phase": "many", "max_events_per_output": 7}),
-		spec(map[string]any{"events": 10, "command": []any{"run", "{first_event}-{last_event}", "{seed}", "{{x}"}}),
+		handlertest.Good{Spec: spec(map[string]any{"events": 1}), Parts: 1, Units: 1},
+		handlertest.Good{Spec: spec(map[string]any{"events": 2001, "first_event": 0}), Parts: 9, Units: 2001},
+		handlertest.Good{Spec: spec(map[string]any{"events": 25_000_000, "events_per_job": 250}),
+			Parts: 100_000, Units: 25_000_000},
+		handlertest.Good{
+			Spec: spec(map[string]any{"events": 1000, "first_event": 9_000_000_000_000_000,
+				"cpu_per_event": 60, "seed_offset": 5}),
+			Parts: 17, Units: 1000},
+		handlertest.Good{
+			Spec: spec(map[string]any{"events": 1000, "events_per_job": 30, "outputs_per_phase": "many",
+				"max_events_per_output": 7}),
+			Parts: 34, Units: 1000},
+		handlertest.Good{
+			Spec:  spec(map[string]any{"events": 10, "command": []any{"run", "{first_event}-{last_event}", "{seed}", "{{x}"}}),
+			Parts: 1, Units: 10},
 	)
 }
 
-// TestSplit_NumberOfLocalJobs holds the number and the reasons against
-// decision R20.
+// The number of local jobs and its reasons must follow decision R20.
 func TestSplit_NumberOfLocalJobs(t *testing.T) {
 	type params = map[string]any
 	tests := map[string]struct {
@@ -128,7 +136,7 @@ func TestCheck_RefusesAndSaysWhatToChange(t *testing.T) {
 		"own size beyond the file": {map[string]any{"events": 10, "events_per_job": 100, "max_events_per_output": 7},
 			`params.events_per_job: 100 is more than max_events_per_output = 7, and outputs_per_phase = "one": lower it, or set outputs_per_phase = "many"`},
 		"placeholder": {map[string]any{"events": 10, "command": []any{"x", "{evts}"}},
-			`params.command[1]: unknown placeholder "{evts}": known are {serial}`},
+			`params.command[1]: unknown placeholder "{evts}": did you mean {events}? known are {serial}`},
 		"misspelt": {map[string]any{"events": 10, "cpu_per_evnt": 1},
 			`params.cpu_per_evnt: unknown key "cpu_per_evnt": did you mean "cpu_per_event"?`},
 		"negative CPU": {map[string]any{"events": 10, "cpu_per_event": -1},

@@ -1,6 +1,5 @@
-// Package passthrough is the job type for runners that own the workflow
-// themselves: one local job, whose words are passed on as they are (JIM, section
-// on job managers).
+// Package passthrough is the job type for runners that manage the workflow themselves: one
+// local job, whose words are passed on unchanged (JIM, section on job managers).
 package passthrough
 
 import (

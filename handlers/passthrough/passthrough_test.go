@@ -11,7 +11,8 @@ import (
 
 func TestConformance(t *testing.T) {
 	handlertest.Run(t, New(), handlers.Site{},
-		&jjm.Spec{Type: "passthrough", Params: map[string]any{"command": []string{"run"}}})
+		handlertest.Good{Spec: &jjm.Spec{Type: "passthrough", Params: map[string]any{"command": []string{"run"}}},
+			Parts: 1, Units: 1})
 }
 
 func TestCommand_PassesTheWordsAsTheyAre(t *testing.T) {

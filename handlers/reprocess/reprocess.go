@@ -1,6 +1,6 @@
-// Package reprocess is the job type that runs a command over the files of a
-// dataset (JIM, section on job managers: reprocessing). The job file's "split"
-// says how the files are cut; whole files, one a local job, where it says nothing.
+// Package reprocess is the job type that runs a command on the files of a dataset (JIM,
+// section on job managers: reprocessing). The job file's "split" says how the files are
+// cut; by default each local job gets one whole file.
 package reprocess
 
 import (

@@ -13,7 +13,7 @@ import (
 	"jjm/split"
 )
 
-// spec is a job over n files of 100 events and 5 sections, cut by a splitter.
+// spec returns a job over n files of 100 events and 5 sections, cut by a splitter.
 func spec(n int, by string, settings map[string]any, words ...string) *jjm.Spec {
 	d := jjm.DatasetInput{Name: "raw"}
 	for i := range n {
@@ -31,13 +31,20 @@ func spec(n int, by string, settings map[string]any, words ...string) *jjm.Spec 
 
 func TestConformance(t *testing.T) {
 	handlertest.Run(t, New(), handlers.Site{},
-		spec(7, "", nil),
-		spec(7, "FileBased", map[string]any{"files_per_job": 3}, "--in", "{files}", "--seed", "{seed}"),
-		spec(7, "EventBased", map[string]any{"events_per_job": 30}, "{file}", "{first_event}", "{events}", "{last_event}"),
-		spec(7, "LumiBased", map[string]any{"lumis_per_job": 4}, "{lumis}", "{files}"),
-		spec(7, "EventAwareLumiBased", map[string]any{"events_per_job": 50}),
-		spec(7, "JEDI", map[string]any{"records": map[string]any{"events_per_job": 70, "real_events": true}}, "{first_event}",
-			"{events}"),
+		handlertest.Good{Spec: spec(7, "", nil), Parts: 7},
+		handlertest.Good{
+			Spec:  spec(7, "FileBased", map[string]any{"files_per_job": 3}, "--in", "{files}", "--seed", "{seed}"),
+			Parts: 3},
+		handlertest.Good{
+			Spec: spec(7, "EventBased", map[string]any{"events_per_job": 30}, "{file}", "{first_event}",
+				"{events}", "{last_event}"),
+			Parts: 28},
+		handlertest.Good{Spec: spec(7, "LumiBased", map[string]any{"lumis_per_job": 4}, "{lumis}", "{files}"),
+			Parts: 11},
+		handlertest.Good{Spec: spec(7, "EventAwareLumiBased", map[string]any{"events_per_job": 50}), Parts: 18},
+		handlertest.Good{
+			Spec: spec(7, "JEDI", map[string]any{"records": map[string]any{"events_per_job": 70, "real_events": true}},
+				"{first_event}", "{events}"), Parts: 10},
 	)
 }
 
@@ -96,7 +103,7 @@ func TestCheck_RefusesAbsurdCutsWithTheirNumber(t *testing.T) {
 		t.Error(problems)
 	}
 	s = spec(30, "FileBased", map[string]any{"files_per_job": -1})
-	s.Datasets[0].Open = true // nobody knows how many files will come
+	s.Datasets[0].Open = true // the number of files is not known yet
 	if problems := New().Check(s, handlers.Site{}); len(problems) == 0 {
 		t.Error("settings that cannot be are accepted of an open dataset")
 	}

@@ -12,7 +12,7 @@ import (
 	"jjm/split"
 )
 
-// Handler is the job type "script". The zero value serves.
+// Handler is the job type "script". The zero value is ready for use.
 type Handler struct{}
 
 var (
@@ -20,8 +20,8 @@ var (
 	_ handlers.Preparer = Handler{}
 )
 
-// params are the settings; at most one of count, args, args_file and events
-// says what the local jobs are.
+// params are the settings; at most one of count, args, args_file and events says what the
+// local jobs are.
 type params struct {
 	Command      []string   `json:"command" required:"true" help:"the words of the command; may hold {serial} {seed} {job}, with events also {first_event} {events} {last_event}, else {row} {args}"`
 	Count        int64      `json:"count" default:"1" min:"1" max:"10000000" unit:"local jobs" help:"run the command so many times"`
@@ -33,7 +33,7 @@ type params struct {
 	SeedOffset   int64      `json:"seed_offset" default:"0" min:"0" max:"9007199244740992" help:"added to the serial of a local job to make {seed}"`
 }
 
-// Type is the word in job files.
+// Type returns the type's name in job files.
 func (Handler) Type() string { return "script" }
 
 // Describe documents the type.
@@ -53,8 +53,7 @@ args = [["red", "1"], ["green", "2"]]
 	}
 }
 
-// Check finds the mistakes in the settings, those in the file of rows
-// included.
+// Check returns the problems of the settings and of the file of rows.
 func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	p, how, problems := decode(spec)
 	_, more := handlers.ParseCommand("params.command", p.Command, unit(spec, how), handlers.Streams(spec)...)
@@ -65,7 +64,7 @@ func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return problems
 }
 
-// cutWork cuts the work as the job file's splitter says, or the settings.
+// cutWork cuts the work as the job file's splitter says, or else the settings.
 func cutWork(spec *jjm.Spec, p params, how string, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	own, ok, problems := handlers.OwnWorkOf(spec)
 	switch {
@@ -77,7 +76,7 @@ func cutWork(spec *jjm.Spec, p params, how string, site handlers.Site) (handlers
 	return cut(p, how, spec.Only, site)
 }
 
-// Split cuts the work that the settings name.
+// Split names the splitter for the work that the settings describe.
 func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	p, how, problems := decode(spec)
 	if problems != nil {
@@ -87,8 +86,8 @@ func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, er
 	return c, problems.Err()
 }
 
-// Prepare packs the file of rows, so that the cutting does not change with the
-// file once the job is accepted.
+// Prepare packs the file of rows, so that a change of the file after the job was accepted
+// does not change the cutting.
 func (h Handler) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	p, how, problems := decode(spec)
 	if problems != nil || how != "args_file" {
@@ -106,8 +105,8 @@ func (h Handler) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	lean := *spec
 	if _, ok := spec.Params["args"]; ok {
-		// Check read the rows, and the part holds its own: to read them all
-		// for each part would cost the square of their number.
+		// Check has read the rows, and the part has its own: reading all of them for each
+		// part would take the square of their number.
 		lean.Params = maps.Clone(spec.Params)
 		lean.Params["args"] = []any{[]any{}}
 	}
@@ -125,7 +124,7 @@ func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, e
 	return handlers.Command{Argv: t.Expand(handlers.PartValues(job, p.SeedOffset))}, nil
 }
 
-// decode reads the settings and tells which of the four ways they choose.
+// decode parses the settings and says which of the four ways they choose.
 func decode(spec *jjm.Spec) (p params, how string, problems jjm.Problems) {
 	problems = handlers.DecodeParams(spec.Params, &p)
 	bad := func(key, text string) {
@@ -171,7 +170,7 @@ func unit(spec *jjm.Spec, how string) string {
 	return jjm.UnitRow
 }
 
-// cut names the work of one of the four ways.
+// cut returns the cutting for one of the four ways.
 func cut(p params, how string, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	c := handlers.Cutting{Splitter: split.ByRows}
 	field, remedy := "params."+how, "set a smaller count"
@@ -183,10 +182,10 @@ func cut(p params, how string, only []jjm.Span, site handlers.Site) (handlers.Cu
 		c.Splitter, remedy = split.ByEvents, "set a larger events_per_job"
 		c.Params.EventsPerJob = p.EventsPerJob
 		c.Work = split.Work{First: p.FirstEvent, Events: p.Events}
-		c.Why = []string{fmt.Sprintf("%d events in ranges of %d", p.Events, p.EventsPerJob)}
+		c.Why = []string{fmt.Sprintf("%s in ranges of %d", jjm.Count(p.Events, "event"), p.EventsPerJob)}
 	case "args":
 		c.Work.Rows, remedy = p.Args, "give fewer rows"
-		c.Why = []string{fmt.Sprintf("args has %d rows", len(p.Args))}
+		c.Why = []string{"args has " + jjm.Count(len(p.Args), "row")}
 	case "args_file":
 		rows, err := site.ReadRows(p.ArgsFile, site.MaxJobs())
 		switch {
@@ -200,7 +199,7 @@ func cut(p params, how string, only []jjm.Span, site handlers.Site) (handlers.Cu
 				site.MaxJobs()))
 		}
 		c.Work.Rows = rows
-		c.Why = []string{fmt.Sprintf("%q has %d rows", p.ArgsFile, len(rows))}
+		c.Why = []string{fmt.Sprintf("%q has %s", p.ArgsFile, jjm.Count(len(rows), "row"))}
 	default:
 		if p.Count > int64(site.MaxJobs()) {
 			return bad(site.TooMany(p.Count, remedy))

@@ -20,7 +20,7 @@ func spec(params map[string]any) *jjm.Spec {
 	return &jjm.Spec{Type: "script", Params: params}
 }
 
-// site has one file, rows.txt, with the given text.
+// site returns a site with one file, rows.txt, with the given text.
 func site(text string) handlers.Site {
 	return handlers.Site{Open: func(path string) (io.ReadCloser, error) {
 		if path != "rows.txt" {
@@ -32,11 +32,16 @@ func site(text string) handlers.Site {
 
 func TestConformance(t *testing.T) {
 	handlertest.Run(t, Handler{}, site("a b\n\"c d\"\n"),
-		spec(map[string]any{}),
-		spec(map[string]any{"count": 100_000}),
-		spec(map[string]any{"args": []any{[]any{"a", "b"}, []any{}, []any{""}}}),
-		spec(map[string]any{"args_file": "rows.txt", "command": []any{"x", "{args}", "{row}"}}),
-		spec(map[string]any{"events": 101, "events_per_job": 10, "first_event": 0, "command": []any{"x", "{first_event}"}}),
+		handlertest.Good{Spec: spec(map[string]any{}), Parts: 1, Units: 1},
+		handlertest.Good{Spec: spec(map[string]any{"count": 100_000}), Parts: 100_000, Units: 100_000},
+		handlertest.Good{Spec: spec(map[string]any{"args": []any{[]any{"a", "b"}, []any{}, []any{""}}}),
+			Parts: 3, Units: 3},
+		handlertest.Good{Spec: spec(map[string]any{"args_file": "rows.txt", "command": []any{"x", "{args}", "{row}"}}),
+			Parts: 2, Units: 2},
+		handlertest.Good{
+			Spec: spec(map[string]any{"events": 101, "events_per_job": 10, "first_event": 0,
+				"command": []any{"x", "{first_event}"}}),
+			Parts: 11, Units: 101},
 	)
 }
 

@@ -1,10 +1,10 @@
-// Package acl writes POSIX access lists, so that some accounts may read what
-// belongs to another, and nobody else.
+// Package acl sets POSIX access control lists, so that certain accounts and nobody else may
+// read what belongs to another account. It also evaluates them ([Allows]).
 //
-// It sets the extended attribute system.posix_acl_access of an open file
-// (acl(5); the layout is that of linux/posix_acl_xattr.h) and so needs no
-// setfacl(1). File systems without such lists, NFS version 4 among them, give
-// [ErrUnsupported]; the file's mode is what it was then.
+// It sets the extended attribute system.posix_acl_access of an open file (acl(5); the
+// layout is that of linux/posix_acl_xattr.h), so setfacl(1) is not needed. On file systems
+// without such lists, for example NFS version 4, it returns [ErrUnsupported] and the mode
+// of the file stays as it was.
 package acl
 
 import (
@@ -30,21 +30,21 @@ const (
 	Read   Perm = 4
 )
 
-// ErrUnsupported says that the file system keeps no access lists.
+// ErrUnsupported means that the file system has no access control lists.
 var ErrUnsupported = errors.New("the file system keeps no access lists")
 
-// The tags of entries, in the order in which a list holds them.
+// The tags of entries, in the order that a list must have.
 const (
 	userObj  = 0x01 // the file's owner
 	user     = 0x02 // an account
 	groupObj = 0x04 // the file's group
 	group    = 0x08 // a group
-	mask     = 0x10 // the most that user, groupObj and group may give
+	mask     = 0x10 // the most that user, groupObj and group entries may permit
 	other    = 0x20
 )
 
-// attribute is the name under which the kernel keeps the list, version its
-// layout, none the id of entries that name nobody.
+// attribute is the name under which the kernel stores the list, version the number of its
+// layout, and none the id of entries without an account or group.
 const (
 	attribute = "system.posix_acl_access"
 	version   = 2
@@ -52,16 +52,16 @@ const (
 	maxList   = 64 << 10 // XATTR_SIZE_MAX of Linux, limits.h
 )
 
-// entry is one line of a list.
+// entry is one entry of a list.
 type entry struct {
 	tag  uint16
 	perm Perm
 	id   uint32
 }
 
-// Grant returns accounts exactly perm on an open file or folder, whatever they
-// had, and changes nothing for others. The caller owns the file, or is root.
-// Root and the file's owner need no grant; one of the owner is harmless.
+// Grant permits accounts exactly perm on an open file or folder, whatever they had before,
+// and changes nothing for others. The caller must own the file or be root. Root and the
+// owner of the file need no grant; one for the owner does no harm.
 func Grant(f *os.File, perm Perm, uids ...int) error {
 	if len(uids) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func Grant(f *os.File, perm Perm, uids ...int) error {
 	}
 	for _, uid := range uids {
 		if uid < 0 || int64(uid) >= none {
-			return fmt.Errorf("access list of %s: uid %d names no account", f.Name(), uid)
+			return fmt.Errorf("access list of %s: uid %d is not an account", f.Name(), uid)
 		}
 		list = grant(list, perm, uint32(uid))
 	}
@@ -82,8 +82,8 @@ func Grant(f *os.File, perm Perm, uids ...int) error {
 	return nil
 }
 
-// GrantOwn is Grant for a file or folder of this process's account; any other is
-// refused, also where root could.
+// GrantOwn is Grant for a file or folder of this process's account. Any other file is an
+// error, even for root.
 func GrantOwn(f *os.File, perm Perm, uids ...int) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -100,7 +100,7 @@ func GrantOwn(f *os.File, perm Perm, uids ...int) error {
 	return Grant(f, perm, uids...)
 }
 
-// grant sets the entry of one account and widens the mask to it.
+// grant sets the entry of one account and extends the mask by its permissions.
 func grant(list []entry, perm Perm, uid uint32) []entry {
 	list = slices.DeleteFunc(slices.Clone(list), func(e entry) bool {
 		return e.tag == mask || e.tag == user && e.id == uid
@@ -117,8 +117,8 @@ func grant(list []entry, perm Perm, uid uint32) []entry {
 	return list
 }
 
-// read returns the list of a file; one that has none has the list that its mode
-// stands for.
+// read returns the list of a file. A file without one has the list that its mode stands
+// for.
 func read(f *os.File) ([]entry, error) {
 	buf := make([]byte, maxList)
 	n, err := control(f, func(fd int) (int, error) { return unix.Fgetxattr(fd, attribute, buf) })
@@ -137,7 +137,7 @@ func read(f *os.File) ([]entry, error) {
 	return ofMode(info.Mode()), nil
 }
 
-// ofMode is the list that a mode stands for.
+// ofMode returns the list that a mode stands for.
 func ofMode(m fs.FileMode) []entry {
 	bits := Perm(m.Perm())
 	return []entry{{userObj, bits >> 6 & 7, none}, {groupObj, bits >> 3 & 7, none}, {other, bits & 7, none}}
@@ -151,7 +151,7 @@ func write(f *os.File, list []byte) error {
 	return err
 }
 
-// control calls do with the descriptor, again after an interrupting signal.
+// control calls do with the descriptor. If a signal interrupts it, it calls do again.
 func control(f *os.File, do func(fd int) (int, error)) (n int, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -168,8 +168,8 @@ func control(f *os.File, do func(fd int) (int, error)) (n int, err error) {
 	return n, errors.Join(err, result)
 }
 
-// encode writes a list as the kernel takes it: a word with the version, then of
-// each entry tag, permissions and id, all little-endian.
+// encode returns a list in the kernel's layout: a word with the version, and then for each
+// entry its tag, permissions and id, all little-endian.
 func encode(list []entry) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, version)
 	for _, e := range list {
@@ -180,7 +180,7 @@ func encode(list []entry) []byte {
 	return b
 }
 
-// decode reads a list.
+// decode parses a list.
 func decode(b []byte) ([]entry, error) {
 	if len(b) < 4 || len(b)%8 != 4 {
 		return nil, fmt.Errorf("an access list of %d bytes: want 4, and 8 for each entry", len(b))

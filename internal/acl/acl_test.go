@@ -29,7 +29,7 @@ func readable(t testingT, path string, uid int) bool {
 	return err == nil
 }
 
-func TestGrant_LetsThoseInAndNobodyElse(t *testing.T) {
+func TestGrant_PermitsTheseAccountsAndNobodyElse(t *testing.T) {
 	needs.Root(t, "to look as others do")
 	dir := needs.PublicDir(t)
 	if err := os.Chmod(dir, 0o700); err != nil {
@@ -54,8 +54,8 @@ func TestGrant_LetsThoseInAndNobodyElse(t *testing.T) {
 	}
 	give(dir, Read|Search, 70001)
 	give(path, Read, 70001, 70003)
-	give(path, Read, 70001) // again
-	give(path, 0, 70003)    // and away
+	give(path, Read, 70001) // a second time
+	give(path, 0, 70003)    // takes it away
 	give(dir, Search, 70004)
 	for uid, want := range map[int]bool{70001: true, 70002: false, 70003: false, 70004: false} {
 		if got := readable(t, path, uid); got != want {
@@ -67,7 +67,7 @@ func TestGrant_LetsThoseInAndNobodyElse(t *testing.T) {
 	}
 }
 
-func TestGrant_WhereThereAreNoLists(t *testing.T) {
+func TestGrant_FailsIfTheFileSystemHasNoLists(t *testing.T) {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestGrant_WhereThereAreNoLists(t *testing.T) {
 	}
 }
 
-// The list that setfacl -m u:1000:r makes of mode 0640 (getfattr -e hex).
+// The list that setfacl -m u:1000:r makes for a file of mode 0640 (getfattr -e hex).
 func TestGrant_WritesWhatSetfaclWrites(t *testing.T) {
 	want := []byte("\x02\x00\x00\x00" + "\x01\x00\x06\x00\xff\xff\xff\xff" + "\x02\x00\x04\x00\xe8\x03\x00\x00" +
 		"\x04\x00\x04\x00\xff\xff\xff\xff" + "\x10\x00\x04\x00\xff\xff\xff\xff" + "\x20\x00\x00\x00\xff\xff\xff\xff")
@@ -105,8 +105,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Whatever list a file has, Allows says what the kernel does.
-func TestAllows_SaysWhatTheKernelDoes(t *testing.T) {
+// Whatever list a file has, Allows must agree with the kernel.
+func TestAllows_AgreesWithTheKernel(t *testing.T) {
 	needs.Root(t, "to look as others do")
 	dir := needs.PublicDir(t)
 	path := filepath.Join(dir, "f")
@@ -156,7 +156,7 @@ func TestAllows_SaysWhatTheKernelDoes(t *testing.T) {
 	})
 }
 
-// testingT is a test's or a property's.
+// testingT is the part that a test and a rapid property have in common.
 type testingT interface {
 	Helper()
 	Fatal(args ...any)

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Allows tells whether an account that is not root may do want with an open file
-// or folder, as the kernel decides it (acl(5), "ACCESS CHECK ALGORITHM"): by its
-// access list, else by its mode. Uid is the account, gids all its groups. The
-// file may be open as O_PATH. What leads to the file is not looked at.
+// Allows reports whether an account other than root may do want with an open file or
+// folder. It decides like the kernel: by the access control list, or else by the mode
+// (acl(5), "ACCESS CHECK ALGORITHM"). uid is the account, gids are all its groups. The file
+// may be open as O_PATH. The folders on the path to the file are not checked.
 //
-// Lists that only a file server knows (NFS version 4) count as the mode that it
-// shows for them.
+// If only a file server knows the list (NFS version 4), the mode that it shows for the list
+// counts.
 func Allows(f *os.File, want Perm, uid int, gids []int) (bool, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -36,8 +36,8 @@ func Allows(f *os.File, want Perm, uid int, gids []int) (bool, error) {
 
 func groupsIn(gids []int, gid int) bool { return slices.Contains(gids, gid) }
 
-// listOf is read for files that are open as O_PATH too: their attributes are
-// reached through /proc alone.
+// listOf returns the list of an open file. It goes through /proc, because that is the only
+// way to the attributes of a file that is open as O_PATH.
 func listOf(f *os.File, info os.FileInfo) ([]entry, error) {
 	buf := make([]byte, 4096)
 	n, err := control(f, func(fd int) (int, error) {
@@ -52,11 +52,10 @@ func listOf(f *os.File, info os.FileInfo) ([]entry, error) {
 	return nil, err
 }
 
-// allows is the kernel's algorithm: the first of owner, named account, groups
-// and others that is meant decides. A mask that permits nothing shows as a mode
-// without rights of the group, for which Linux looks at no list at all
-// (acl_permission_check in fs/namei.c): whom the list names is one of the others
-// then.
+// allows is the kernel's algorithm: the first of owner, named account, groups and others
+// that applies to the account decides. If the mask permits nothing, the mode shows no
+// permissions for the group. Linux then does not read the list at all (acl_permission_check
+// in fs/namei.c), and an account in the list counts as one of the others.
 func allows(list []entry, want Perm, owner bool, uid int, ownGroup bool, gids []int) bool {
 	limit := Perm(7)
 	for _, e := range list {

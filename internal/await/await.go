@@ -1,5 +1,6 @@
-// Package await waits in tests for what is meant: no test sleeps for a fixed time, or
-// asserts how long something took. A busy machine makes it later, not wrong.
+// Package await makes tests wait for a condition instead of a fixed time, so that they
+// neither sleep nor assert how long something took. On a busy machine a test then takes
+// longer, but it does not fail.
 package await
 
 import (
@@ -8,14 +9,15 @@ import (
 	"time"
 )
 
-// patience is a guard against what never happens, longer than anything takes on a
-// machine that is busy with other things; every is how often it is looked.
+// patience ends a wait for a condition that never becomes true. It is longer than anything
+// takes even on a busy machine. every is the pause between two checks.
 const (
 	patience = 4 * time.Minute
 	every    = 5 * time.Millisecond
 )
 
-// True waits until ok holds. If it never does the test ends, saying what was awaited.
+// True waits until ok returns true. If it never does, the test ends with an error that
+// names what.
 func True(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	Nil(t, what, func() error {
@@ -26,9 +28,9 @@ func True(t testing.TB, what string, ok func() bool) {
 	})
 }
 
-var errNotYet = errors.New("not so far")
+var errNotYet = errors.New("not yet")
 
-// Nil waits until try has no error. If that never is the test ends with the last one.
+// Nil waits until try returns nil. If it never does, the test ends with the last error.
 func Nil(t testing.TB, what string, try func() error) {
 	t.Helper()
 	wait(t, patience, what, try)

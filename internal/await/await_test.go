@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// spy is a test that notes its end instead of ending.
+// spy is a test that records its end instead of ending.
 type spy struct {
 	testing.TB
 	said string
@@ -18,7 +18,7 @@ func (s *spy) Helper() {}
 
 func (s *spy) Fatalf(format string, args ...any) { s.said = fmt.Sprintf(format, args...) }
 
-func TestAwait_GoesOnOnceItHolds(t *testing.T) {
+func TestAwait_ReturnsOnceTheConditionHolds(t *testing.T) {
 	looks := 0
 	True(t, "three looks", func() bool { looks++; return looks == 3 })
 	if looks != 3 {
@@ -26,7 +26,7 @@ func TestAwait_GoesOnOnceItHolds(t *testing.T) {
 	}
 }
 
-func TestAwait_SaysWhatNeverCameAndWhy(t *testing.T) {
+func TestAwait_NamesTheConditionThatNeverHeld(t *testing.T) {
 	s := &spy{TB: t}
 	wait(s, time.Millisecond, "rain", func() error { return errors.New("a clear sky") })
 	if !strings.Contains(s.said, "rain: a clear sky") {

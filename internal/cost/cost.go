@@ -1,6 +1,7 @@
-// Package cost tells tests what a piece of code costs, in a way that a busy machine
-// does not change: by the processor time of the thread that ran it (clock_gettime(2),
-// CLOCK_THREAD_CPUTIME_ID), never by the clock on the wall.
+// Package cost measures in tests how much processor time a piece of code takes. It uses the
+// processor time of the thread that ran the code (clock_gettime(2),
+// CLOCK_THREAD_CPUTIME_ID), never the wall clock, so that a busy machine does not change
+// the result.
 package cost
 
 import (
@@ -11,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tries is how often a piece of code runs: the least of several is its cost, the rest
-// is what caches and the collector of garbage added.
+// tries is how often a piece of code is run. The smallest time counts; caches and the
+// garbage collector add to the others.
 const tries = 3
 
-// CPU returns the processor time that do takes on its own thread. What do starts in
-// other goroutines does not count.
+// CPU returns the processor time that do takes on its own thread. Work in goroutines that
+// do starts is not counted.
 func CPU(t testing.TB, do func()) time.Duration {
 	t.Helper()
 	least := time.Duration(1<<63 - 1)
@@ -40,9 +41,9 @@ func used(t testing.TB) time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// Linear fails unless work ten times as large costs about ten times as much: a bound
-// of thirty leaves room for caches, and none for a square. The small work must take
-// some tenths of a millisecond, or what it is measured with counts.
+// Linear fails the test unless work ten times as large takes about ten times as long. The
+// limit of thirty leaves room for caches but none for quadratic cost. The small work must
+// take some tenths of a millisecond, or the cost of measuring dominates.
 func Linear(t testing.TB, small, large func()) {
 	t.Helper()
 	one, ten := CPU(t, small), CPU(t, large)

@@ -29,7 +29,7 @@ func square(n int) func() {
 
 var sink int
 
-func TestLinear_FindsASquare(t *testing.T) {
+func TestLinear_FindsQuadraticCost(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		small, large func()
@@ -45,7 +45,7 @@ func TestLinear_FindsASquare(t *testing.T) {
 	}
 }
 
-func TestCPU_SleepCostsNothing(t *testing.T) {
+func TestCPU_DoesNotCountSleep(t *testing.T) {
 	if took := CPU(t, func() { time.Sleep(20 * time.Millisecond) }); took > 10*time.Millisecond {
 		t.Errorf("sleeping 20 ms took %v of processor time", took)
 	}

@@ -1,5 +1,6 @@
-// Package diskuse counts what lies below a folder, within bounds: in files, in bytes and
-// in time.
+// Package diskuse counts the files below a folder and the bytes that they take on the disk.
+// The count stops at given limits of files, bytes and time, so that a hostile folder cannot
+// keep it busy.
 package diskuse
 
 import (
@@ -12,17 +13,16 @@ import (
 	"time"
 )
 
-// Use is what was counted.
+// Use is the result of a count.
 type Use struct {
-	// Bytes are those on the disk: holes of sparse files are none. Files counts
-	// everything that has a name, folders too.
+	// Bytes are those allocated on the disk, so holes of sparse files do not count. Files
+	// counts every name, also folders.
 	Bytes, Files int64
-	// Partial is set where the count ended early: it is at least that much.
+	// Partial is set if the count stopped at a limit. The numbers are then lower bounds.
 	Partial bool
 }
 
-// Most bounds a count: it ends once there is more than that, or the time is over. 0 is
-// no bound.
+// Most has the limits of a count. It stops when one is exceeded. 0 means no limit.
 type Most struct {
 	Bytes, Files int64
 	Time         time.Duration
@@ -34,8 +34,8 @@ const namesAtOnce = 1024
 // blockBytes is the unit of st_blocks (stat(2)).
 const blockBytes = 512
 
-// Count counts what lies below root. Links are not followed; what cannot be read, or
-// is removed meanwhile, is not counted.
+// Count counts what is below root. It does not follow links, and skips what it cannot read
+// or what is removed meanwhile.
 func Count(root *os.Root, most Most) (Use, error) {
 	c := &counter{root: root, most: most}
 	if most.Time > 0 {
@@ -61,7 +61,7 @@ type counter struct {
 	until time.Time
 }
 
-// folder counts the files of one folder and gives the folders in it.
+// folder counts the files of one folder and returns the folders in it.
 func (c *counter) folder(dir string) (folders []string, err error) {
 	f, err := c.root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *counter) folder(dir string) (folders []string, err error) {
 	return folders, nil
 }
 
-// file counts one file, and reports whether it is a folder.
+// file counts one file. It returns true if it is a folder.
 func (c *counter) file(name string) bool {
 	info, err := c.root.Lstat(name)
 	if err != nil {
@@ -99,6 +99,7 @@ func (c *counter) file(name string) bool {
 	return info.Mode()&fs.ModeDir != 0
 }
 
+// over reports whether a limit is exceeded.
 func (c *counter) over() bool {
 	return c.most.Bytes > 0 && c.Bytes > c.most.Bytes || c.most.Files > 0 && c.Files > c.most.Files ||
 		!c.until.IsZero() && time.Now().After(c.until)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestCount_WhatLiesThereWithinBounds(t *testing.T) {
+func TestCount_CountsUpToItsLimits(t *testing.T) {
 	dir := t.TempDir()
 	for _, sub := range []string{"a/b", "c"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {

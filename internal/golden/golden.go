@@ -1,9 +1,8 @@
-// Package golden runs tests over golden rows: cases with expected results, one
-// JSON object per line, each with an id of its own in its file.
+// Package golden runs tests on golden rows: cases with expected results, as one JSON object
+// per line. The id of a row is unique in its file.
 //
-// The rows live in testdata/golden of the module, plain (.jsonl) or compressed
-// (.jsonl.gz). When JJM_GOLDEN names a folder laid out like that one, every row
-// there is run too.
+// The rows are in testdata/golden of the module, plain (.jsonl) or compressed (.jsonl.gz).
+// If JJM_GOLDEN names a folder with the same layout, its rows are run too.
 package golden
 
 import (
@@ -21,17 +20,16 @@ import (
 	"testing"
 )
 
-// Env names the folder of further rows.
+// Env is the environment variable that names a folder of further rows.
 const Env = "JJM_GOLDEN"
 
-// shown is how many mismatches of a file are shown in full; all are named.
+// shown is how many mismatches of a file are shown completely. All are named.
 const shown = 5
 
-// Rows returns every row of a golden file, such as "jedi/gbs_decisions", to check,
-// which answers what is wrong with it: a diff, or "" if nothing is. The test
-// fails at the end of the first file with a mismatch, naming the rows. A file
-// that is missing below the module fails the test; one missing below JJM_GOLDEN
-// does not.
+// Rows calls check for every row of a golden file, such as "jedi/gbs_decisions". check
+// returns what is wrong with the row, for example a diff, or "" if it is right. The test
+// fails after the first file with a mismatch, and names the rows. A missing file of the
+// module fails the test; one that is missing below JJM_GOLDEN does not.
 func Rows[T any](t testing.TB, name string, check func(id string, row T) string) {
 	t.Helper()
 	root, err := moduleRoot()
@@ -102,7 +100,7 @@ func run[T any](file string, check func(id string, row T) string) error {
 	return nil
 }
 
-// read returns the text of a file, uncompressed.
+// read returns the uncompressed text of a file.
 func read(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -136,7 +134,7 @@ func find(dir, name string) (string, error) {
 	return "", fmt.Errorf("golden rows %s.jsonl: %w", base, fs.ErrNotExist)
 }
 
-// moduleRoot is the folder of go.mod above the test's own.
+// moduleRoot returns the folder with the go.mod of the test's module.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

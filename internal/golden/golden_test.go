@@ -37,7 +37,7 @@ func TestRun_NamesEveryRowThatDiffers(t *testing.T) {
 	}
 }
 
-func TestRun_RefusesFilesWithoutRowsAndRowsThatAreNoJSON(t *testing.T) {
+func TestRun_RefusesFilesWithoutRowsAndRowsThatAreNotJSON(t *testing.T) {
 	for name, text := range map[string]string{"empty": "", "blank": "\n\n", "no JSON": "{\n",
 		"wrong type": `{"id":"a","n":"x"}`} {
 		if err := run(write(t, "x.jsonl", text), odd); err == nil {
@@ -71,7 +71,7 @@ func TestRun_ReadsCompressedRows(t *testing.T) {
 	}
 }
 
-func TestRows_RunsTheRowsOfTheOtherFolderToo(t *testing.T) {
+func TestRows_AlsoRunsTheRowsOfJJM_GOLDEN(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "jedi"), 0o700); err != nil {
 		t.Fatal(err)

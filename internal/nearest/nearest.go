@@ -1,40 +1,49 @@
-// Package nearest finds the known word that somebody probably meant: an error
-// about an unknown key or command says which one that is.
+// Package nearest finds the known word that somebody probably meant, for errors about an
+// unknown key or command.
 package nearest
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
-// maxWord is the longest word worth comparing, in bytes: the cost is quadratic.
+// maxWord is the longest word that is compared, in bytes, because the cost is quadratic.
 const maxWord = 64
 
-// shortest is from how many letters on the beginning of a known word stands for it.
+// shortest is how many letters a word must have to count as an abbreviation of a known
+// word.
 const shortest = 3
 
-// Of returns the known word nearest to word, or "" if none is near: more than a
-// third of its letters would have to change (at least one, at most three). Letters'
-// case does not count, nor whether words are joined by "_", "-" or a blank; where only
-// the end is missing, one letter counts as changed. Of two equally near the one that
-// comes first in the alphabet is returned, so that the answer depends on no order.
+// Of returns the known word nearest to word, or "" if none is near. A word is near if at
+// most a third of its letters would have to change (at least one, at most three). The case
+// of letters does not count, nor whether words are joined by "_", "-" or a blank. If only
+// the end is missing, that counts as one changed letter; of such words the one that misses
+// fewest letters is the nearest. Of two equally near words it returns the first in the
+// alphabet, so that the order of known does not matter.
 func Of(word string, known []string) string {
 	if word == "" || len(word) > maxWord {
 		return ""
 	}
 	word = plain(word)
-	best, least := "", min(max(len(word)/3, 1), 3)+1
+	best, least, letters := "", min(max(len(word)/3, 1), 3)+1, 0
 	for _, k := range known {
 		full := plain(k)
-		d := distance(word, full)
+		n := distance(word, full)
+		if n >= max(len(word), len(full)) {
+			continue // they have nothing in common
+		}
+		d := n
 		if len(word) >= shortest && len(full) <= maxWord && strings.HasPrefix(full, word) {
 			d = min(d, 1)
 		}
-		if d < least || d == least && best != "" && k < best {
-			best, least = k, d
+		if d < least || d == least && best != "" && cmp.Or(cmp.Compare(n, letters), strings.Compare(k, best)) < 0 {
+			best, least, letters = k, d, n
 		}
 	}
 	return best
 }
 
-// plain drops what does not count in a comparison.
+// plain removes what does not count in a comparison.
 func plain(word string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r == ' ' {
@@ -44,8 +53,8 @@ func plain(word string) string {
 	}, strings.ToLower(word))
 }
 
-// distance is the number of bytes to insert, delete, replace or swap with their
-// neighbour to make b of a (optimal string alignment; Damerau 1964,
+// distance returns how many bytes must be inserted, deleted, replaced or swapped with their
+// neighbour to turn a into b (optimal string alignment; Damerau 1964,
 // doi:10.1145/363958.363994).
 func distance(a, b string) int {
 	if len(b) > maxWord {

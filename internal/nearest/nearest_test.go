@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestOf_NamesWhatWasMeantOrNothing(t *testing.T) {
+func TestOf_ReturnsTheNearestWordOrNone(t *testing.T) {
 	known := []string{"submit", "lookup", "kill", "status", "list"}
 	for _, c := range []struct{ word, want string }{
 		{"submti", "submit"}, {"SUBMIT", "submit"}, {"lokup", "lookup"}, {"kil", "kill"},
@@ -18,15 +18,20 @@ func TestOf_NamesWhatWasMeantOrNothing(t *testing.T) {
 			t.Errorf("Of(%.20q) = %q, want %q", c.word, got, c.want)
 		}
 	}
+	if got := Of("c", []string{"a", "b"}); got != "" {
+		t.Errorf("%q has nothing in common with c", got)
+	}
 	if got := Of("kill", []string{strings.Repeat("k", 1<<20)}); got != "" {
 		t.Errorf("an absurd known word was named: %.20q", got)
 	}
 }
 
 func TestOf_KeysOfFiles(t *testing.T) {
-	known := []string{"events", "events_per_job", "command", "walltime", "memory_mb"}
+	known := []string{"events", "events_per_job", "command", "walltime", "memory_mb", "output_dataset", "output_templates",
+		"outputs"}
 	for word, want := range map[string]string{
 		"evnts": "events", "Events": "events", "event": "events", "comand": "command", "commnad": "command",
+		"output": "outputs", "output_": "outputs", "output_t": "output_templates",
 		"wall-time": "walltime", "memory": "memory_mb", "events-per-job": "events_per_job", "x": "", "": "", "frobnicate": "",
 		strings.Repeat("e", 200): "",
 	} {

@@ -13,12 +13,13 @@ import (
 // nobody is the account without rights on every Linux.
 const nobody = 65534
 
-// As runs do with an account's rights to files and no others, and gives its
-// error: the user id, the group of the same number, no further groups. Only root
-// can become another. It is a goroutine of its own that does it (setfsuid(2) is
-// the thread's), so do may not end the test; and those that it starts are root's.
+// As runs do with the rights that an account has to files and no others, and returns its
+// error. The account has the user id uid, the group of the same number, and no further
+// groups. Only root can do this. do runs in a goroutine of its own, because setfsuid(2)
+// changes one thread; so it must not end the test. Goroutines that do starts have the
+// rights of root.
 func As(uid int, do func() error) error {
-	err := errors.New("what ran with the rights of another ended its goroutine instead of returning")
+	err := errors.New("the function that ran with the rights of another account ended its goroutine instead of returning")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -33,15 +34,15 @@ func As(uid int, do func() error) error {
 	return err
 }
 
-// become changes the rights to files of this thread alone: the raw call does,
-// where that of package syscall would change every thread.
+// become changes the rights to files of this thread only. The raw call does so; that of
+// package syscall would change every thread.
 func become(uid int) error {
 	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
 		return os.NewSyscallError("setgroups", e)
 	}
 	_, _ = unix.SetfsgidRetGid(uid)
 	_, _ = unix.SetfsuidRetUid(uid)
-	// They tell no error, but who it was before; of -1 they make nothing.
+	// These calls return no error, only the previous id. With -1 they change nothing.
 	gid, _ := unix.SetfsgidRetGid(-1)
 	if now, _ := unix.SetfsuidRetUid(-1); now != uid || gid != uid {
 		return fmt.Errorf("become uid %d: it is still uid %d, gid %d", uid, now, gid)
@@ -49,8 +50,8 @@ func become(uid int) error {
 	return nil
 }
 
-// Unprivileged runs do with the rights that an ordinary account has to files: as
-// root, with those of nobody, as [As] does, since nothing is unreadable to root.
+// Unprivileged runs do with the rights of an ordinary account to files, because nothing is
+// unreadable to root. If the test runs as root, do has the rights of nobody, as with [As].
 func Unprivileged(t testing.TB, do func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -62,8 +63,8 @@ func Unprivileged(t testing.TB, do func()) {
 	}
 }
 
-// PublicDir returns an empty folder that every account can enter and list, until
-// the end of the test: where t.TempDir lies, others cannot go.
+// PublicDir returns an empty folder that every account can enter and list; it is removed at
+// the end of the test. Other accounts cannot reach the folder of t.TempDir.
 func PublicDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "jjm-test-")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestUnprivileged_ReadsNoClosedFileAndLeavesTheTestItsRights(t *testing.T) {
+func TestUnprivileged_HasFewerRightsAndTheTestKeepsIts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "closed")
 	if err := os.WriteFile(path, nil, 0); err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestUnprivileged_ReadsNoClosedFileAndLeavesTheTestItsRights(t *testing.T) {
 	}
 }
 
-// A file is open to its owner, its group or its reader, each alone.
+// A file may be read by its owner, by its group, or through a list entry.
 func TestAs_HasTheRightsOfOneAccount(t *testing.T) {
 	Root(t, "to look as others do")
 	dir := PublicDir(t)
@@ -51,7 +51,7 @@ func TestAs_HasTheRightsOfOneAccount(t *testing.T) {
 	}
 }
 
-func TestAs_SaysThatItWasNotDone(t *testing.T) {
+func TestAs_ReturnsAnErrorIfItCannotChangeTheAccount(t *testing.T) {
 	Root(t, "to look as others do")
 	if err := As(nobody, func() error { runtime.Goexit(); return nil }); err == nil {
 		t.Error("what ended early passed")
@@ -61,7 +61,7 @@ func TestAs_SaysThatItWasNotDone(t *testing.T) {
 	}
 }
 
-func TestPublicDir_EndsWithTheTest(t *testing.T) {
+func TestPublicDir_IsRemovedAtTheEndOfTheTest(t *testing.T) {
 	var dir string
 	t.Run("inside", func(t *testing.T) {
 		dir = PublicDir(t)

@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FUSE is a file system of an account's own making, of one empty looking file
-// "file", or of nothing but that file where it is mounted on one. It answers what
-// is needed to look at files and open them, and never what closes or reads them.
-// Once it is frozen it answers nothing.
+// FUSE is a file system that an account made itself: a folder with one empty file named
+// "file", or a single file if it is mounted on a file. It answers the requests for looking
+// at files and opening them, and never those for reading or closing. When it is frozen it
+// answers no request.
 type FUSE struct {
 	dev    *os.File
-	file   bool // it is mounted on a file
+	file   bool // mounted on a file
 	uid    uint32
 	frozen atomic.Bool
 	asked  atomic.Int64
 }
 
-// MountFUSE mounts one on a folder or a regular file, as fusermount3(1) does for
-// an account with "-o allow_other". It is ended at the end of the test: who waits
-// for it then gets an error.
+// MountFUSE mounts a FUSE on a folder or a regular file, as fusermount3(1) does for an
+// account with "-o allow_other". At the end of the test it is unmounted; processes that
+// wait for it then get an error.
 func MountFUSE(t testing.TB, on string, uid int) *FUSE {
 	t.Helper()
 	Root(t, "to mount a file system")
@@ -48,11 +48,11 @@ func MountFUSE(t testing.TB, on string, uid int) *FUSE {
 		unix.Close(fd)
 		Missing(t, "FUSE, and to mount it gives \""+err.Error()+"\"", "run the tests where root may mount (CAP_SYS_ADMIN)")
 	}
-	f.dev = os.NewFile(uintptr(fd), "/dev/fuse") // only now can it be polled
+	f.dev = os.NewFile(uintptr(fd), "/dev/fuse") // can be polled only now
 	ended := make(chan struct{})
 	go func() { defer close(ended); f.serve() }()
 	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
-		if at, limited := d.Deadline(); limited { // a process that waits for itself could not even be killed
+		if at, limited := d.Deadline(); limited { // a process that waits for its own file system cannot even be killed
 			stop := time.AfterFunc(time.Until(at)-5*time.Second, func() {
 				t.Errorf("time is up, and something may still wait for the file system on %s: it is ended", on)
 				f.End()
@@ -70,13 +70,13 @@ func MountFUSE(t testing.TB, on string, uid int) *FUSE {
 	return f
 }
 
-// Freeze has it answer nothing any more.
+// Freeze makes it answer no further request.
 func (f *FUSE) Freeze() { f.frozen.Store(true) }
 
-// Unanswered is how many requests wait for an answer that never comes.
+// Unanswered returns how many requests wait for an answer that will not come.
 func (f *FUSE) Unanswered() int64 { return f.asked.Load() }
 
-// End ends it: what waits for an answer gets an error (fuse(4)).
+// End closes it. Processes that wait for an answer get an error (fuse(4)).
 func (f *FUSE) End() { _ = f.dev.Close() }
 
 // The requests that are answered (linux/fuse.h).
@@ -156,5 +156,5 @@ func (f *FUSE) reply(unique []byte, errno int32, out []byte) {
 	b := le.AppendUint32(nil, uint32(16+len(out)))
 	b = le.AppendUint32(b, uint32(errno))
 	b = append(append(b, unique...), out...)
-	_, _ = f.dev.Write(b) // who asked may be gone
+	_, _ = f.dev.Write(b) // the caller may have ended
 }

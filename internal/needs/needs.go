@@ -1,14 +1,13 @@
-// Package needs is the one way in which tests say that this machine lacks
-// something they cannot do without: root, a program, a batch system.
+// Package needs is the only way in which a test may say that this machine lacks something
+// that it needs: root, a program, a batch system.
 //
-// It promises that nothing is left out in silence. A test that lacks something
-// is skipped with one line that begins with "NOT TESTED" and says what is
-// missing and how to get it; where tests must be complete, with CI=true in the
-// environment, the same line is a failure. A test of the sources (test/house
-// of the root package) keeps other ways to skip out.
+// It promises that no test is left out silently. A test that lacks something is skipped
+// with one line that begins with "NOT TESTED" and says what is missing and how to get it.
+// If the environment has CI=true, tests must be complete, and the same line is a failure. A
+// test in test/house forbids other ways to skip.
 //
-// It installs and starts nothing. What root alone can give a test is here as
-// well: a disk that is soon full, the rights of another account.
+// The package installs and starts nothing. It also has what only root can provide for a
+// test: a small disk, and the rights of another account.
 package needs
 
 import (
@@ -21,8 +20,8 @@ import (
 // CI reports whether tests must be complete.
 func CI() bool { return os.Getenv("CI") == "true" }
 
-// Missing ends a test for want of something. How says in the imperative what to
-// do about it.
+// Missing ends a test that lacks something. how says, in the imperative, what to do about
+// it.
 func Missing(t testing.TB, what, how string) {
 	t.Helper()
 	if CI() {
@@ -32,7 +31,7 @@ func Missing(t testing.TB, what, how string) {
 	t.Skipf("NOT TESTED: this needs %s: %s", what, how)
 }
 
-// Gap notes that part of a test was left out for want of something; the test
+// Gap reports that a part of the test was left out because something is missing. The test
 // goes on.
 func Gap(t testing.TB, what, how string) {
 	t.Helper()
@@ -43,8 +42,8 @@ func Gap(t testing.TB, what, how string) {
 	t.Logf("NOT TESTED: part of this needs %s: %s", what, how)
 }
 
-// Root ends a test that is not run as root. Why says what only root may do:
-// "to run the jobs of others".
+// Root ends a test that does not run as root. why says what only root may do: "to run the
+// jobs of others".
 func Root(t testing.TB, why string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -52,7 +51,7 @@ func Root(t testing.TB, why string) {
 	}
 }
 
-// Debian ends a test that is not run on Debian, whose packages it installs.
+// Debian ends a test that does not run on Debian and needs its packages.
 func Debian(t testing.TB) {
 	t.Helper()
 	if _, err := os.Stat("/etc/debian_version"); err != nil {
@@ -60,8 +59,8 @@ func Debian(t testing.TB) {
 	}
 }
 
-// Program returns the path of a program of the PATH. Pkg names the Debian package
-// that has it.
+// Program returns the path of a program in PATH. pkg is the Debian package that contains
+// it.
 func Program(t testing.TB, name, pkg string) string {
 	t.Helper()
 	path := find(name, os.Getenv("PATH"))
@@ -71,7 +70,7 @@ func Program(t testing.TB, name, pkg string) string {
 	return path
 }
 
-// find looks a program up as a shell does; "" if there is none.
+// find looks up a program like a shell. It returns "" if there is none.
 func find(name, path string) string {
 	for _, dir := range filepath.SplitList(path) {
 		file := filepath.Join(dir, name)
@@ -82,9 +81,8 @@ func find(name, path string) string {
 	return ""
 }
 
-// Tmpfs mounts an empty file system in memory on a folder until the end of the
-// test, and gives the folder. Options are those of tmpfs(5): "size=512k" makes
-// a disk that is soon full.
+// Tmpfs mounts an empty file system in memory on a folder until the end of the test and
+// returns the folder. Options are those of tmpfs(5): "size=512k" makes a small disk.
 func Tmpfs(t testing.TB, dir, options string) string {
 	t.Helper()
 	Root(t, "to mount a file system")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// record is a test that notes how it was ended.
+// record is a test that records how it was ended.
 type record struct {
 	testing.TB
 	said string
@@ -53,7 +53,7 @@ func TestMissing_IsSkippedLoudlyAndFailsInCI(t *testing.T) {
 	}
 }
 
-func TestProgram_IsFoundOnThePathOrNamedWithItsPackage(t *testing.T) {
+func TestProgram_ReturnsThePathOrNamesThePackage(t *testing.T) {
 	t.Setenv("CI", "true")
 	none, some := t.TempDir(), t.TempDir()
 	for path, mode := range map[string]os.FileMode{filepath.Join(none, "moon"): 0o644,
@@ -76,7 +76,7 @@ func TestProgram_IsFoundOnThePathOrNamedWithItsPackage(t *testing.T) {
 	}
 }
 
-func TestTmpfs_IsAsSmallAsItIsTold(t *testing.T) {
+func TestTmpfs_HasTheSizeOfItsOptions(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("mounted", func(t *testing.T) {
 		Tmpfs(t, dir, "size=64k")

@@ -1,13 +1,16 @@
-// Package rights opens files with the rights of an account, for a process that
-// has more: what the account could not read is refused, whatever its path looks
-// like and whoever changes it meanwhile.
+// Package rights opens files with the rights of an account, in a process that has more
+// rights. It promises to refuse every file that the account itself could not read, whatever
+// the path looks like and whoever changes it meanwhile.
 //
-// Every folder on the way is opened and its rights are looked at on the open
-// handle; symbolic links are followed here, element by element, never by the
-// kernel. So nothing is decided about a name that could mean something else a
-// moment later. A file is opened for reading only after it proved to be a
-// regular one: opening a device may do something, and a FIFO would wait. A file
-// system that an account mounted (FUSE) is not entered: it may never answer.
+// How a path is followed:
+//
+//   - Every folder is opened, and its permissions are checked on the open handle. Symbolic
+//     links are followed by this package, never by the kernel. So nothing is decided from a
+//     name that could mean something else a moment later.
+//   - A file is opened for reading only when it is known to be a regular one: opening a
+//     device may have an effect, and opening a FIFO would wait.
+//   - A file system that an ordinary account mounted (FUSE) is not entered, because it may
+//     never answer.
 package rights
 
 import (
@@ -28,14 +31,14 @@ import (
 
 // Who is an account.
 type Who struct {
-	// UID is its number; 0 is root, who may read everything.
+	// UID is its number. 0 is root, who may read everything.
 	UID int
-	// GIDs are all its groups, the first one first.
+	// GIDs are all its groups. The first one is its primary group.
 	GIDs []int
 }
 
-// Of makes an account of its number and its first group, and looks its other
-// groups up. One that the machine does not know has no others.
+// Of returns the account with a number and a primary group, and looks up its other groups.
+// An account that the machine does not know has no others.
 func Of(uid, gid int) Who {
 	who := Who{UID: uid, GIDs: []int{gid}}
 	u, err := user.LookupId(strconv.Itoa(uid))
@@ -51,12 +54,12 @@ func Of(uid, gid int) Who {
 	return who
 }
 
-// maxLinks is how many symbolic links may lead to a file (path_resolution(7)).
+// maxLinks is how many symbolic links a path may contain (path_resolution(7)).
 const maxLinks = 40
 
-// Open opens a regular file for reading if the account could. The path is
-// absolute. The error wraps fs.ErrPermission where the account has no right, and
-// names the folder or file that is closed to it.
+// Open opens a regular file for reading if the account may read it. path must be absolute.
+// If the account has no permission, the error wraps fs.ErrPermission and names the folder
+// or file.
 func Open(path string, who Who) (*os.File, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("%s: want an absolute path", path)
@@ -73,7 +76,7 @@ func Open(path string, who Who) (*os.File, error) {
 	return f, nil
 }
 
-// reopen opens for reading what is open as a mere name.
+// reopen opens for reading what h has open as O_PATH.
 func reopen(h *os.File, path string, who Who) (*os.File, error) {
 	info, err := h.Stat()
 	if err != nil {
@@ -88,7 +91,7 @@ func reopen(h *os.File, path string, who Who) (*os.File, error) {
 	if err := may(h, acl.Read, who); err != nil {
 		return nil, err
 	}
-	// Still the same file, whatever its path means by now.
+	// /proc/self/fd leads to the same file, whatever its path means by now.
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(h.Fd())),
 		unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -97,7 +100,7 @@ func reopen(h *os.File, path string, who Who) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// may refuses what an account has no right to.
+// may returns an error if an account has no permission.
 func may(f *os.File, want acl.Perm, who Who) error {
 	if who.UID == 0 {
 		return nil
@@ -107,28 +110,28 @@ func may(f *os.File, want acl.Perm, who Who) error {
 		return err
 	}
 	if !ok {
-		return fmt.Errorf("%s: uid %d may not: %w", f.Name(), who.UID, fs.ErrPermission)
+		return fmt.Errorf("%s: uid %d has no right to it: %w", f.Name(), who.UID, fs.ErrPermission)
 	}
 	return nil
 }
 
-// walk goes from folder to folder. Its last handle is where it is; the others
-// are the way there, for "..".
+// walk follows a path. The last handle is the current folder or file; the others are its
+// parents, for "..".
 type walk struct {
 	who   Who
 	at    []*os.File
 	links int
-	mount int // that was entered last; 0 none yet
+	mount int // id of the mount that was entered last, 0 if none
 }
 
-// enter refuses to go on to a mount that is an account's own file system: it may
-// never answer. One that root mounted is the machine's.
+// enter returns an error if fd is on a file system that an ordinary account mounted,
+// because it may never answer. File systems that root mounted are trusted.
 func (w *walk) enter(fd int) error {
 	m, err := wary.MountOf(fd)
 	if err != nil || m.ID == w.mount {
 		return err
 	}
-	if err := wary.Private(m.ID); err != nil {
+	if err := wary.CheckMount(m.ID); err != nil {
 		return err
 	}
 	w.mount = m.ID
@@ -141,7 +144,7 @@ func (w *walk) close() {
 	}
 }
 
-// to goes to an absolute path, following links.
+// to follows an absolute path, including links.
 func (w *walk) to(path string) error {
 	left := strings.Split(path, "/")
 	if err := w.root(); err != nil {
@@ -177,7 +180,7 @@ func (w *walk) to(path string) error {
 	return nil
 }
 
-// root begins again at the root of the file system.
+// root goes to the root of the file system.
 func (w *walk) root() error {
 	w.close()
 	w.at = nil
@@ -189,7 +192,7 @@ func (w *walk) root() error {
 	return nil
 }
 
-// up goes back on the way; the root's parent is the root.
+// up goes to the parent. The parent of the root is the root.
 func (w *walk) up() {
 	if n := len(w.at); n > 1 {
 		w.at[n-1].Close()
@@ -197,8 +200,8 @@ func (w *walk) up() {
 	}
 }
 
-// step goes to an entry of the folder where the walk is. Of a symbolic link it
-// stays and gives the target.
+// step goes to an entry of the current folder. If it is a symbolic link, step stays in the
+// folder and returns the target.
 func (w *walk) step(name string) (target string, err error) {
 	dir := w.at[len(w.at)-1]
 	if err := may(dir, acl.Search, w.who); err != nil {
@@ -234,8 +237,8 @@ func (w *walk) step(name string) (target string, err error) {
 	return string(buf[:n]), nil
 }
 
-// Regular opens a regular file for reading with the rights that this process
-// has. Links are followed; a FIFO or a device is refused without opening it.
+// Regular opens a regular file for reading with the rights of this process. It follows
+// links. A FIFO or a device is an error and is not opened.
 func Regular(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"jjm/internal/needs"
 )
 
-// mallory tries to read what is not hers.
+// mallory tries to read files of others.
 var mallory = Who{UID: 70002, GIDs: []int{70002, 70020}}
 
-// house is a folder with things of hers and of others.
+// house makes a folder with files of hers and of others.
 func house(t *testing.T) string {
 	t.Helper()
 	needs.Root(t, "to make files of several accounts")
@@ -61,7 +61,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestOpen_GivesWhatTheAccountCouldReadAndNothingElse(t *testing.T) {
+func TestOpen_OpensOnlyWhatTheAccountCanRead(t *testing.T) {
 	dir := house(t)
 	for name, target := range map[string]string{
 		"ok": "../open/all", "abs": dir + "/open/all", "out": "../secret/x", "passwd": "/etc/shadow",
@@ -76,7 +76,7 @@ func TestOpen_GivesWhatTheAccountCouldReadAndNothingElse(t *testing.T) {
 	must(t, err)
 	defer l.Close()
 	long := strings.Repeat("./", 1500)
-	for name, want := range map[string]string{ // "" = may; else the error's words
+	for name, want := range map[string]string{ // "" means that she may read it; otherwise a part of the error
 		"hers/own": "", "hers/dir/x": "", "hers/../open/all": "", "open/all": "", "pass/all": "", "open/group": "",
 		"open/listed": "",
 		"hers/ok":     "", "hers/abs": "", "hers/todir/x": "", "hers/far": "", long + "hers/own": "",
@@ -106,9 +106,9 @@ func TestOpen_GivesWhatTheAccountCouldReadAndNothingElse(t *testing.T) {
 	}
 }
 
-// She swaps files and folders while they are opened: what comes back is never
-// what she could not read.
-func TestOpen_WinsNoRace(t *testing.T) {
+// She exchanges files and folders while they are opened. The file that is opened must never
+// be one that she cannot read.
+func TestOpen_IsSafeWhileFilesAreExchanged(t *testing.T) {
 	dir := house(t)
 	must(t, os.Symlink("../secret", filepath.Join(dir, "hers/evildir")))
 	must(t, os.Symlink("../open/secret", filepath.Join(dir, "hers/evil")))
@@ -147,7 +147,7 @@ func TestOpen_WinsNoRace(t *testing.T) {
 	}
 }
 
-func TestRegular_OpensNothingElse(t *testing.T) {
+func TestRegular_OpensOnlyRegularFiles(t *testing.T) {
 	dir := t.TempDir()
 	must(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o666))
 	must(t, os.WriteFile(filepath.Join(dir, "x"), []byte("x"), 0o600))
@@ -167,8 +167,8 @@ func TestRegular_OpensNothingElse(t *testing.T) {
 	}
 }
 
-// An account's own file system lies in the way, and answers nothing.
-func TestOpen_WaitsForNoFileSystemOfAnAccounts(t *testing.T) {
+// A file system of her own is on the path and answers nothing.
+func TestOpen_DoesNotEnterAFileSystemOfAnAccount(t *testing.T) {
 	dir := house(t)
 	theirs := needs.MountFUSE(t, filepath.Join(dir, "hers/dir"), mallory.UID)
 	theirs.Freeze()

@@ -1,5 +1,5 @@
-// Package shellwords cuts text into words as a shell does, and runs nothing: for
-// what gatekeepers write for shells.
+// Package shellwords splits text into words like a shell, for what gatekeepers write for
+// shells. It runs and expands nothing.
 package shellwords
 
 import (
@@ -7,10 +7,13 @@ import (
 	"strings"
 )
 
-// Split cuts a text as a shell does, and expands nothing: blanks part words,
-// single quotes keep all, double quotes all but \ before \ " $ ` and a newline,
-// and \ outside of quotes keeps the next character (POSIX Shell Command
-// Language, 2.2).
+// Split splits a text into words by the rules of the POSIX Shell Command Language, 2.2:
+//
+//	where                 | what it means
+//	blanks                | separate words
+//	single quotes         | keep everything
+//	double quotes         | keep everything but \ before \ " $ ` and a newline
+//	\ outside of quotes   | keeps the next character
 func Split(text string) ([]string, error) {
 	var out []string
 	var word strings.Builder
@@ -55,7 +58,7 @@ func Split(text string) ([]string, error) {
 	return out, nil
 }
 
-// quoted reads to the closing double quote and gives how far that is.
+// quoted parses up to the closing double quote and returns how many bytes that are.
 func quoted(text string, word *strings.Builder) (int, error) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestSplit_AsAShellWouldCutThem(t *testing.T) {
+func TestSplit_SplitsLikeAShell(t *testing.T) {
 	for text, want := range map[string][]string{
 		"":                      nil,
 		"  ":                    nil,

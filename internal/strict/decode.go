@@ -3,6 +3,7 @@ package strict
 import (
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -14,8 +15,8 @@ import (
 	"jjm"
 )
 
-// decoder fills Go values from a tree of map[string]any, []any, string, int64,
-// float64 and bool, and gathers what does not fit.
+// decoder fills Go values from a tree of map[string]any, []any, string, int64, float64 and
+// bool, and collects problems.
 type decoder struct {
 	problems jjm.Problems
 }
@@ -26,8 +27,8 @@ func decodeTree(tree map[string]any, prefix string, into any) jjm.Problems {
 	return d.problems
 }
 
-// decodeTable fills several structs from one table, each with the keys that it
-// knows; of two that know a key the first has it.
+// decodeTable fills several structs from one table. Each gets the keys that it knows. If
+// two know a key, the first gets it.
 func decodeTable(table map[string]any, prefix string, into []any) jjm.Problems {
 	var d decoder
 	fields := map[string]reflect.Value{}
@@ -42,7 +43,7 @@ func (d *decoder) problem(field, format string, args ...any) {
 	d.problems = append(d.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// value puts v into to, whatever to is.
+// value stores v in to, whatever the type of to is.
 func (d *decoder) value(field string, v any, to reflect.Value) {
 	v = plain(v)
 	if v == nil {
@@ -57,7 +58,7 @@ func (d *decoder) value(field string, v any, to reflect.Value) {
 	}
 	_, single := v.(string)
 	if u, ok := to.Addr().Interface().(encoding.TextUnmarshaler); ok && (single || to.Kind() != reflect.Slice) {
-		d.text(field, v, u) // a list that reads text may still be written as a list
+		d.text(field, v, u) // a type that reads text may also be written as a list
 		return
 	}
 	switch to.Kind() {
@@ -76,7 +77,7 @@ func (d *decoder) value(field string, v any, to reflect.Value) {
 	}
 }
 
-// text hands a string to a type that reads its own text.
+// text passes a string to a type that parses its own text.
 func (d *decoder) text(field string, v any, to encoding.TextUnmarshaler) {
 	s, ok := v.(string)
 	if !ok {
@@ -87,7 +88,15 @@ func (d *decoder) text(field string, v any, to encoding.TextUnmarshaler) {
 		d.problem(field, "want text in quotes, got %s", show(v))
 		return
 	}
-	if err := to.UnmarshalText([]byte(s)); err != nil {
+	err := to.UnmarshalText([]byte(s))
+	var inside jjm.Problems
+	switch {
+	case err == nil:
+	case errors.As(err, &inside): // mistakes in another file that the text names
+		for _, p := range inside {
+			d.problem(field, "%s", p)
+		}
+	default:
 		d.problem(field, "%v", err)
 	}
 }
@@ -103,19 +112,19 @@ func (d *decoder) structure(field string, v any, to reflect.Value) {
 	d.fields(field, table, fields)
 }
 
-// fields puts the values of a table where their keys belong.
+// fields stores the values of a table in the fields with their keys.
 func (d *decoder) fields(field string, table map[string]any, fields map[string]reflect.Value) {
 	for _, key := range sortedKeys(table) {
 		if f, ok := fields[key]; ok {
 			d.value(join(field, key), table[key], f)
 			continue
 		}
-		d.problem(join(field, key), "%s", unknown(key, sortedKeys(fields)))
+		d.problem(join(field, key), "%s", Unknown(key, sortedKeys(fields)))
 	}
 }
 
-// structFields lists the fields of a struct by key; an embedded struct's
-// fields count as the struct's own.
+// structFields adds the fields of a struct by key. The fields of an embedded struct count
+// as fields of the struct.
 func structFields(v reflect.Value, into map[string]reflect.Value) {
 	t := v.Type()
 	for i := range t.NumField() {
@@ -234,11 +243,11 @@ func (d *decoder) integer(field string, v any, to reflect.Value) {
 	case to.CanInt() || to.CanUint():
 		d.problem(field, "%d is out of range", n)
 	default:
-		d.problem(field, "cannot be set from a file") // a field of a kind no file can hold
+		d.problem(field, "cannot be set from a file") // a field of a kind that no file can express
 	}
 }
 
-// anything copies a value whose type is free, refusing what JSON cannot hold,
+// anything copies a value that may have any type. It refuses what JSON cannot express,
 // because job descriptions are stored as JSON.
 func (d *decoder) anything(field string, v any) (any, bool) {
 	before := len(d.problems)
@@ -269,7 +278,7 @@ func (d *decoder) anything(field string, v any) (any, bool) {
 	}
 }
 
-// plain reduces the Go types that parsers and callers use to those of a tree.
+// plain converts the Go types of parsers and callers to those of a tree.
 func plain(v any) any {
 	switch v := v.(type) {
 	case int:
@@ -302,7 +311,7 @@ func toList[E any](in []E) []any {
 	return out
 }
 
-// show names a value for people: "the number 3", "the text \"abc\"".
+// show describes a value for people: "the number 3", "the text \"abc\"".
 func show(v any) string {
 	switch v := plain(v).(type) {
 	case nil:
@@ -322,5 +331,5 @@ func show(v any) string {
 	case bigNumber:
 		return fmt.Sprintf("a number that is too large (%.40s)", string(v))
 	}
-	return fmt.Sprintf("a %T", v)
+	return "a value of another kind"
 }

@@ -12,10 +12,10 @@ import (
 	"jjm"
 )
 
-// bigNumber is a JSON number that no Go number holds; nothing accepts it.
+// bigNumber is a JSON number that fits into no Go number. No field accepts it.
 type bigNumber string
 
-// jsonNumber returns an int64 for a number written as a whole one, else a
+// jsonNumber returns an int64 for a number that is written as a whole number, else a
 // float64.
 func jsonNumber(n json.Number) any {
 	s := string(n)
@@ -32,19 +32,19 @@ func jsonNumber(n json.Number) any {
 	return f
 }
 
-// jsonWalk reads JSON token by token, because only so are the places of keys
-// and keys given twice to be seen.
+// jsonWalk reads JSON token by token, because only then can it see where keys are and which
+// are given twice.
 type jsonWalk struct {
 	text     []byte
 	dec      *json.Decoder
 	places   Places
 	problems jjm.Problems
 	keys     int
-	offset   int // up to which line has counted
+	offset   int // up to here, line has counted the lines
 	line     int
 }
 
-// parseJSON returns the tree of a JSON object, or nil and why not.
+// parseJSON returns the tree of a JSON object, or nil and the problems.
 func parseJSON(text []byte, places Places) (map[string]any, jjm.Problems) {
 	w := &jsonWalk{text: text, dec: json.NewDecoder(bytes.NewReader(text)), places: places, line: 1}
 	w.dec.UseNumber()
@@ -67,7 +67,7 @@ func parseJSON(text []byte, places Places) (map[string]any, jjm.Problems) {
 	return tree, w.problems
 }
 
-// advance counts lines up to an offset.
+// advance counts the lines up to an offset.
 func (w *jsonWalk) advance(to int) {
 	to = min(to, len(w.text))
 	if to > w.offset {
@@ -78,8 +78,8 @@ func (w *jsonWalk) advance(to int) {
 
 func (w *jsonWalk) where() string { return w.places[""] + ":" + strconv.Itoa(w.line) }
 
-// value reads one value. The text is known to be JSON, so the only errors are
-// limits exceeded.
+// value reads one value. The text was checked to be JSON, so the only errors are exceeded
+// limits.
 func (w *jsonWalk) value(field string, depth int) (any, error) {
 	token, err := w.dec.Token()
 	if err != nil {

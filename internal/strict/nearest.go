@@ -7,8 +7,8 @@ import (
 	"jjm/internal/nearest"
 )
 
-// unknown says that a key is not known, and which was probably meant.
-func unknown(key string, known []string) string {
+// Unknown returns the text for an unknown key, with the key that was probably meant.
+func Unknown(key string, known []string) string {
 	text := "unknown key " + quote(key)
 	if near := nearest.Of(key, known); near != "" {
 		return text + `: did you mean "` + near + `"?`

@@ -9,17 +9,17 @@ import (
 	"jjm"
 )
 
-// scanner walks over TOML without making anything of the values. It accepts a
-// superset of TOML 1.1 (toml.io/en/v1.1.0), so that whatever it refuses as
-// strange the parser refuses too.
+// scanner goes through TOML without converting values. It accepts a superset of TOML 1.1
+// (toml.io/en/v1.1.0), so that the parser refuses everything that the scanner does not
+// understand.
 type scanner struct {
 	text   []byte
 	pos    int
-	line   int // of pos, from 1
+	line   int // of pos, counted from 1
 	places Places
 	keys   int
-	// set maps the dotted keys given so far to their lines, headers the
-	// tables; arrays counts the elements of arrays of tables.
+	// set has the line of each dotted key so far, headers that of each table. arrays has
+	// the number of elements of each array of tables.
 	set, headers, arrays map[string]int
 	twice                jjm.Problems
 	// cut are the ranges of text that give a key a second time.
@@ -34,7 +34,8 @@ func newScanner(text []byte, places Places) *scanner {
 
 func (s *scanner) where(line int) string { return s.places[""] + ":" + strconv.Itoa(line) }
 
-// peek returns the byte at pos, or 0 at the end: NUL is refused beforehand.
+// peek returns the byte at pos, 0 at the end. The text contains no NUL, which Readable
+// refuses.
 func (s *scanner) peek() byte {
 	if s.pos < len(s.text) {
 		return s.text[s.pos]
@@ -42,7 +43,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// take steps over a literal if it stands here.
+// take skips a literal if the text continues with it.
 func (s *scanner) take(literal string) bool {
 	if !bytes.HasPrefix(s.text[s.pos:], []byte(literal)) {
 		return false
@@ -51,8 +52,7 @@ func (s *scanner) take(literal string) bool {
 	return true
 }
 
-// blanks steps over blanks and tabs; with lines also over line ends and
-// comments.
+// blanks skips blanks and tabs. With lines it also skips line ends and comments.
 func (s *scanner) blanks(lines bool) {
 	for ; s.pos < len(s.text); s.pos++ {
 		switch c := s.text[s.pos]; {
@@ -73,7 +73,7 @@ func (s *scanner) blanks(lines bool) {
 	}
 }
 
-// document walks over all statements.
+// document scans all statements.
 func (s *scanner) document() error {
 	table := ""
 	for {
@@ -97,7 +97,7 @@ func (s *scanner) document() error {
 	}
 }
 
-// header reads [table] or [[table]] and gives its dotted key.
+// header scans [table] or [[table]] and returns its dotted key.
 func (s *scanner) header() (string, error) {
 	s.pos++
 	array := s.take("[")
@@ -137,7 +137,7 @@ func (s *scanner) header() (string, error) {
 	return path, nil
 }
 
-// record notes the place of a key unless that of what holds it will do.
+// record stores the place of a key, unless it is that of its table.
 func (s *scanner) record(path string, line int) {
 	if where := s.where(line); s.places.Of(parent(path)) != where {
 		if _, known := s.places[path]; !known {
@@ -146,8 +146,8 @@ func (s *scanner) record(path string, line int) {
 	}
 }
 
-// assignment reads key = value below a table; statement is false within an
-// inline table, whose keys given twice are left to the parser.
+// assignment scans "key = value" below a table. statement is false within an inline table.
+// Keys that are given twice there are left to the parser.
 func (s *scanner) assignment(table string, depth int, statement bool) error {
 	line, start := s.line, s.pos
 	words, err := s.key()
@@ -175,7 +175,7 @@ func (s *scanner) assignment(table string, depth int, statement bool) error {
 	return s.value(path, depth)
 }
 
-// key reads a dotted key.
+// key scans a dotted key.
 func (s *scanner) key() ([]string, error) {
 	if s.keys++; s.keys > MaxKeys {
 		return nil, errKeys
@@ -213,8 +213,8 @@ func (s *scanner) key() ([]string, error) {
 	}
 }
 
-// unquote returns what a quoted key says; an escape that Go does not know stays
-// as it is, which costs no more than a place.
+// unquote returns the content of a quoted key. An escape that Go does not know stays as it
+// is; then only the place of the key is missing.
 func unquote(s string) string {
 	if s[0] == '"' {
 		if u, err := strconv.Unquote(s); err == nil {
@@ -224,7 +224,7 @@ func unquote(s string) string {
 	return s[1 : len(s)-1]
 }
 
-// value steps over a value and notes the places of what is inside.
+// value scans a value and records the places of what is inside.
 func (s *scanner) value(path string, depth int) error {
 	switch c := s.peek(); c {
 	case '"', '\'':
@@ -286,8 +286,8 @@ func (s *scanner) inline(path string, depth int) error {
 	}
 }
 
-// quoted steps over a string of any of the four kinds; multi allows the two
-// that span lines.
+// quoted scans a string of any of the four kinds. multi permits the two kinds that span
+// lines.
 func (s *scanner) quoted(quote byte, multi bool) error {
 	three := strings.Repeat(string(quote), 3)
 	long := multi && s.take(three)
@@ -310,7 +310,7 @@ func (s *scanner) quoted(quote byte, multi bool) error {
 			s.pos++
 			return nil
 		case c == quote && s.take(three):
-			for range 2 { // up to two quotes may stand before the closing three
+			for range 2 { // up to two quotes may come before the closing three
 				s.take(string(quote))
 			}
 			return nil

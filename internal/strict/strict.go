@@ -1,21 +1,20 @@
-// Package strict decodes what people write - job files and the configuration -
-// into Go structs, and finds every mistake at once: unknown keys (naming the
-// nearest known one), values of a wrong type, keys given twice, numbers out of
-// range. Each mistake comes with its place, such as "job.toml:12".
+// Package strict decodes what people write (job files and the configuration) into Go
+// structs. It promises to find every mistake at once: unknown keys (with the nearest known
+// one), values of a wrong type, keys given twice, numbers out of range. Each mistake has
+// its place, such as "job.toml:12".
 //
-// Texts are TOML or JSON. A struct field is named by its toml tag, else by its
-// json tag, else by its Go name in lower case. A hostile text costs bounded
-// time and memory: the limits are the constants below, and they are enforced
-// before a parser that recurses sees the text.
+// Texts are TOML or JSON. The key of a struct field is its toml tag, else its json tag,
+// else its Go name in lower case. A hostile text takes limited time and memory: the limits
+// are the constants below, and they are checked before a recursive parser sees the text.
 //
-// What a key means, and whether two keys contradict each other, is left to the
-// caller.
+// What a key means, and whether two keys contradict each other, is left to the caller.
 package strict
 
 import (
 	"bytes"
 	"fmt"
 	"path"
+	"reflect"
 	"sort"
 	"strconv"
 	"strings"
@@ -24,25 +23,24 @@ import (
 	"jjm"
 )
 
-// The limits of a text. They are far above what people write and far below
-// what would hurt a daemon.
+// The limits of a text. They are far above what people write and far below what would harm
+// a daemon.
 const (
 	MaxBytes    = jjm.MaxJobFile // of a text
 	MaxDepth    = 16             // of tables and lists inside each other
 	MaxKeys     = 50_000         // keys and table headers of a text
 	MaxKeyBytes = 128            // of one key
-	MaxPath     = 512            // bytes of a dotted key
-	MaxProblems = 100            // reported; the rest is counted
+	MaxPath     = 512            // of a dotted key, in bytes
+	MaxProblems = 100            // more are only counted
 )
 
-// Places tells where the keys of a text stand: it maps a dotted key, such as
-// "params.events" or "inputs[2].path", to a place, such as "job.toml:12". The
-// empty key is the text itself. A value that stands on the line of the table
-// or list that holds it has no entry of its own.
+// Places has the places of the keys of a text. It maps a dotted key, such as
+// "params.events" or "inputs[2].path", to a place, such as "job.toml:12". The empty key is
+// the text itself. A value on the same line as its table or list has no entry of its own.
 type Places map[string]string
 
-// Of returns the place of a dotted key, or of the nearest thing around it that
-// has one.
+// Of returns the place of a dotted key, or of the nearest table or list around it that has
+// one.
 func (p Places) Of(field string) string {
 	for field != "" {
 		if where, ok := p[field]; ok {
@@ -53,8 +51,7 @@ func (p Places) Of(field string) string {
 	return p[""]
 }
 
-// Locate returns the problems with Where filled in wherever it is empty, in the
-// order of the text.
+// Locate returns the problems in the order of the text. It sets Where if it is empty.
 func (p Places) Locate(problems jjm.Problems) jjm.Problems {
 	if len(problems) == 0 {
 		return nil
@@ -70,7 +67,7 @@ func (p Places) Locate(problems jjm.Problems) jjm.Problems {
 	return out
 }
 
-// parent cuts the last element off a dotted key.
+// parent removes the last element of a dotted key.
 func parent(field string) string {
 	i := strings.LastIndexAny(field, ".[")
 	if i < 0 {
@@ -79,7 +76,7 @@ func parent(field string) string {
 	return field[:i]
 }
 
-// line is the number at the end of a place, or 0.
+// line returns the number at the end of a place, or 0.
 func line(where string) int {
 	n, err := strconv.Atoi(where[strings.LastIndexByte(where, ':')+1:])
 	if err != nil {
@@ -88,10 +85,10 @@ func line(where string) int {
 	return n
 }
 
-// Decode reads a text into the struct that into points to. A name that ends in
-// ".json", or a text that starts with "{", is JSON; everything else is TOML.
-// Keys that the text lacks leave their fields as they are, so defaults are set
-// beforehand. When there are problems, what was decoded must not be used.
+// Decode decodes a text into the struct that into points to. A name that ends in ".json",
+// or a text that starts with "{", is JSON; everything else is TOML. Fields whose keys are
+// missing stay as they are, so the caller sets defaults before. If there are problems, the
+// struct must not be used.
 func Decode(name string, text []byte, into any) (Places, jjm.Problems) {
 	name = path.Base(strings.ToValidUTF8(name, "?"))
 	places := Places{"": name}
@@ -111,16 +108,23 @@ func Decode(name string, text []byte, into any) (Places, jjm.Problems) {
 	return places, Limited(places.Locate(ps))
 }
 
-// DecodeMap reads a table that is decoded already, such as a job's parameters,
-// into the structs that into points to: each takes the keys that it knows, the
-// first one first. The fields of the problems start with the prefix: "params"
-// gives "params.events". Numbers may have passed through JSON: a float that is
-// whole serves as an integer.
+// DecodeMap decodes a table that is a map already, such as the parameters of a job, into
+// the structs that into points to. Each gets the keys that it knows; the first one takes
+// precedence. prefix begins the fields of problems: "params" makes "params.events". Numbers
+// may have passed through JSON, so a whole float is accepted as an integer.
 func DecodeMap(table map[string]any, prefix string, into ...any) jjm.Problems {
 	return Limited(decodeTable(table, prefix, into))
 }
 
-// Readable finds what makes a text no text at all: it is too long, or not UTF-8.
+// Keys returns the sorted keys that DecodeMap accepts for a struct.
+func Keys(into any) []string {
+	fields := map[string]reflect.Value{}
+	structFields(reflect.ValueOf(into).Elem(), fields)
+	return sortedKeys(fields)
+}
+
+// Readable returns the reason why a text cannot be decoded at all: it is too long, contains
+// NUL, or is not UTF-8.
 func Readable(text []byte) jjm.Problems {
 	at := func(i int) string { return fmt.Sprintf("in line %d", 1+bytes.Count(text[:i], []byte("\n"))) }
 	if len(text) > MaxBytes {
@@ -143,7 +147,7 @@ func Readable(text []byte) jjm.Problems {
 	return nil
 }
 
-// Limited keeps the first MaxProblems problems and counts the rest.
+// Limited keeps the first MaxProblems problems and counts the others.
 func Limited(ps jjm.Problems) jjm.Problems {
 	if len(ps) <= MaxProblems {
 		return ps
@@ -152,7 +156,7 @@ func Limited(ps jjm.Problems) jjm.Problems {
 	return append(ps[:MaxProblems:MaxProblems], jjm.Problem{Text: fmt.Sprintf("and %d more problems", rest)})
 }
 
-// join appends a key to a dotted key; a key that is not bare is quoted.
+// join appends a key to a dotted key. A key that is not bare is quoted.
 func join(prefix, key string) string {
 	if !bare(key) {
 		key = quote(key)
@@ -163,7 +167,7 @@ func join(prefix, key string) string {
 	return prefix + "." + key
 }
 
-// element names the i-th element of a list, from 0.
+// element returns the dotted key of the i-th element of a list, counted from 0.
 func element(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
 
 // bare reports whether a key needs no quotes.
@@ -177,5 +181,5 @@ func bare(key string) bool {
 	return key != "" && len(key) <= MaxKeyBytes
 }
 
-// quote shows a text from outside, cut at 40 characters.
+// quote quotes a text of the user, at most 40 characters.
 func quote(s string) string { return fmt.Sprintf("%.40q", s) }

@@ -36,7 +36,7 @@ type sample struct {
 	Odd      chan int
 }
 
-// Base is embedded: its keys are those of the struct around it.
+// Base is embedded, so its keys are keys of the struct around it.
 type Base struct {
 	Inner string `json:"inner"`
 }
@@ -98,7 +98,7 @@ func TestDecode_FillsEveryKindOfField(t *testing.T) {
 	}
 }
 
-func TestDecode_KeysThatAreAbsentKeepTheirDefaults(t *testing.T) {
+func TestDecode_MissingKeysKeepTheirDefaults(t *testing.T) {
 	got := sample{Text: "default", Words: []string{"w"}}
 	if _, problems := Decode("x.toml", []byte("count = 1"), &got); problems != nil {
 		t.Fatal(problems)
@@ -108,7 +108,7 @@ func TestDecode_KeysThatAreAbsentKeepTheirDefaults(t *testing.T) {
 	}
 }
 
-func TestDecode_NamesEveryMistakeWithItsPlace(t *testing.T) {
+func TestDecode_ReportsEveryMistakeWithItsPlace(t *testing.T) {
 	text := `txt = "t"
 count = "three"
 small = 300
@@ -199,7 +199,7 @@ func TestDecodeMap_SeveralStructsShareATable(t *testing.T) {
 	}
 }
 
-func TestDecodeMap_TakesParametersAsTheyAreStored(t *testing.T) {
+func TestDecodeMap_AcceptsParametersThatPassedThroughJSON(t *testing.T) {
 	var got sample
 	problems := DecodeMap(map[string]any{"count": 2000.0, "share": 3, "words": []string{"a"}, "rows": []any{[]any{"a"}},
 		"env": map[string]string{"A": "b"}, "points": []map[string]any{{"x": 1}}}, "params", &got)
@@ -234,14 +234,14 @@ func TestDecode_ProblemsAreCountedBeyondTheFirstHundred(t *testing.T) {
 	}
 }
 
-func TestUnknown_WhereNothingCanBeSet(t *testing.T) {
-	if got := unknown("x", nil); got != `unknown key "x": nothing can be set here` {
+func TestUnknown_WithoutKnownKeys(t *testing.T) {
+	if got := Unknown("x", nil); got != `unknown key "x": nothing can be set here` {
 		t.Errorf("without known keys: %s", got)
 	}
 }
 
-// TestScanner_FindsTheKeysThatTheParserFinds holds the scanner, which knows
-// only places, against the parser, which knows only values.
+// TestScanner_FindsTheKeysThatTheParserFinds compares the scanner, which knows only places,
+// with the parser, which knows only values.
 func TestScanner_FindsTheKeysThatTheParserFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.SampledFrom([]string{

@@ -16,21 +16,21 @@ var (
 	errDepth = fmt.Errorf("tables and lists nest deeper than %d", MaxDepth)
 	errKeys  = fmt.Errorf("more than %d keys", MaxKeys)
 	errLong  = fmt.Errorf("a key longer than %d bytes, or %d with the tables around it", MaxKeyBytes, MaxPath)
-	// errStrange is not shown: the TOML parser says better what is wrong.
+	// errStrange is not shown, because the TOML parser describes the mistake better.
 	errStrange = errors.New("not TOML")
 )
 
-// window is how much text beyond a mistake the TOML parser gets to see, in
-// bytes. It bounds what text that the scanner did not understand can cost.
+// window is how many bytes after a mistake the TOML parser sees. It limits the cost of a
+// text that the scanner does not understand.
 const window = 16 << 10
 
 func twice(where, field string, first int) jjm.Problem {
 	return jjm.Problem{Where: where, Field: field, Text: fmt.Sprintf("given twice: first in line %d", first)}
 }
 
-// parseTOML returns the tree of a TOML document, or nil and why not. The scanner
-// goes first: it enforces the limits, finds the places of the keys, and finds
-// every key given twice, where the parser stops at the first.
+// parseTOML returns the tree of a TOML document, or nil and the problems. The scanner runs
+// first: it checks the limits, records the places of the keys, and finds all keys that are
+// given twice, while the parser stops at the first.
 func parseTOML(text []byte, places Places) (map[string]any, jjm.Problems) {
 	s := newScanner(text, places)
 	err := s.document()
@@ -54,8 +54,8 @@ func parseTOML(text []byte, places Places) (map[string]any, jjm.Problems) {
 	return nil, append(s.twice, tomlProblem(parseErr, places[""]))
 }
 
-// once returns the text without the statements that give a key a second time, so
-// that the parser gets to see the rest. Line ends stay.
+// once returns the text without the statements that give a key a second time, so that the
+// parser sees the rest. It keeps the line ends.
 func (s *scanner) once() []byte {
 	if len(s.cut) == 0 {
 		return s.text
@@ -71,7 +71,7 @@ func (s *scanner) once() []byte {
 	return text
 }
 
-// tomlProblem puts the parser's own words into one line.
+// tomlProblem returns the parser's error as one line.
 func tomlProblem(err error, name string) jjm.Problem {
 	var parse toml.ParseError
 	if !errors.As(err, &parse) {
@@ -87,7 +87,7 @@ func tomlProblem(err error, name string) jjm.Problem {
 	return jjm.Problem{Where: name + ":" + strconv.Itoa(parse.Position.Line), Text: oneLine("not TOML: " + text)}
 }
 
-// oneLine cuts a message that may quote the text.
+// oneLine shortens a message that may quote the text.
 func oneLine(s string) string {
 	s = strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "?")
 	if r := []rune(s); len(r) > 200 {

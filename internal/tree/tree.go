@@ -1,6 +1,7 @@
-// Package tree packs folders that are inputs of jobs: files, folders and links that stay
-// within, with their modes, as a tar. What there is is counted before any of it is read.
-// It works with the rights of the process; nothing is followed out of the folder.
+// Package tree packs folders that are inputs of jobs as a tar: files, folders, and links
+// that stay within the folder, with their modes. It checks the number and the size of
+// everything before it reads any file. It works with the rights of the process and follows
+// nothing out of the folder.
 package tree
 
 import (
@@ -19,59 +20,60 @@ import (
 	"jjm"
 )
 
-// Most bounds a folder: what has a name in it, and the bytes of its files; 0 is no bound.
+// Most has the limits of a folder: the number of names in it, and the bytes of its files. 0
+// means no limit.
 type Most struct{ Entries, Bytes int64 }
 
-// mostDeep is how many folders may lie in one another. 4096 is PATH_MAX of Linux
-// (limits.h): deeper names could hardly be opened.
+// mostDeep is how deep folders may be nested. The names of deeper ones come near PATH_MAX
+// of Linux (4096, limits.h), so they could hardly be opened.
 const mostDeep = 256
 
-// ModeBits are the bits of a mode that are kept: no setuid, setgid or sticky bit, and no
-// leave for others to write.
+// ModeBits are the bits of a mode that are kept: not setuid, setgid and sticky, and not the
+// permission of others to write.
 const ModeBits fs.FileMode = 0o755
 
-// Tree is a folder that was looked at. Close releases it.
+// Tree is a folder whose content was listed and checked. Close releases it.
 type Tree struct {
 	root    *os.Root
 	entries []entry
 	bytes   int64
 }
 
-// entry is something with a name in a folder.
+// entry is a file, folder or link in the folder.
 type entry struct {
 	name   string
 	info   fs.FileInfo
 	target string // of a link
 }
 
-// Open looks at everything below a folder. The error is of kind Invalid where the folder
-// has more than it may, or something other than files, folders and links that stay
-// within it.
+// Open lists everything below a folder. The error is of kind Invalid if the folder exceeds
+// a limit, or contains something other than files, folders and links that stay within it.
 func Open(folder string, most Most) (*Tree, error) {
 	fd, err := syscall.Open(folder, syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: folder, Err: err}
 	}
 	defer func() { _ = syscall.Close(fd) }()
-	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd)) // whatever the path means by now
+	// The folder that is open, whatever its path means by now.
+	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd))
 	if err != nil {
 		return nil, fmt.Errorf("open folder %s: %w", folder, err)
 	}
 	t := &Tree{root: root}
-	if err := t.look(".", most, 0); err != nil {
+	if err := t.list(".", most, 0); err != nil {
 		return nil, errors.Join(fmt.Errorf("folder %s: %w", folder, err), root.Close())
 	}
 	return t, nil
 }
 
-// Bytes are those of all files.
+// Bytes returns the sum of the sizes of all files.
 func (t *Tree) Bytes() int64 { return t.bytes }
 
 // Close releases the folder.
 func (t *Tree) Close() error { return t.root.Close() }
 
-// look notes what lies in a folder, by name, each folder before what lies in it.
-func (t *Tree) look(dir string, most Most, deep int) error {
+// list adds the entries of a folder, sorted by name; each folder comes before its content.
+func (t *Tree) list(dir string, most Most, deep int) error {
 	if deep > mostDeep {
 		return jjm.Errorf(jjm.Invalid, "%.100s lies in more than %d folders: pack it in an archive", dir, mostDeep)
 	}
@@ -94,18 +96,18 @@ func (t *Tree) look(dir string, most Most, deep int) error {
 		if !e.info.IsDir() {
 			continue
 		}
-		if err := t.look(e.name, most, deep+1); err != nil {
+		if err := t.list(e.name, most, deep+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// within refuses more than there may be.
+// within returns an error if a limit is exceeded.
 func (t *Tree) within(most Most) error {
 	switch {
 	case most.Entries > 0 && int64(len(t.entries)) > most.Entries:
-		return jjm.Errorf(jjm.Invalid, "it holds more than %d files and folders, which is what this site allows "+
+		return jjm.Errorf(jjm.Invalid, "it contains more than %d files and folders, which is what this site allows "+
 			"(engine.max_input_files): pack them in an archive", most.Entries)
 	case most.Bytes > 0 && t.bytes > most.Bytes:
 		return jjm.Errorf(jjm.Invalid, "its files have more than %d bytes, which is what this site allows "+
@@ -114,7 +116,7 @@ func (t *Tree) within(most Most) error {
 	return nil
 }
 
-// names lists a folder, at most one name more than there may be, in order.
+// names lists a folder in order. It reads at most one name more than is permitted.
 func (t *Tree) names(dir string, most Most) ([]fs.DirEntry, error) {
 	d, err := t.root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -133,7 +135,7 @@ func (t *Tree) names(dir string, most Most) ([]fs.DirEntry, error) {
 	return names, nil
 }
 
-// entryOf looks at what has a name.
+// entryOf returns the entry of a name.
 func (t *Tree) entryOf(name string) (entry, error) {
 	info, err := t.root.Lstat(name)
 	if err != nil {
@@ -158,8 +160,9 @@ func (t *Tree) entryOf(name string) (entry, error) {
 	return e, nil
 }
 
-// CheckLink refuses a link that leads out of its tree. It may climb at its beginning only:
-// ".." behind another link is that link's, and no text tells where that leads.
+// CheckLink returns an error if a link leads out of its tree. It may contain ".." only at
+// its beginning: after another link, ".." is relative to the target of that link, which the
+// text does not show.
 func CheckLink(name, target string) error {
 	down := target
 	for strings.HasPrefix(down, "../") {
@@ -169,13 +172,13 @@ func CheckLink(name, target string) error {
 		return jjm.Errorf(jjm.Invalid, "link %.200s leads to %.200s: want .. at its beginning only", name, target)
 	}
 	if target == "" || path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target)) {
-		return jjm.Errorf(jjm.Invalid, "link %.200s leads out of the folder, to %.200s: copy what it stands for", name, target)
+		return jjm.Errorf(jjm.Invalid, "link %.200s leads out of the folder, to %.200s: copy its target instead", name, target)
 	}
 	return nil
 }
 
-// Write writes the tar and returns how many bytes it has. What was changed since Open is
-// an error.
+// Write writes the tar and returns its length in bytes. It returns an error if something
+// was changed since Open.
 func (t *Tree) Write(to io.Writer) (int64, error) {
 	c := &counter{to: to}
 	w := tar.NewWriter(c)
@@ -219,7 +222,7 @@ func (t *Tree) add(w *tar.Writer, e *entry) error {
 	return nil
 }
 
-// counter counts what is written.
+// counter counts the bytes written.
 type counter struct {
 	to io.Writer
 	n  int64
@@ -231,17 +234,17 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Source is a tree as a stream: a tar, with what it was found to hold.
+// Source is a tree as a stream of a tar, with the size of its content.
 type Source struct {
 	io.ReadCloser
-	// Bytes are those of all files in it.
+	// Bytes is the sum of the sizes of all files.
 	Bytes int64
 }
 
-// Size is Bytes.
+// Size returns Bytes.
 func (s *Source) Size() int64 { return s.Bytes }
 
-// Read opens a folder as a stream of this process's own.
+// Read opens a folder as a stream that this process itself packs.
 func Read(folder string, most Most) (*Source, error) {
 	t, err := Open(folder, most)
 	if err != nil {

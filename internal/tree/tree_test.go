@@ -17,7 +17,7 @@ import (
 	"jjm"
 )
 
-// folder makes a small tree: a program, a folder that only its owner enters, links.
+// folder makes a small tree: a program, a folder that only its owner can enter, and links.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -80,7 +80,7 @@ func TestRead_KeepsModesAndLinksAndNoSetuid(t *testing.T) {
 	}
 }
 
-func TestOpen_RefusesWhatDoesNotStayWithin(t *testing.T) {
+func TestOpen_RefusesLinksOutOfTheFolderAndOtherFiles(t *testing.T) {
 	link := func(target, name string) func(string) error {
 		return func(d string) error { return os.Symlink(target, d+"/"+name) }
 	}
@@ -125,8 +125,8 @@ func TestOpen_RefusesWhatDoesNotStayWithin(t *testing.T) {
 	}
 }
 
-// A file that is put in the place of another after the count is not read.
-func TestWrite_WhatChangedIsAnError(t *testing.T) {
+// A file that replaces another one after it was checked is not read.
+func TestWrite_RefusesAFileThatWasChanged(t *testing.T) {
 	for name, spoil := range map[string]func(file string) error{
 		"longer": func(f string) error { return os.WriteFile(f, []byte("much longer than before"), 0o600) },
 		"a link": func(f string) error { return errors.Join(os.Remove(f), os.Symlink("setuid", f)) },

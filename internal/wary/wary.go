@@ -1,22 +1,22 @@
-// Package wary looks at what a hostile account gives - an open descriptor, a name
-// in a folder of its own - without asking the file system behind it: one of the
-// account's own making (FUSE) may never answer, and who waits for it cannot even
-// be killed.
+// Package wary examines what a hostile account provides (an open descriptor, a name in a
+// folder of its own) without calling the file system behind it. That may be a file system
+// of the account (FUSE) which never answers, and a process that waits for it cannot even be
+// killed.
 //
-// What cannot block, and where that is written:
+// These calls cannot block:
 //
 //   - readlink(2) of /proc/self/fd/N: the kernel makes the text from its own names.
-//   - /proc/self/fdinfo/N tells flags and mount (proc_pid_fdinfo(5), mnt_id since
-//     Linux 3.15). Of descriptors that have no path - an epoll instance, a pipe -
-//     it may wait for a lock, so the link is read first and those are refused.
-//   - openat(2) with O_PATH: "the file itself is not opened". Where the name is a
-//     mount point the root of the mount is given, and nothing of it was asked yet.
-//   - statx(2) with AT_STATX_DONT_SYNC: "just take whatever the system has
-//     cached". FUSE obeys since Linux 4.20; here it is called only once the mount
-//     proved to be the expected one.
+//   - /proc/self/fdinfo/N has the flags and the mount (proc_pid_fdinfo(5), mnt_id since
+//     Linux 3.15). For descriptors without a path, such as an epoll instance or a pipe, it
+//     may wait for a lock; so the link is read first, and those are refused.
+//   - openat(2) with O_PATH: "the file itself is not opened". If the name is a mount point,
+//     the result is the root of the mount, and its file system was not called yet.
+//   - statx(2) with AT_STATX_DONT_SYNC: "just take whatever the system has cached". FUSE
+//     obeys since Linux 4.20. This package calls it only when the mount is known to be the
+//     expected one.
 //
-// What can: fstat(2), fstatfs(2), read, fgetxattr(2), ioctl(2), adding the
-// descriptor to a poller, and close(2), of which FUSE makes a FLUSH.
+// These can block: fstat(2), fstatfs(2), read(2), fgetxattr(2), ioctl(2), adding the
+// descriptor to a poller, and close(2), which is a FLUSH for FUSE.
 package wary
 
 import (
@@ -33,8 +33,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount is where a descriptor leads, as the kernel tells without asking a file
-// system.
+// Mount is where a descriptor leads, as the kernel knows it without calling a file system.
 type Mount struct {
 	// ID is the number of the mount (proc_pid_mountinfo(5)).
 	ID int
@@ -42,8 +41,8 @@ type Mount struct {
 	Flags int
 }
 
-// MountOf tells the mount of a descriptor. One without a path, a pipe for
-// instance, is an error.
+// MountOf returns the mount of a descriptor. It is an error if the descriptor has no path,
+// as a pipe has none.
 func MountOf(fd int) (Mount, error) {
 	n := strconv.Itoa(fd)
 	to, err := os.Readlink("/proc/self/fd/" + n)
@@ -58,7 +57,7 @@ func MountOf(fd int) (Mount, error) {
 		return Mount{}, &fs.PathError{Op: "open", Path: "/proc/self/fdinfo/" + n, Err: err}
 	}
 	defer unix.Close(info)
-	var text [1024]byte // what is wanted stands at the beginning
+	var text [1024]byte // the lines that are needed come first
 	got, err := unix.Read(info, text[:])
 	if err != nil {
 		return Mount{}, err
@@ -66,7 +65,7 @@ func MountOf(fd int) (Mount, error) {
 	return parseInfo(string(text[:got]))
 }
 
-// parseInfo reads lines "flags:\t0100000" (octal) and "mnt_id:\t25".
+// parseInfo parses the lines "flags:\t0100000" (octal) and "mnt_id:\t25".
 func parseInfo(text string) (m Mount, err error) {
 	found := 0
 	for line := range strings.Lines(text) {
@@ -89,18 +88,19 @@ func parseInfo(text string) (m Mount, err error) {
 		found++
 	}
 	if found != 2 {
-		return Mount{}, errors.New("the kernel does not tell its flags and its mount")
+		return Mount{}, errors.New("the kernel does not show its flags and its mount")
 	}
 	return m, nil
 }
 
 // Look is what the kernel knows of a file.
 type Look struct {
-	Mode uint32 // with its type, as of stat(2)
+	Mode uint32 // with the type, as in stat(2)
 	UID  int
 }
 
-// At looks at a descriptor. Its mount must have proved to be the expected one.
+// At returns what the kernel knows of a descriptor. The caller must have checked that it is
+// on the expected mount.
 func At(fd int) (Look, error) {
 	var st unix.Statx_t
 	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_MODE|unix.STATX_UID,
@@ -108,13 +108,13 @@ func At(fd int) (Look, error) {
 	return Look{Mode: uint32(st.Mode), UID: int(st.Uid)}, err
 }
 
-// Kind is the type of a file, in the bits of stat(2).
+// Kind returns the type of the file, in the bits of stat(2).
 func (l Look) Kind() uint32 { return l.Mode & unix.S_IFMT }
 
-// Private reports an error unless a mount is the machine's: a FUSE file system
-// that an account mounted is its own, and may never answer. An unknown mount, one
-// of another mount namespace, is an error too.
-func Private(id int) error {
+// CheckMount returns an error unless root made the mount. A FUSE file system that an
+// account mounted may never answer. An unknown mount, such as one of another mount
+// namespace, is an error too.
+func CheckMount(id int) error {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return err
@@ -130,10 +130,10 @@ func Private(id int) error {
 	if err := lines.Err(); err != nil {
 		return err
 	}
-	return fmt.Errorf("its mount %d is none of this machine's", id)
+	return fmt.Errorf("its mount %d is not a mount of this machine", id)
 }
 
-// ofRoot judges a line of mountinfo: "... - fuse.sshfs source rw,user_id=1000".
+// ofRoot checks a line of mountinfo: "... - fuse.sshfs source rw,user_id=1000".
 func ofRoot(line string) error {
 	_, rest, _ := strings.Cut(line, " - ")
 	f := strings.Fields(rest)
@@ -148,11 +148,10 @@ func ofRoot(line string) error {
 	return nil
 }
 
-// Open opens what lies at a relative name below a folder that only this process's
-// account (or root) can put in its place, though the folders and files below may
-// be somebody else's. No link is followed, no other file system entered, and
-// nothing but a regular file or, with O_DIRECTORY, a folder is opened: neither a
-// FIFO nor a lease holds it up.
+// Open opens a relative name below a folder that nobody but this process's account (or
+// root) can replace. The folders and files below it may belong to others. It follows no
+// link, enters no other file system, and opens nothing but a regular file or, with
+// O_DIRECTORY, a folder. Neither a FIFO nor a lease can make it wait.
 func Open(root, name string, flag int) (*os.File, error) {
 	d, err := In(root)
 	if err != nil {
@@ -168,8 +167,7 @@ type Dir struct {
 	mount int
 }
 
-// In returns a folder that only this process's account (or root) can put in its
-// place.
+// In opens a folder that nobody but this process's account (or root) can replace.
 func In(path string) (*Dir, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -183,7 +181,7 @@ func In(path string) (*Dir, error) {
 	return &Dir{h: os.NewFile(uintptr(fd), path), mount: m.ID}, nil
 }
 
-// Close ends its use.
+// Close closes the folder.
 func (d *Dir) Close() error { return d.h.Close() }
 
 // Open is [Open] below the folder.
@@ -200,8 +198,8 @@ func (d *Dir) Open(name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// Lstat looks at what lies at a name below the folder. What is on another file
-// system is an error, [ErrElsewhere].
+// Lstat returns what a name below the folder is. The error is [ErrElsewhere] if it is on
+// another file system.
 func (d *Dir) Lstat(name string) (os.FileInfo, error) {
 	h, err := d.path(name)
 	if err != nil {
@@ -215,8 +213,8 @@ func (d *Dir) Lstat(name string) (os.FileInfo, error) {
 	return info, nil
 }
 
-// path goes to a name and opens nothing: the handle is of open(2)'s O_PATH, of a
-// file of any type.
+// path returns an O_PATH handle of a name, of a file of any type. It does not open the
+// file.
 func (d *Dir) path(name string) (*os.File, error) {
 	at, path := int(d.h.Fd()), d.h.Name()
 	for step := range strings.SplitSeq(name, "/") {
@@ -233,11 +231,11 @@ func (d *Dir) path(name string) (*os.File, error) {
 	return os.NewFile(uintptr(at), path), nil
 }
 
-// maxDepth is how deep folders may lie in one another for [Dir.RemoveAll].
+// maxDepth is how deep folders may be nested for [Dir.RemoveAll].
 const maxDepth = 100
 
-// RemoveAll removes what lies at a name below the folder, with all in it. It stops
-// where another file system is mounted. That there is nothing is a success.
+// RemoveAll removes a name below the folder with everything in it. It stops at other file
+// systems that are mounted there. It is no error if the name does not exist.
 func (d *Dir) RemoveAll(name string) error {
 	at := int(d.h.Fd())
 	if parent, last, ok := cutLast(name); ok {
@@ -269,10 +267,10 @@ func removeAll(at int, name string, mount, depth int) error {
 	switch err := unix.Unlinkat(at, name, 0); {
 	case err == nil, errors.Is(err, unix.ENOENT):
 		return nil
-	case !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM): // EPERM: POSIX's word for a folder
+	case !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM): // EPERM is POSIX's error for a folder
 		return err
 	case depth == maxDepth:
-		return fmt.Errorf("folders lie more than %d deep in one another", maxDepth)
+		return fmt.Errorf("folders are nested more than %d deep", maxDepth)
 	}
 	fd, err := into(at, name, mount)
 	if err != nil {
@@ -298,14 +296,14 @@ func removeAll(at int, name string, mount, depth int) error {
 			}
 			break
 		}
-		if _, err := dir.Seek(0, io.SeekStart); err != nil { // what was removed moved the rest
+		if _, err := dir.Seek(0, io.SeekStart); err != nil { // the removed names shifted the others
 			return err
 		}
 	}
 	return unix.Unlinkat(at, name, unix.AT_REMOVEDIR)
 }
 
-// into goes to an entry of a folder, if it is on the same mount.
+// into opens an entry of a folder if it is on the same mount.
 func into(at int, name string, mount int) (int, error) {
 	if name == "" || name == "." || name == ".." {
 		return -1, unix.EINVAL
@@ -326,11 +324,10 @@ func into(at int, name string, mount int) (int, error) {
 	return fd, nil
 }
 
-// ErrElsewhere says that something lies on another file system than what it is
-// part of.
+// ErrElsewhere means that a file is on another file system than its folder.
 var ErrElsewhere = errors.New("another file system is mounted there")
 
-// reopen opens a handle of O_PATH, without waiting for anybody.
+// reopen opens the file of an O_PATH handle without waiting for anybody.
 func reopen(h *os.File, flag int) (*os.File, error) {
 	look, err := At(int(h.Fd()))
 	if err != nil {
@@ -341,7 +338,7 @@ func reopen(h *os.File, flag int) (*os.File, error) {
 		want = unix.S_IFDIR
 	}
 	if look.Kind() != want {
-		return nil, errors.New(map[bool]string{true: "is no folder", false: "is not a regular file"}[want == unix.S_IFDIR])
+		return nil, errors.New(map[bool]string{true: "is not a folder", false: "is not a regular file"}[want == unix.S_IFDIR])
 	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(h.Fd())), flag|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -23,8 +23,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Nothing here comes back if a call asks the file system, which is frozen.
-func TestLooks_AskNoFileSystem(t *testing.T) {
+// If one of these calls asked the file system, which is frozen, the test would hang.
+func TestLooks_DoNotCallTheFileSystem(t *testing.T) {
 	dir := needs.PublicDir(t)
 	must(t, os.Mkdir(filepath.Join(dir, "theirs"), 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
@@ -41,7 +41,7 @@ func TestLooks_AskNoFileSystem(t *testing.T) {
 	if m.Flags&unix.O_ACCMODE != unix.O_RDWR {
 		t.Errorf("flags %#o", m.Flags)
 	}
-	if err := Private(m.ID); err == nil || !strings.Contains(err.Error(), "uid 1 ") {
+	if err := CheckMount(m.ID); err == nil || !strings.Contains(err.Error(), "uid 1 ") {
 		t.Errorf("its mount: %v", err)
 	}
 	if look, err := At(fd); err != nil || look.Kind() != unix.S_IFREG || look.UID != 1 {
@@ -68,7 +68,7 @@ func TestLooks_AskNoFileSystem(t *testing.T) {
 	defer here.Close()
 	own, err := MountOf(int(here.Fd()))
 	must(t, err)
-	if err := Private(own.ID); err != nil || own.ID == m.ID || own.Flags&unix.O_PATH == 0 {
+	if err := CheckMount(own.ID); err != nil || own.ID == m.ID || own.Flags&unix.O_PATH == 0 {
 		t.Errorf("%+v: %v", own, err)
 	}
 	if n := folder.Unanswered() + on.Unanswered(); n != 0 {
@@ -89,7 +89,7 @@ func TestMountOf_RefusesWhatHasNoPath(t *testing.T) {
 			t.Errorf("%d: %+v", fd, m)
 		}
 	}
-	if err := Private(1 << 30); err == nil {
+	if err := CheckMount(1 << 30); err == nil {
 		t.Error("a mount that is none")
 	}
 }
@@ -122,7 +122,7 @@ func TestOpen_OpensRegularFilesAndFoldersOnly(t *testing.T) {
 	}
 }
 
-// A lease (fcntl(2)) makes an open wait, unless it is told not to.
+// A lease (fcntl(2)) makes an open wait, unless it is opened without blocking.
 func TestOpen_DoesNotWaitForALease(t *testing.T) {
 	dir := needs.PublicDir(t)
 	path := filepath.Join(dir, "f")

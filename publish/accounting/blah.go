@@ -1,10 +1,11 @@
-// Package accounting writes the accounting log of BLAH, by which a site's
-// accounting (APEL's blah parser, for one) ties what the batch system accounts
-// to the person and the organisation: one line for each attempt that was in a
-// batch system, with the batch system's real id.
+// Package accounting writes the accounting log of BLAH. From this log a site's accounting
+// (for example the blah parser of APEL) learns which person and organisation a job of the
+// batch system belongs to. There is one line for each attempt that was in a batch system,
+// with the batch system's real id.
 //
-// A line is written exactly once: [Log] finds out at its start which ones are in
-// the file, whatever ended the last daemon.
+// The package promises that each line is written exactly once, whatever ended the last
+// daemon: [Open] reads from the files which lines exist. Which attempts have ended is left
+// to the caller.
 package accounting
 
 import (
@@ -24,27 +25,26 @@ import (
 	"jjm"
 )
 
-// Entry is one attempt that has ended.
+// Entry is an attempt that has ended.
 type Entry struct {
-	// Seq numbers the entries of one store, upwards.
+	// Seq is the number of the entry; numbers increase within one store.
 	Seq     int64
 	Attempt jjm.AttemptID
 	Owner   string      // the local account
-	Origin  *jjm.Origin // nil if nothing is known of who sent the grid job
-	Queue   string      // "" is the batch system's default queue
+	Origin  *jjm.Origin // nil if nothing is known about the sender of the grid job
+	Queue   string      // "" is the default queue of the batch system
 	Cluster string
-	// Batch is the batch system's id, "" of an attempt that was never in one, which
-	// gets no line. Submitted is when the batch system got it, 0 if that is not
-	// known: the line then has the time of its end.
+	// Batch is the batch system's id. It is "" if the attempt never was in a batch system;
+	// such an entry gets no line. Submitted is when the batch system accepted the job. If
+	// it is not known (0), the line has the time of the end instead.
 	Batch     string
 	Submitted jjm.Time
 	Ended     jjm.Time
 }
 
-// Line writes an entry in the format of blahpd (the fields are those of EGEE's
-// BLAH accounting log). ce names the computing element:
-// "ce.example.org:9619/ce.example.org". store is the nonce of jjm's store: by it
-// Open knows its own lines from those of another store.
+// Line formats an entry like blahpd (the fields are those of EGEE's BLAH accounting log).
+// ce names the computing element: "ce.example.org:9619/ce.example.org". store is the
+// identity of jjm's store, by which Open tells its own lines from those of another store.
 func Line(e Entry, ce, store string) string {
 	o := e.Origin
 	if o == nil {
@@ -68,7 +68,8 @@ func Line(e Entry, ce, store string) string {
 		plain(job), plain(e.Batch), plain(e.Owner), originBy(o), client(e, store))
 }
 
-// originBy says whose word userDN, userFQAN and jobID are.
+// originBy returns the source of userDN, userFQAN and jobID: "administrator" if it is
+// trusted, "account" if the submitting account stated them.
 func originBy(o *jjm.Origin) string {
 	if o.Verified {
 		return "administrator"
@@ -76,12 +77,12 @@ func originBy(o *jjm.Origin) string {
 	return "account"
 }
 
-// client is jjm's own name of the attempt: STORE.SEQ.GRID.LOCAL.ATTEMPT.
+// client returns jjm's own name of the attempt: STORE.SEQ.GRID.LOCAL.ATTEMPT.
 func client(e Entry, store string) string {
 	return fmt.Sprintf("%s.%d.%s.%d", plain(store), e.Seq, e.Attempt.LocalID, e.Attempt.Attempt)
 }
 
-// plain keeps a text within its quotes and its line.
+// plain replaces what would end the quotes or the line.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -94,27 +95,27 @@ func plain(s string) string {
 	}, s)
 }
 
-// Log appends to PATH-YYYYMMDD, a file a day of UTC, as blahpd does. One goroutine
-// uses it.
+// Log appends to the files PATH-YYYYMMDD, one for each day in UTC, as blahpd does. Only one
+// goroutine may use it.
 type Log struct {
 	path, ce, store string
 	last            int64
 }
 
-// maxTail is how much of a file's end is read to find the last entry: some
-// hundred lines.
+// maxTail is how many bytes at the end of a file are read to find the last entry. They hold
+// some hundred lines.
 const maxTail = 256 << 10
 
-// Open finds which entries are there. done is the Seq of the last one that the
-// store knows as written. It reads the two newest files, however old they are: the daemon that
-// wrote them may have been away for days.
+// Open finds out which entries are in the files. done is the Seq of the last entry that the
+// store knows to be written. Open reads the two newest files, however old they are: the
+// last daemon may have stopped days ago.
 func Open(path, ce, store string, done int64) (*Log, error) {
 	l := &Log{path: path, ce: ce, store: store, last: done}
 	names, err := filepath.Glob(escaped(path) + "-" + strings.Repeat("[0-9]", 8))
 	if err != nil {
 		return nil, fmt.Errorf("accounting log %s: %w", path, err)
 	}
-	for _, name := range names[max(len(names)-2, 0):] { // in the order of their days
+	for _, name := range names[max(len(names)-2, 0):] { // sorted by their day
 		seq, err := l.lastIn(name)
 		if err != nil {
 			return nil, fmt.Errorf("accounting log: find the last line (accounting.blah names the file): %w", err)
@@ -124,17 +125,17 @@ func Open(path, ce, store string, done int64) (*Log, error) {
 	return l, nil
 }
 
-// escaped quotes what a pattern would not take as itself.
+// escaped quotes the characters that have a meaning in a pattern.
 func escaped(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 func (l *Log) file(day time.Time) string { return l.path + "-" + day.UTC().Format("20060102") }
 
-// Last is the Seq of the last entry that was written or needs no line.
+// Last returns the Seq of the last entry that was written or needs no line.
 func (l *Log) Last() int64 { return l.last }
 
-// lastIn finds the last entry of this store in a file.
+// lastIn returns the Seq of the last entry of this store in a file, 0 if there is none.
 func (l *Log) lastIn(name string) (int64, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -156,7 +157,7 @@ func (l *Log) lastIn(name string) (int64, error) {
 	for line := range bytes.Lines(text) {
 		_, rest, ok := bytes.Cut(line, []byte(`"clientID=`+plain(l.store)+"."))
 		if !ok || !bytes.HasSuffix(line, []byte("\"\n")) {
-			continue // another's, or one that was cut off by a crash
+			continue // a line of another store, or one that a crash cut off
 		}
 		number, _, _ := bytes.Cut(rest, []byte("."))
 		if n, err := strconv.ParseInt(string(number), 10, 64); err == nil {
@@ -166,8 +167,8 @@ func (l *Log) lastIn(name string) (int64, error) {
 	return last, nil
 }
 
-// Append writes the entries that are not there yet and syncs them to disk. After
-// an error the same entries can be given again.
+// Append writes the entries that are not in the files yet and syncs them to the disk. After
+// an error it can be called again with the same entries.
 func (l *Log) Append(now time.Time, entries []Entry) error {
 	var text []byte
 	last := l.last
@@ -189,7 +190,7 @@ func (l *Log) Append(now time.Time, entries []Entry) error {
 	return nil
 }
 
-// write appends whole lines or nothing.
+// write appends the text completely or not at all.
 func (l *Log) write(name string, text []byte) error {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o640)
 	if err != nil {
@@ -201,7 +202,7 @@ func (l *Log) write(name string, text []byte) error {
 		return err
 	}
 	begin := end
-	if end > 0 { // a line that a crash cut off ends here
+	if end > 0 { // a crash may have cut off the last line; end it
 		var b [1]byte
 		if _, err := f.ReadAt(b[:], end-1); err != nil {
 			return err

@@ -19,7 +19,7 @@ func entry(seq int64) Entry {
 		Origin: &jjm.Origin{Subject: `/O=Grid/CN="Alice"`, VO: "/dzero/Role=production", Job: "https://ce/1"}}
 }
 
-func TestLine_IsBlahpds(t *testing.T) {
+func TestLine_HasTheFormatOfBlahpd(t *testing.T) {
 	want := `"timestamp=2026-03-01 12:00:00" "userDN=/O=Grid/CN='Alice'" "userFQAN=/dzero/Role=production" "ceID=ce:9619/ce-slurm-long" ` +
 		`"jobID=https://ce/1" "lrmsID=4711_3" "localUser=alice" "originBy=account" "clientID=abcd.5.17.3.1"` + "\n"
 	if got := Line(entry(5), "ce:9619/ce", "abcd"); got != want {
@@ -32,9 +32,9 @@ func TestLine_IsBlahpds(t *testing.T) {
 	}
 }
 
-// A name that nobody verified stays in the line and is marked: docs/GATEKEEPERS.md
-// says why. A line without any origin makes no administrator's of it.
-func TestLine_SaysWhoseWordTheNameIs(t *testing.T) {
+// A name that nobody verified is kept in the line and marked; docs/GATEKEEPERS.md says why.
+// A line without an origin must not look verified by an administrator.
+func TestLine_MarksWhoVerifiedTheName(t *testing.T) {
 	for _, c := range []struct {
 		origin *jjm.Origin
 		want   string
@@ -57,7 +57,7 @@ func TestLine_SaysWhoseWordTheNameIs(t *testing.T) {
 	}
 }
 
-func TestLog_EveryEntryOnceWhateverEndsTheDaemon(t *testing.T) {
+func TestLog_WritesEveryEntryOnceThoughTheDaemonIsKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "blah.log")
 	text := func() string {
 		b, err := os.ReadFile(path + "-20260301")
@@ -74,12 +74,13 @@ func TestLog_EveryEntryOnceWhateverEndsTheDaemon(t *testing.T) {
 		return l
 	}
 	absent := entry(3)
-	absent.Batch = "" // it never was in a batch system
+	absent.Batch = "" // it was never in a batch system
 	l := open(0)
 	if err := l.Append(noon, []Entry{entry(1), entry(2), absent}); err != nil || l.Last() != 3 {
 		t.Fatal(err, l.Last())
 	}
-	// Killed before the store knew; then killed within a line.
+	// The daemon is killed before the store records the entry; then it is killed within a
+	// line.
 	l = open(0)
 	if err := l.Append(noon, []Entry{entry(1), entry(2), absent, entry(4)}); err != nil {
 		t.Fatal(err)
@@ -100,11 +101,11 @@ func TestLog_EveryEntryOnceWhateverEndsTheDaemon(t *testing.T) {
 			t.Errorf("%s: %s", seq, text())
 		}
 	}
-	// Another store's entries in the same file are others.
+	// Entries of another store in the same file must not be taken for ours.
 	if other, err := Open(path, "ce", "efgh", 0); err != nil || other.Last() != 0 {
 		t.Error(other, err)
 	}
-	// However long it was away it goes on; the next day begins another file.
+	// The daemon goes on however long it was stopped. The next day has another file.
 	if l := open(0); l.Last() != 5 {
 		t.Errorf("after days the last one is %d", l.Last())
 	}
@@ -119,8 +120,7 @@ func TestLog_EveryEntryOnceWhateverEndsTheDaemon(t *testing.T) {
 	}
 }
 
-// Whatever the texts are, an entry is one line of its nine fields, and these hold what they
-// should.
+// Whatever the texts are, an entry is one line with its nine fields and their values.
 func FuzzLine(f *testing.F) {
 	f.Add(`a" "lrmsID=1`, "b\n\"x\u2028")
 	f.Fuzz(func(t *testing.T, a, b string) {

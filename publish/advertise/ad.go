@@ -8,16 +8,17 @@ import (
 // AdType is the MyType of a site's ad.
 const AdType = "JJMSite"
 
-// NameKey is what a site's name is found by in constraints: a word of
-// hexadecimal digits, for constraints have other rules for quotes than ads.
+// NameKey returns a word of hexadecimal digits that stands for a site's name in
+// constraints. Constraints cannot contain every name, because they have other rules for
+// quotes than ads.
 func NameKey(site string) string {
 	sum := sha256.Sum256([]byte(site))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Ad makes the site's ad. MyType, Name and ClassAdLifetime mean something to the
-// collector: the table, the key in it, and the seconds after which it drops the
-// ad. docs/ADVERTISING.md documents the attributes.
+// Ad returns the site's ad. The collector itself uses three attributes: MyType is the
+// table, Name is the key in it, and ClassAdLifetime is the number of seconds after which it
+// drops the ad. docs/ADVERTISING.md documents all attributes.
 func (f Facts) Ad() Ad {
 	t := f.totals()
 	return Ad{
@@ -41,7 +42,8 @@ func (f Facts) Ad() Ad {
 	}
 }
 
-// types names the job types that take new grid jobs, or those that do not.
+// types returns the names of the job types that accept new grid jobs, or with drained those
+// that do not.
 func (f Facts) types(drained bool) List {
 	out := List{}
 	for _, t := range f.Types {
@@ -76,11 +78,11 @@ func (f Facts) clusters() List {
 	return out
 }
 
-// ad is a cluster's part of the site's ad. Bounds that there are not, or that are
-// not known, are left out.
+// ad returns a cluster's part of the site's ad. Limits that do not exist or are not known
+// are left out.
 func (c Cluster) ad() Ad {
 	ad := Ad{{"Name", c.Name}, {"Kind", c.Kind}, {"State", c.State()}, {"Drained", c.Drained}, {"Paused", c.Paused}}
-	if c.Health != Unasked {
+	if c.Health != HealthUnknown {
 		ad = append(ad, Attr{"Answers", c.Health == Answering})
 	}
 	if c.Reason != "" {
@@ -121,15 +123,15 @@ func (l Limits) ad() Ad {
 	return ad
 }
 
-// Withdrawal makes the text that takes a site's ad out of a collector, if it is
-// the instance's own: a query for condor_advertise INVALIDATE_ADS_GENERIC.
+// Withdrawal returns the query for condor_advertise INVALIDATE_ADS_GENERIC that removes a
+// site's ad from a collector. It matches only the ad of the given instance.
 func Withdrawal(site, instance string) string {
 	return "MyType = \"Query\"\nTargetType = \"" + AdType + "\"\nRequirements = " + Constraint(site) +
 		` && Instance == "` + instance + "\"\n"
 }
 
-// Constraint is the ClassAd expression that finds the ads of a site in a
-// collector, whichever jjm published them: for condor_status -constraint.
+// Constraint returns the expression for condor_status -constraint that finds all ads of a
+// site, whichever instance published them.
 func Constraint(site string) string {
 	return `MyType == "` + AdType + `" && NameKey == "` + NameKey(site) + `"`
 }

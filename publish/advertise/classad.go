@@ -8,25 +8,25 @@ import (
 	"unicode/utf8"
 )
 
-// Ad is a ClassAd of literals: attributes in the order in which they are shown.
+// Ad is a ClassAd in which every value is a literal. Its attributes are in the order in
+// which they are written.
 type Ad []Attr
 
-// Attr is one attribute. Its name is a ClassAd identifier.
+// Attr is one attribute. Its name must be a ClassAd identifier.
 type Attr struct {
 	Name  string
 	Value Value
 }
 
-// Value is a string, an int, an int64, a bool, a Count, a List or an Ad (a nested
-// one).
+// Value is a string, an int, an int64, a bool, a Count, a List, or an Ad (a nested one).
 type Value any
 
 // List is a list of values.
 type List []Value
 
-// Text writes the ad in the form that all versions of condor_advertise read: an
-// attribute to a line, ended by a line end ("old" ClassAds, the section ClassAds
-// of HTCondor's manual).
+// Text formats the ad so that every version of condor_advertise can read it: one attribute
+// per line, each with a line end ("old" ClassAds in the ClassAds section of HTCondor's
+// manual).
 func (a Ad) Text() string {
 	var b strings.Builder
 	for _, attr := range a {
@@ -37,7 +37,7 @@ func (a Ad) Text() string {
 	return b.String()
 }
 
-// Get returns the value of an attribute, nil if there is none.
+// Get returns the value of an attribute, nil if it does not exist.
 func (a Ad) Get(name string) Value {
 	for _, attr := range a {
 		if attr.Name == name {
@@ -78,19 +78,18 @@ func write(b *strings.Builder, v Value) {
 		}
 		b.WriteString(" ]")
 	default:
-		panic(fmt.Sprintf("advertise: a ClassAd cannot hold a %T", v))
+		panic("advertise: a ClassAd cannot hold this kind of value")
 	}
 }
 
-// quote makes a string literal. Old ClassAds have one escape, \" for a quote;
-// any other backslash is itself, one before the closing quote is trouble, and
-// there is none for the end of a line. So what could be taken for another thing
-// is written as Safe does.
+// quote returns a string literal. Old ClassAds have only the escape \" for a quote. Any
+// other backslash stands for itself, a backslash before the closing quote is misread, and a
+// line end cannot be escaped. Therefore Safe replaces these characters first.
 func quote(s string) string { return `"` + strings.ReplaceAll(Safe(s), `"`, `\"`) + `"` }
 
-// Safe is how a text appears in an ad: bytes of what does not print, of what is
-// not UTF-8, and of backslashes as \xNN with two hexadecimal digits, all else as
-// it is. No two texts look alike; Plain gives the text back.
+// Safe returns the text as an ad shows it. It writes the bytes of unprintable characters,
+// of invalid UTF-8 and of backslashes as \xNN, with two hexadecimal digits, and keeps
+// everything else. Different texts stay different; Plain reverses it.
 func Safe(s string) string {
 	if utf8.ValidString(s) && strings.IndexFunc(s, unsafe) < 0 {
 		return s
@@ -112,8 +111,7 @@ func Safe(s string) string {
 
 func unsafe(r rune) bool { return r == '\\' || !unicode.IsPrint(r) }
 
-// Plain returns the text that Safe made safe. What Safe does not write is left as
-// it is.
+// Plain returns the text from which Safe made s. It keeps what Safe does not write.
 func Plain(s string) string {
 	var b strings.Builder
 	for {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestAd_IsWrittenInOldClassAds(t *testing.T) {
+func TestAd_IsFormattedAsOldClassAd(t *testing.T) {
 	ad := Ad{
 		{"S", `a "quoted" name`}, {"I", 3}, {"L", int64(1) << 40}, {"B", true}, {"K", Known(0)}, {"U", Count{}},
 		{"E", List{}}, {"Names", List{"x", "ü"}}, {"N", Ad{{"Name", "n"}, {"Slots", Count{}}}},
@@ -29,7 +29,7 @@ N = [ Name = "n"; Slots = undefined ]
 	}
 }
 
-func TestSafe_LeavesNothingThatEndsALineOrAString(t *testing.T) {
+func TestSafe_EscapesWhatEndsALineOrAString(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain":           "plain",
 		"two words":       "two words",
@@ -37,8 +37,8 @@ func TestSafe_LeavesNothingThatEndsALineOrAString(t *testing.T) {
 		"a\nMyType=\"x\"": `a\x0aMyType="x"`,
 		`c:\temp\`:        `c:\x5ctemp\x5c`,
 		"\xff\x00":        `\xff\x00`,
-		"\u202eabc":       `\xe2\x80\xaeabc`, // turns the text around
-		"\ufffd":          "\ufffd",          // a character as any other
+		"\u202eabc":       `\xe2\x80\xaeabc`, // reverses the direction of the text
+		"\ufffd":          "\ufffd",          // a valid character
 	} {
 		if got := Safe(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
@@ -46,7 +46,7 @@ func TestSafe_LeavesNothingThatEndsALineOrAString(t *testing.T) {
 	}
 }
 
-func TestSafe_PlainGivesTheTextBack(t *testing.T) {
+func TestSafe_IsReversedByPlain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := anyText().Draw(t, "s")
 		safe := Safe(s)
@@ -64,7 +64,7 @@ func FuzzPlain(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		_ = Plain(s) // whatever another wrote is no danger
+		_ = Plain(s) // no text may cause a panic
 		if got := Plain(Safe(s)); got != s {
 			t.Errorf("%q became %q", s, got)
 		}
@@ -87,7 +87,7 @@ func FuzzParseHeld(f *testing.F) {
 	})
 }
 
-func TestDifferences_NamesWhatIsNotTheSame(t *testing.T) {
+func TestDifferences_NamesTheAttributesThatDiffer(t *testing.T) {
 	ad := Ad{{"Name", `a"b\`}, {"Slots", Known(4)}, {"Queued", Count{}}, {"Open", true}, {"Names", List{"x"}},
 		{"C", List{Ad{{"N", 1}}}}}
 	held := func(text string) Held {
@@ -123,7 +123,7 @@ func TestDifferences_NamesWhatIsNotTheSame(t *testing.T) {
 	}
 }
 
-func TestParseHeld_NothingPrintedIsNoAdAndRubbishIsNoAnswer(t *testing.T) {
+func TestParseHeld_AcceptsNoOutputAndRefusesRubbish(t *testing.T) {
 	for _, none := range []string{"", "\n", "[\n]\n"} {
 		if ads, err := ParseHeld([]byte(none)); err != nil || len(ads) > 0 {
 			t.Errorf("%q: %v, %v", none, ads, err)
@@ -140,7 +140,7 @@ func TestParseHeld_NothingPrintedIsNoAdAndRubbishIsNoAnswer(t *testing.T) {
 	}
 }
 
-// anyText is text as it may stand in a configuration, or worse.
+// anyText makes text as in a configuration, and worse.
 func anyText() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.String(), rapid.StringMatching(`["\\nx\n\t\r '{};=,]{0,12}`),
 		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))

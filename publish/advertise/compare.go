@@ -10,11 +10,11 @@ import (
 	"jjm"
 )
 
-// Held is an ad as a collector holds it.
+// Held is an ad in a collector.
 type Held map[string]any
 
-// ParseHeld reads what "condor_status -any -json" printed: a list of ads, or
-// nothing at all where there is none.
+// ParseHeld parses the output of "condor_status -any -json": a list of ads, or nothing if
+// there is none.
 func ParseHeld(text []byte) ([]Held, error) {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 {
@@ -24,12 +24,12 @@ func ParseHeld(text []byte) ([]Held, error) {
 	dec.UseNumber()
 	var ads []Held
 	if err := dec.Decode(&ads); err != nil {
-		return nil, jjm.Errorf(jjm.Busy, "condor_status printed no list of ads: %w: %.80q", err, text)
+		return nil, jjm.Errorf(jjm.Busy, "condor_status did not print a list of ads: %w: %.80q", err, text)
 	}
 	return ads, nil
 }
 
-// Get returns an attribute; names of attributes are the same in any case.
+// Get returns an attribute. The case of its name does not matter.
 func (h Held) Get(name string) any {
 	if v, ok := h[name]; ok {
 		return v
@@ -42,14 +42,14 @@ func (h Held) Get(name string) any {
 	return nil
 }
 
-// Instance returns the jjm that published the ad, "" if it does not say.
+// Instance returns the jjm instance that published the ad, "" if the ad does not name one.
 func (h Held) Instance() string {
 	s, _ := h.Get("Instance").(string)
 	return s
 }
 
-// Differences compares a published ad with what is held and says what is not the
-// same: at most three attributes. What the collector adds does not count.
+// Differences compares a published ad with the one in a collector and describes at most
+// three attributes that differ. Attributes that the collector added are ignored.
 func (a Ad) Differences(h Held) []string {
 	const most = 3
 	var out []string
@@ -66,8 +66,8 @@ func (a Ad) Differences(h Held) []string {
 	return out
 }
 
-// same compares a value with what encoding/json made of HTCondor's JSON, numbers
-// as they were written.
+// same compares a value with one that encoding/json decoded from HTCondor's JSON, with
+// numbers as json.Number.
 func same(v Value, got any) bool {
 	switch v := v.(type) {
 	case string:

@@ -1,8 +1,8 @@
-// Package advertise says what a site tells brokers of itself: the facts, as the
-// ClassAd of HTCondor's matchmaking and as a document of GLUE 2.0.
+// Package advertise describes a site to brokers: it formats the facts about the site as a
+// ClassAd for HTCondor's matchmaking and as a GLUE 2.0 document.
 //
-// It is pure: it sends nothing and asks nobody. What is not known is told as not
-// known - undefined in a ClassAd, left out of GLUE - and never as zero: a broker
-// must not take a batch system that does not answer for an empty one. Package
-// advertise/collector sends the ad.
+// It does no I/O. It promises that what is not known is published as not known (undefined
+// in a ClassAd, left out of GLUE) and never as zero: a broker must not take a batch system
+// that does not answer for an empty one. Sending the ad is left to package
+// advertise/collector.
 package advertise

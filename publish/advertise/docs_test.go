@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// docs/ADVERTISING.md has every attribute of the ad and every class of the GLUE
-// document, and none that there is not.
+// docs/ADVERTISING.md must name every attribute of the ad and every class of the GLUE
+// document, and no others.
 func TestDocs_NameEveryAttribute(t *testing.T) {
 	page, err := os.ReadFile("../../docs/ADVERTISING.md")
 	if err != nil {

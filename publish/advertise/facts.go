@@ -4,23 +4,24 @@ import (
 	"jjm"
 )
 
-// Facts are what a site tells of itself.
+// Facts are what a site publishes about itself.
 type Facts struct {
-	// Site is its name among sites: any text.
+	// Site is the name of the site. It may be any text.
 	Site string
-	// Instance tells this jjm from any other, whatever its site is called: a word
-	// of letters and digits.
+	// Instance identifies this jjm, whatever the name of its site. It consists of letters
+	// and digits.
 	Instance string
-	// Version is jjm's.
+	// Version is the version of jjm.
 	Version string
-	// Quality is GLUE's QualityLevel_t: "production", "pre-production", "testing"
-	// or "development".
+	// Quality is a QualityLevel_t of GLUE: "production", "pre-production", "testing" or
+	// "development".
 	Quality string
-	// At is when this was so.
+	// At is the time of the facts.
 	At jjm.Time
-	// Lifetime is how many seconds it may be believed.
+	// Lifetime is how many seconds a reader may believe them.
 	Lifetime int
-	// Waiting are the local jobs that no batch system has yet, each counted once.
+	// Waiting is the number of local jobs that are in no batch system yet. Each is counted
+	// once.
 	Waiting     int
 	Clusters    []Cluster
 	Types       []JobType
@@ -29,76 +30,76 @@ type Facts struct {
 
 // Cluster is one batch system.
 type Cluster struct {
-	// Name and Kind are those of the configuration; Guarantee is how strong
-	// "submitted exactly once" is there, and why.
+	// Name and Kind are those of the configuration. Guarantee says how reliably a job is
+	// submitted exactly once there, and why.
 	Name, Kind, Guarantee string
-	// Health is whether it answers.
+	// Health says whether it answers.
 	Health Health
-	// Drained clusters take no new grid jobs, Paused ones get nothing submitted;
-	// Reason is why the administrator wants it so, or why it does not answer.
+	// Drained clusters accept no new grid jobs; jjm submits nothing to Paused ones. Reason
+	// is the administrator's reason, or why the cluster does not answer.
 	Drained, Paused bool
 	Reason          string
-	// Slots is how many jobs can run at once; Queued and Running are jjm's own
-	// local jobs there.
+	// Slots is how many jobs can run at once. Queued and Running count jjm's own local jobs
+	// there.
 	Slots, Queued, Running Count
-	// Waiting are the local jobs that may go here and that no batch system has
-	// yet; one that may go to several clusters counts at each.
+	// Waiting is the number of local jobs that may go to this cluster and are in no batch
+	// system yet. One that may go to several clusters is counted at each.
 	Waiting int
-	// LastSeen is when it last gave a listing; 0 = not so far.
+	// LastSeen is the time of the last listing, 0 if there was none yet.
 	LastSeen jjm.Time
 	Limits   Limits
-	// Queue is the queue of jobs that name none, Queues are all that the
-	// configuration names: any text.
+	// Queue is the queue of jobs that name none. Queues are all queues that the
+	// configuration names, as any text.
 	Queue  string
 	Queues []string
 }
 
-// Limits bound jobs; 0 means no bound, or none that is known.
+// Limits are the limits for jobs. 0 means that there is none, or that it is not known.
 type Limits struct {
-	// MaxCores, MaxMemoryMB and MaxWallTime (seconds) are one job's.
+	// MaxCores, MaxMemoryMB (MiB) and MaxWallTime (seconds) bound one job.
 	MaxCores    int
 	MaxMemoryMB int64
 	MaxWallTime int64
-	// MaxQueued is how many jobs one account may have in the batch system,
-	// MaxPending and MaxRunning how many of jjm's may wait and run there, and the
-	// last two how many of one user's.
+	// MaxQueued is how many jobs one account may have in the batch system. MaxPending and
+	// MaxRunning are how many of jjm's jobs may wait and run there; the last two are the
+	// same for the jobs of one user.
 	MaxQueued                            int
 	MaxPending, MaxRunning               int
 	MaxPendingPerUser, MaxRunningPerUser int
 }
 
-// JobType is one job type. Drained types take no new grid jobs, Paused ones get
-// nothing submitted.
+// JobType is one job type. Drained types accept no new grid jobs; jjm submits nothing of
+// Paused ones.
 type JobType struct {
 	Name            string
 	Drained, Paused bool
 }
 
-// Gatekeeper is a door of the site: where grid jobs are handed in.
+// Gatekeeper is one way to submit grid jobs to the site.
 type Gatekeeper struct {
 	// Kind is one of Kinds.
 	Kind string
-	// Contact is what clients call: "ce.example.org:2119/jobmanager-jjm".
+	// Contact is the address that clients use: "ce.example.org:2119/jobmanager-jjm".
 	Contact string
 }
 
-// Kinds lists the kinds of gatekeepers that can be advertised: those that clients
-// reach by a contact.
+// Kinds returns the kinds of gatekeepers that can be advertised: those that clients reach
+// by a contact.
 func Kinds() []string { return []string{"gram5", "htcondor-ce", "arc"} }
 
-// Count is a number that may not be known. The zero Count is one that is not.
+// Count is a number that may be unknown. The zero Count is unknown.
 type Count struct {
 	n     int
 	known bool
 }
 
-// Known makes a Count of a number.
+// Known returns the Count of a known number.
 func Known(n int) Count { return Count{n, true} }
 
-// Get returns the number, if it is known.
+// Get returns the number and whether it is known.
 func (c Count) Get() (n int, known bool) { return c.n, c.known }
 
-// sum adds; with an unknown part the sum is not known.
+// sum adds the counts. It is unknown if one of them is.
 func sum(counts []Count) Count {
 	total := Known(0)
 	for _, c := range counts {
@@ -110,42 +111,43 @@ func sum(counts []Count) Count {
 	return total
 }
 
-// Health is whether a batch system answers.
+// Health says whether a batch system answers.
 type Health uint8
 
-// The three healths. Unasked is of a batch system that has not been asked, or
-// has not answered, since jjm started.
+// The values of Health. HealthUnknown means that the batch system has not answered yet
+// since jjm started.
 const (
-	Unasked Health = iota
+	HealthUnknown Health = iota
 	Answering
-	Silent
+	NotAnswering
 )
 
-// The states in which a cluster or a whole site is.
+// The states of a cluster or a site.
 const (
-	Open        = "open"        // takes grid jobs and runs them
-	Drained     = "drained"     // takes no new grid jobs; those it has go on
-	Paused      = "paused"      // takes grid jobs, and submits nothing
-	Unreachable = "unreachable" // takes grid jobs, which wait until the batch system answers
-	Unknown     = "unknown"     // takes grid jobs; the batch system was not asked so far
+	Open        = "open"        // accepts grid jobs and runs them
+	Drained     = "drained"     // accepts no new grid jobs; existing ones go on
+	Paused      = "paused"      // accepts grid jobs and submits nothing
+	Unreachable = "unreachable" // accepts grid jobs, which wait until the batch system answers
+	Unknown     = "unknown"     // accepts grid jobs; the batch system has not answered yet
 )
 
-// State is the state in a word: what an administrator wants first.
+// State returns the state of the cluster. What an administrator ordered comes before what
+// was observed.
 func (c Cluster) State() string {
 	switch {
 	case c.Drained:
 		return Drained
 	case c.Paused:
 		return Paused
-	case c.Health == Silent:
+	case c.Health == NotAnswering:
 		return Unreachable
-	case c.Health == Unasked:
+	case c.Health == HealthUnknown:
 		return Unknown
 	}
 	return Open
 }
 
-// State is the best state of any cluster: a site is open if a grid job can run
+// State returns the best state of all clusters: the site is open if a grid job can run
 // somewhere.
 func (f Facts) State() string {
 	for _, state := range []string{Open, Unknown, Unreachable, Paused} {
@@ -158,9 +160,9 @@ func (f Facts) State() string {
 	return Drained
 }
 
-// Offer is what the site takes just now, in one text to compare: its name, and
-// the state of each cluster and job type. When it changes brokers should hear of
-// it at once; counts can wait until the ad is sent again anyway.
+// Offer returns what the site accepts now, as one text to be compared: its name and the
+// state of each cluster and job type. Brokers should learn of a change at once; changed
+// counts can wait until the ad is sent the next time.
 func (f Facts) Offer() string {
 	text := f.Site
 	for _, c := range f.Clusters {
@@ -182,7 +184,7 @@ func (t JobType) state() string {
 	return Open
 }
 
-// totals are sums over the clusters.
+// totals are the sums over all clusters.
 type totals struct{ slots, queued, running Count }
 
 func (f Facts) totals() totals {

@@ -18,14 +18,14 @@ func exampleFacts() Facts {
 				Running: Known(3),
 				Waiting: 5, LastSeen: 1_699_999_990_000, Queue: "long", Queues: []string{"long", `od"d`},
 				Limits: Limits{MaxCores: 8, MaxMemoryMB: 4096, MaxWallTime: 86400, MaxRunning: 10}},
-			{Name: "condor", Kind: "condor", Guarantee: "strong", Health: Silent, Reason: "no listing", Waiting: 7},
+			{Name: "condor", Kind: "condor", Guarantee: "strong", Health: NotAnswering, Reason: "no listing", Waiting: 7},
 		},
 		Types:       []JobType{{Name: "montecarlo"}, {Name: "script", Drained: true}},
 		Gatekeepers: []Gatekeeper{{Kind: "gram5", Contact: "ce.example.org:2119/jobmanager-jjm"}},
 	}
 }
 
-func TestFacts_UnknownIsNeverZero(t *testing.T) {
+func TestFacts_UnknownCountsAreNeverZero(t *testing.T) {
 	f := exampleFacts()
 	text := f.Ad().Text()
 	for _, want := range []string{
@@ -44,15 +44,15 @@ func TestFacts_UnknownIsNeverZero(t *testing.T) {
 			t.Errorf("all is known, and no %q in\n%s", want, text)
 		}
 	}
-	if f.Clusters[1].Health = Unasked; strings.Contains(f.Clusters[1].ad().Text(), "Answers") {
+	if f.Clusters[1].Health = HealthUnknown; strings.Contains(f.Clusters[1].ad().Text(), "Answers") {
 		t.Error("a batch system that was not asked is said to answer, or not to")
 	}
 }
 
-func TestState_ASiteIsAsOpenAsItsBestCluster(t *testing.T) {
+func TestState_OfASiteIsThatOfItsBestCluster(t *testing.T) {
 	open, drained, paused := Cluster{Health: Answering}, Cluster{Health: Answering, Drained: true},
 		Cluster{Health: Answering, Paused: true}
-	silent, unasked := Cluster{Health: Silent}, Cluster{}
+	silent, unasked := Cluster{Health: NotAnswering}, Cluster{}
 	both := Cluster{Drained: true, Paused: true}
 	for _, c := range []struct {
 		clusters       []Cluster
@@ -77,11 +77,11 @@ func TestState_ASiteIsAsOpenAsItsBestCluster(t *testing.T) {
 	}
 }
 
-func TestWord_ChangesWithWhatBrokersMustHearAtOnce(t *testing.T) {
+func TestOffer_ChangesIfBrokersMustLearnOfItAtOnce(t *testing.T) {
 	before := exampleFacts().Offer()
 	for name, change := range map[string]func(*Facts){
 		"drained":   func(f *Facts) { f.Clusters[0].Drained = true },
-		"silent":    func(f *Facts) { f.Clusters[0].Health = Silent },
+		"silent":    func(f *Facts) { f.Clusters[0].Health = NotAnswering },
 		"type":      func(f *Facts) { f.Types[0].Paused = true },
 		"other one": func(f *Facts) { f.Clusters = f.Clusters[:1] },
 	} {
@@ -96,7 +96,7 @@ func TestWord_ChangesWithWhatBrokersMustHearAtOnce(t *testing.T) {
 	}
 }
 
-func TestWithdrawal_MeansThisInstancesAdOnly(t *testing.T) {
+func TestWithdrawal_MatchesOnlyTheAdOfTheInstance(t *testing.T) {
 	want := `MyType = "Query"
 TargetType = "JJMSite"
 Requirements = MyType == "JJMSite" && NameKey == "` + NameKey("a\"\n") + `" && Instance == "jabcd"
@@ -109,7 +109,7 @@ Requirements = MyType == "JJMSite" && NameKey == "` + NameKey("a\"\n") + `" && I
 	}
 }
 
-// decoded is a GLUE document as a reader sees it.
+// decoded is a GLUE document as its reader sees it.
 func decoded(t testing.TB, f Facts) map[string][]map[string]any {
 	t.Helper()
 	text, err := f.GLUE()
@@ -156,9 +156,9 @@ func TestGLUE_LeavesOutWhatIsNotKnown(t *testing.T) {
 	}
 }
 
-// Every attribute that GFD.147 requires is there, and every association leads to
-// an entity of the document, whatever the names are.
-func TestGLUE_IsWholeWhateverTheNames(t *testing.T) {
+// Whatever the names are, every attribute that GFD.147 requires exists, and every
+// association leads to an entity of the document.
+func TestGLUE_IsCompleteWhateverTheNames(t *testing.T) {
 	required := map[string][]string{
 		"ComputingService":  {"ID", "Capability", "Type", "QualityLevel"},
 		"ComputingEndpoint": {"ID", "URL", "Capability", "InterfaceName", "QualityLevel", "HealthState", "ServingState"},

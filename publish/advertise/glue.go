@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// The GLUE 2.0 document: entities by the name of their class, each a list (GLUE
-// v. 2.0, reference realization to JSON Schema, GFD.219; the attributes are those
-// of the GLUE specification v. 2.0, GFD.147). Attributes whose value is not known
-// are left out, as appendix A of GFD.147 has it for optional ones. There are no
-// ExecutionEnvironments: jjm knows nothing of the worker nodes.
+// The GLUE 2.0 document has a list of entities for each class (GLUE v. 2.0, reference
+// realization to JSON Schema, GFD.219; the attributes are those of the GLUE specification
+// v. 2.0, GFD.147). Attributes with unknown values are left out, as appendix A of GFD.147
+// says for optional ones. There are no ExecutionEnvironments, because jjm knows nothing
+// about the worker nodes.
 type glue struct {
 	ComputingService  []glueService
 	ComputingEndpoint []glueEndpoint `json:",omitempty"`
@@ -19,18 +19,18 @@ type glue struct {
 	ComputingManager  []glueManager  `json:",omitempty"`
 }
 
-// glueEntity is what all entities have.
+// glueEntity has the attributes of every entity.
 type glueEntity struct {
 	CreationTime string // xsd:dateTime in UTC
 	Validity     int    // seconds after CreationTime
 	ID           string // a URI
 	Name         string `json:",omitempty"`
-	// OtherInfo is name=value, each what no attribute is for.
+	// OtherInfo has a NAME=VALUE for each fact without an attribute of its own.
 	OtherInfo    []string `json:",omitempty"`
 	Associations glueLinks
 }
 
-// glueLinks are the IDs of the entities that one belongs together with.
+// glueLinks are the IDs of the associated entities.
 type glueLinks struct {
 	ServiceID  string   `json:",omitempty"`
 	EndpointID []string `json:",omitempty"`
@@ -38,7 +38,8 @@ type glueLinks struct {
 	ManagerID  []string `json:",omitempty"`
 }
 
-// glueJobs count jobs; they are pointers so that 0 is told and not known is not.
+// glueJobs counts jobs. The members are pointers, so that 0 is written and an unknown
+// number is left out.
 type glueJobs struct {
 	TotalJobs          *int `json:",omitempty"`
 	RunningJobs        *int `json:",omitempty"`
@@ -89,16 +90,16 @@ type glueManager struct {
 	TotalSlots  *int `json:",omitempty"`
 }
 
-// executes is GLUE's Capability_t for what a gatekeeper with jjm behind it does
-// (GFD.147, appendix B).
+// executes returns the Capability_t values of a gatekeeper in front of jjm (GFD.147,
+// appendix B).
 func executes() []string {
 	return []string{"executionmanagement.jobexecution", "executionmanagement.jobdescription",
 		"executionmanagement.jobmanager"}
 }
 
-// doors says how GLUE calls the kinds of gatekeepers: the interface names under
-// which XSEDE's, HTCondor-CE's and ARC's own information providers publish them.
-func doors() map[string]glueEndpoint {
+// endpoints returns, for each kind of gatekeeper, the interface name of GLUE under which
+// the information providers of XSEDE, HTCondor-CE and ARC themselves publish it.
+func endpoints() map[string]glueEndpoint {
 	return map[string]glueEndpoint{
 		"gram5": {InterfaceName: "globus.gram5", Technology: "legacy", JobDescription: []string{"globus.rsl"}},
 		"htcondor-ce": {InterfaceName: "org.opensciencegrid.htcondorce", Technology: "condor",
@@ -107,7 +108,7 @@ func doors() map[string]glueEndpoint {
 	}
 }
 
-// GLUE writes the facts as a document of GLUE 2.0, indented.
+// GLUE formats the facts as an indented GLUE 2.0 document.
 func (f Facts) GLUE() ([]byte, error) {
 	doc := glue{}
 	service := f.glueService()
@@ -133,8 +134,8 @@ func (f Facts) GLUE() ([]byte, error) {
 	return json.MarshalIndent(doc, "", "  ")
 }
 
-// entity is what an entity of a class begins with. Part tells it from others of
-// the class at this site.
+// entity returns the common attributes of an entity. part identifies it within its class at
+// this site.
 func (f Facts) entity(class, part, name string) glueEntity {
 	id := "urn:glue2:" + class + ":" + url.PathEscape(f.Site)
 	if part != "" {
@@ -151,7 +152,7 @@ func (f Facts) glueService() glueService {
 	s := glueService{
 		glueEntity: f.entity("ComputingService", "", f.Site), Capability: executes(), Type: "jjm.sitejobmanager",
 		QualityLevel: f.Quality,
-		// The form is GFD.147's own.
+		// The format is that of GFD.147.
 		Complexity: fmt.Sprintf("endpointType=%d, share=%d, resource=0", len(f.Gatekeepers), len(f.Clusters)),
 	}
 	s.OtherInfo = []string{"JJMVersion=" + f.Version, "JJMInstance=" + f.Instance, "State=" + f.State()}
@@ -170,7 +171,7 @@ func jobs(running, queued Count, waiting int) glueJobs {
 	}
 }
 
-// number is a Count as JSON has it: nil is left out.
+// number returns nil for an unknown count, which JSON leaves out.
 func number(c Count) *int {
 	if n, known := c.Get(); known {
 		return &n
@@ -179,7 +180,7 @@ func number(c Count) *int {
 }
 
 func (f Facts) glueEndpoint(i int, g Gatekeeper) glueEndpoint {
-	e := doors()[g.Kind]
+	e := endpoints()[g.Kind]
 	e.glueEntity = f.entity("ComputingEndpoint", fmt.Sprintf("%s.%d", g.Kind, i), g.Contact)
 	e.URL, e.Capability, e.QualityLevel = g.Contact, executes(), f.Quality
 	e.ImplementationName, e.ImplementationVersion = "jjm", f.Version
@@ -188,14 +189,14 @@ func (f Facts) glueEndpoint(i int, g Gatekeeper) glueEndpoint {
 	return e
 }
 
-// health is GLUE's EndpointHealthState_t: of jjm and the batch systems behind it.
+// health returns the EndpointHealthState_t for jjm and the batch systems behind it.
 func (f Facts) health() (state, info string) {
 	var silent, unasked int
 	for _, c := range f.Clusters {
 		switch c.Health {
-		case Silent:
+		case NotAnswering:
 			silent++
-		case Unasked:
+		case HealthUnknown:
 			unasked++
 		}
 	}
@@ -207,11 +208,16 @@ func (f Facts) health() (state, info string) {
 	case silent > 0:
 		return "warning", fmt.Sprintf("%d of %d batch systems do not answer", silent, len(f.Clusters))
 	}
-	return "unknown", fmt.Sprintf("%d of %d batch systems were not asked so far", unasked, len(f.Clusters))
+	return "unknown", fmt.Sprintf("%d of %d batch systems have not answered yet", unasked, len(f.Clusters))
 }
 
-// serving is GLUE's ServingState_t: closed takes nothing and works on nothing,
-// draining takes nothing, queueing works on nothing, production does both.
+// serving returns the ServingState_t:
+//
+//	           | accepts jobs | runs jobs
+//	closed     | no           | no
+//	draining   | no           | yes
+//	queueing   | yes          | no
+//	production | yes          | yes
 func serving(drained, paused, silent bool) string {
 	switch {
 	case drained && paused:
@@ -224,9 +230,9 @@ func serving(drained, paused, silent bool) string {
 	return "production"
 }
 
-func (c Cluster) serving() string { return serving(c.Drained, c.Paused, c.Health == Silent) }
+func (c Cluster) serving() string { return serving(c.Drained, c.Paused, c.Health == NotAnswering) }
 
-// serving is the best that any cluster does.
+// serving returns the best state of all clusters.
 func (f Facts) serving() string {
 	for _, state := range []string{"production", "queueing", "draining"} {
 		for _, c := range f.Clusters {

@@ -1,36 +1,38 @@
-// Package asuser does things as another account, for a daemon that runs as root:
-// it runs commands and works on files through one helper process per account.
+// Package asuser runs commands and works on files as other accounts, for a daemon that runs as
+// root. Each account has one helper process.
 //
-// A helper is this program executed again, with a clean environment, which then
-// becomes the account: its user, its groups, its umask. So the account never owns
-// a process between fork(2) and execve(2), which would hold a copy of all that the
-// daemon has open, and for which the daemon would wait; and what it owns is closed
-// to it from the first moment: it cannot trace it or take the socket out of it. It
-// has no privilege that could be abused, and the
-// daemon never resolves a path that the account could have prepared: it asks the
-// helper, which may only do what its account may, and gets open files back. So
-// links, races and permissions are the kernel's business, not jjm's.
+//	daemon (root) --- guard (root) --- helper (the account) --- commands of the account
+//
+// A helper is this program, executed again with a clean environment, which then becomes the
+// account: its user, groups and umask. So no process of the account is ever between fork(2) and
+// execve(2), where it would hold a copy of all descriptors of the daemon, and where the daemon
+// would wait for it. The account cannot trace its helper or take the socket out of it, and the
+// helper has no privilege to abuse. The daemon never resolves a path that an account could have
+// prepared: the helper does, with the rights of the account, and passes back open files. So
+// links, races and permissions are the kernel's business.
 //
 // # Promises
 //
-// A helper belongs to its account, so its account may do anything to it: kill
-// it, stop it, make it lie. It then spoils what is its own and nothing else:
+// The account may kill its helper, stop it or make it lie. That harms the account's own work
+// and nothing else:
 //
-//   - What it sends is bounded and checked, by a process in between, the guard:
-//     an open file must be a regular file, or a folder where one was asked for,
-//     on the mount that the area is on. A descriptor of a file system of the
-//     account's own making (FUSE) reaches the guard and no farther: looking at it
-//     could block, closing it could block for good, and so could then the end of
-//     the daemon. An account that leaves guards hanging gets no more helpers.
-//   - Access lists are set by the helper, on what is the account's own.
-//   - Who does not answer is found out within [Limits.Silence], killed, and the
-//     account is set aside for a while: what is asked for it meanwhile is
-//     answered Busy at once, so that others do not wait behind it.
-//   - Inputs and the output of commands come through pipes of the daemon's, which
-//     are read with deadlines.
+//   - What the helper sends is bounded, and checked by the guard, a process of its own: an
+//     open file must be a regular file, or a folder where one was asked for, on the mount
+//     of the work area. A descriptor of a file system that the account implements (FUSE)
+//     ends in the guard. fstat(2) and close(2) of it may block for ever, which would then
+//     keep the daemon from ending. An account that leaves guards hanging gets no more
+//     helpers.
+//   - Access lists are set by the helper, on files of the account.
+//   - A helper that does not answer is found within [Limits.Silence] and killed, and its
+//     account is set aside for a while: requests for it fail with Busy at once, so that
+//     requests for others do not wait behind them.
+//   - Inputs and the output of commands come through pipes that the daemon reads with
+//     deadlines.
 //
-// A helper that died is replaced at the next request. It ends by itself when the
-// daemon ends, when it has been idle, and when it grew old.
+// A helper that died is replaced at the next request. It ends with the daemon, when it has been
+// idle, and at a maximum age, so that its groups do not become stale.
+//
+// The package leaves to its callers who may do what: it does everything that the account may.
 package asuser
 
 import (
@@ -46,22 +48,22 @@ import (
 	"jjm/run"
 )
 
-// Limits bound helpers. The zero value of each means its default.
+// Limits bound helpers. A zero means the default in parentheses.
 type Limits struct {
-	// Silence is how long a helper that has something to do may say nothing
-	// (5s): it answers pings whatever else it does.
+	// Silence is how long a helper may send nothing during a request (5s). It answers pings
+	// whatever else it does.
 	Silence time.Duration
-	// Act is how long one act on files may take (20s); the removal of a tree may
-	// take thirty times as long.
+	// Act is how long one operation on files may take (20s). The removal of a tree may take
+	// thirty times as long.
 	Act time.Duration
-	// Aside is how long an account is set aside after its helper hung (30s); each
-	// further time twice as long, up to sixteen times.
+	// Aside is how long an account is set aside after its helper hung (30s). Each further hang
+	// doubles it, up to sixteen times.
 	Aside time.Duration
-	// Idle is when a helper that has nothing to do ends (1m), Life when it is
-	// replaced by a fresh one (1h).
+	// Idle is how long a helper may be without a request before it ends (1m). Life is the age
+	// at which a helper is replaced (1h).
 	Idle, Life time.Duration
-	// Helpers is how many there may be at once (200); beyond, those that have
-	// been idle longest end.
+	// Helpers is the number of helpers aimed at (200). Beyond it, helpers end after a sixteenth
+	// of Idle.
 	Helpers int
 }
 
@@ -82,7 +84,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// account is what a helper becomes.
+// account is what the account database says of an account.
 type account struct {
 	uid, gid int
 	groups   []uint32
@@ -90,11 +92,12 @@ type account struct {
 	home     string
 }
 
-// lookupTime bounds the account database, which may be far away.
+// lookupTime bounds a query of the account database, which may be a directory service.
 const lookupTime = 5 * time.Second
 
-// lookup asks the machine for an account: getent(1) and id(1) know those of
-// directory services too, which a program without cgo does not.
+// lookup finds an account. It asks getent(1) and id(1) too, which know the accounts of
+// directory services; a program without cgo does not. The error is of kind Denied for root and
+// for an account that the machine does not know.
 func lookup(ctx context.Context, o jjm.Owner) (account, error) {
 	if o.UID == 0 {
 		return account{}, jjm.Errorf(jjm.Denied, "work is done as its owner, and never as root: use an ordinary account")
@@ -116,9 +119,9 @@ func lookup(ctx context.Context, o jjm.Owner) (account, error) {
 	return a, nil
 }
 
-// getent finds an account that only the name service switch knows.
+// getent finds an account through the name service switch, by number.
 func getent(ctx context.Context, uid int) (account, bool) {
-	f := strings.Split(strings.TrimSpace(ask(ctx, "getent", "passwd", strconv.Itoa(uid))), ":")
+	f := strings.Split(strings.TrimSpace(query(ctx, "getent", "passwd", strconv.Itoa(uid))), ":")
 	if len(f) != 7 {
 		return account{}, false
 	}
@@ -127,10 +130,10 @@ func getent(ctx context.Context, uid int) (account, bool) {
 	return account{uid: uid, gid: gid, name: f[0], home: f[5]}, err1 == nil && err2 == nil && got == uid
 }
 
-// groupsOf returns all groups of an account, at least its own.
+// groupsOf returns all groups of an account, its primary group first.
 func groupsOf(ctx context.Context, a account) []uint32 {
 	groups := []uint32{uint32(a.gid)}
-	for _, word := range strings.Fields(ask(ctx, "id", "-G", "--", a.name)) {
+	for _, word := range strings.Fields(query(ctx, "id", "-G", "--", a.name)) {
 		if n, err := strconv.ParseUint(word, 10, 32); err == nil && uint32(n) != groups[0] {
 			groups = append(groups, uint32(n))
 		}
@@ -138,9 +141,9 @@ func groupsOf(ctx context.Context, a account) []uint32 {
 	return groups
 }
 
-// ask runs a command that looks something up; "" if it finds nothing.
-func ask(ctx context.Context, argv ...string) string {
-	out, err := run.Run(run.Through(ctx, nil),
+// query runs a command of the daemon's account and returns its standard output; "" if it fails.
+func query(ctx context.Context, argv ...string) string {
+	out, err := run.Run(run.WithRunner(ctx, nil),
 		run.Cmd{Argv: argv, Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, Deadline: lookupTime})
 	if err != nil || out.Exit != 0 {
 		return ""
@@ -148,21 +151,21 @@ func ask(ctx context.Context, argv ...string) string {
 	return string(out.Stdout)
 }
 
-// numbers is what the kernel knows of the account.
-func (a account) numbers() run.Account {
+// ids returns the account as the kernel knows it.
+func (a account) ids() run.Account {
 	return run.Account{UID: a.uid, GID: a.gid, Groups: a.groups}
 }
 
-// environ is the whole environment of a helper.
+// environ returns the whole environment of a helper.
 func (a account) environ() []string {
 	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "HOME=" + a.home, "USER=" + a.name,
 		"LOGNAME=" + a.name}
 }
 
-// mine returns a command the account's names in place of the daemon's, and its home
-// unless the site has one for the command: what the account put there is not to
-// configure it.
-func (a account) mine(env []string, home string) []string {
+// environFor returns a command's environment with the names and the home of the account in
+// place of the daemon's. home, if set, takes the place of the account's home: the site chooses
+// it where files of the account must not configure the command.
+func (a account) environFor(env []string, home string) []string {
 	out := []string{"HOME=" + cmp.Or(home, a.home), "USER=" + a.name, "LOGNAME=" + a.name}
 	for _, v := range env {
 		name, _, _ := strings.Cut(v, "=")

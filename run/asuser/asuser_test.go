@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// pool makes a pool whose helpers are quickly found to hang.
+// pool returns a pool that ends with the test.
 func pool(t *testing.T, limits Limits) *Pool {
 	t.Helper()
 	needs.Root(t, "to become somebody else")
@@ -49,7 +49,7 @@ func pool(t *testing.T, limits Limits) *Pool {
 	return p
 }
 
-// somebody is an account that every system has.
+// somebody returns an account that every system has.
 func somebody(t *testing.T, name string) jjm.Owner {
 	t.Helper()
 	u, err := user.Lookup(name)
@@ -78,22 +78,22 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// pid is the present helper's.
+// pid returns the process id of the account's helper; 0 if there is none.
 func (u *User) pid() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.now == nil {
+	if u.current == nil {
 		return 0
 	}
-	return u.now.proc.PID
+	return u.current.proc.PID
 }
 
 func sh(u *User, script string) (run.Output, error) {
-	return run.Run(run.Through(context.Background(), u),
+	return run.Run(run.WithRunner(context.Background(), u),
 		run.Cmd{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin", "HOME=/root", "GIVEN=yes"}})
 }
 
-func TestRun_IsTheAccountAndNothingOfTheDaemons(t *testing.T) {
+func TestRun_IsTheAccountAndInheritsNothing(t *testing.T) {
 	t.Setenv("JJM_SECRET", "geheim")
 	syscall.Umask(0o022)
 	p := pool(t, Limits{})
@@ -115,7 +115,7 @@ func TestRun_IsTheAccountAndNothingOfTheDaemons(t *testing.T) {
 	if strings.Contains(text, "geheim") || strings.Contains(text, "/root") || strings.Contains(text, "\n4\n") {
 		t.Errorf("something of the daemon's:\n%s", text)
 	}
-	if out.Exit != 3 || string(out.Stderr) != "err\n" || run.UID(run.Through(t.Context(), u)) != owner.UID ||
+	if out.Exit != 3 || string(out.Stderr) != "err\n" || run.UID(run.WithRunner(t.Context(), u)) != owner.UID ||
 		run.UID(t.Context()) != 0 {
 		t.Errorf("exit %d, stderr %q", out.Exit, out.Stderr)
 	}
@@ -124,7 +124,7 @@ func TestRun_IsTheAccountAndNothingOfTheDaemons(t *testing.T) {
 func TestRun_KeepsThePromisesOfRun(t *testing.T) {
 	t.Parallel()
 	u := pool(t, Limits{}).For(somebody(t, "bin"))
-	ctx := run.Through(t.Context(), u)
+	ctx := run.WithRunner(t.Context(), u)
 	big := bytes.Repeat([]byte("x"), 3<<20)
 	out, err := run.Run(ctx, run.Cmd{Argv: []string{"/bin/cat"}, Stdin: big, MaxOutput: 1 << 20})
 	if err != nil || !out.Truncated || len(out.Stdout) != 1<<20 {
@@ -170,7 +170,7 @@ func TestRun_KeepsThePromisesOfRun(t *testing.T) {
 	wg.Wait()
 }
 
-func TestRun_NeverAsRootAndNeverAsNobodyKnown(t *testing.T) {
+func TestRun_RefusesRootAndUnknownAccounts(t *testing.T) {
 	t.Parallel()
 	p := pool(t, Limits{})
 	for _, o := range []jjm.Owner{{User: "root"}, {UID: 1<<31 - 7, GID: 5, User: "ghost"}} {
@@ -183,7 +183,7 @@ func TestRun_NeverAsRootAndNeverAsNobodyKnown(t *testing.T) {
 	}
 }
 
-func TestArea_WorksAsOneOfTheDaemonsOwn(t *testing.T) {
+func TestArea_WorksThroughTheHelper(t *testing.T) {
 	t.Parallel()
 	owner := somebody(t, "daemon")
 	u := pool(t, Limits{}).For(owner)
@@ -230,14 +230,25 @@ func TestArea_WorksAsOneOfTheDaemonsOwn(t *testing.T) {
 		}
 		return nil
 	})
-	must(t, a.RemoveGrid(17))
+	// an application left a folder in which not even the account may write
+	attempt := jjm.AttemptID{LocalID: jjm.LocalID{Grid: 17}}
+	readOnly := filepath.Join(dir, "daemon", sandbox.AttemptDir(attempt), "work", "sub")
+	must(t, os.MkdirAll(filepath.Join(readOnly, "deep"), 0o700))
+	must(t, filepath.WalkDir(filepath.Join(dir, "daemon", "jobs"), func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chown(path, owner.UID, owner.GID))
+	}))
+	must(t, errors.Join(os.Chmod(filepath.Join(readOnly, "deep"), 0), os.Chmod(readOnly, 0o555)))
+	must(t, a.RemoveGrid(t.Context(), 17))
+	if _, err := os.Lstat(filepath.Join(dir, "daemon", "jobs", "17")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder of the grid job is there: %v", err)
+	}
 	if info, err := os.Stat(filepath.Join(dir, "daemon")); err != nil || info.Mode().Perm() != 0o700 {
 		t.Error(info.Mode(), err)
 	}
 }
 
-// Whatever the account puts into its area, root opens nothing else through it.
-func TestFiles_LeadNowhereElse(t *testing.T) {
+// The account puts links and special files into its area: root opens nothing through them.
+func TestFiles_NamesDoNotLeaveTheArea(t *testing.T) {
 	t.Parallel()
 	u := pool(t, Limits{}).For(somebody(t, "daemon"))
 	dir := needs.PublicDir(t)
@@ -272,7 +283,7 @@ func TestFiles_LeadNowhereElse(t *testing.T) {
 	}
 }
 
-func TestArea_OnlyWhereNobodyCanPutSomethingInItsPlace(t *testing.T) {
+func TestArea_RefusesAFolderThatOthersCanReplace(t *testing.T) {
 	t.Parallel()
 	owner := somebody(t, "daemon")
 	u := pool(t, Limits{}).For(owner)
@@ -305,7 +316,7 @@ func TestArea_OnlyWhereNobodyCanPutSomethingInItsPlace(t *testing.T) {
 	}
 }
 
-func TestOpen_GivesAllOrAnError(t *testing.T) {
+func TestOpen_ReadsTheWholeFileOrFails(t *testing.T) {
 	t.Parallel()
 	u := pool(t, Limits{}).For(somebody(t, "daemon"))
 	dir := needs.PublicDir(t)
@@ -337,25 +348,25 @@ func TestOpen_GivesAllOrAnError(t *testing.T) {
 	}
 }
 
-// A site's HOME for a command outranks the account's: what the account keeps at home
-// does not configure it.
-func TestRun_HasTheSitesHomeIfThereIsOne(t *testing.T) {
+// A site's HOME for a command takes precedence over the account's, so that files in the
+// account's home do not configure the command.
+func TestRun_TheSitesHomeOutranksTheAccounts(t *testing.T) {
 	p := pool(t, Limits{})
 	u := p.For(somebody(t, "daemon"))
-	out, err := run.Run(run.Through(context.Background(), u),
+	out, err := run.Run(run.WithRunner(context.Background(), u),
 		run.Cmd{Argv: []string{"/bin/sh", "-c", "echo $HOME"}, Env: []string{"PATH=/bin", "HOME=/root"}, Home: "/site"})
 	if err != nil || string(out.Stdout) != "/site\n" {
 		t.Errorf("HOME is %q, %v", out.Stdout, err)
 	}
 }
 
-// hoard wants 256 MiB of memory, once it has a cap; without one it waits for ever.
+// hoard waits until it has a cap of its memory and then allocates 256 MiB.
 const hoard = `while [ "$(ulimit -d)" = unlimited ]; do :; done; exec dd bs=256M count=1 if=/dev/zero of=/dev/null`
 
-func TestRun_EndsWhatPrintsOrHoldsTooMuch(t *testing.T) {
+func TestRun_CapsOutputAndMemory(t *testing.T) {
 	t.Parallel()
 	u := pool(t, Limits{}).For(somebody(t, "bin"))
-	ctx := run.Through(t.Context(), u)
+	ctx := run.WithRunner(t.Context(), u)
 	for _, script := range []string{"while :; do echo 0123456789; done",
 		"trap '' TERM PIPE; while :; do echo 0123456789; done 2>/dev/null"} {
 		out, err := run.Run(ctx, run.Cmd{Argv: []string{"/bin/sh", "-c", script}, MaxOutput: 1 << 20, EndAtMax: true,
@@ -371,9 +382,9 @@ func TestRun_EndsWhatPrintsOrHoldsTooMuch(t *testing.T) {
 	}
 }
 
-// TestOpenTree_GivesWhatTheAccountMayRead: a folder comes with the account's rights, as a
-// whole or not at all, and what is too much is refused before any of it is read.
-func TestOpenTree_GivesWhatTheAccountMayRead(t *testing.T) {
+// A folder is read with the account's rights, completely or not at all. One that is too large
+// is refused before any of it is read.
+func TestOpenTree_ReadsWithTheAccountsRights(t *testing.T) {
 	u := pool(t, Limits{}).For(somebody(t, "daemon"))
 	dir := needs.PublicDir(t)
 	for name, mode := range map[string]os.FileMode{"run.sh": 0o755, "sub/data": 0o644} {

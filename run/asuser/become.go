@@ -13,14 +13,14 @@ import (
 	"jjm/run"
 )
 
-// Find returns an account by a name of it or by its number, as the machine resolves them:
-// getent(1) knows directory services too, their DOMAIN\\user, user@realm, and names whose
-// case does not matter. The name is the one that the machine gives. The error is of kind
-// Invalid if the machine knows none, Busy if that cannot be told now.
+// Find returns the account with a name or a number, as the machine resolves it: getent(1) knows
+// directory services too, whose names look like DOMAIN\\user or user@realm and may ignore case.
+// Owner.User is the name that the machine returns. The error is of kind Invalid if no account
+// has the name, Busy if the account database does not answer.
 func Find(ctx context.Context, name string) (jjm.Owner, error) {
 	cmd := run.Cmd{Argv: []string{"getent", "passwd", "--", name}, Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"},
 		Deadline: lookupTime}
-	out, err := run.Run(run.Through(ctx, nil), cmd)
+	out, err := run.Run(run.WithRunner(ctx, nil), cmd)
 	switch {
 	case err != nil:
 		return jjm.Owner{}, jjm.Errorf(jjm.Busy, "account %.80q: getent: %w: try again when the account database answers",
@@ -48,8 +48,8 @@ func Find(ctx context.Context, name string) (jjm.Owner, error) {
 // notThere is the exit code of getent(1) for a key that is not in the database.
 const notThere = 2
 
-// NameOf is the name of an account, as the machine resolves it; its number if it has none
-// or that cannot be told now.
+// NameOf returns the name of an account, or its number if it has no name or the account
+// database does not answer.
 func NameOf(ctx context.Context, uid int) string {
 	number := strconv.Itoa(uid)
 	if u, err := user.LookupId(number); err == nil { // in passwd(5): no command is needed
@@ -61,15 +61,15 @@ func NameOf(ctx context.Context, uid int) string {
 	return number
 }
 
-// Become makes the whole process an account's, for good: its rights, groups,
-// environment and umask, as a helper has them. Only root can, and only an ordinary
-// account will do. After an error the process must end: it may be half of each.
+// Become makes the whole process the account of o, irrevocably, with the rights, groups,
+// environment and umask that a helper has. Only root can. The error is of kind Denied for root
+// as o. After an error the process must end, for it may have changed only some of its ids.
 func Become(ctx context.Context, o jjm.Owner) error {
 	a, err := lookup(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := a.numbers().Become(); err != nil {
+	if err := a.ids().Become(); err != nil {
 		return jjm.Errorf(jjm.Denied, "%w", err)
 	}
 	syscall.Umask(0o022)

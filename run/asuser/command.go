@@ -15,18 +15,19 @@ import (
 
 var _ run.Runner = (*User)(nil)
 
-// UID is the account's number.
+// UID returns the number of the account.
 func (u *User) UID() int { return u.owner.UID }
 
-// errFull stops a command whose output is longer than it may be.
+// errFull cancels a command whose output reached Cmd.MaxOutput.
 var errFull = errors.New("its output is longer than it may be")
 
-// endTime is how much longer than a command may take its end may take to be
-// told: TERM, KILL, and pipes that something keeps open.
+// endTime is how long after a command's deadline the helper may take to report its end: TERM,
+// two seconds, KILL.
 const endTime = 10 * time.Second
 
-// Run runs a command as the account, with the account's HOME, USER and LOGNAME
-// and in the folder "/" unless it names one.
+// Run runs a command as the account, with the account's HOME, USER and LOGNAME, in the folder
+// "/" unless the command names one. Its errors are those of run.Run. One that wraps a
+// run.RunnerError says nothing about the command.
 func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return run.Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")
@@ -36,7 +37,7 @@ func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
 	}
 	l, err := u.helper(ctx)
 	if err != nil {
-		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], &run.RunnersError{Err: err})
+		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], &run.RunnerError{Err: err})
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -47,26 +48,28 @@ func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
 	defer s.close()
 	id, call, err := l.open()
 	if err != nil {
-		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], &run.RunnersError{Err: err})
+		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], &run.RunnerError{Err: err})
 	}
 	defer l.close(id, call)
 	start, limit := time.Now(), c.Deadline
 	if limit <= 0 {
 		limit = run.DefaultDeadline
 	}
-	req := request{ID: id, Op: "run", Argv: c.Argv, Dir: cmp.Or(c.Dir, "/"), Env: l.who.mine(c.Env, c.Home), Limit: limit,
+	req := request{ID: id, Op: "run", Argv: c.Argv, Dir: cmp.Or(c.Dir, "/"), Env: l.who.environFor(c.Env, c.Home),
+		Limit:  limit,
 		Memory: c.MaxMemory}
 	if err := l.write(req, s.theirs[:]...); err != nil {
-		// The helper was killed for it: it may have begun.
-		return run.Output{}, jjm.Errorf(jjm.Ambiguous, "run %s: %w", c.Argv[0], &run.RunnersError{Err: err})
+		// write has killed the helper, but the command may have started.
+		return run.Output{}, jjm.Errorf(jjm.Ambiguous, "run %s: %w", c.Argv[0], &run.RunnerError{Err: err})
 	}
-	s.handed(func() { stop(errFull) })
+	s.readOut(func() { stop(errFull) })
 	end, err := l.result(ctx, id, call, limit)
 	return s.finish(c, end, err, ctx, start)
 }
 
-// result waits for the end of a command; when ctx ends, it has it stopped.
-func (l *life) result(ctx context.Context, id int64, call *call, limit time.Duration) (reply, error) {
+// result waits for the end of a command. When ctx ends, it asks the helper to stop the command
+// and waits for its end at most endTime longer.
+func (l *process) result(ctx context.Context, id int64, call *call, limit time.Duration) (reply, error) {
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit+endTime)
 	defer cancel()
 	stopped := context.AfterFunc(ctx, func() {
@@ -77,11 +80,11 @@ func (l *life) result(ctx context.Context, id int64, call *call, limit time.Dura
 	for {
 		a, err := l.await(bound, call)
 		if err != nil {
-			if bound.Err() != nil && ctx.Err() == nil { // it answers pings and does not do its work
+			if bound.Err() != nil && ctx.Err() == nil { // the helper answers pings and does not do its work
 				l.end(jjm.Errorf(jjm.Busy, "the helper of %s does not end a command", l.who), true)
 			}
 			if ctx.Err() == nil {
-				err = &run.RunnersError{Err: err}
+				err = &run.RunnerError{Err: err}
 			}
 			return reply{}, jjm.Errorf(jjm.Ambiguous, "%w", err)
 		}
@@ -92,14 +95,14 @@ func (l *life) result(ctx context.Context, id int64, call *call, limit time.Dura
 	}
 }
 
-// streams are a command's: what it reads is a file in memory, what it writes
-// goes through pipes that are read here.
+// streams are the standard streams of a command: standard input is a file in memory, output
+// comes through pipes that this process reads.
 type streams struct {
 	theirs [3]*os.File
 	ours   [2]*os.File
 	out    [2]capped
 	read   [2]chan struct{}
-	ends   bool // at the cap of its output
+	ends   bool // the command ends at the cap of its output
 }
 
 func openStreams(c run.Cmd) (*streams, error) {
@@ -122,9 +125,9 @@ func openStreams(c run.Cmd) (*streams, error) {
 	return s, nil
 }
 
-// handed closes what the command has got, and reads what it writes. stop is called if
-// it is to be ended for what it wrote.
-func (s *streams) handed(stop func()) {
+// readOut closes the command's ends, which the helper has by now, and starts to read its
+// output. It calls stop at the cap if the command is to end there.
+func (s *streams) readOut(stop func()) {
 	closeAll(s.theirs[:])
 	for i := range s.ours {
 		done := make(chan struct{})
@@ -140,7 +143,7 @@ func (s *streams) handed(stop func()) {
 
 func (s *streams) close() {
 	closeAll(s.theirs[:])
-	closeAll(s.ours[:]) // ends the reading
+	closeAll(s.ours[:]) // ends the goroutines of readOut
 	for _, done := range s.read {
 		if done != nil {
 			<-done
@@ -148,13 +151,9 @@ func (s *streams) close() {
 	}
 }
 
-// openPipes is how long after its end a command's pipes may stay open, as for
-// run.Run.
-const openPipes = 5 * time.Second
-
-// finish makes of an end what run.Run would have given.
+// finish returns what run.Run would return for the same end of a command.
 func (s *streams) finish(c run.Cmd, end reply, err error, ctx context.Context, start time.Time) (run.Output, error) {
-	until := time.Now().Add(openPipes)
+	until := time.Now().Add(run.OpenPipes)
 	for i, f := range s.ours {
 		_ = f.SetReadDeadline(until)
 		<-s.read[i]
@@ -169,26 +168,27 @@ func (s *streams) finish(c run.Cmd, end reply, err error, ctx context.Context, s
 		if cause == nil && !errors.Is(err, errEnded) {
 			cause = context.DeadlineExceeded
 		}
-		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w", c.Argv[0], out.Wall.Round(time.Millisecond),
-			errors.Join(cause, err))
+		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %s: %w", c.Argv[0], jjm.HowLong(out.Wall),
+			errors.Join(jjm.Plainly(cause), err))
 	case err != nil:
 		return run.Output{}, err
 	case !s.out[0].eof || !s.out[1].eof:
 		return out, jjm.Errorf(jjm.Ambiguous,
-			"run %s: ended with exit %d, but something it started kept its output open for %v more",
-			c.Argv[0], out.Exit, openPipes)
+			"run %s: ended with exit %d, but something it started kept its output open for %s more",
+			c.Argv[0], out.Exit, jjm.HowLong(run.OpenPipes))
 	}
 	return out, nil
 }
 
-// capped keeps the first bytes of a stream and drops the rest, or leaves it.
+// capped keeps the first left bytes of a stream.
 type capped struct {
 	buf      bytes.Buffer
 	left     int64
 	cut, eof bool
 }
 
-// fill reads to the end, or to the cap where ends is set: then full is true.
+// fill reads r to its end and drops what is beyond the cap; with ends set it stops at the cap
+// and returns true.
 func (w *capped) fill(r io.Reader, ends bool) (full bool) {
 	chunk := make([]byte, 32<<10)
 	for {

@@ -19,29 +19,30 @@ import (
 	"jjm/internal/wary"
 )
 
-// Files is a rooted file system that the account's helper works on: what
-// sandbox.FS wants. Names lead nowhere but below the root, whatever the account
-// does to it meanwhile.
+// Files is the file system below one folder, worked on by the account's helper. It implements
+// sandbox.FS. Names never lead out of the folder, whatever the account does to it meanwhile.
+// Errors are those of os.Root, or of kind Busy for a helper that does not answer.
 type Files struct {
 	user *User
 	root string
 
 	mu    sync.Mutex
-	known int // the mount of the folder, when last looked at
+	known int // the mount that the folder was on when last opened
 }
 
-// Remote marks it for package sandbox: a file is opened by the helper, and by
-// nobody else.
+// Remote marks the file system for package sandbox: only the helper opens its files.
 func (f *Files) Remote() {}
 
-// Area makes the folder at an absolute path, mode 0700, the account's own, and
-// gives the file system below it. All folders above belong to root and only root
-// can write them, so nobody can put anything else in its place.
+// Area makes the folder at an absolute path, with mode 0700 and owned by the account, and
+// returns the file system below it. All folders above must belong to root and be writable by
+// root alone, so that nobody can replace the folder. The error is of kind Denied for an unknown
+// account, Invalid for folders above that others can write, Conflict for a folder of somebody
+// else, Busy otherwise.
 func (u *User) Area(root string) (*Files, error) {
 	fail := func(kind jjm.Kind, err error) (*Files, error) {
 		return nil, jjm.Errorf(kind, "work area %s of %s: %w", root, u.owner.User, err)
 	}
-	if err := trusted(filepath.Dir(root)); err != nil {
+	if err := checkParents(filepath.Dir(root)); err != nil {
 		return fail(jjm.Invalid, err)
 	}
 	if _, err := lookup(context.Background(), u.owner); err != nil {
@@ -51,7 +52,7 @@ func (u *User) Area(root string) (*Files, error) {
 		return fail(jjm.Busy, err)
 	}
 	f := &Files{user: u, root: root}
-	home, look, err := f.home()
+	home, look, err := f.openRoot()
 	if err != nil {
 		return fail(jjm.Busy, err)
 	}
@@ -59,8 +60,8 @@ func (u *User) Area(root string) (*Files, error) {
 	switch look.UID {
 	case u.owner.UID:
 		return f, nil
-	case 0: // just made, perhaps by a daemon that died here
-		name := fmt.Sprintf("/proc/self/fd/%d", home.Fd()) // whatever the path means by now
+	case 0: // just made, or made by a daemon that died before the chown
+		name := fmt.Sprintf("/proc/self/fd/%d", home.Fd()) // the folder that was checked, whatever the path leads to by now
 		if err := errors.Join(os.Chmod(name, 0o700), os.Chown(name, u.owner.UID, u.owner.GID)); err != nil {
 			return fail(jjm.Busy, err)
 		}
@@ -71,15 +72,15 @@ func (u *User) Area(root string) (*Files, error) {
 		look.UID))
 }
 
-// home is a handle of the folder that asks nothing of its file system, for the
-// account may have mounted one of its own there.
-func (f *Files) home() (*os.File, wary.Look, error) {
+// openRoot opens the folder with O_PATH, which never calls into its file system: the account
+// may have mounted one of its own there.
+func (f *Files) openRoot() (*os.File, wary.Look, error) {
 	fd, err := unix.Open(f.root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, wary.Look{}, &fs.PathError{Op: "open", Path: f.root, Err: err}
 	}
 	home := os.NewFile(uintptr(fd), f.root)
-	look, err := f.settled(fd)
+	look, err := f.noteMount(fd)
 	if err != nil {
 		home.Close()
 		return nil, wary.Look{}, &fs.PathError{Op: "open", Path: f.root, Err: err}
@@ -87,8 +88,8 @@ func (f *Files) home() (*os.File, wary.Look, error) {
 	return home, look, nil
 }
 
-// settled notes the mount of the folder, unless it is one of an account's.
-func (f *Files) settled(fd int) (wary.Look, error) {
+// noteMount stores the mount that the folder is on, and refuses a mount that an account made.
+func (f *Files) noteMount(fd int) (wary.Look, error) {
 	m, err := wary.MountOf(fd)
 	if err != nil {
 		return wary.Look{}, err
@@ -96,7 +97,7 @@ func (f *Files) settled(fd int) (wary.Look, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if m.ID != f.known {
-		if err := wary.Private(m.ID); err != nil {
+		if err := wary.CheckMount(m.ID); err != nil {
 			return wary.Look{}, err
 		}
 		f.known = m.ID
@@ -104,16 +105,15 @@ func (f *Files) settled(fd int) (wary.Look, error) {
 	return wary.At(fd)
 }
 
-// mount is where the folder was when last looked at.
+// mount returns the mount stored last.
 func (f *Files) mount() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.known
 }
 
-// trusted reports an error unless nobody but root can put something in the place
-// of a folder or of one above it.
-func trusted(dir string) error {
+// checkParents returns an error unless only root can replace dir and each folder above it.
+func checkParents(dir string) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("%q: want an absolute path", dir)
 	}
@@ -125,7 +125,7 @@ func trusted(dir string) error {
 		st, ok := info.Sys().(*syscall.Stat_t)
 		switch {
 		case !ok || !info.IsDir():
-			return fmt.Errorf("%s is no folder: want the path without links", d)
+			return fmt.Errorf("%s is no folder: give the path without symbolic links", d)
 		case st.Uid != 0:
 			return fmt.Errorf("%s belongs to uid %d, who could put something else in its place: chown root it", d, st.Uid)
 		case info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0:
@@ -139,7 +139,8 @@ func trusted(dir string) error {
 	}
 }
 
-// ask has the helper do one thing to files.
+// ask sends one request about files to the helper and waits for its answer. The caller closes
+// the files of the answer, also of one with an error.
 func (f *Files) ask(req request) (answer, error) {
 	limit := f.user.pool.limits.Act
 	if req.Op == "removeall" {
@@ -163,21 +164,21 @@ func (f *Files) ask(req request) (answer, error) {
 	a, err := l.await(ctx, call)
 	if err != nil {
 		if ctx.Err() != nil {
-			l.end(jjm.Errorf(jjm.Busy, "the helper of %s takes longer than %v for %s", l.who, limit, req.Op), true)
+			l.end(jjm.Errorf(jjm.Busy, "the helper of %s takes longer than %s for %s", l.who, jjm.HowLong(limit), req.Op), true)
 		}
 		return answer{}, jjm.Errorf(jjm.Busy, "%s %s: %w", req.Op, req.Name, err)
 	}
 	return a, a.Err.err()
 }
 
-// OpenFile opens a regular file, or with O_DIRECTORY a folder.
+// OpenFile opens a regular file, or a folder with O_DIRECTORY.
 func (f *Files) OpenFile(name string, flag int, perm os.FileMode) (*os.File, error) {
 	mount := f.mount()
 	g, err := f.open(name, flag, perm, mount)
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
 		return g, err
 	}
-	home, _, herr := f.home() // it may have been mounted anew
+	home, _, herr := f.openRoot() // another mount may lie on the folder by now
 	if herr != nil {
 		return nil, jjm.Errorf(jjm.Busy, "work area of %s: %w: %w", f.user.owner.User, herr, err)
 	}
@@ -197,11 +198,11 @@ func (f *Files) open(name string, flag int, perm os.FileMode, mount int) (*os.Fi
 		closeAll(a.files)
 		return nil, err
 	}
-	return named(a.files[0], filepath.Join(f.root, name)), nil
+	return renamed(a.files[0], filepath.Join(f.root, name)), nil
 }
 
-// named gives an open file the name that people know it by.
-func named(file *os.File, name string) *os.File {
+// renamed returns the open file under the path that people know, for error texts.
+func renamed(file *os.File, name string) *os.File {
 	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return file
@@ -210,15 +211,15 @@ func named(file *os.File, name string) *os.File {
 	return os.NewFile(uintptr(fd), name)
 }
 
-// checkOne checks the one file that an answer is to have.
+// checkOne checks the files of an answer that must have exactly one.
 func (f *Files) checkOne(files []*os.File, mount, flag int) error {
 	if len(files) != 1 {
-		return jjm.Errorf(jjm.Busy, "the helper of %s gave %d files: want one", f.user.owner.User, len(files))
+		return jjm.Errorf(jjm.Busy, "the helper of %s passed %d files: want one", f.user.owner.User, len(files))
 	}
 	return f.check(files[0], mount, flag)
 }
 
-// check refuses what is not what was asked for, whatever the guard let pass.
+// check refuses a file that is not the requested one. It does not rely on the guard.
 func (f *Files) check(file *os.File, mount, flag int) error {
 	fail := func(format string, args ...any) error {
 		return &fs.PathError{Op: "open", Path: file.Name(), Err: fmt.Errorf(format, args...)}
@@ -247,8 +248,9 @@ func (f *Files) check(file *os.File, mount, flag int) error {
 	return nil
 }
 
-// Grant returns accounts rights to a file or a folder of the account's own. It is
-// the helper that does it: the account's rights are all that it has.
+// Grant sets the rights of accounts to a file or folder. The helper sets the access list, so it works
+// only on what belongs to the account. The error is acl.ErrUnsupported if the file system has
+// no access lists.
 func (f *Files) Grant(name string, folder bool, access acl.Perm, uids ...int) error {
 	err := f.act(request{Op: "grant", Name: name, Folder: folder, Access: access, UIDs: uids})
 	if errors.Is(err, syscall.EOPNOTSUPP) {
@@ -257,8 +259,8 @@ func (f *Files) Grant(name string, folder bool, access acl.Perm, uids ...int) er
 	return err
 }
 
-// Usage has the helper count what lies in the area; it takes half the time of an act at
-// most.
+// Usage counts the files and bytes in the area, up to most. It takes at most half of
+// Limits.Act, so that the helper answers in time.
 func (f *Files) Usage(most diskuse.Most) (diskuse.Use, error) {
 	if half := f.user.pool.limits.Act / 2; most.Time == 0 || most.Time > half {
 		most.Time = half
@@ -269,7 +271,7 @@ func (f *Files) Usage(most diskuse.Most) (diskuse.Use, error) {
 		return diskuse.Use{}, err
 	}
 	if a.Use == nil {
-		return diskuse.Use{}, jjm.Errorf(jjm.Busy, "the helper of %s counts nothing", f.user.owner.User)
+		return diskuse.Use{}, jjm.Errorf(jjm.Busy, "the helper of %s returned no disk usage", f.user.owner.User)
 	}
 	return *a.Use, nil
 }
@@ -287,13 +289,13 @@ func (f *Files) info(op, name string) (os.FileInfo, error) {
 		return nil, err
 	}
 	if a.Info == nil || strings.Contains(a.Info.Base, "/") {
-		return nil, jjm.Errorf(jjm.Busy, "the helper of %s says nothing about %s", f.user.owner.User, name)
+		return nil, jjm.Errorf(jjm.Busy, "the helper of %s returned no file information about %s", f.user.owner.User, name)
 	}
 	return a.Info, nil
 }
 
-// Mkdir, MkdirAll, Link, Symlink, Rename, Remove, RemoveAll, Stat and Lstat are
-// those of os.Root.
+// Mkdir, MkdirAll, Link, Symlink, Rename, Remove, RemoveAll, Chmod, Stat and Lstat do what the
+// methods of os.Root do.
 func (f *Files) Mkdir(name string, perm os.FileMode) error {
 	return f.act(request{Op: "mkdir", Name: name, Perm: perm})
 }
@@ -309,10 +311,13 @@ func (f *Files) Symlink(oldname, newname string) error {
 func (f *Files) Rename(oldname, newname string) error {
 	return f.act(request{Op: "rename", Name: oldname, To: newname})
 }
-func (f *Files) Remove(name string) error               { return f.act(request{Op: "remove", Name: name}) }
-func (f *Files) RemoveAll(name string) error            { return f.act(request{Op: "removeall", Name: name}) }
+func (f *Files) Remove(name string) error    { return f.act(request{Op: "remove", Name: name}) }
+func (f *Files) RemoveAll(name string) error { return f.act(request{Op: "removeall", Name: name}) }
+func (f *Files) Chmod(name string, perm os.FileMode) error {
+	return f.act(request{Op: "chmod", Name: name, Perm: perm})
+}
 func (f *Files) Stat(name string) (os.FileInfo, error)  { return f.info("stat", name) }
 func (f *Files) Lstat(name string) (os.FileInfo, error) { return f.info("lstat", name) }
 
-// Close does nothing: the helper belongs to all areas of the account.
+// Close does nothing: the helper serves all areas of the account.
 func (f *Files) Close() error { return nil }

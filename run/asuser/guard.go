@@ -12,52 +12,52 @@ import (
 	"jjm/internal/wary"
 )
 
-// A guard is a process between the daemon and a helper: it hands messages on, and
-// of the descriptors that a helper passes only those of regular files and folders
-// on the mounts that the daemon named.
+// A guard is a process between the daemon and a helper. It forwards messages and drops
+// descriptors other than those of regular files and folders on the mounts that the daemon
+// named.
 //
-// A process of its own, because a descriptor that was received must be closed, and
-// close(2) of a file on a FUSE file system waits for that file system's FLUSH in a
-// way that no signal ends. So does the end of the process. A guard that hangs there
-// holds nothing of the daemon's: it is left behind, and counted.
+// It is a process, not a goroutine, because whoever receives a descriptor must close it, and
+// close(2) of a file on a FUSE file system waits for the FLUSH of that file system, which no
+// signal interrupts; neither does the end of the process. A guard that hangs there holds
+// nothing of the daemon: the daemon leaves it behind and counts it (maxUnended).
 
-// guardWord is the argument by which a program knows that it is to be a guard;
-// helperFD and daemonFD are its sockets.
+// guardWord is the argument that makes this program a guard. helperFD and daemonFD are its
+// sockets.
 const (
 	guardWord = "as-user-guard"
 	helperFD  = 3
 	daemonFD  = 4
 )
 
-// guard is the state of that process.
+// guard is the state of a guard process.
 type guard struct {
 	helper, daemon int
 
 	mu     sync.Mutex
-	mounts map[int]bool // where what is passed may be
+	mounts map[int]bool // the mounts that a passed file may be on
 }
 
-// guardMain is the guard, until either side is gone.
+// guardMain forwards messages until either side closed its socket.
 func guardMain() int {
 	unix.CloseOnExec(helperFD)
 	unix.CloseOnExec(daemonFD)
 	g := &guard{helper: helperFD, daemon: daemonFD, mounts: map[int]bool{}}
-	over := make(chan struct{}, 2)
-	for _, hand := range []func(buf, oob []byte) error{g.down, g.up} {
+	ended := make(chan struct{}, 2)
+	for _, forward := range []func(buf, oob []byte) error{g.down, g.up} {
 		go func() {
-			defer func() { over <- struct{}{} }()
+			defer func() { ended <- struct{}{} }()
 			buf, oob := make([]byte, maxPacket+1), make([]byte, unix.CmsgSpace(4*maxFiles))
-			for hand(buf, oob) == nil {
+			for forward(buf, oob) == nil {
 			}
 		}()
 	}
-	<-over
+	<-ended
 	return 0
 }
 
-// down hands one message of the daemon's to the helper.
+// down forwards one message from the daemon to the helper, and learns the mount of an open.
 func (g *guard) down(buf, oob []byte) error {
-	n, fds, err := take(g.daemon, buf, oob)
+	n, fds, err := receivePacket(g.daemon, buf, oob)
 	if err != nil {
 		return err
 	}
@@ -69,15 +69,15 @@ func (g *guard) down(buf, oob []byte) error {
 		g.mounts[req.Mount] = true
 		g.mu.Unlock()
 	}
-	err = hand(g.helper, buf[:n], fds)
+	err = sendPacket(g.helper, buf[:n], fds)
 	closeFDs(fds)
 	return err
 }
 
-// up hands one message of the helper's to the daemon. With a descriptor that will
-// not do, the message becomes an error.
+// up forwards one message from the helper to the daemon. If one of its descriptors is refused,
+// an error reply takes the message's place.
 func (g *guard) up(buf, oob []byte) error {
-	n, fds, err := take(g.helper, buf, oob)
+	n, fds, err := receivePacket(g.helper, buf, oob)
 	if err != nil {
 		closeFDs(fds)
 		return err
@@ -86,22 +86,22 @@ func (g *guard) up(buf, oob []byte) error {
 	for _, fd := range fds {
 		if why := g.judge(fd); why != nil {
 			var r reply
-			_ = json.Unmarshal(text, &r) // of garbage the daemon hears as garbage
+			_ = json.Unmarshal(text, &r) // if it is malformed, the reply has no ID and the daemon drops it
 			if text, err = json.Marshal(reply{ID: r.ID,
-				Err: failureOf(fmt.Errorf("it gave a file that is refused: %w", why))}); err != nil {
+				Err: failureOf(fmt.Errorf("the helper passed a file that is refused: %w", why))}); err != nil {
 				return err
 			}
-			err = hand(g.daemon, text, nil)
-			closeFDs(fds) // may never come back
+			err = sendPacket(g.daemon, text, nil)
+			closeFDs(fds) // may block for ever
 			return err
 		}
 	}
-	err = hand(g.daemon, text, fds)
+	err = sendPacket(g.daemon, text, fds)
 	closeFDs(fds)
 	return err
 }
 
-// judge refuses a descriptor that could hold up who has it.
+// judge returns an error for a descriptor whose use could block the daemon.
 func (g *guard) judge(fd int) error {
 	m, err := wary.MountOf(fd)
 	if err != nil {
@@ -114,7 +114,7 @@ func (g *guard) judge(fd int) error {
 	case !known:
 		return errors.New("it lies on another file system than the work area")
 	case m.Flags&unix.O_PATH != 0:
-		return errors.New("it is a mere name (O_PATH)")
+		return errors.New("it was opened with O_PATH")
 	}
 	look, err := wary.At(fd)
 	if err != nil {
@@ -126,9 +126,9 @@ func (g *guard) judge(fd int) error {
 	return nil
 }
 
-// take receives one message and its descriptors. Those are given with an error,
-// too.
-func take(socket int, buf, oob []byte) (n int, fds []int, err error) {
+// receivePacket receives one message and its descriptors, which it returns with an error, too:
+// the caller closes them.
+func receivePacket(socket int, buf, oob []byte) (n int, fds []int, err error) {
 	var oobn, flags int
 	for {
 		n, oobn, flags, _, err = unix.Recvmsg(socket, buf, oob, unix.MSG_CMSG_CLOEXEC)
@@ -150,13 +150,13 @@ func take(socket int, buf, oob []byte) (n int, fds []int, err error) {
 	case n == 0 && len(fds) == 0:
 		err = errors.New("the other side is gone")
 	case n == 0 || flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0:
-		err = errors.New("a message that is too long, or empty")
+		err = errors.New("the message is too long or empty")
 	}
 	return n, fds, err
 }
 
-// hand sends one message; it waits while the other side takes none.
-func hand(socket int, text []byte, fds []int) error {
+// sendPacket sends one message. It waits while the other side's buffer is full.
+func sendPacket(socket int, text []byte, fds []int) error {
 	var rights []byte
 	if len(fds) > 0 {
 		rights = unix.UnixRights(fds...)
@@ -175,5 +175,5 @@ func closeFDs(fds []int) {
 	}
 }
 
-// isGuard reports whether this process was started to be a guard.
+// isGuard reports whether this process was started as a guard.
 func isGuard(args []string) bool { return len(args) == 2 && args[1] == guardWord && os.Geteuid() == 0 }

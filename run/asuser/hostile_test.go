@@ -22,10 +22,10 @@ import (
 	"jjm/sandbox"
 )
 
-// quick finds a hanging helper soon.
+// quick are limits with which a hanging helper is found soon.
 var quick = Limits{Silence: 400 * time.Millisecond, Act: time.Second, Aside: 300 * time.Millisecond}
 
-// until polls.
+// until waits until ok returns true.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	await.True(t, what, ok)
@@ -45,14 +45,14 @@ func TestHelper_StoppedHoldsUpNobodyElse(t *testing.T) {
 		must(t, err)
 	}
 	old := bad.pid()
-	must(t, syscall.Kill(old, syscall.SIGSTOP))
+	await.Freeze(t, old)
 	acts, runs := make(chan error, 1), make(chan error, 1)
 	go func() { acts <- f.Mkdir("x", 0o700) }()
 	go func() {
-		_, err := run.Run(run.Through(context.Background(), bad), run.Cmd{Argv: []string{"/bin/true"}})
+		_, err := run.Run(run.WithRunner(context.Background(), bad), run.Cmd{Argv: []string{"/bin/true"}})
 		runs <- err
 	}()
-	for i := range 20 { // meanwhile
+	for i := range 20 { // while the daemon waits for the stopped helper
 		if _, err := sh(good, "true"); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestHelper_EndsWhenIdleOldAndWithTheDaemon(t *testing.T) {
 	}
 }
 
-// lie is what a helper of a hostile account may do: the first word says how.
+// lie runs a helper that misbehaves as word says.
 func lie(word string) {
 	c, err := net.FileConn(os.NewFile(socketFD, "daemon"))
 	if err != nil {
@@ -146,7 +146,7 @@ func lie(word string) {
 			continue
 		}
 		switch strings.TrimPrefix(word, "liar-") {
-		case "lazy": // answers pings only
+		case "lazy": // answers nothing but pings
 		case "flood":
 			for range 10 {
 				_ = send(conn, reply{ID: req.ID, Started: true})
@@ -160,7 +160,7 @@ func lie(word string) {
 			_ = send(conn, reply{ID: req.ID, Err: &failure{Errno: 1 << 30, Text: strings.Repeat("x", 5000)}})
 		case "nofile":
 			_ = send(conn, reply{ID: req.ID})
-		case "unasked": // with what liar-unasked has open, and an answer after it
+		case "unasked": // a reply to no request, with files, and then the reply
 			for range 3 {
 				_ = send(conn, reply{ID: req.ID + 1000}, unasked()...)
 			}
@@ -174,7 +174,7 @@ func lie(word string) {
 	}
 }
 
-// unasked opens what the daemon has no use for.
+// unasked opens files of kinds that the daemon never asks for.
 func unasked() []*os.File {
 	var all []*os.File
 	for _, what := range []string{"pipe", "device", "memory"} {
@@ -185,8 +185,8 @@ func unasked() []*os.File {
 	return all
 }
 
-// lure opens what would hold up who reads it or writes to it. Some are found at a
-// path: "name:/x".
+// lure opens a file that would block whoever reads or writes it. For some kinds the path
+// follows: "name:/x".
 func lure(what string) *os.File {
 	what, path, _ := strings.Cut(what, ":")
 	open := func(flag int) *os.File {
@@ -272,7 +272,7 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// pass has a helper that lies pass descriptors, and gives what became of an open.
+// pass opens a file through a helper that misbehaves, and returns the error.
 func pass(t *testing.T, f *Files, flag int) error {
 	t.Helper()
 	opened := make(chan error, 1)
@@ -291,8 +291,8 @@ func pass(t *testing.T, f *Files, flag int) error {
 	}
 }
 
-// Of the account's own making is the file, the mere name, the folder, the file of
-// somebody else, and the one that is opened for less.
+// The account can pass its own file, a descriptor of O_PATH, a folder, somebody else's file,
+// and a file opened with other flags than the daemon asked for.
 func TestHelper_PassesOnlyWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	owner := somebody(t, "daemon")
@@ -330,8 +330,8 @@ func TestHelper_PassesOnlyWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// A file on a file system of the account's own, which answers neither FSTAT nor
-// FLUSH: looking at it blocks, and closing it blocks for good.
+// The file is on a file system of the account that answers neither FSTAT nor FLUSH: fstat(2) of
+// it blocks, and close(2) blocks for good.
 func TestHelper_PassesNoFileThatBlocks(t *testing.T) {
 	t.Parallel()
 	owner := somebody(t, "daemon")
@@ -365,10 +365,10 @@ func TestHelper_PassesNoFileThatBlocks(t *testing.T) {
 		t.Fatal("the pool does not end")
 	}
 	theirs.End()
-	until(t, "the guards end", func() bool { return u.left.Load() == 0 })
+	until(t, "the guards end", func() bool { return u.unended.Load() == 0 })
 }
 
-// threads counts those of this process that wait in a function of the kernel.
+// threads counts the threads of this process that wait in a function of the kernel.
 func threads(t *testing.T, in string) (n int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/self/task/*/wchan")
@@ -381,9 +381,9 @@ func threads(t *testing.T, in string) (n int) {
 	return n
 }
 
-// A file of root's that the account can read gets no access list, though the
-// helper passes it as the one in the area.
-func TestShare_GivesNoAccessListToWhatIsRoots(t *testing.T) {
+// The helper passes a file of root's, which the account can read, as the file in the area: it
+// gets no access list.
+func TestShare_LeavesFilesOfRootAlone(t *testing.T) {
 	t.Parallel()
 	owner := somebody(t, "daemon")
 	dir := needs.PublicDir(t)

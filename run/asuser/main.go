@@ -22,20 +22,19 @@ import (
 	"jjm/run"
 )
 
-// word is the argument by which a program knows that it is to be a helper, and
-// socketFD where its socket is.
+// word is the argument that makes this program a helper, and socketFD its socket.
 const (
 	word     = "as-user"
 	socketFD = 3
 )
 
-// IsHelper reports whether this process was started to be a helper: main then
-// calls Main before anything else.
+// IsHelper reports whether this process was started as a helper or a guard. If so, main calls
+// Main before anything else.
 func IsHelper(args []string) bool { return len(args) == 3 && args[1] == word || isGuard(args) }
 
-// Main is the helper, or its guard. It becomes its account first; after that the
-// process is the account's to stop and to kill, but closed to it otherwise. It gives
-// the exit code, once the daemon closed the socket.
+// Main runs a helper or a guard and returns its exit code once the daemon closed the socket. A
+// helper becomes its account first; the account can then stop and kill it, but neither trace it
+// nor read its memory.
 func Main(args []string) int {
 	if isGuard(args) {
 		return guardMain()
@@ -58,8 +57,7 @@ func Main(args []string) int {
 	return 0
 }
 
-// become makes this process, which root executed, the account that its command
-// line names.
+// become makes this process the account that args[2] names.
 func become(args []string) error {
 	who, err := run.ParseAccount(args[2])
 	if err == nil {
@@ -79,18 +77,18 @@ type helper struct {
 	runs  map[int64]context.CancelFunc
 }
 
-// serve answers until the daemon is gone. Each request is served on its own, so
-// that a slow file system keeps no ping waiting.
+// serve answers requests until the daemon closes the socket. Each request has its own
+// goroutine, so that a slow file system does not delay the answer to a ping.
 func (h *helper) serve() {
 	buf := make([]byte, maxPacket+1)
 	for {
 		var req request
 		files, err := receive(h.conn, buf, &req)
 		if err != nil {
-			return // with the process its commands end
+			return // the end of this process kills its commands
 		}
 		if req.Long {
-			if files, err = long(files, &req); err != nil {
+			if files, err = readLong(files, &req); err != nil {
 				return
 			}
 		}
@@ -105,8 +103,8 @@ func (h *helper) serve() {
 	}
 }
 
-// long reads a request out of the first descriptor.
-func long(files []*os.File, req *request) ([]*os.File, error) {
+// readLong reads a request from the first descriptor (see wire.go) and returns the others.
+func readLong(files []*os.File, req *request) ([]*os.File, error) {
 	if len(files) == 0 {
 		return nil, errors.New("a long request without its file")
 	}
@@ -122,7 +120,7 @@ func long(files []*os.File, req *request) ([]*os.File, error) {
 func (h *helper) reply(r reply, files ...*os.File) {
 	h.send.Lock()
 	defer h.send.Unlock()
-	_ = send(h.conn, r, files...) // a daemon that is gone is seen by serve
+	_ = send(h.conn, r, files...) // if the daemon is gone, serve notices
 }
 
 func (h *helper) cancel(id int64) {
@@ -133,7 +131,7 @@ func (h *helper) cancel(id int64) {
 	}
 }
 
-// do carries out one request.
+// do executes one request and closes its files.
 func (h *helper) do(req request, files []*os.File) {
 	defer func() { closeAll(files) }()
 	switch req.Op {
@@ -158,7 +156,7 @@ func (h *helper) do(req request, files []*os.File) {
 	}
 }
 
-// run runs a command whose streams are the three descriptors.
+// run runs a command whose standard streams are the three descriptors.
 func (h *helper) run(req request, files []*os.File) {
 	if len(files) != 3 {
 		h.reply(reply{ID: req.ID, Err: failureOf(jjm.Errorf(jjm.Busy, "run: %d streams: want 3", len(files)))})
@@ -172,7 +170,7 @@ func (h *helper) run(req request, files []*os.File) {
 	out, err := run.RunFiles(ctx, run.Files{Argv: req.Argv, Dir: req.Dir, Env: req.Env, Std: [3]*os.File(files),
 		Limit: req.Limit, MaxMemory: req.Memory},
 		func() {
-			closeAll(files) // else the pipes stay open as long as this waits
+			closeAll(files) // or the reader would wait for this process to close its copies
 			h.reply(reply{ID: req.ID, Started: true})
 		})
 	h.mu.Lock()
@@ -181,7 +179,8 @@ func (h *helper) run(req request, files []*os.File) {
 	h.reply(reply{ID: req.ID, Err: failureOf(err), Exit: out.Exit, Signal: out.Signal, Wall: out.Wall})
 }
 
-// stream copies a regular file into the descriptor.
+// stream copies a regular file into the descriptor. It replies with the size at the start and
+// with the number of bytes at the end.
 func (h *helper) stream(req request, files []*os.File) {
 	if len(files) != 1 {
 		h.reply(reply{ID: req.ID, Err: failureOf(fmt.Errorf("stream: %d descriptors: want 1", len(files)))})
@@ -199,10 +198,11 @@ func (h *helper) stream(req request, files []*os.File) {
 	}
 	h.reply(reply{ID: req.ID, Started: true, Bytes: size})
 	n, err := io.CopyBuffer(struct{ io.Writer }{files[0]}, struct{ io.Reader }{f}, make([]byte, 256<<10))
-	h.reply(reply{ID: req.ID, Err: failureOf(err), Bytes: n}) // before the end of the stream is seen
+	// Before files is closed: whoever reads to the end expects it.
+	h.reply(reply{ID: req.ID, Err: failureOf(err), Bytes: n})
 }
 
-// tree writes a folder into the descriptor as a tar.
+// tree writes a folder as a tar into the descriptor, with the replies of stream.
 func (h *helper) tree(req request, files []*os.File) {
 	if len(files) != 1 {
 		h.reply(reply{ID: req.ID, Err: failureOf(fmt.Errorf("tree: %d descriptors: want 1", len(files)))})
@@ -216,10 +216,11 @@ func (h *helper) tree(req request, files []*os.File) {
 	defer func() { _ = t.Close() }()
 	h.reply(reply{ID: req.ID, Started: true, Bytes: t.Bytes()})
 	n, err := t.Write(struct{ io.Writer }{files[0]})
-	h.reply(reply{ID: req.ID, Err: failureOf(err), Bytes: n}) // before the end of the stream is seen
+	// Before files is closed: whoever reads to the end expects it.
+	h.reply(reply{ID: req.ID, Err: failureOf(err), Bytes: n})
 }
 
-// usage counts what lies in an area.
+// usage counts the files and bytes in an area.
 func (h *helper) usage(req request) (diskuse.Use, error) {
 	r, err := h.root(req.Root)
 	if err != nil {
@@ -228,7 +229,7 @@ func (h *helper) usage(req request) (diskuse.Use, error) {
 	return diskuse.Count(r, diskuse.Most{Bytes: req.MaxBytes, Files: req.MaxFiles, Time: req.Limit})
 }
 
-// root opens the area of a request once.
+// root returns the area at path, which it opens at the first request for it.
 func (h *helper) root(path string) (*os.Root, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -245,8 +246,8 @@ func (h *helper) root(path string) (*os.Root, error) {
 	return r, err
 }
 
-// share returns accounts rights to a file or folder of the account's own.
-func share(r *os.Root, req request) error {
+// grant gives accounts rights to a file or folder of the account.
+func grant(r *os.Root, req request) error {
 	flag := syscall.O_NONBLOCK
 	if req.Folder {
 		flag = syscall.O_DIRECTORY
@@ -258,12 +259,12 @@ func share(r *os.Root, req request) error {
 	defer f.Close()
 	err = acl.GrantOwn(f, req.Access, req.UIDs...)
 	if errors.Is(err, acl.ErrUnsupported) {
-		err = unix.EOPNOTSUPP // an error that crosses the socket
+		err = unix.EOPNOTSUPP // an error number, which the reply can carry
 	}
 	return err
 }
 
-// act does one thing to files below an area.
+// act executes one operation on files below an area.
 func (h *helper) act(req request) (f *os.File, info *fileInfo, err error) {
 	r, err := h.root(req.Root)
 	if err != nil {
@@ -296,10 +297,12 @@ func (h *helper) act(req request) (f *os.File, info *fileInfo, err error) {
 		err = r.Remove(req.Name)
 	case "removeall":
 		err = r.RemoveAll(req.Name)
+	case "chmod":
+		err = r.Chmod(req.Name, req.Perm)
 	case "grant":
-		err = share(r, req)
+		err = grant(r, req)
 	default:
-		err = fmt.Errorf("act %q is not known", req.Op)
+		err = fmt.Errorf("operation %q is not known", req.Op)
 	}
 	return f, nil, err
 }

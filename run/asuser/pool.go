@@ -10,29 +10,28 @@ import (
 	"jjm"
 )
 
-// Pool holds the helpers of all accounts. Its methods may be called from many
-// goroutines.
+// Pool holds the helpers of all accounts. Its methods may be called concurrently.
 type Pool struct {
 	limits Limits
 	log    *slog.Logger
-	word   string // what a helper is told to be; tests have liars
+	word   string // the argument that makes this program a helper; tests have their own
 
 	mu     sync.Mutex
 	users  map[int]*User
-	old    []*life // replaced, with calls under way
+	old    []*process // replaced, with unfinished calls
 	closed bool
 	stop   chan struct{}
 	done   sync.WaitGroup
 }
 
-// NewPool makes a pool without helpers; Close ends it.
+// NewPool returns a pool without helpers. Close ends it.
 func NewPool(limits Limits, log *slog.Logger) *Pool {
 	p := &Pool{limits: limits.withDefaults(), log: log, word: word, users: map[int]*User{}, stop: make(chan struct{})}
 	p.done.Go(p.tend)
 	return p
 }
 
-// Close ends all helpers, and with them their commands.
+// Close ends all helpers and their commands.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	if p.closed {
@@ -46,8 +45,8 @@ func (p *Pool) Close() error {
 	p.mu.Unlock()
 	for _, u := range users {
 		u.mu.Lock()
-		if u.now != nil {
-			u.now.end(errEnded, false)
+		if u.current != nil {
+			u.current.end(errEnded, false)
 		}
 		u.mu.Unlock()
 	}
@@ -58,7 +57,7 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// For returns the account of an owner. It starts nothing.
+// For returns the User of an owner's UID. It starts no process.
 func (p *Pool) For(o jjm.Owner) *User {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,52 +69,52 @@ func (p *Pool) For(o jjm.Owner) *User {
 	return u
 }
 
-// User is one account. Its methods are those of the daemon that the account's
-// helper carries out.
+// User is one account. Its methods are carried out by the account's helper.
 type User struct {
-	pool  *Pool
-	owner jjm.Owner
-	left  atomic.Int32 // helpers that have not ended, or whose guards have not
+	pool    *Pool
+	owner   jjm.Owner
+	unended atomic.Int32 // helpers that have not ended, or whose guards have not
 
-	mu    sync.Mutex // held while a helper starts
-	now   *life
-	hangs int
-	until time.Time // set aside
-	why   error
+	mu         sync.Mutex // held while a helper starts
+	current    *process
+	hangs      int
+	asideUntil time.Time // the account is set aside until then
+	why        error
 }
 
-// maxLeft is how many helpers with their guards an account may have at once: that
-// in use, those that are being replaced, and those that no signal ends because
-// they wait for a file system of the account's.
-const maxLeft = 8
+// maxUnended is how many helpers (each with its guard) an account may have at once: the one in
+// use, those being replaced, and those that no signal ends because they wait for a file system
+// of the account.
+const maxUnended = 8
 
-// short is how long an account is set aside whose helper died unasked.
-const short = time.Second
+// shortAside is how long an account is set aside after its helper died unasked.
+const shortAside = time.Second
 
-// helper returns the account's helper, and starts one where there is none.
-func (u *User) helper(ctx context.Context) (*life, error) {
+// helper returns the account's helper, and starts one if there is none. The error is of kind
+// Busy while the account is set aside or has maxUnended helpers.
+func (u *User) helper(ctx context.Context) (*process, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := time.Now()
-	if l := u.now; l != nil {
+	if l := u.current; l != nil {
 		select {
 		case <-l.over:
-			u.now = nil
+			u.current = nil
 			u.judge(l, now)
 		default:
 			if now.Sub(l.born) < u.pool.limits.Life {
 				return l, nil
 			}
 			u.pool.retire(l)
-			u.now = nil
+			u.current = nil
 		}
 	}
-	if left := u.until.Sub(now); left > 0 {
-		return nil, jjm.Errorf(jjm.Busy, "%s is set aside for %v: %w", u.owner.User, left.Round(time.Millisecond), u.why)
+	if left := u.asideUntil.Sub(now); left > 0 {
+		return nil, jjm.Errorf(jjm.Busy, "%s is set aside for %s: %w", u.owner.User, jjm.HowLong(left), u.why)
 	}
-	if n := u.left.Load(); n >= maxLeft {
-		return nil, jjm.Errorf(jjm.Busy, "%d helpers of %s wait for a file system and cannot be ended: "+
-			"end the file systems (FUSE) of %s", n, u.owner.User, u.owner.User)
+	if n := u.unended.Load(); n >= maxUnended {
+		return nil, jjm.Errorf(jjm.Busy, "%s of %s cannot be ended, waiting for a file system: "+
+			"end the file systems (FUSE) of %s", jjm.Count(n, "helper"), u.owner.User, u.owner.User)
 	}
 	who, err := lookup(ctx, u.owner)
 	if err != nil {
@@ -127,16 +126,16 @@ func (u *User) helper(ctx context.Context) (*life, error) {
 	if closed {
 		return nil, jjm.Errorf(jjm.Busy, "the daemon is stopping")
 	}
-	l, err := begin(who, u.pool.limits, u.pool.word, &u.left)
+	l, err := startHelper(who, u.pool.limits, u.pool.word, &u.unended)
 	if err != nil {
 		return nil, err
 	}
-	u.now = l
+	u.current = l
 	return l, nil
 }
 
-// judge sets an account aside according to how its helper ended.
-func (u *User) judge(l *life, now time.Time) {
+// judge sets the account aside if its last helper hung or died unasked.
+func (u *User) judge(l *process, now time.Time) {
 	l.mu.Lock()
 	why, hung := l.why, l.hung
 	l.mu.Unlock()
@@ -145,24 +144,24 @@ func (u *User) judge(l *life, now time.Time) {
 		u.hangs = 0
 		return
 	case hung:
-		u.until = now.Add(u.pool.limits.Aside << min(u.hangs, 4))
+		u.asideUntil = now.Add(u.pool.limits.Aside << min(u.hangs, 4))
 		u.hangs++
 	default:
-		u.until = now.Add(min(short, u.pool.limits.Aside))
+		u.asideUntil = now.Add(min(shortAside, u.pool.limits.Aside))
 	}
 	u.why = why
 	u.pool.log.Warn("a helper ended; its account is set aside", "user", u.owner.User, "uid", u.owner.UID, "until",
-		u.until.Round(time.Millisecond), "error", why)
+		u.asideUntil.Round(time.Millisecond), "error", why)
 }
 
-// retire lets a helper finish what it does.
-func (p *Pool) retire(l *life) {
+// retire lets a helper finish its calls; sweep ends it then.
+func (p *Pool) retire(l *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.old = append(p.old, l)
 }
 
-// tend ends helpers that are not needed any more.
+// tend ends unneeded helpers until the pool closes.
 func (p *Pool) tend() {
 	t := time.NewTicker(min(p.limits.Idle, p.limits.Life) / 4)
 	defer t.Stop()
@@ -182,7 +181,7 @@ func (p *Pool) sweep(now time.Time) {
 	for _, u := range p.users {
 		users = append(users, u)
 	}
-	var old []*life
+	var old []*process
 	for _, l := range p.old {
 		if l.idle(now) > 0 || l.idle(now) == 0 && now.Sub(l.born) > 2*p.limits.Life+time.Hour {
 			l.end(errEnded, false)
@@ -194,30 +193,30 @@ func (p *Pool) sweep(now time.Time) {
 	p.mu.Unlock()
 	alive := 0
 	for _, u := range users {
-		if u.rest(now, p.limits.Idle) {
+		if u.endIdle(now, p.limits.Idle) {
 			alive++
 		}
 	}
-	for _, u := range users { // too many: those that rest for a moment go too
-		if alive > p.limits.Helpers && !u.rest(now, p.limits.Idle/16) {
+	for _, u := range users { // too many: a short idle time ends a helper, too
+		if alive > p.limits.Helpers && !u.endIdle(now, p.limits.Idle/16) {
 			alive--
 		}
 	}
 }
 
-// rest ends the helper if it has been idle for so long, and reports whether
-// there still is one.
-func (u *User) rest(now time.Time, idle time.Duration) bool {
+// endIdle ends the helper if it has been idle longer than idle. It reports whether the account
+// still has a helper.
+func (u *User) endIdle(now time.Time, idle time.Duration) bool {
 	if !u.mu.TryLock() {
-		return true // one is being started
+		return true // held while a helper starts
 	}
 	defer u.mu.Unlock()
-	if u.now == nil {
+	if u.current == nil {
 		return false
 	}
-	if u.now.idle(now) > idle {
-		u.now.end(errEnded, false)
-		u.now = nil
+	if u.current.idle(now) > idle {
+		u.current.end(errEnded, false)
+		u.current = nil
 		u.hangs = 0
 		return false
 	}

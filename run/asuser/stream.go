@@ -12,10 +12,9 @@ import (
 	"jjm/internal/tree"
 )
 
-// Open opens a regular file for reading, anywhere that the account may read. Its
-// content comes through a pipe: a file system of the account's own making may
-// stall, and stalls nobody but the reader, who gets an error of kind Busy after
-// half a minute. A content that breaks off is an error too, never a short file.
+// Open opens a regular file for reading, anywhere the account may read. Its content comes
+// through a pipe, so a file system of the account that stalls delays only the reader, who gets
+// an error of kind Busy after 30 s. A file that breaks off is an error, never a short file.
 func (u *User) Open(path string) (io.ReadCloser, error) {
 	s, err := u.stream(request{Op: "stream", Name: path})
 	if err != nil {
@@ -24,8 +23,8 @@ func (u *User) Open(path string) (io.ReadCloser, error) {
 	return s, nil
 }
 
-// OpenTree opens a folder that the account may read as package tree packs it, in the same
-// way.
+// OpenTree opens a folder that the account may read, as the tar that package tree writes, with
+// the promises of Open. The error is of kind Invalid if the folder holds more than most.
 func (u *User) OpenTree(path string, most tree.Most) (*tree.Source, error) {
 	s, err := u.stream(request{Op: "tree", Name: path, MaxBytes: most.Bytes, MaxFiles: most.Entries})
 	if err != nil {
@@ -38,7 +37,7 @@ func (u *User) OpenTree(path string, most tree.Most) (*tree.Source, error) {
 	return &tree.Source{ReadCloser: s, Bytes: s.size}, nil
 }
 
-// stream has the helper write something that has a path into a pipe.
+// stream has the helper write the file or folder at req.Name into a pipe.
 func (u *User) stream(req request) (*stream, error) {
 	path := req.Name
 	ctx, cancel := context.WithTimeout(context.Background(), u.pool.limits.Act)
@@ -57,7 +56,7 @@ func (u *User) stream(req request) (*stream, error) {
 		err = l.write(req, theirs)
 		if err == nil {
 			theirs.Close()
-			s := &stream{life: l, id: id, call: call, pipe: ours, path: path}
+			s := &stream{helper: l, id: id, call: call, pipe: ours, path: path}
 			if err = s.started(ctx); err == nil {
 				return s, nil
 			}
@@ -69,25 +68,24 @@ func (u *User) stream(req request) (*stream, error) {
 	return nil, err
 }
 
-// stream is a file that the helper copies into a pipe.
+// stream reads what the helper writes into a pipe.
 type stream struct {
-	life *life
-	id   int64
-	call *call
-	pipe *os.File
-	path string
-	read int64
-	done error // what every further Read gives
-	size int64
+	helper *process
+	id     int64
+	call   *call
+	pipe   *os.File
+	path   string
+	read   int64
+	done   error // what every further Read returns
+	size   int64
 }
 
-// Size is how large the file said to be when it was opened, in bytes. What is read may
-// be more or less.
+// Size returns the size of the file when it was opened, in bytes. More or fewer may be read.
 func (s *stream) Size() int64 { return s.size }
 
-// begun waits until the file is open.
+// started waits until the helper has opened the file.
 func (s *stream) started(ctx context.Context) error {
-	a, err := s.life.await(ctx, s.call)
+	a, err := s.helper.await(ctx, s.call)
 	closeAll(a.files)
 	if err != nil {
 		return jjm.Errorf(jjm.Busy, "open %s: %w", s.path, err)
@@ -96,13 +94,14 @@ func (s *stream) started(ctx context.Context) error {
 		return err
 	}
 	if !a.Started {
-		return jjm.Errorf(jjm.Busy, "open %s: the helper of %s does not say that it is open", s.path, s.life.who)
+		return jjm.Errorf(jjm.Busy, "open %s: the helper of %s does not say that it is open", s.path, s.helper.who)
 	}
 	s.size = a.Bytes
 	return nil
 }
 
-// Read reads what came, and at its end whether that was all.
+// Read reads from the pipe. At its end it returns io.EOF only if the helper confirms that the
+// content is complete.
 func (s *stream) Read(b []byte) (int, error) {
 	if s.done != nil {
 		return 0, s.done
@@ -122,37 +121,37 @@ func (s *stream) Read(b []byte) (int, error) {
 	return 0, s.done
 }
 
-// whole returns io.EOF if the helper says that these were all the bytes.
+// whole returns io.EOF if the helper's last reply confirms the number of bytes read.
 func (s *stream) whole() error {
-	ctx, cancel := context.WithTimeout(context.Background(), s.life.limits.Act)
+	ctx, cancel := context.WithTimeout(context.Background(), s.helper.limits.Act)
 	defer cancel()
-	a, err := s.life.await(ctx, s.call)
+	a, err := s.helper.await(ctx, s.call)
 	closeAll(a.files)
 	if err == nil {
 		err = s.complete(a)
 	}
 	if err != nil {
-		return jjm.Errorf(jjm.Busy, "read %s: it broke off: %w", s.path, err)
+		return jjm.Errorf(jjm.Busy, "read %s: it is incomplete: %w", s.path, err)
 	}
 	return io.EOF
 }
 
-// complete reports why what was read is not all, by the helper's last word.
+// complete returns an error if the last reply has one or counts other bytes than were read.
 func (s *stream) complete(a answer) error {
 	if err := a.Err.err(); err != nil {
 		return err
 	}
 	if a.Bytes != s.read {
-		return fmt.Errorf("%d bytes came of %d", s.read, a.Bytes)
+		return fmt.Errorf("%d of %d bytes came", s.read, a.Bytes)
 	}
 	return nil
 }
 
-// Close may be called before the end.
+// Close ends the stream. It may be called before the end.
 func (s *stream) Close() error {
-	s.life.close(s.id, s.call)
+	s.helper.close(s.id, s.call)
 	return s.pipe.Close()
 }
 
-// stall is how long an input may give no byte.
+// stall is how long an input may send no byte.
 const stall = 30 * time.Second

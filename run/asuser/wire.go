@@ -18,51 +18,53 @@ import (
 	"jjm/internal/diskuse"
 )
 
-// One packet of a sequenced-packet socket (unix(7)) is one message. A request
-// whose text is longer than a packet may be goes in a file of its own, as the
-// first of its descriptors.
+// One packet of a sequenced-packet socket (unix(7)) is one message. A request that does not fit
+// into a packet is written to a memory file, which is the first descriptor of a packet
+// {"long":true}.
 
-// maxPacket keeps well below the default send buffer, maxText is the longest
-// request: the arguments of a command may be 2 MiB (execve(2)).
+// maxPacket is well below the default send buffer (212 992 bytes). maxText is the longest
+// request: the arguments of a command may have 2 MiB (execve(2)), more in JSON. maxFiles is the
+// most descriptors of a message.
 const (
 	maxPacket = 48 << 10
 	maxText   = 8 << 20
 	maxFiles  = 4
 )
 
-// request is what the daemon asks.
+// request is a message of the daemon. Which fields it has depends on Op.
 type request struct {
 	ID int64 `json:"id"`
-	// Op is ping, cancel (the run of the same id), run, stream, tree, or an act on
-	// files below Root.
+	// Op is ping, cancel (the run with the same ID), run, stream, tree, usage, or an operation
+	// on files below Root.
 	Op   string      `json:"op"`
 	Root string      `json:"root,omitempty"`
 	Name string      `json:"name,omitempty"`
 	To   string      `json:"to,omitempty"`
 	Flag int         `json:"flag,omitempty"`
 	Perm fs.FileMode `json:"perm,omitempty"`
-	// Mount is where an opened file must lie: a number of mountinfo, for the guard.
+	// Mount is the mount that an opened file must be on, a mount ID of /proc/self/mountinfo,
+	// for the guard.
 	Mount int `json:"mount,omitempty"`
-	// Folder, Access and UIDs are of grant.
+	// Folder, Access and UIDs belong to grant.
 	Folder bool     `json:"folder,omitempty"`
 	Access acl.Perm `json:"access,omitempty"`
 	UIDs   []int    `json:"uids,omitempty"`
-	// MaxBytes and MaxFiles are of usage and tree, and Limit of usage.
+	// MaxBytes and MaxFiles belong to usage and tree, Limit to usage.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
 	MaxFiles int64 `json:"max_files,omitempty"`
-	// Argv, Dir, Env and Limit are of run.
+	// Argv, Dir, Env and Limit belong to run.
 	Argv  []string      `json:"argv,omitempty"`
 	Dir   string        `json:"dir,omitempty"`
 	Env   []string      `json:"env,omitempty"`
 	Limit time.Duration `json:"limit,omitempty"`
-	// Memory is of run, too: the cap of the command's private memory in bytes.
+	// Memory belongs to run: the cap of the command's private memory in bytes.
 	Memory int64 `json:"memory,omitempty"`
-	// Long is set on a packet whose request is in a file.
+	// Long says that the request is in a memory file.
 	Long bool `json:"long,omitempty"`
 }
 
-// reply is what the helper answers. A run has two: Started, and its end; a stream
-// too.
+// reply is a message of the helper. A run, a stream and a tree have two: one with Started, and
+// one at the end.
 type reply struct {
 	ID      int64         `json:"id"`
 	Started bool          `json:"begun,omitempty"`
@@ -75,7 +77,7 @@ type reply struct {
 	Info    *fileInfo     `json:"info,omitempty"`
 }
 
-// failure carries an error: enough of it for errors.Is and jjm.KindOf.
+// failure carries an error across the socket, enough of it for errors.Is and jjm.KindOf.
 type failure struct {
 	Op    string   `json:"op,omitempty"`
 	Path  string   `json:"path,omitempty"`
@@ -125,7 +127,7 @@ func (f *failure) err() error {
 	return err
 }
 
-// fileInfo is an os.FileInfo that crossed the socket.
+// fileInfo is an os.FileInfo that crosses the socket.
 type fileInfo struct {
 	Base  string      `json:"name"`
 	Bytes int64       `json:"size"`
@@ -145,7 +147,7 @@ func (i *fileInfo) ModTime() time.Time { return i.Time }
 func (i *fileInfo) IsDir() bool        { return i.Bits.IsDir() }
 func (i *fileInfo) Sys() any           { return nil }
 
-// send writes one message with descriptors.
+// send writes one message and its descriptors.
 func send(c *net.UnixConn, msg any, files ...*os.File) error {
 	text, err := json.Marshal(msg)
 	if err != nil {
@@ -172,7 +174,7 @@ func send(c *net.UnixConn, msg any, files ...*os.File) error {
 	return err
 }
 
-// memory makes a file without a name that holds text, to be read from its start.
+// memory returns a memory file with text, to be read from its start.
 func memory(text []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("jjm", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -186,8 +188,8 @@ func memory(text []byte) (*os.File, error) {
 	return f, nil
 }
 
-// receive reads one message and the descriptors that came with it. buf holds a
-// packet. A message that is cut or has too many descriptors is an error.
+// receive reads one message into msg, and its descriptors. buf must hold maxPacket+1 bytes. A
+// truncated message is an error.
 func receive(c *net.UnixConn, buf []byte, msg any) ([]*os.File, error) {
 	oob := make([]byte, unix.CmsgSpace(4*maxFiles))
 	n, oobn, flags, _, err := c.ReadMsgUnix(buf, oob)
@@ -197,7 +199,7 @@ func receive(c *net.UnixConn, buf []byte, msg any) ([]*os.File, error) {
 	case n == 0:
 		err = io.EOF
 	case flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0:
-		err = errors.New("a message that is too long")
+		err = errors.New("the message is too long")
 	default:
 		err = json.Unmarshal(buf[:n], msg)
 	}
@@ -208,7 +210,7 @@ func receive(c *net.UnixConn, buf []byte, msg any) ([]*os.File, error) {
 	return files, nil
 }
 
-// descriptors takes what came with a message; they are closed on exec.
+// descriptors returns the files of a control message. They are close-on-exec.
 func descriptors(oob []byte) []*os.File {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {

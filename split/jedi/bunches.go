@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// Task is what a task says about its jobs.
+// Task holds the settings of a task that determine the size of its jobs.
 type Task struct {
-	// Rule is the split rule: "NF=3,MW=7200".
+	// Rule is the split rule, such as "NF=3,MW=20"; docs/SPLITTERS.md lists its words.
 	Rule string `json:"rule,omitempty"`
-	// The output, in bytes for each MB of input or for each event, and the work
-	// space.
+	// OutPerMB is the output in bytes per MB of input, or per event with OutPerEvent. WorkSize
+	// is the work space of a job in bytes.
 	OutPerMB    float64 `json:"out_per_mb,omitempty"`
 	OutPerEvent bool    `json:"out_per_event,omitempty"`
 	WorkSize    float64 `json:"work_size,omitempty"`
-	// CPUTime is in HS06 seconds for each event, with HS06; Walltime in seconds
-	// for each MB otherwise.
+	// CPUTime is in HS06 seconds per event and applies with HS06; Walltime is in seconds per MB
+	// of input and applies otherwise. BaseWall is in seconds per job, Efficiency in percent.
 	HS06 bool `json:"hs06,omitempty"`
-	// CorePower is how many HS06 a core has, where the queue does not say.
+	// CorePower is the HS06 of a core if the queue does not say it.
 	CorePower  float64 `json:"core_power,omitempty"`
 	CPUTime    float64 `json:"cpu_time,omitempty"`
 	Walltime   float64 `json:"wall_time,omitempty"`
 	BaseWall   float64 `json:"base_wall,omitempty"`
 	Efficiency float64 `json:"efficiency,omitempty"`
-	// Copies is by how many event-service jobs the work is shared; 0 = none.
+	// Copies is the number of event-service jobs that share the work; 0 = one.
 	Copies float64 `json:"copies,omitempty"`
 }
 
-// WorkSize is the work space of a task that asks for so many bytes: 300 MB more.
+// WorkSize returns the work space of a task that asks for that many bytes: JEDI adds 300 MB.
 func WorkSize(bytes float64) float64 { return bytes + 300*mb }
 
-// number returns a number of the split rule, nil if it is not there.
+// number returns the number of a word of the split rule, nil if the word is missing.
 func (t *Task) number(token string) *int64 {
 	for _, word := range strings.Split(t.Rule, ",") {
 		name, text, _ := strings.Cut(strings.TrimSpace(word), "=")
@@ -48,51 +48,53 @@ func (t *Task) number(token string) *int64 {
 // Queue is a queue of a cluster that may get jobs of a task.
 type Queue struct {
 	Name string
-	// MaxDirMB is the disk of a worker; nil = not known. MaxTime and MinTime are
-	// in seconds, 0 = no bound.
+	// MaxDirMB is the disk of a worker; nil = unknown. MaxTime and MinTime are in seconds, 0 =
+	// no bound.
 	MaxDirMB         *float64
 	MaxTime, MinTime float64
 	Cores, CorePower float64
 	DirectIO         bool
-	// Weight is what the draw is by; 0 asks for one bunch at once, to find out.
+	// Weight is proportional to the probability of the queue. A queue with 0 gets one bunch
+	// first, as a trial.
 	Weight float64
-	// Queued, Assigned and Cap are jobs; nil = not known.
+	// Queued, Assigned and Cap are numbers of jobs; nil = unknown.
 	Queued, Assigned, Cap *int64
 
 	tried bool
 }
 
-// takes says whether the queue takes more jobs.
-func (q *Queue) takes() bool { return q.Cap == nil || q.Queued == nil || *q.Cap > *q.Queued }
+// hasRoom reports whether the queue accepts more jobs.
+func (q *Queue) hasRoom() bool { return q.Cap == nil || q.Queued == nil || *q.Cap > *q.Queued }
 
-// Bunch is jobs for one queue.
+// Bunch is a number of jobs for one queue.
 type Bunch struct {
 	Queue string
 	Jobs  []Job
 }
 
-// The number of jobs for which a queue is chosen.
+// The number of jobs for which one queue is chosen.
 const (
-	bunch      = 25
+	bunchSize  = 25
 	scoutBunch = 2
 )
 
-// Options of Bunches.
+// Options are the options of Bunches.
 type Options struct {
-	// Scouts are the first jobs of a task; Merging jobs merge outputs.
+	// Scouts cuts for the first jobs of a task, Merging for jobs that merge outputs.
 	Scouts, Merging bool
-	// Fields, where not nil, are the fields that the files of a job share.
+	// Fields, unless nil, are the fields of the LFN that all files of a job share.
 	Fields []int
-	// inMB repeats the public defect of Rules.OutPerByte.
+	// inMB reproduces a defect of the public code in Rules.OutPerByte, for tests with its
+	// recorded results.
 	inMB bool
 }
 
-// Bunches cuts the whole chunk into jobs, bunch by bunch, each for a queue drawn
-// by weight. The queues' weights and counts change with what they get. random
-// gives numbers from 0 to below 1.
+// Bunches cuts the whole chunk into jobs, bunch by bunch. The queue of a bunch is drawn with a
+// probability in proportion to its weight; the queues' weights and counts are updated. random
+// returns numbers from 0 to below 1.
 func (c *Chunk) Bunches(t *Task, queues []*Queue, o Options, random func() float64) []Bunch {
 	var out []Bunch
-	size := bunch
+	size := bunchSize
 	if o.Scouts && !o.Merging {
 		size = scoutBunch
 	}
@@ -111,7 +113,7 @@ func (c *Chunk) Bunches(t *Task, queues []*Queue, o Options, random func() float
 			if !ok {
 				break
 			}
-			if len(job.Master) == 0 { // too little for this queue
+			if len(job.Master) == 0 { // too little work for this queue
 				c.goBack(before)
 				avoid = []string{q.Name}
 				break
@@ -140,8 +142,8 @@ func (c *Chunk) goBack(at []int) {
 	}
 }
 
-// draw chooses a queue with a probability in proportion to its weight, and
-// lowers that by the jobs that it will get.
+// draw chooses a queue in proportion to its weight, and lowers the weight for the jobs that it
+// will get.
 func draw(queues []*Queue, avoid []string, jobs int, random func() float64) *Queue {
 	var fresh, able []*Queue
 	total := 0.0
@@ -150,7 +152,7 @@ func draw(queues []*Queue, avoid []string, jobs int, random func() float64) *Que
 		case slices.Contains(avoid, q.Name):
 		case q.Weight == 0 && !q.tried:
 			fresh = append(fresh, q)
-		case q.Weight != 0 && q.takes():
+		case q.Weight != 0 && q.hasRoom():
 			able = append(able, q)
 			total += q.Weight
 		}
@@ -167,7 +169,7 @@ func draw(queues []*Queue, avoid []string, jobs int, random func() float64) *Que
 		return nil
 	}
 	at := random() * total
-	q := able[len(able)-1] // should rounding leave something of the number
+	q := able[len(able)-1] // if rounding leaves a rest of the drawn number
 	for _, one := range able {
 		if at -= one.Weight; at <= 0 {
 			q = one

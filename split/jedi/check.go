@@ -11,21 +11,21 @@ import (
 	"jjm/internal/nearest"
 )
 
-// takes is the least and the largest number that a word takes; a word whose two are
-// zero takes none.
-type takes struct{ least, most float64 }
+// numbers is the range of numbers that a word accepts. The zero value means that the word has
+// no number.
+type numbers struct{ least, most float64 }
 
-// most is the largest number of files, events and the like.
+// most is the largest number of files, events and so on.
 const most = 1 << 31
 
-// ruleWords are the words of a split rule that are carried out.
-func ruleWords() map[string]takes {
-	return map[string]takes{
+// ruleWords returns the implemented words of a split rule.
+func ruleWords() map[string]numbers {
+	return map[string]numbers{
 		"NF": {1, most}, "NE": {1, most}, "NG": {1, 1 << 20}, "MF": {1, most}, "MW": {1, 1 << 16}, "GB": {1, 4}, "RL": {1, 1},
 	}
 }
 
-// otherRules says of words that JEDI knows what stands for them here.
+// otherRules returns the words of JEDI that are not implemented, and what to use instead.
 func otherRules() map[string]string {
 	const merges = "how outputs are merged is said in [merge]"
 	return map[string]string{
@@ -36,8 +36,9 @@ func otherRules() map[string]string {
 	}
 }
 
-// CheckRule returns what is wrong with a split rule such as "NF=3,MW=20": words that are
-// unknown, not carried out or there twice, and numbers out of range. "" is none.
+// CheckRule returns an error of kind Invalid for a split rule, such as "NF=3,MW=20", with a
+// word that is unknown, not implemented or repeated, or with a number out of range. "" is
+// valid.
 func CheckRule(rule string) error {
 	if rule == "" {
 		return nil
@@ -45,15 +46,15 @@ func CheckRule(rule string) error {
 	return checkWords(rule, ruleWords(), otherRules())
 }
 
-// attributeWords are the words of a secondary dataset's attributes that are carried out.
-func attributeWords() map[string]takes {
-	return map[string]takes{
+// attributeWords returns the implemented words of a secondary dataset's attributes.
+func attributeWords() map[string]numbers {
+	return map[string]numbers{
 		"repeat": {}, "nosplit": {}, "ru": {}, "ratio": {0, most}, "np": {1, most}, "of": {1, most}, "er": {0, most},
 	}
 }
 
-// CheckAttributes returns what is wrong with the attributes of a secondary dataset, such
-// as "repeat,ratio=2". "" is none.
+// CheckAttributes returns an error like CheckRule for the attributes of a secondary dataset,
+// such as "repeat,ratio=2".
 func CheckAttributes(text string) error {
 	if text == "" {
 		return nil
@@ -63,8 +64,8 @@ func CheckAttributes(text string) error {
 	})
 }
 
-// checkWords checks words separated by commas, each once.
-func checkWords(text string, known map[string]takes, others map[string]string) error {
+// checkWords checks words separated by commas, each of which may occur once.
+func checkWords(text string, known map[string]numbers, others map[string]string) error {
 	seen := map[string]bool{}
 	for word := range strings.SplitSeq(text, ",") {
 		name, value, valued := strings.Cut(word, "=")
@@ -76,11 +77,11 @@ func checkWords(text string, known map[string]takes, others map[string]string) e
 			return unknownWord(name, known)
 		case seen[name]:
 			return jjm.Errorf(jjm.Invalid, "%s is there twice", name)
-		case want == (takes{}) && valued:
+		case want == (numbers{}) && valued:
 			return jjm.Errorf(jjm.Invalid, "%.60q: %s takes no number", word, name)
 		}
 		seen[name] = true
-		if want == (takes{}) {
+		if want == (numbers{}) {
 			continue
 		}
 		if err := want.check(name, value); err != nil {
@@ -90,9 +91,8 @@ func checkWords(text string, known map[string]takes, others map[string]string) e
 	return nil
 }
 
-// check checks the number of a word: a whole one, unless the least is 0, which it then
-// must exceed.
-func (b takes) check(name, value string) error {
+// check checks the number of a word. If least is 0, it may be a fraction and must be above 0.
+func (b numbers) check(name, value string) error {
 	n, err := strconv.ParseFloat(value, 64)
 	fraction := b.least == 0
 	if err != nil || strings.Trim(value, "0123456789.") != "" || !fraction && strings.Contains(value, ".") ||
@@ -102,7 +102,7 @@ func (b takes) check(name, value string) error {
 	return nil
 }
 
-func (b takes) String() string {
+func (b numbers) String() string {
 	switch {
 	case b.least == b.most:
 		return fmt.Sprintf("%.0f", b.least)
@@ -112,8 +112,9 @@ func (b takes) String() string {
 	return fmt.Sprintf("a whole number from %.0f to %.0f", b.least, b.most)
 }
 
-// unknownWord is the error for one, with the nearest known word, or with all.
-func unknownWord(name string, known map[string]takes) error {
+// unknownWord returns the error for an unknown word, with the nearest known word or all of
+// them.
+func unknownWord(name string, known map[string]numbers) error {
 	names := slices.Sorted(maps.Keys(known))
 	if near := nearest.Of(name, names); near != "" {
 		return jjm.Errorf(jjm.Invalid, "unknown word %.40q: did you mean %q?", name, near)
@@ -121,8 +122,8 @@ func unknownWord(name string, known map[string]takes) error {
 	return jjm.Errorf(jjm.Invalid, "unknown word %.40q: known are %s", name, strings.Join(names, ", "))
 }
 
-// Problems returns what is wrong with what a task says, by the keys of a job file: the
-// rule, and numbers of estimates that would change nothing without others.
+// Problems returns the problems of a task by the keys of a job file: an invalid rule, and
+// numbers that have no effect without others.
 func (t *Task) Problems() jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, text string) { ps = append(ps, jjm.Problem{Field: field, Text: text}) }
@@ -137,8 +138,7 @@ func (t *Task) Problems() jjm.Problems {
 	}{
 		{"core_power", t.HS06 && !(t.CorePower > 0), "hs06 counts in HS06 seconds: say how many HS06 a core has, such as 10"},
 		{"cpu_time", t.HS06 && !(t.CPUTime > 0), "hs06 needs the HS06 seconds of an event"},
-		{"efficiency", t.HS06 && !(t.Efficiency > 0 && t.Efficiency <= 100),
-			"hs06 needs it: want above 0, up to 100 percent"},
+		{"efficiency", t.HS06 && !(t.Efficiency >= 0 && t.Efficiency <= 100), "want above 0, up to 100 percent"},
 		{"wall_time", t.HS06 && t.Walltime != 0, "with hs06 the wall time comes from cpu_time: give one of both"},
 		{"core_power", !t.HS06 && t.CorePower != 0, hs06}, {"cpu_time", !t.HS06 && t.CPUTime != 0, hs06},
 		{"efficiency", !t.HS06 && t.Efficiency != 0, hs06}, {"base_wall", !t.HS06 && t.BaseWall != 0, hs06},

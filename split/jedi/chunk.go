@@ -7,40 +7,40 @@ import (
 	"strings"
 )
 
-// Chunk is the input of a task: the master, which decides, and the others.
+// Chunk is the input of a task: the master dataset, which determines the jobs, and the
+// secondary ones.
 type Chunk struct {
 	Master    *Dataset
 	Secondary []*Dataset
 }
 
-// Job is what one job reads. The records are shared with the datasets.
+// Job is what one job reads. It shares its records with the datasets.
 type Job struct {
 	Master []Record
 	// Secondary has an entry for each secondary dataset, in their order.
 	Secondary [][]Record
-	// Order lists the datasets in the order in which they were first read: 0 is
-	// the master, n the n-th secondary one.
+	// Order lists the datasets in the order in which they were first used: 0 is the master, n
+	// the n-th secondary one (from 1).
 	Order []int
 	// Short says that the job has fewer files or events than the rules ask for.
 	Short bool
 	// Seconds is the expected wall time.
 	Seconds float64
-	// Lacks is what the job should have of a secondary dataset and has not, nil for
-	// nothing: JEDI gives it fewer files without a word.
+	// Lacks is what the job lacks of a secondary dataset, nil for nothing. JEDI gives such a
+	// job fewer files without a message.
 	Lacks *Lack
 }
 
-// Lack is what a job should have of a secondary dataset, and what is there for it, in Unit:
-// "files", or "events" with the attribute er.
+// Lack is a shortage of a secondary dataset: what a job needs of it, and what there is for it,
+// in Unit: "files", or "events" with the attribute er.
 type Lack struct {
 	Dataset    string
 	Need, Have int64
 	Unit       string
 }
 
-// Next takes the records of the next job; false when no record is left. A job
-// without records means that this queue gives it too little to do
-// (MinWalltime): nothing else was wrong.
+// Next takes the records of the next job; false when no record is left. A job without records
+// means that a job for this queue would be too short (MinWalltime).
 func (c *Chunk) Next(r *Rules) (Job, bool) {
 	if !c.Master.Unused() {
 		return Job{}, false
@@ -50,7 +50,7 @@ func (c *Chunk) Next(r *Rules) (Job, bool) {
 		f.master()
 		f.secondaries()
 		f.first = false
-		if !c.Master.Unused() || f.ends() || !r.NoSplit && f.nextPasses() {
+		if !c.Master.Unused() || f.ends() || !r.NoSplit && f.nextExceeds() {
 			break
 		}
 	}
@@ -65,22 +65,22 @@ func (c *Chunk) Next(r *Rules) (Job, bool) {
 	return f.job(), true
 }
 
-// bounds are the rules in force. A negative number is no bound.
+// bounds are the limits of a job. A negative number (unbounded) is no limit.
 type bounds struct {
 	files, size, wall, events, out, disk float64
 	dynamic                              bool
-	batch                                int64 // records taken at a time
-	perJob                               int64 // files per job, 0 = not given
+	batch                                int64 // records added at a time
+	perJob                               int64 // files per job, 0 = not set
 }
 
-const free = -1
+const unbounded = -1
 
 func (r *Rules) bounds() bounds {
-	b := bounds{dynamic: r.Dynamic, batch: 1, files: defaultMaxFiles, size: free, wall: value(r.MaxWalltime, 0),
-		events: free, out: value(r.MaxOut, free), disk: value(r.MaxDisk, free)}
-	files, events := value(r.FilesPerJob, 0), value(r.EventsPerJob, 0)
+	b := bounds{dynamic: r.Dynamic, batch: 1, files: defaultMaxFiles, size: unbounded, wall: orDefault(r.MaxWalltime, 0),
+		events: unbounded, out: orDefault(r.MaxOut, unbounded), disk: orDefault(r.MaxDisk, unbounded)}
+	files, events := orDefault(r.FilesPerJob, 0), orDefault(r.EventsPerJob, 0)
 	if r.Dynamic {
-		files, events = 0, value(r.MaxEvents, 0)
+		files, events = 0, orDefault(r.MaxEvents, 0)
 	}
 	if r.MaxFiles != nil {
 		b.files = float64(*r.MaxFiles)
@@ -101,7 +101,7 @@ func (r *Rules) bounds() bounds {
 		b.events = float64(events)
 	}
 	if r.Boundary != nil && r.Boundary.InSplit == 2 {
-		b.files, b.size, b.wall, b.events, b.batch = free, free, 0, free, 1
+		b.files, b.size, b.wall, b.events, b.batch = unbounded, unbounded, 0, unbounded, 1
 	}
 	return b
 }
@@ -112,8 +112,8 @@ type load struct {
 	events       int64
 	size, disk   float64
 	wall         float64
-	out          []float64       // by dataset
-	lfns         map[string]bool // with Dynamic
+	out          []float64       // output by dataset, the master first
+	lfns         map[string]bool // the files; only with Dynamic
 	secEvents    []int64
 }
 
@@ -123,7 +123,7 @@ func (l *load) clone() load {
 	return c
 }
 
-// largest is the size of the largest output.
+// largest returns the size of the largest output.
 func (l *load) largest() float64 {
 	most := 0.0
 	for _, size := range l.out {
@@ -132,7 +132,7 @@ func (l *load) largest() float64 {
 	return most
 }
 
-// within says whether the load keeps the bounds.
+// within reports whether the load is within the bounds.
 func (l *load) within(b *bounds) bool {
 	files := l.files
 	if b.dynamic {
@@ -147,7 +147,7 @@ func (l *load) within(b *bounds) bool {
 		l.total <= maxTotalFiles
 }
 
-// fields returns the fields of an LFN that the files of a job have in common.
+// fields returns the fields of an LFN that all files of a job have in common.
 func fields(lfn string, numbers []int) string {
 	words := strings.Split(lfn, ".")
 	var out strings.Builder

@@ -10,7 +10,7 @@ import (
 	"jjm"
 )
 
-// Dataset is an input dataset of a task and how far it was used.
+// Dataset is an input dataset of a task, and the position up to which it is used.
 type Dataset struct {
 	Name    string
 	Records []Record
@@ -19,26 +19,26 @@ type Dataset struct {
 	Attributes
 }
 
-// Attributes say how a secondary dataset goes with the master.
+// Attributes determine how many files of a secondary dataset a job gets.
 type Attributes struct {
-	// Repeat begins anew at the end; NoSplit gives all files to every job;
-	// Reusable begins anew when fewer files are left than a job needs.
+	// Repeat starts again at the end. NoSplit gives all files to every job. Reusable starts
+	// again when fewer files are left than a job needs.
 	Repeat, NoSplit, Reusable bool
-	// PerJob files go to each job, 0 = by ratio.
+	// PerJob is the number of files of each job, 0 = by Ratio.
 	PerJob int64
-	// Ratio is how many files go with a file of the master; Whole says that it
-	// was written without a decimal point.
+	// Ratio is the number of files per file of the master. Whole says that it was written
+	// without a decimal point.
 	Ratio float64
 	Whole bool
-	// Events is how many secondary events go with an event, 0 = not by events.
+	// Events is the number of secondary events per event, 0 = not by events.
 	Events float64
-	// Offset skips files, at the beginning.
+	// Offset is the number of files to skip at the beginning.
 	Offset int
-	// Pseudo says that there are no real files.
+	// Pseudo says that the dataset has no real files.
 	Pseudo bool
 }
 
-// Sequence names the dataset of sequence numbers: one for each job.
+// Sequence is the name of the dataset of sequence numbers, of which each job gets one.
 const Sequence = jjm.SequenceDataset
 
 var (
@@ -48,8 +48,8 @@ var (
 	offsetWords = regexp.MustCompile(`of=(\d+)`)
 )
 
-// ParseAttributes reads attributes as JEDI writes them: "repeat,ratio=2",
-// "np=3,ru". What it does not know does not matter for cutting.
+// ParseAttributes parses attributes in JEDI's notation, such as "repeat,ratio=2" or "np=3,ru".
+// Words that do not influence the cutting are ignored.
 func ParseAttributes(name, text string) Attributes {
 	words := strings.Split(text, ",")
 	a := Attributes{Repeat: strings.Contains(text, "repeat"), NoSplit: strings.Contains(text, "nosplit"),
@@ -73,16 +73,16 @@ func ParseAttributes(name, text string) Attributes {
 	return a
 }
 
-// with is how many files go with n files of the master.
-func (a *Attributes) with(n int64) int64 {
+// filesFor returns the number of files for n files of the master, by Ratio.
+func (a *Attributes) filesFor(n int64) int64 {
 	return int64(math.Ceil(float64(n) * a.Ratio))
 }
 
-// next returns at most n records from the present one on, without using them.
+// next returns at most n records from the current position on, without using them.
 func (d *Dataset) next(n int64) []Record {
 	rest := d.Records[min(d.Used, len(d.Records)):]
 	return rest[:max(0, min(n, int64(len(rest))))]
 }
 
-// Unused says whether records are left.
+// Unused reports whether records are left.
 func (d *Dataset) Unused() bool { return d.Used < len(d.Records) }

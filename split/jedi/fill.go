@@ -5,29 +5,30 @@ import (
 	"math"
 )
 
-// fill is a job that is being filled.
+// fill is a job being filled. A round adds a batch of master records and then the secondary
+// files that go with them.
 type fill struct {
 	*Chunk
 	r      *Rules
 	bounds bounds
 	now    load
 
-	first     bool // in the first round
-	byEvents  bool // a secondary dataset goes by events
-	taken     bool // a master record was taken
-	start     int  // of the master records
+	first     bool // this is the first round
+	byEvents  bool // a secondary dataset is used by events
+	taken     bool // the job has a master record
+	start     int  // position of its first master record
 	count     int64
 	order     []int
 	got       [][]Record
-	secFiles  []int64 // of each secondary dataset, those that go by ratio or number
+	secFiles  []int64 // by secondary dataset: its files in the job
 	boundary  int64
-	bounded   map[int64]bool // boundaries of this round
+	bounded   map[int64]bool // boundaries of the master records of this round
 	lumiBlock int64
 	fields    string
 	hasFields bool
 	nextStart int64
 	lfn       string
-	ranges    bool // the master records of this round are ranges
+	ranges    bool // the master records of this round are ranges of events
 	newBound  bool
 	newBlock  bool
 	jump      bool
@@ -50,26 +51,26 @@ func newFill(c *Chunk, r *Rules) *fill {
 
 func (f *fill) job() Job {
 	j := Job{Master: f.Master.Records[f.start : f.start+int(f.count)], Secondary: f.got, Order: f.order,
-		Seconds: f.now.wall, Lacks: cmp.Or(f.lacks, f.nothing())}
+		Seconds: f.now.wall, Lacks: cmp.Or(f.lacks, f.emptyDataset())}
 	j.Short = f.bounds.events > 0 && float64(f.now.events) < f.bounds.events ||
 		f.bounds.perJob > 0 && f.now.files < f.bounds.perJob
 	return j
 }
 
-// split says whether records of different boundaries are kept apart.
+// split reports whether a rule about boundaries is set.
 func (f *fill) split() bool { return f.r.Boundary != nil }
 
-// apart says that a record belongs to another boundary and may not be mixed in.
-func (f *fill) apart(r *Record) bool {
+// otherBoundary reports whether a record has another boundary and must not join this job.
+func (f *fill) otherBoundary(r *Record) bool {
 	return f.split() && f.boundary != Unknown && f.boundary != r.Boundary && f.r.Boundary.InSplit != 3
 }
 
-// another says that a record belongs to another lumi block.
-func (f *fill) another(r *Record) bool {
+// otherBlock reports whether a record has another lumi block and must not join this job.
+func (f *fill) otherBlock(r *Record) bool {
 	return f.r.RespectLB && f.lumiBlock != Unknown && f.lumiBlock != r.LumiBlock
 }
 
-// master takes the next batch of master records.
+// master adds the next batch of master records.
 func (f *fill) master() {
 	f.bounded, f.ranges = map[int64]bool{}, false
 	batch := f.Master.next(f.bounds.batch)
@@ -101,10 +102,10 @@ func (f *fill) master() {
 	}
 }
 
-// countsEvents says whether the events of ranges matter.
+// countsEvents reports whether the events of ranges matter.
 func (f *fill) countsEvents() bool { return f.bounds.events >= 0 || f.byEvents || f.r.Dynamic }
 
-// breaks says that a job must end before this record.
+// breaks reports whether the job must end before this record, and notes why.
 func (f *fill) breaks(r *Record) bool {
 	if (f.bounds.events >= 0 || f.r.Dynamic) && r.Start != Unknown && f.nextStart != Unknown {
 		if f.nextStart != r.Start || f.nextStart != 0 && f.lfn != "" && f.lfn != r.LFN {
@@ -112,11 +113,11 @@ func (f *fill) breaks(r *Record) bool {
 			return true
 		}
 	}
-	if f.apart(r) {
+	if f.otherBoundary(r) {
 		f.newBound = true
 		return true
 	}
-	if f.another(r) {
+	if f.otherBlock(r) {
 		f.newBlock = true
 		return true
 	}
@@ -131,7 +132,7 @@ func (f *fill) breaks(r *Record) bool {
 	return false
 }
 
-// use notes in which order the datasets are read.
+// use notes the order in which the datasets are used.
 func (f *fill) use(dataset int) {
 	for _, d := range f.order {
 		if d == dataset {
@@ -143,7 +144,7 @@ func (f *fill) use(dataset int) {
 
 // measure adds a master record to a load.
 func (f *fill) measure(l *load, r *Record, firstMaster bool) {
-	// With Dynamic, the input of a file counts only while the file is tried.
+	// With Dynamic, the input of a file counts only in the trial of the next batch.
 	seen := l == &f.now || f.now.lfns[r.LFN]
 	if l.lfns != nil {
 		l.lfns[r.LFN] = true
@@ -176,7 +177,7 @@ func (f *fill) measure(l *load, r *Record, firstMaster bool) {
 	l.wall += f.wall(r, effective)
 }
 
-// grow adds input and output of a dataset to a load.
+// grow adds input and output of a dataset to a load, in bytes.
 func (f *fill) grow(l *load, dataset int, in, out float64) {
 	l.size += in + out
 	l.disk += out
@@ -186,14 +187,14 @@ func (f *fill) grow(l *load, dataset int, in, out float64) {
 	l.out[dataset] += out
 }
 
-// wall is the expected wall time of a record.
+// wall returns the expected wall time of a record in seconds.
 func (f *fill) wall(r *Record, effective float64) float64 {
 	per := math.Max(f.r.WallPerUnit, 0)
-	cores := value(f.r.Cores, 1)
+	cores := orDefault(f.r.Cores, 1)
 	wall := per * effective / mb / cores
 	if f.r.HS06 {
 		wall = per * float64(r.span()) / cores
-		if power := value(f.r.CorePower, 0); power != 0 {
+		if power := orDefault(f.r.CorePower, 0); power != 0 {
 			wall /= power
 		}
 		if f.r.Efficiency == 0 {
@@ -208,7 +209,7 @@ func (f *fill) wall(r *Record, effective float64) float64 {
 	return math.Trunc(wall)
 }
 
-// ends says that the job is complete after this round.
+// ends reports whether the job is complete after this round.
 func (f *fill) ends() bool {
 	return f.bounds.perJob > 0 && !f.r.RespectLB || f.newBound || f.newBlock || f.jump
 }

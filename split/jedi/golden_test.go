@@ -13,7 +13,7 @@ import (
 	"jjm/internal/golden"
 )
 
-// The recorded rows of public code and of the reference model.
+// Tests with recorded results of the public code and of the reference model.
 
 type rowFile struct {
 	ID        int64  `json:"id"`
@@ -29,8 +29,9 @@ type rowFile struct {
 
 func (f *rowFile) record() Record {
 	r := File(f.ID, f.LFN, f.Size)
-	r.Events, r.Start, r.End = value(f.Events, value(f.Count, Unknown)), value(f.Start, Unknown), value(f.End, Unknown)
-	r.Boundary, r.LumiBlock = value(f.Boundary, Unknown), value(f.LumiBlock, Unknown)
+	r.Events, r.Start, r.End = orDefault(f.Events, orDefault(f.Count, Unknown)), orDefault(f.Start,
+		Unknown), orDefault(f.End, Unknown)
+	r.Boundary, r.LumiBlock = orDefault(f.Boundary, Unknown), orDefault(f.LumiBlock, Unknown)
 	return r
 }
 
@@ -155,7 +156,7 @@ func (r *rowChunk) cut(rules Rules, change func(*Rules)) string {
 	c := r.chunk()
 	var jobs []rowJob
 	var short []bool
-	// A row whose end is not known was stopped after so many jobs.
+	// A row without a known end was stopped after that many jobs.
 	for r.Expect.End != nil || len(jobs) < len(r.Expect.Jobs) {
 		job, ok := c.Next(&rules)
 		if !ok {
@@ -166,8 +167,8 @@ func (r *rowChunk) cut(rules Rules, change func(*Rules)) string {
 	return cmp.Diff(r.Expect.Jobs, jobs, cmpopts.EquateEmpty()) + cmp.Diff(r.Expect.Short, short, cmpopts.EquateEmpty())
 }
 
-// cap demands that the estimate is in bytes where the public code has it in MB:
-// the output bound holds for every job of more than one batch.
+// cap requires that the estimate is in bytes where the public code has MB: the bound of the
+// output holds for every job of more than one batch.
 func (r *rowChunk) cap(rules Rules) string {
 	c := r.chunk()
 	for {
@@ -218,7 +219,7 @@ type rowSite struct {
 	DirectIO  bool     `json:"directIO"`
 }
 
-// sites reads the sites in their order, which the draw depends on.
+// sites reads the sites in their order, on which the draw depends.
 func sites(text json.RawMessage) ([]*Queue, error) {
 	byName := map[string]rowSite{}
 	if err := json.Unmarshal(text, &byName); err != nil {
@@ -242,7 +243,7 @@ func sites(text json.RawMessage) ([]*Queue, error) {
 		case string:
 			if s, ok := byName[v]; ok && depth == 1 {
 				out = append(out, &Queue{Name: v, MaxDirMB: s.MaxDir, MaxTime: s.MaxTime, MinTime: s.MinTime, Cores: s.Cores,
-					CorePower: s.CorePower, Weight: value(s.Weight, 1), Queued: s.Queued, Assigned: s.Assigned, Cap: s.Cap,
+					CorePower: s.CorePower, Weight: orDefault(s.Weight, 1), Queued: s.Queued, Assigned: s.Assigned, Cap: s.Cap,
 					DirectIO: s.DirectIO})
 			}
 		}
@@ -274,7 +275,7 @@ func TestGolden_Bunches(t *testing.T) {
 	})
 }
 
-// known writes a number as the rows do.
+// known formats a number as the rows do.
 func known(n int64) any {
 	if n == Unknown {
 		return nil
@@ -328,37 +329,71 @@ func TestGolden_EventRecords(t *testing.T) {
 	})
 }
 
-// tasksFormulas are those of the formulas recorded together that tasks bring.
-func tasksFormulas() []string {
-	return []string{"hs06sec", "jobBrokerWeight(reference)", "jobMaxWalltime", "networkThroughputWeight",
+// taskFormulas are the recorded formulas whose results tasks bring along.
+func taskFormulas() []string {
+	return []string{"hs06sec", "jobBrokerWeight(reference)", "networkThroughputWeight",
 		"networkWeight(reference)", "percentile", "priorityBoost", "throttledMinutes",
 		"throttleTask(public: average failedAttempt, one step at a time)",
 		"throttleTask(seed: largest attemptNr, multiple of 5)"}
 }
 
-// Of the formulas recorded together, this package has the effective size alone.
-func TestGolden_EffectiveSizes(t *testing.T) {
-	type row struct {
-		Fn         string
-		FSize      int64
-		Start, End *int64
-		Events     *int64 `json:"nEvents"`
-		Expect     any
+// rowFormula is a row of a formula that this package has.
+type rowFormula struct {
+	Fn         string
+	FSize      int64
+	Start, End *int64
+	NEvents    *int64
+
+	CPUTime          *float64
+	Unit             string
+	Events           int64
+	Cores, CorePower float64
+	CPUEfficiency    *float64
+	BaseWalltime     float64
+	QueueMaxtime     float64
+	Expect           json.RawMessage
+}
+
+// effectiveSize returns the effective size of a file or a range in MB.
+func (r *rowFormula) effectiveSize() string {
+	f := File(1, "f", r.FSize)
+	f.Start, f.End, f.Events = orDefault(r.Start, Unknown), orDefault(r.End, Unknown), orDefault(r.NEvents, Unknown)
+	var want float64
+	if err := json.Unmarshal(r.Expect, &want); err != nil {
+		return err.Error()
 	}
-	found := 0
-	golden.Rows(t, "jedi/formulas", func(_ string, r row) string {
-		if slices.Contains(tasksFormulas(), r.Fn) {
+	return cmp.Diff(want, f.effective()/mb, cmpopts.EquateApprox(0, 1e-6))
+}
+
+// jobWalltime returns the wall time that a job requests; the limit of its CPU time is the same.
+func (r *rowFormula) jobWalltime() string {
+	task := rowTask{CPUTime: orDefault(r.CPUTime, 0), CPUTimeUnit: r.Unit, CPUEfficiency: orDefault(r.CPUEfficiency, 0),
+		BaseWalltime: r.BaseWalltime}
+	got := task.task().JobWalltime(&Queue{Cores: r.Cores, CorePower: r.CorePower, MaxTime: r.QueueMaxtime}, r.Events)
+	var want struct{ MaxWalltime, MaxCpuCount float64 }
+	if err := json.Unmarshal(r.Expect, &want); err != nil {
+		return err.Error()
+	}
+	return cmp.Diff(want.MaxWalltime, got) + cmp.Diff(want.MaxCpuCount, got)
+}
+
+// Of the recorded formulas, this package has those that jobs are made with.
+func TestGolden_Formulas(t *testing.T) {
+	found := map[string]int{}
+	golden.Rows(t, "jedi/formulas", func(_ string, r rowFormula) string {
+		if slices.Contains(taskFormulas(), r.Fn) {
 			return ""
 		}
-		if r.Fn != "effectiveFileSizeMB" {
-			return "no test of " + r.Fn
+		found[r.Fn]++
+		switch r.Fn {
+		case "effectiveFileSizeMB":
+			return r.effectiveSize()
+		case "jobMaxWalltime":
+			return r.jobWalltime()
 		}
-		found++
-		f := File(1, "f", r.FSize)
-		f.Start, f.End, f.Events = value(r.Start, Unknown), value(r.End, Unknown), value(r.Events, Unknown)
-		return cmp.Diff(r.Expect, any(f.effective()/mb), cmpopts.EquateApprox(0, 1e-6))
+		return "no test of " + r.Fn
 	})
-	if found == 0 {
-		t.Error("no rows of it")
+	if found["effectiveFileSizeMB"] < 2 || found["jobMaxWalltime"] < 211 {
+		t.Errorf("rows found: %v", found)
 	}
 }

@@ -1,69 +1,73 @@
-// Package jedi is JEDI's way of cutting files and event ranges into jobs: fill a
-// job with records of the master dataset, and what comes along of the secondary
-// ones, until one of its bounds would be passed. A job always gets its first
-// batch, so that none is empty.
+// Package jedi cuts files and ranges of events into jobs as JEDI does: it fills a job with
+// records of the master dataset, and the secondary files that go with them, until the next
+// batch would exceed a bound. A job always gets its first batch, so none is empty.
 //
-// It also makes the records (Records), chooses a queue for each bunch of jobs
-// (Bunches), and hands out seeds, sequence and serial numbers (Numbers,
-// Serials). Everything here is pure; chance is passed in.
+//	Records      makes records of the files: whole files or ranges of events
+//	Task.Rules   derives the bounds of a job from a task and a queue
+//	Chunk.Next   takes the records of the next job
+//	Bunches      cuts a whole chunk and draws a queue for each bunch of jobs
+//	Numbers      hands out seeds and sequence numbers
 //
-// The algorithm follows what the public code does, in its order and with its
-// rounding, except where that is a defect: output estimates of merge jobs are in
-// bytes.
+// It is pure; random numbers are passed in. It leaves to package split what a part looks like
+// and when input is enough.
+//
+// The algorithm follows the public code of JEDI, including its order of steps and its rounding,
+// except for a defect: output estimates of merge jobs are in bytes here.
 package jedi
 
 import "math"
 
-// Unknown is a number that is not known.
+// Unknown stands for an unknown number.
 const Unknown = math.MinInt64
 
 // Sizes, in bytes.
 const (
 	mb = 1 << 20
 	gb = 1 << 30
-	// reserveOut is kept free for outputs: 1 GB and 500 MB for safety.
+	// reserveOut is the space reserved for outputs: 1 GB, and 500 MB for safety.
 	reserveOut = 1500 * mb
-	// defaultMaxSize bounds a job by default.
+	// defaultMaxSize is the default limit of a job's input and output.
 	defaultMaxSize = 20 * gb
 )
 
-// The most files of a job: by default of the master dataset, and of all.
+// The most files of a job: the default for the master dataset, and the limit for all datasets.
 const (
 	defaultMaxFiles = 200
 	maxTotalFiles   = 1000
 )
 
-// Record is a file, or a range of the events of one.
+// Record is a file, or a range of events of a file.
 type Record struct {
-	// ID is the caller's.
+	// ID belongs to the caller.
 	ID  int64
 	LFN string
-	// Size is that of the file, in bytes; 0 of generated input.
+	// Size is the size of the file in bytes; 0 for generated input.
 	Size int64
-	// Events is how many the file has, Unknown if not known.
+	// Events is the number of events of the file, or Unknown.
 	Events int64
 	// Start and End are the first and last event of the range, from 0 within the
 	// file; both Unknown for a whole file.
 	Start, End int64
-	// First is the number of its first event, of events that are numbered over
-	// all files; Unknown for none.
+	// First is the number of its first event if events are numbered over all files, else
+	// Unknown.
 	First int64
-	// Boundary and LumiBlock keep records together; Unknown for none.
+	// Boundary and LumiBlock are numbers that rules use to keep records together or apart;
+	// Unknown = none.
 	Boundary, LumiBlock int64
-	// Into is how many events of its chunk came before it.
+	// Into is the number of events of its chunk before it.
 	Into int64
 }
 
-// File is a whole file with nothing else known.
+// File returns the record of a whole file of which nothing else is known.
 func File(id int64, lfn string, size int64) Record {
 	return Record{ID: id, LFN: lfn, Size: size, Events: Unknown, Start: Unknown, End: Unknown,
 		First: Unknown, Boundary: Unknown, LumiBlock: Unknown}
 }
 
-// ranged says whether the record is a range of events.
+// ranged reports whether the record is a range of events.
 func (r *Record) ranged() bool { return r.Start != Unknown && r.End != Unknown }
 
-// span is how many events the record has, 1 if not known.
+// span returns the number of events of the record, 1 if unknown.
 func (r *Record) span() int64 {
 	switch {
 	case r.ranged():
@@ -74,8 +78,8 @@ func (r *Record) span() int64 {
 	return 1
 }
 
-// effective is the size of the record in bytes: a part of the file's for a
-// range, and 1 MB where it would be nothing.
+// effective returns the size of the record in bytes: for a range its share of the file, and 1
+// MB if that is 0.
 func (r *Record) effective() float64 {
 	size := float64(r.Size)
 	if size > 0 && r.Events != Unknown && r.Events != 0 && r.ranged() {
@@ -87,70 +91,73 @@ func (r *Record) effective() float64 {
 	return size
 }
 
-// Rules say how large a job may be. A nil pointer is no rule.
+// Rules bound the size of a job. A nil pointer is no rule.
 type Rules struct {
-	// NF, NE: how many files or events a job has.
+	// FilesPerJob and EventsPerJob (NF, NE) are the files and events of a job.
 	FilesPerJob  *int64 `json:"nFilesPerJob"`
 	EventsPerJob *int64 `json:"nEventsPerJob"`
-	// MaxFiles is of the master dataset, 200 by default.
+	// MaxFiles is the most files of the master dataset; nil means 200.
 	MaxFiles *int64 `json:"maxNumFiles"`
-	// MaxSize is of input and output together, in bytes; 20 GB by default where
-	// neither files nor events are given. MaxDisk is what must fit on the
-	// worker's disk, MaxOut bounds the largest output dataset.
+	// MaxSize bounds input and output together, in bytes; nil means 20 GB if neither files nor
+	// events are set. MaxDisk bounds what must fit on the worker's disk, MaxOut the largest
+	// output dataset.
 	MaxSize *float64 `json:"maxSize"`
 	MaxDisk *float64 `json:"maxDiskSize"`
 	MaxOut  *float64 `json:"maxOutSize"`
 	// MaxWalltime is in seconds; 0 or less is no bound.
 	MaxWalltime *float64 `json:"maxWalltime"`
 
-	// OutPerMB is the output in bytes for each MB of input, or for each event
-	// with OutPerEvent; WorkSize comes on top, once. OutPerByte, for merging, is
-	// the output for each byte of input.
+	// OutPerMB is the output in bytes per MB of input, or per event with OutPerEvent. WorkSize
+	// is added once. OutPerByte, for merging, is the output per byte of input.
 	OutPerMB    float64  `json:"sizeGradients"`
 	OutPerEvent bool     `json:"-"`
 	WorkSize    float64  `json:"sizeIntercepts"`
 	OutPerByte  *float64 `json:"sizeGradientsPerInSize"`
 
-	// WallPerUnit is the wall time for each MB of input, or the HS06 seconds for
-	// each event with HS06, where BaseWall comes on top, once.
+	// WallPerUnit is the seconds per MB of input; with HS06 it is the HS06 seconds per event,
+	// and BaseWall is added once.
 	WallPerUnit float64  `json:"walltimeGradient"`
 	HS06        bool     `json:"-"`
 	BaseWall    float64  `json:"-"`
-	Efficiency  float64  `json:"-"` // per cent
+	Efficiency  float64  `json:"-"` // percent
 	Cores       *float64 `json:"coreCount"`
 	CorePower   *float64 `json:"corePower"`
-	// Copies is by how many the work is shared, for event services.
+	// Copies is the number of event-service jobs that share the work.
 	Copies *float64 `json:"multiplicity"`
 
 	// Boundary groups records by their boundary.
 	Boundary *BoundaryRule `json:"useBoundary"`
-	// RespectLB begins a new job with each lumi block.
+	// RespectLB starts a new job with each lumi block.
 	RespectLB bool `json:"respectLB"`
-	// Fields are the numbers, from 1, of the fields of the LFN, between dots,
-	// that the files of a job have in common.
+	// Fields are the numbers (from 1) of the dot-separated fields of the LFN that all files of
+	// a job have in common.
 	Fields []int `json:"splitByFields"`
 	// NoSplit puts everything into one job.
 	NoSplit bool `json:"no_split"`
-	// DirectIO: input is read from afar and takes no disk.
+	// DirectIO says that input is read remotely and takes no disk.
 	DirectIO bool `json:"useDirectIO"`
 
-	// Dynamic fits events to the wall time of the queue instead of FilesPerJob
-	// and EventsPerJob: at most MaxEvents, at least MinWalltime.
+	// Dynamic fits the events to the wall time of the queue instead of FilesPerJob and
+	// EventsPerJob: at most MaxEvents, and at least MinWalltime seconds.
 	Dynamic     bool     `json:"dynNumEvents"`
 	MaxEvents   *int64   `json:"max_events"`
 	MinWalltime *float64 `json:"min_walltime"`
 
-	// inMB repeats the public defect of OutPerByte, for its recorded rows.
+	// inMB reproduces a defect of the public code in OutPerByte, for tests with its recorded
+	// results.
 	inMB bool
 }
 
-// BoundaryRule groups records. InSplit 1: a job stays within a boundary; 2: it
-// has all of one; 3: boundaries are mixed, for merging.
+// BoundaryRule groups records by boundary.
+//
+//	InSplit 1  all records of a job have one boundary
+//	        2  a job has all records of one boundary
+//	        3  boundaries are mixed, for merging
 type BoundaryRule struct {
 	InSplit int `json:"inSplit"`
 }
 
-func value[T any](p *T, or T) T {
+func orDefault[T any](p *T, or T) T {
 	if p == nil {
 		return or
 	}

@@ -11,7 +11,7 @@ import (
 	"jjm"
 )
 
-func TestNumbers_TheSmallestFreeOneIsTaken(t *testing.T) {
+func TestNumbers_TakeReturnsTheSmallestFree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p Numbers
 		held := map[int64]bool{}
@@ -130,7 +130,7 @@ func TestChunk_EveryRecordIsInOneJob(t *testing.T) {
 	})
 }
 
-func TestBunches_AQueueThatIsTooShortIsNotAskedTwice(t *testing.T) {
+func TestBunches_TriesAQueueThatIsTooShortOnce(t *testing.T) {
 	dir := 1e6
 	short := &Queue{Name: "short", MaxDirMB: &dir, MinTime: 1e9, Weight: 1}
 	long := &Queue{Name: "long", MaxDirMB: &dir, Weight: 1}

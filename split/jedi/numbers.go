@@ -4,18 +4,17 @@ import (
 	"slices"
 )
 
-// Numbers is a pool of numbers 1, 2, 3, ...: seeds, or the sequence numbers of a
-// list. A job takes the smallest one that is free. That of a job that failed is
-// free again, for whichever job comes next; that of one that finished is never
-// used again. The zero value is a new pool.
+// Numbers is a pool of the numbers 1, 2, 3, and so on, for seeds and sequence numbers. A job
+// takes the smallest free one. The number of a failed job becomes free again; that of a
+// completed job is never used again. The zero value is a new pool.
 type Numbers struct {
-	// Last is the largest number ever given.
+	// Last is the largest number taken so far.
 	Last int64 `json:"last,omitempty"`
 	// Free are the numbers given back, sorted.
 	Free []int64 `json:"free,omitempty"`
 }
 
-// Take returns a number.
+// Take returns the smallest free number.
 func (p *Numbers) Take() int64 {
 	if len(p.Free) > 0 {
 		n := p.Free[0]
@@ -26,8 +25,17 @@ func (p *Numbers) Take() int64 {
 	return p.Last
 }
 
-// GiveBack frees the number of a job that failed. Giving back twice, or what was
-// never given, changes nothing.
+// TakeBack takes a number again that was given back, and reports whether it was still free.
+func (p *Numbers) TakeBack(n int64) bool {
+	i, free := slices.BinarySearch(p.Free, n)
+	if free {
+		p.Free = slices.Delete(slices.Clone(p.Free), i, i+1)
+	}
+	return free
+}
+
+// GiveBack frees the number of a failed job. It ignores a number that is free already or was
+// never taken.
 func (p *Numbers) GiveBack(n int64) {
 	i, found := slices.BinarySearch(p.Free, n)
 	if found || n < 1 || n > p.Last {

@@ -7,72 +7,72 @@ import (
 	"jjm"
 )
 
-// MaxRecords is JEDI's bound on the records of a dataset.
+// MaxRecords is JEDI's limit of the records of a dataset.
 const MaxRecords = 200_000
 
-// RecordRules say how files become records.
+// RecordRules determine how files become records.
 type RecordRules struct {
-	// Into and Block are where an earlier list ended: how many events its last
-	// chunk had by then, and the lumi block; At are the events that it had of the
-	// file Head.
+	// Into and Block describe where an earlier list ended: how many events its last chunk had,
+	// and its last lumi block. At is how many events it had of the file Head.
 	Into  int64 `json:"-"`
 	Block int64 `json:"-"`
 	At    int64 `json:"-"`
-	// Head is the LFN of the file in which an earlier list ended: it comes first.
+	// Head is the LFN of the file in which an earlier list ended. It becomes the first file.
 	Head string `json:"-"`
 
-	// EventsPerJob is the size of a chunk of events, which goes on over the end
-	// of a file; EventsPerRange stands in for it, for event services.
+	// EventsPerJob is the size of a chunk of events, which may extend over several files.
+	// EventsPerRange takes its place for event services.
 	EventsPerJob   int64 `json:"events_per_job,omitempty"`
 	EventsPerRange int64 `json:"events_per_range,omitempty"`
-	// TargetEvents cuts each file into equal ranges of about that size.
+	// TargetEvents cuts each file into equal ranges of about that many events.
 	TargetEvents int64 `json:"target_events,omitempty"`
-	// EventsPerFile is how many events every file has; RealEvents takes the
-	// number of each. Without either, files stay whole.
+	// EventsPerFile is the number of events of every file. RealEvents uses the number of each
+	// file. Without either, files stay whole.
 	EventsPerFile int64 `json:"events_per_file,omitempty"`
 	RealEvents    bool  `json:"real_events,omitempty"`
-	// SkipShort cuts files of fewer events than EventsPerFile to a multiple of
+	// SkipShort shortens files with fewer events than EventsPerFile to a multiple of
 	// EventsPerJob.
 	SkipShort bool `json:"skip_short,omitempty"`
-	// RespectLB begins a chunk with each lumi block.
+	// RespectLB starts a new chunk with each lumi block.
 	RespectLB bool `json:"respect_lb,omitempty"`
-	// FirstEvent is the number of the first event of all; nil = no numbers.
+	// FirstEvent is the number of the first event of the first file; nil = events have no
+	// numbers.
 	FirstEvent *int64 `json:"first_event,omitempty"`
-	// Offset skips files, by LFN.
+	// Offset is the number of files to skip, in the order of LFNs.
 	Offset int `json:"offset,omitempty"`
-	// MaxFiles and MaxEvents end the list; 0 = not.
+	// MaxFiles and MaxEvents end the list; 0 = no limit.
 	MaxFiles  int   `json:"max_files,omitempty"`
 	MaxEvents int64 `json:"max_events,omitempty"`
-	// OrderBy is the order of the files: "" by LFN, or EventsAlignment.
+	// OrderBy is the order of the files: "" (by LFN) or EventsAlignment.
 	OrderBy string `json:"order_by,omitempty"`
-	// MaxRecords refuses more; 0 = MaxRecords of JEDI.
+	// MaxRecords is the most records, more are an error; 0 = the constant MaxRecords.
 	MaxRecords int `json:"max_records,omitempty"`
 }
 
-// Ranges reports whether files whose events are known are cut into ranges.
+// Ranges reports whether files with known events are cut into ranges.
 func (r *RecordRules) Ranges() bool {
 	return r.EventsPerJob > 0 || r.EventsPerRange > 0 || r.TargetEvents > 0
 }
 
-// EventsAlignment puts the files first whose events are a multiple of a chunk, each
-// group by LFN: as few chunks as can be then go over the end of a file (JEDI's
+// EventsAlignment puts the files first whose number of events is a multiple of the chunk size,
+// each group by LFN, so that as few chunks as possible extend over the end of a file (JEDI's
 // orderInputBy).
 const EventsAlignment = "eventsAlignment"
 
-// recorder makes records.
+// recorder is the state of Records.
 type recorder struct {
 	rules  RecordRules
-	size   int64 // of a chunk
-	remain int64 // of the present chunk
+	size   int64 // events of a chunk
+	remain int64 // events missing in the current chunk
 	block  int64
-	number int64 // of the next event
+	number int64 // number of the next event
 	out    []Record
 }
 
-// Records cuts whole files, sorted by LFN, into ranges of events: a chunk begins
-// where the last one ended, in whatever file that was, so that its parts in
-// several files have its size together. A file without a known number of events
-// is one record.
+// Records cuts whole files into ranges of events, in the order of LFNs. A chunk of events may
+// extend over several files; its ranges together have the size of a chunk. A file with an
+// unknown number of events is one record. The error is of kind Invalid: too many records, or an
+// unknown order.
 func Records(files []Record, rules RecordRules) ([]Record, error) {
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b Record) int { return cmp.Compare(a.LFN, b.LFN) })
@@ -118,14 +118,13 @@ func Records(files []Record, rules RecordRules) ([]Record, error) {
 	return r.out, nil
 }
 
-// chunk is the size of a chunk of events, 0 if there is none.
+// chunk returns the size of a chunk of events, 0 if there is none.
 func (rules *RecordRules) chunk() int64 {
 	return cmp.Or(max(rules.EventsPerJob, 0), max(rules.EventsPerRange, 0))
 }
 
-// order puts files that are in order of their LFN into the order of OrderBy, behind the
-// one in which an earlier list ended. The
-// error is of kind Invalid: there is no such order.
+// order sorts files, which are sorted by LFN, by OrderBy; Head comes first. The error is of
+// kind Invalid for an unknown order.
 func (rules *RecordRules) order(files []Record) error {
 	switch rules.OrderBy {
 	case "", EventsAlignment:
@@ -148,7 +147,7 @@ func (rules *RecordRules) order(files []Record) error {
 	return nil
 }
 
-// count sets how many events of a file are used; false: none.
+// count sets how many events of a file are used; false for none.
 func (r *recorder) count(f *Record) bool {
 	switch {
 	case r.rules.SkipShort && f.Events != Unknown && f.Events < r.rules.EventsPerFile:
@@ -160,7 +159,7 @@ func (r *recorder) count(f *Record) bool {
 	return true
 }
 
-// file makes the records of a file, from an event on.
+// file makes the records of a file, from event from on.
 func (r *recorder) file(f Record, from int64) {
 	if r.size <= 0 && r.rules.TargetEvents <= 0 || f.Events == Unknown || f.Events <= 0 ||
 		r.rules.EventsPerFile <= 0 && !r.rules.RealEvents {
@@ -168,8 +167,8 @@ func (r *recorder) file(f Record, from int64) {
 		return
 	}
 	if target := r.rules.TargetEvents; target > 0 {
-		pieces := up(f.Events, target)
-		r.size = up(f.Events, pieces)
+		pieces := ceilDiv(f.Events, target)
+		r.size = ceilDiv(f.Events, pieces)
 		r.remain = r.size
 	}
 	if r.rules.RespectLB && (r.block == Unknown || r.block != f.LumiBlock) {
@@ -187,7 +186,7 @@ func (r *recorder) file(f Record, from int64) {
 	}
 }
 
-func up(n, by int64) int64 { return n/by + min(n%by, 1) }
+func ceilDiv(n, by int64) int64 { return n/by + min(n%by, 1) }
 
 // add adds a record and numbers its events.
 func (r *recorder) add(one Record, counted bool) {

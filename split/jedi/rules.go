@@ -1,7 +1,7 @@
 package jedi
 
-// What bounds jobs besides the split rule: the largest output of a job and of a
-// merge job, what merging adds to its input, and what it needs besides.
+// Bounds besides the split rule: the largest output of a job and of a merge job, the output of
+// merging per input, its least work space, and its most files.
 const (
 	maxOut      = 10 * gb
 	maxMergeOut = 5 * gb
@@ -10,18 +10,19 @@ const (
 	mergeFiles  = 50
 )
 
-// The least work area that direct I/O is bounded by, in MB.
+// With direct I/O, the least work area that bounds a job, in MB, so that a small disk does not
+// limit what is read remotely.
 const (
 	directScoutMB = 50_000
 	directMB      = 500_000
 )
 
-// Rules are the bounds of a job of the task on a queue.
+// Rules returns the bounds of a job of the task on a queue.
 func (t *Task) Rules(q *Queue, o Options) Rules {
 	r := Rules{HS06: t.HS06, BaseWall: t.BaseWall, Efficiency: t.Efficiency, OutPerEvent: t.OutPerEvent,
 		RespectLB: t.number("RL") != nil, NoSplit: t.number("OM") != nil, Fields: o.Fields, inMB: o.inMB,
 		WorkSize: t.WorkSize}
-	var size *float64 // of a job
+	var size *float64 // the size of a job that the task asks for
 	if o.Merging {
 		t.mergeRules(&r)
 	} else {
@@ -41,11 +42,11 @@ func (t *Task) Rules(q *Queue, o Options) Rules {
 	return r
 }
 
-// Dynamic says that the number of events of a job is to follow the least wall time
-// of its queue.
+// Dynamic reports whether the number of events of a job follows the least wall time of its
+// queue.
 func (t *Task) Dynamic() bool { return t.number("DY") != nil }
 
-// jobRules are those of jobs that process; it gives the size asked for.
+// jobRules sets the rules of processing jobs, and returns the size that the task asks for.
 func (t *Task) jobRules(r *Rules, o Options) *float64 {
 	r.MaxFiles, r.FilesPerJob, r.EventsPerJob = t.number("MF"), t.number("NF"), t.number("NE")
 	if o.Scouts && r.FilesPerJob == nil && r.EventsPerJob == nil && t.number("RR") == nil {
@@ -74,7 +75,7 @@ func (t *Task) jobRules(r *Rules, o Options) *float64 {
 	return nil
 }
 
-// mergeRules are those of jobs that merge.
+// mergeRules sets the rules of merge jobs.
 func (t *Task) mergeRules(r *Rules) {
 	files := int64(mergeFiles)
 	r.MaxFiles, r.FilesPerJob, r.EventsPerJob = &files, t.number("ZF"), t.number("ZE")
@@ -90,8 +91,8 @@ func (t *Task) mergeRules(r *Rules) {
 	r.WorkSize = max(r.WorkSize, mergeWork)
 }
 
-// maxSize is the bound on input and output together: as the task asks, else what
-// the worker holds.
+// maxSize returns the bound of input and output together: what the task asks for, else what the
+// worker's disk holds.
 func (t *Task) maxSize(r *Rules, q *Queue, o Options, asked *float64) *float64 {
 	switch {
 	case asked != nil:
@@ -115,8 +116,8 @@ func inBytes(size *float64, least float64) *float64 {
 	return &bytes
 }
 
-// maxWalltime is the smaller of what the task, in hours (decision R32), and the
-// queue allow.
+// maxWalltime returns the smaller of what the task (in hours, decision R32) and the queue
+// allow, in seconds.
 func (t *Task) maxWalltime(q *Queue, o Options) *float64 {
 	wall := q.MaxTime
 	if n := t.number("MW"); n != nil && !o.Merging && (wall <= 0 || float64(*n)*3600 < wall) {

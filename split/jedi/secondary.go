@@ -2,29 +2,29 @@ package jedi
 
 import "math"
 
-// many takes all the secondary files that belong to what a job has.
+// many is more than any job takes; use all the secondary files that belong to its records.
 const many = 10000
 
-// secondaries takes what goes with the master records of this round.
+// secondaries adds the secondary files that go with the master records of this round.
 func (f *fill) secondaries() {
 	firstSecondary := true
 	for n, d := range f.Secondary {
 		if d.NoSplit {
 			if f.first {
-				f.everything(n, d)
+				f.addAll(n, d)
 			}
 			continue
 		}
 		if d.PerJob > 0 && !f.first {
 			continue
 		}
-		f.along(n, d, firstSecondary)
+		f.addSecondary(n, d, firstSecondary)
 		firstSecondary = false
 	}
 }
 
-// everything returns all files of a dataset to the job.
-func (f *fill) everything(n int, d *Dataset) {
+// addAll adds all files of a dataset to the job.
+func (f *fill) addAll(n int, d *Dataset) {
 	for i := range d.Records {
 		f.use(n + 1)
 		f.now.total++
@@ -34,7 +34,7 @@ func (f *fill) everything(n int, d *Dataset) {
 	f.got[n] = append(f.got[n], d.Records...)
 }
 
-// add adds a secondary record to a load.
+// add adds the size of a secondary record to a load.
 func (f *fill) add(l *load, n int, r *Record) {
 	out := 0.0
 	if f.r.OutPerByte != nil {
@@ -43,11 +43,11 @@ func (f *fill) add(l *load, n int, r *Record) {
 	f.grow(l, n+1, float64(r.Size), out)
 }
 
-// along returns the job the files of a dataset that go with the master records.
-func (f *fill) along(n int, d *Dataset, firstSecondary bool) {
+// addSecondary adds the files of a secondary dataset that go with the job's master records.
+func (f *fill) addSecondary(n int, d *Dataset, firstSecondary bool) {
 	want := d.PerJob
 	if want == 0 {
-		want = d.with(f.now.files) - f.secFiles[n]
+		want = d.filesFor(f.now.files) - f.secFiles[n]
 		if d.Events > 0 && f.now.events > 0 || f.split() && f.r.Boundary.InSplit != 3 {
 			want = many
 		}
@@ -70,14 +70,14 @@ func (f *fill) along(n int, d *Dataset, firstSecondary bool) {
 		d.Used++
 		f.secFiles[n]++
 		f.now.total++
-		f.events(&f.now, n, r, firstSecondary && !f.ranges)
+		f.countEvents(&f.now, n, r, firstSecondary && !f.ranges)
 	}
-	f.lack(n, d, want-int64(len(batch)))
+	f.noteLack(n, d, want-int64(len(batch)))
 }
 
-// lack notes what is missing of a dataset that does not begin anew: so many files, or with
-// er the events of those that are used up.
-func (f *fill) lack(n int, d *Dataset, missing int64) {
+// noteLack notes a shortage of a dataset that does not start again: missing files, or with er
+// the events of the files that are left.
+func (f *fill) noteLack(n int, d *Dataset, missing int64) {
 	switch {
 	case d.Repeat || d.Reusable || f.lacks != nil || missing <= 0:
 		return
@@ -86,16 +86,16 @@ func (f *fill) lack(n int, d *Dataset, missing int64) {
 		if have := f.now.secEvents[n]; have < need {
 			f.lacks = &Lack{Dataset: d.Name, Need: need, Have: have, Unit: "events"}
 		}
-	case d.PerJob == 0 && f.split() && f.r.Boundary.InSplit != 3: // all that belongs to it is taken
+	case d.PerJob == 0 && f.split() && f.r.Boundary.InSplit != 3: // all files of the boundary are taken
 		return
 	default:
 		f.lacks = &Lack{Dataset: d.Name, Need: f.secFiles[n] + missing, Have: f.secFiles[n], Unit: "files"}
 	}
 }
 
-// nothing is the first dataset of which the job got no file, though whatever files there
-// are come along: it has none, or none of the job's boundary; nil if there is no such.
-func (f *fill) nothing() *Lack {
+// emptyDataset returns the first dataset of which the job got no file though every available
+// file is added: it has no files, or none of the job's boundary; nil if there is none.
+func (f *fill) emptyDataset() *Lack {
 	for n, d := range f.Secondary {
 		chosen := !d.NoSplit && f.boundary != Unknown && f.split() && f.r.Boundary.InSplit != 3
 		if len(f.got[n]) == 0 && (chosen || len(d.Records) == 0) {
@@ -105,9 +105,9 @@ func (f *fill) nothing() *Lack {
 	return nil
 }
 
-// events counts the events of a secondary record; for lack of ranges in the
-// master, those of the first dataset are the job's.
-func (f *fill) events(l *load, n int, r *Record, jobs bool) {
+// countEvents counts the events of a secondary record. jobs says that they also count as events
+// of the job, which is so for the first dataset if the master has no ranges.
+func (f *fill) countEvents(l *load, n int, r *Record, jobs bool) {
 	if jobs && f.bounds.events >= 0 && (r.ranged() || r.Events != Unknown) {
 		l.events += r.span()
 	}
@@ -116,8 +116,9 @@ func (f *fill) events(l *load, n int, r *Record, jobs bool) {
 	}
 }
 
-// nextPasses tries the next batch and says whether it would pass a bound.
-func (f *fill) nextPasses() bool {
+// nextExceeds adds the next batch to a copy of the load and reports whether that exceeds a
+// bound.
+func (f *fill) nextExceeds() bool {
 	l := f.now.clone()
 	bounded := map[int64]bool{}
 	last, ranges := f.tryMaster(&l, bounded)
@@ -129,8 +130,8 @@ func (f *fill) nextPasses() bool {
 	return reserve || !l.within(&f.bounds)
 }
 
-// tryMaster adds the next batch of master records; it gives the last one that
-// was looked at, and whether there were ranges.
+// tryMaster adds the next batch of master records to a load. It returns the last record that it
+// looked at, and whether there were ranges.
 func (f *fill) tryMaster(l *load, bounded map[int64]bool) (last *Record, ranges bool) {
 	start := f.nextStart
 	batch := f.Master.next(f.bounds.batch)
@@ -144,7 +145,7 @@ func (f *fill) tryMaster(l *load, bounded map[int64]bool) (last *Record, ranges 
 			}
 			start = last.End + 1
 		}
-		if f.apart(last) || f.another(last) || f.r.Fields != nil && fields(last.LFN, f.r.Fields) != f.fields {
+		if f.otherBoundary(last) || f.otherBlock(last) || f.r.Fields != nil && fields(last.LFN, f.r.Fields) != f.fields {
 			return last, ranges
 		}
 		f.measure(l, last, false)
@@ -155,17 +156,17 @@ func (f *fill) tryMaster(l *load, bounded map[int64]bool) (last *Record, ranges 
 	return last, ranges
 }
 
-// trySecondaries adds what would go with them.
+// trySecondaries adds the secondary files that would go with them.
 func (f *fill) trySecondaries(l *load, last *Record, bounded map[int64]bool, ranges bool) {
 	firstSecondary := true
 	for n, d := range f.Secondary {
 		if d.NoSplit || d.PerJob > 0 {
 			continue
 		}
-		if f.apart(last) {
+		if f.otherBoundary(last) {
 			return
 		}
-		batch := d.next(d.with(l.files) - f.secFiles[n])
+		batch := d.next(d.filesFor(l.files) - f.secFiles[n])
 		for i := range batch {
 			last = &batch[i]
 			if f.split() && f.boundary != Unknown && f.boundary != last.Boundary &&
@@ -177,7 +178,7 @@ func (f *fill) trySecondaries(l *load, last *Record, bounded map[int64]bool, ran
 			}
 			l.total++
 			f.add(l, n, last)
-			f.events(l, n, last, firstSecondary && !ranges)
+			f.countEvents(l, n, last, firstSecondary && !ranges)
 		}
 		firstSecondary = false
 	}

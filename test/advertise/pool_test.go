@@ -19,24 +19,23 @@ import (
 	"jjm/publish/advertise"
 )
 
-// pool is a collector that one test has for itself, of the test bed's programs:
-// it may be frozen, killed and started while other tests use the bed.
+// pool is a collector for one test, with the programs of the test bed: it may be frozen, killed and started while other
+// tests use the bed.
 type pool struct {
 	t       *testing.T
 	bin     string            // the folder of HTCondor's commands
-	env     map[string]string // what they want in their environment
+	env     map[string]string // the environment that they need
 	address string
-	cmd     *exec.Cmd // the collector, while it is not down
+	cmd     *exec.Cmd // the collector; nil while it is down
 }
 
-// noPool has neither commands nor a collector.
+// noPool returns a pool without commands and without a collector.
 func noPool(t *testing.T) *pool { return &pool{t: t} }
 
-// startPool starts a collector as the account of the bed's commands, and ends it
-// after the test.
+// startPool starts a collector as the account of the bed's commands, and stops it after the test.
 func startPool(t *testing.T) *pool {
 	t.Helper()
-	bed := testbed.Start(t, "condor") // shared, so that nobody makes it anew meanwhile
+	bed := testbed.Start(t, "condor") // shared, so that nobody recreates it meanwhile
 	dir := bed.Dir(t)
 	config := filepath.Join(dir, "config")
 	p := &pool{t: t, bin: bed.Bin, env: map[string]string{"CONDOR_CONFIG": config}, address: freeAddress(t)}
@@ -49,8 +48,8 @@ func startPool(t *testing.T) *pool {
 	return p
 }
 
-// poolConfig is the bed's, for a collector in a folder. It looks every second
-// for ads that have outlived their lifetime, instead of every 15 minutes.
+// poolConfig is the bed's configuration for a collector in a folder. It removes expired ads every second instead of
+// every 15 minutes.
 const poolConfig = `include : %[1]s
 LOG = %[2]s
 SPOOL = %[2]s
@@ -63,7 +62,7 @@ COLLECTOR_USES_SHARED_PORT = False
 CLASSAD_LIFETIME = 1
 `
 
-// freeAddress is one that nobody listens at.
+// freeAddress returns an address at which nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,7 +73,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// start starts the collector, and returns when it listens.
+// start starts the collector and waits until it listens.
 func (p *pool) start() {
 	p.t.Helper()
 	_, port, _ := strings.Cut(p.address, ":")
@@ -92,7 +91,7 @@ func (p *pool) start() {
 	})
 }
 
-// kill ends it, and with it all that it knew.
+// kill kills the collector, and all ads are lost.
 func (p *pool) kill() {
 	if p.cmd != nil {
 		_ = p.cmd.Process.Kill()
@@ -116,7 +115,7 @@ func (p *pool) log() []byte {
 	return text
 }
 
-// run runs one of HTCondor's commands on some input.
+// run runs one of HTCondor's commands with an input.
 func (p *pool) run(input string, argv ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -127,7 +126,7 @@ func (p *pool) run(input string, argv ...string) ([]byte, error) {
 	return out.Stdout, nil
 }
 
-// held asks the collector for the ads of a name.
+// held returns the collector's ads of a name.
 func (p *pool) held(name string) ([]advertise.Held, error) {
 	out, err := p.run("", "condor_status", "-any", "-constraint", advertise.Constraint(name), "-json")
 	if err != nil {
@@ -136,7 +135,7 @@ func (p *pool) held(name string) ([]advertise.Held, error) {
 	return advertise.ParseHeld(out)
 }
 
-// wants waits until the collector holds so many ads of a name.
+// wants waits until the collector has n ads of a name.
 func (p *pool) wants(name string, n int) {
 	p.t.Helper()
 	eventually(p.t, fmt.Sprintf("%d ads of %q", n, name), p.log, func() error {
@@ -148,7 +147,7 @@ func (p *pool) wants(name string, n int) {
 	})
 }
 
-// eventually waits for something to become true, and shows a log if it does not.
+// eventually waits until ok, and prints a log if that takes too long.
 func eventually(t *testing.T, what string, log func() []byte, ok func() error) {
 	t.Helper()
 	await.Nil(t, what, func() error {

@@ -1,5 +1,4 @@
-// Package advertise_test publishes a real daemon's ad at a real collector of
-// HTCondor, and disturbs both.
+// Package advertise_test publishes the ad of a real daemon at a real collector of HTCondor, and disturbs both.
 package advertise_test
 
 import (
@@ -26,7 +25,7 @@ var bin programs.Programs
 
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
-// patience is how long anything may take; a test that passes never waits so long.
+// patience is the longest wait; a test that passes never waits so long.
 const patience = 4 * time.Minute
 
 // site is an installation of jjm that advertises itself at a collector.
@@ -34,8 +33,8 @@ type site struct {
 	t    *testing.T
 	pool *pool
 	dir  string
-	env  map[string]string // added to that of the commands
-	// lifetime is that of its ad.
+	env  map[string]string // added to the environment of the commands
+	// lifetime is the lifetime of its ad.
 	lifetime string
 	cmd      *exec.Cmd
 	over     chan struct{}
@@ -43,7 +42,7 @@ type site struct {
 
 func newSite(t *testing.T, p *pool) *site {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "jjma") // short enough for a socket
+	dir, err := os.MkdirTemp("", "jjma") // the path must be short enough for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +51,8 @@ func newSite(t *testing.T, p *pool) *site {
 	return s
 }
 
-// configure writes the configuration: the embedded batch system, and an ad of
-// that name at those collectors. More is TOML of the section [advertise].
+// configure writes the configuration: the embedded batch system, and an ad of that name at those collectors. more is
+// TOML of the section [advertise].
 func (s *site) configure(name string, collectors []string, more string) {
 	s.t.Helper()
 	var env []string
@@ -62,7 +61,7 @@ func (s *site) configure(name string, collectors []string, more string) {
 			env = append(env, fmt.Sprintf("%s = %q", key, vars[key]))
 		}
 	}
-	list, err := json.Marshal(append([]string{}, collectors...)) // none is [], not null
+	list, err := json.Marshal(append([]string{}, collectors...)) // no collectors must be [], not null
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -104,13 +103,12 @@ func (s *site) start() {
 	})
 }
 
-// stop ends the daemon and gives how long that took.
-func (s *site) stop(signal syscall.Signal) time.Duration {
+// stop stops the daemon, and waits until it has ended.
+func (s *site) stop(signal syscall.Signal) {
 	s.t.Helper()
 	if s.cmd == nil {
-		return 0
+		return
 	}
-	began := time.Now()
 	_ = s.cmd.Process.Signal(signal)
 	select {
 	case <-s.over:
@@ -120,20 +118,18 @@ func (s *site) stop(signal syscall.Signal) time.Duration {
 		s.t.Errorf("the daemon does not end on %v", signal)
 	}
 	s.cmd = nil
-	return time.Since(began)
 }
 
 func (s *site) client() *client.Client { return &client.Client{Socket: s.path("state/jjm.sock")} }
 
-// eventually waits for something to become true, and shows the daemon's log if
-// it does not.
+// eventually waits until ok, and prints the daemon's log if that takes too long.
 func (s *site) eventually(what string, ok func() error) {
 	s.t.Helper()
 	log := func() []byte { text, _ := os.ReadFile(s.path("log")); return text }
 	eventually(s.t, what, log, ok)
 }
 
-// told is what the daemon says of its advertising.
+// told returns what the daemon answers about its advertising.
 func (s *site) told() wire.Advertised {
 	s.t.Helper()
 	a, err := client.Call(context.Background(), s.client(), wire.VerbAdvertise(), wire.AdvertiseRequest{})
@@ -143,8 +139,7 @@ func (s *site) told() wire.Advertised {
 	return *a.Advertised
 }
 
-// published waits until the daemon says that its first collector has the ad,
-// sent and seen after a time.
+// published waits until the daemon reports that its first collector has the ad, which was sent and seen after a time.
 func (s *site) published(after time.Time) wire.AdCollector {
 	s.t.Helper()
 	var k wire.AdCollector
@@ -157,10 +152,10 @@ func (s *site) published(after time.Time) wire.AdCollector {
 	return k
 }
 
-// jjm runs the command and gives its output and exit code.
+// jjm runs the command and returns its output and exit code.
 func (s *site) jjm(args ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
-	cmd := exec.Command(bin.Path(s.t, "jjm"), args...)
+	cmd := bin.Command(s.t, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "JJM_STATE=" + s.path("state")}
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs

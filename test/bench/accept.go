@@ -11,23 +11,23 @@ import (
 	"jjm/xmldb/head"
 )
 
-// The targets of acceptance.
+// The targets for accepting grid jobs.
 const (
 	acceptMS = 50
 	madeMS   = 6000
 )
 
-// accepted tells how one grid job was taken in.
+// accepted is how one grid job was accepted.
 type accepted struct {
-	// SubmitMS is until the caller has the id; MadeMS, from then, until all
-	// local jobs are cut, stored and in the record on disk.
+	// SubmitMS is the time until the caller has the id. MadeMS is the time from then until all local jobs are cut,
+	// stored, and in the record on the disk.
 	SubmitMS, MadeMS float64
-	CPUMS            float64 // of all
+	CPUMS            float64 // for all of it
 	PeakMB           float64
 }
 
-// acceptOne submits a grid job and waits until it is in the record as a whole.
-// Its local jobs are handed to the batch system meanwhile, as always.
+// acceptOne submits a grid job and waits until all of it is in the record. As always, its local jobs are submitted to
+// the batch system meanwhile.
 func (s *site) acceptOne(ctx context.Context, n int) (a accepted, err error) {
 	err = profiled("accept", func() error {
 		began, cpu, playing := time.Now(), processCPU(), s.player.spent()
@@ -58,7 +58,7 @@ func (s *site) acceptOne(ctx context.Context, n int) (a accepted, err error) {
 	return a, err
 }
 
-// shards counts the shards of a record.
+// shards returns the number of shards of a record.
 func shards(dir string) int {
 	names, err := os.ReadDir(dir)
 	if err != nil {
@@ -73,7 +73,7 @@ func shards(dir string) int {
 	return n
 }
 
-// accept measures the taking in of small and large grid jobs.
+// accept measures how small and large grid jobs are accepted.
 func (b *bench) accept() error {
 	var small, large, made, cpu, peak []float64
 	for range b.size.rounds {

@@ -119,9 +119,9 @@ func readBed(name, text string) (*bed, error) {
 	return d, errors.Join(err1, err2)
 }
 
-// run runs one of the bed's commands and gives what it printed and how long it
+// run runs one of the bed's commands and returns what it printed and how long it
 // took.
-func (d *bed) run(b *bench, stdin string, argv ...string) (string, time.Duration, error) {
+func (d *bed) run(b *bench, stdin string, argv ...string) (string, executed, error) {
 	cmd := exec.CommandContext(b.ctx, filepath.Join(d.bin, argv[0]), argv[1:]...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	for name, value := range d.env {
@@ -130,7 +130,10 @@ func (d *bed) run(b *bench, stdin string, argv ...string) (string, time.Duration
 	cmd.Stdin, cmd.Dir = strings.NewReader(stdin), "/tmp"
 	began := time.Now()
 	out, err := cmd.CombinedOutput()
-	took := time.Since(began)
+	took := executed{wall: time.Since(began)}
+	if cmd.ProcessState != nil {
+		took.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
 	if err != nil {
 		err = fmt.Errorf("%v: %w: %s", argv, err, out)
 	}

@@ -14,7 +14,7 @@ import (
 	"jjm/test/programs"
 )
 
-// TestMain lets the test's own program be the children that a bench starts.
+// TestMain makes the test's own program the children that a bench starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == childWord {
 		os.Exit(childMain(os.Args[2], os.Stdin, os.Stdout))
@@ -24,14 +24,14 @@ func TestMain(m *testing.M) {
 
 var bin programs.Programs
 
-// alone are the sections that need no real batch system.
+// alone returns the sections that need no real batch system.
 func alone() []string {
 	return slices.DeleteFunc(names(), func(name string) bool {
 		return slices.Contains([]string{"slurm", "condor", "blahp", "gatekeepers"}, name)
 	})
 }
 
-// tiny is a run of seconds, whose figures mean nothing.
+// tiny returns sizes for a run of seconds, whose figures mean nothing.
 func tiny() sizes {
 	return sizes{live: 200, history: 1000, linear: []int{50}, watch: 2 * time.Second,
 		execs: 5, jobs: 10, files: 20, fileSize: 5000, rounds: 1, split: []int{200, 400}, datasets: []int{200, 400},
@@ -39,7 +39,7 @@ func tiny() sizes {
 }
 
 func TestRun_EverySectionGivesItsFigures(t *testing.T) {
-	// The socket's path is bounded: unix(7).
+	// The length of a socket's path is limited: unix(7).
 	dir, err := os.MkdirTemp("", "jb")
 	if err != nil {
 		t.Fatal(err)
@@ -72,14 +72,13 @@ func TestRun_EverySectionGivesItsFigures(t *testing.T) {
 	}
 }
 
-// The gatekeepers' figures are each beside another job manager's. Slurm and
-// HTCondor are not asked here: what waits for their queues to be empty would wait
-// for other tests.
+// The figures of each gatekeeper are compared with those of another job manager. Slurm and HTCondor are not used here,
+// because a wait until their queues are empty would wait for other tests.
 func TestRun_GatekeepersAreCompared(t *testing.T) {
 	testbed.Start(t, "gram")
 	testbed.Start(t, "arc")
 	programs, dir := bin.Dir(t), t.TempDir()
-	t.Chdir("../..") // where "make bench" is run
+	t.Chdir("../..") // the folder in which "make bench" runs
 	var out, log bytes.Buffer
 	if code := run(t.Context(), tiny(), []string{"-json", "-run", "gatekeepers", "-bin", programs, "-dir", dir}, &out,
 		&log); code == exitError {

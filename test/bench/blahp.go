@@ -32,7 +32,7 @@ type lrms struct {
 	work         string // where jobs have their files
 }
 
-// call runs one script and gives what it printed and what it took.
+// call runs one script and returns what it printed and what it took.
 func (l *lrms) call(b *bench, verb string, args ...string) (string, executed, error) {
 	cmd := exec.CommandContext(b.ctx, filepath.Join(l.folder, l.name+"_"+verb+".sh"), args...)
 	cmd.Env, cmd.Dir = l.env, l.work
@@ -47,7 +47,7 @@ func (l *lrms) call(b *bench, verb string, args ...string) (string, executed, er
 	return out.String(), executed{time.Since(began), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, nil
 }
 
-// submit submits /bin/true as blahpd does, and gives the id.
+// submit submits /bin/true as blahpd does, and returns the id.
 func (l *lrms) submit(b *bench, key string) (string, executed, error) {
 	out, took, err := l.call(b, "submit", "-r", "no", "-s", "no", "-c", "/bin/true", "-T", l.work, "-w", l.work, "-i",
 		"/dev/null",

@@ -139,7 +139,7 @@ func (c *child) ask(do string, arg, into any) error {
 	return json.Unmarshal(a.Value, into)
 }
 
-// close ends the child and gives the CPU time of its life.
+// close ends the child and returns the CPU time of its life.
 func (c *child) close() (time.Duration, error) {
 	err := c.in.Close()
 	err = errors.Join(err, c.cmd.Wait())

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// condor measures submission to a real HTCondor: until the ids of all local jobs
-// are stored, beside a bare submission on hold; and, as held jobs are released
-// then, until the first one runs, beside the same by hand.
+// condor measures the submission to a real HTCondor until the ids of all local jobs are stored, compared with a bare
+// submission on hold. Then the held jobs are released, and it measures the time until the first one runs, compared with
+// the same by hand.
 func (b *bench) condor() error {
 	d, err := b.bed("condor", true)
 	if errors.Is(err, errNoBed) {
@@ -44,8 +44,7 @@ func (b *bench) condor() error {
 	return nil
 }
 
-// bareCluster submits n jobs on hold, releases them, waits until one runs or has
-// run, and removes them.
+// bareCluster submits n jobs on hold, releases them, waits until one runs or has run, and removes them.
 func (b *bench) bareCluster(d *bed, n int) (r recorded, err error) {
 	began := time.Now()
 	out, _, err := d.run(b, fmt.Sprintf("executable = /bin/true\nhold = true\nqueue %d\n", n), "condor_submit", "-terse",
@@ -67,7 +66,7 @@ func (b *bench) bareCluster(d *bed, n int) (r recorded, err error) {
 		})
 	}
 	r.ran = time.Since(began)
-	_, _, _ = d.run(b, "", "condor_rm", cluster) // fails if all have run
+	_, _, _ = d.run(b, "", "condor_rm", cluster) // it fails if all have run
 	gone := until(b.ctx, "the bare jobs are gone", 3*time.Minute, func() (bool, error) {
 		out, _, err := d.run(b, "", "condor_q", "-limit", "1", cluster, "-af", "ProcId")
 		return out == "", err

@@ -13,30 +13,29 @@ import (
 )
 
 const (
-	// smallParts is how many files a part has where parts are what counts, and
-	// largeParts where files are.
+	// smallParts is the number of files of a part where the number of parts matters, and largeParts where the number of
+	// files does.
 	smallParts, largeParts = 5, 100
-	// feedPeakMB is the most that a daemon may take that cuts a million files at once.
+	// feedPeakMB is the most memory that a daemon may use while it cuts a million files at once.
 	feedPeakMB = 1200
-	// linearLimit is by how much a file of a large dataset may cost more CPU than
-	// one of a dataset of a tenth of its size.
+	// linearLimit is how many times the CPU of a file may be in a large dataset, compared with a dataset of a tenth of
+	// its size.
 	linearLimit = 2
 )
 
-// fed tells how a daemon took in a dataset and cut it.
+// fed is how a daemon took in a dataset and cut it.
 type fed struct {
-	// added is until all files were in it, made until all parts were stored, both
-	// from the first request on.
+	// added is the time until all files were added, made the time until all parts were stored, both from the first
+	// request.
 	added, made time.Duration
 	cpu         time.Duration // of the daemon
 	peakMB      float64
 }
 
-// datasets measures how fast files become parts: on a real daemon, whose embedded
-// cluster is paused, so that local jobs take no part of the machine; and once with
-// all that follows, to the tar.
+// datasets measures how fast files become parts: on a real daemon whose embedded cluster is paused, so that local jobs
+// use no CPU; and once with all that follows, up to the tar.
 func (b *bench) datasets() error {
-	var last float64 // CPU per file
+	var last float64 // CPU time per file
 	for i, n := range b.size.datasets {
 		f, err := b.growingDataset(n)
 		if err != nil {
@@ -64,7 +63,7 @@ func (b *bench) datasets() error {
 	return b.wholeDataset(b.size.datasets[0])
 }
 
-// perFile tells the CPU time of a file, beside that of a smaller dataset.
+// perFile adds the CPU time per file, compared with that of a smaller dataset.
 func (b *bench) perFile(what string, n int, f fed, last float64, of int) float64 {
 	each := float64(f.cpu.Microseconds()) / float64(n)
 	if last == 0 {
@@ -77,7 +76,7 @@ func (b *bench) perFile(what string, n int, f fed, last float64, of int) float64
 
 func rate(n int, d time.Duration) float64 { return float64(n) / d.Seconds() }
 
-// growingDataset cuts files while they come.
+// growingDataset cuts files while they are added.
 func (b *bench) growingDataset(n int) (fed, error) {
 	return b.feed(n, func(d *realDaemon, f *fed) error {
 		first := min(n, wire.MaxFiles)
@@ -96,7 +95,7 @@ func (b *bench) growingDataset(n int) (fed, error) {
 	})
 }
 
-// standingDataset cuts files that are all there.
+// standingDataset cuts files after all were added.
 func (b *bench) standingDataset(n int) (fed, error) {
 	return b.feed(n, func(d *realDaemon, f *fed) error {
 		if err := d.addFiles(b, 0, n); err != nil {
@@ -111,7 +110,7 @@ func (b *bench) standingDataset(n int) (fed, error) {
 	})
 }
 
-// feed lets a daemon of its own, whose cluster is paused, take in a dataset.
+// feed runs do with a daemon of its own, whose cluster is paused, and measures it.
 func (b *bench) feed(n int, do func(*realDaemon, *fed) error) (f fed, err error) {
 	b.say("  %d files", n)
 	d, err := b.startDaemon(b.dir)
@@ -140,7 +139,7 @@ func (b *bench) feed(n int, do func(*realDaemon, *fed) error) (f fed, err error)
 	return f, err
 }
 
-// pause lets the daemon hand nothing to its only cluster.
+// pause pauses the daemon's only cluster.
 func (d *realDaemon) pause(b *bench) error {
 	a, err := client.Call(b.ctx, &d.client, wire.VerbClusters(), wire.ClustersRequest{})
 	if err != nil {
@@ -152,7 +151,7 @@ func (d *realDaemon) pause(b *bench) error {
 	return err
 }
 
-// wholeDataset runs a dataset to its tar, with local jobs that do nothing.
+// wholeDataset processes a dataset up to its tar, with local jobs that do nothing.
 func (b *bench) wholeDataset(n int) (err error) {
 	d, err := b.startDaemon(b.dir)
 	if err != nil {
@@ -196,14 +195,14 @@ func (d *realDaemon) addFiles(b *bench, from, to int) error {
 	return nil
 }
 
-// readsText is a job file that reads the dataset.
+// readsText returns a job file that reads the dataset.
 func readsText(perPart int) string {
 	return fmt.Sprintf("type = \"reprocess\"\nname = \"bench\"\nresult = \"exit\"\n[[datasets]]\nname = \"raw\"\n"+
 		"[split]\nby = %q\nparams = { files_per_job = %d }\n[params]\ncommand = [\"/bin/true\"]\n", split.MinFileBased,
 		perPart)
 }
 
-// reads submits it.
+// reads submits that job file.
 func (d *realDaemon) reads(b *bench, perPart int) (jjm.GridID, error) {
 	a, err := client.Call(b.ctx, &d.client, wire.VerbSubmit(),
 		wire.SubmitRequest{Submit: &wire.Submit{Name: "job.toml", Text: readsText(perPart), BaseDir: d.state}})

@@ -1,21 +1,15 @@
-// Command bench prints jjm's figures, each beside what it is compared with or beside
-// its target.
+// Command bench prints jjm's figures, each with a target or with the figure that it is compared with.
 //
 //	make bench                            # everything, about nine minutes
 //	go run ./test/bench -run lookup,true  # some sections; make build comes first
 //	go run ./test/bench -json             # for programs
 //
-// What costs much runs in a child process of its own (this program again, with
-// the hidden command "child"), so that CPU time and peak memory are that part's
-// alone. The children answer on their standard output, a line of JSON per
-// question.
+// Expensive parts run in child processes (this program again, with the hidden command "child"), so that CPU time and
+// peak memory are those of one part. The children answer each question with one line of JSON on standard output.
 //
-// CPU time is what the kernel counts for a process: wait4(2) for a program that
-// is run once, getrusage(2) for a part of a process, /proc/PID/stat for the
-// daemon and its children. Peak memory is VmHWM of /proc/PID/status, because
-// ru_maxrss of a new process begins with what its parent had (getrusage(2)
-// counts the memory before execve(2) too).
+// CPU time is what the kernel counts for a process: wait4(2) for a program that runs once, getrusage(2) for a part of a
+// process, and /proc/PID/stat for the daemon and its children. Peak memory is VmHWM of /proc/PID/status, because
+// ru_maxrss of a new process starts with the memory of its parent (getrusage(2) includes the memory before execve(2)).
 //
-// The exit code is 0 when every target was met, 1 when one was missed, 2 when
-// something could not be measured.
+// The exit code is 0 if every target was met, 1 if one was missed, and 2 if something could not be measured.
 package main

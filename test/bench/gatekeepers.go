@@ -110,7 +110,7 @@ func (b *bench) perl(d *bed, kind, dir, conf string) (*perl, error) {
 
 func (p *perl) close() error { return errors.Join(p.in.Close(), p.cmd.Wait()) }
 
-// measure submits jobs and then polls each once. It gives the CPU time of one, in
+// measure submits jobs and then polls each once. It returns the CPU time of one, in
 // ms: of the Perl process and of what it ran.
 func (p *perl) measure(n int) (map[string]float64, error) {
 	jobs := make([]string, n+1)
@@ -210,7 +210,7 @@ type arcControl struct {
 	kind, dir, state string
 }
 
-// script runs one of A-REX's scripts and gives its CPU time, children included.
+// script runs one of A-REX's scripts and returns its CPU time, children included.
 func (c *arcControl) script(verb, arg string, as *syscall.Credential) (float64, error) {
 	argv := []string{"/usr/share/arc/" + verb + "-" + c.kind + "-job", "--config", "/var/lib/jjm-testbed/arc/run/arex.cfg",
 		arg}
@@ -230,7 +230,7 @@ func (c *arcControl) script(verb, arg string, as *syscall.Credential) (float64, 
 	return ms(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()), nil
 }
 
-// submit submits jobs that go on for a while, and gives the median of the cost.
+// submit submits jobs that go on for a while, and returns the median of the cost.
 func (c *arcControl) submit(n int) (float64, error) {
 	for _, sub := range []string{"", "processing", "session"} {
 		if err := os.MkdirAll(filepath.Join(c.dir, sub), 0o755); err != nil {
@@ -273,7 +273,7 @@ func (c *arcControl) submit(n int) (float64, error) {
 	return median(took), nil
 }
 
-// scan looks at all jobs, which run, and gives the cost.
+// scan looks at all jobs, which run, and returns the cost.
 func (c *arcControl) scan() (float64, error) {
 	var took []float64
 	for range c.bench.size.rounds {

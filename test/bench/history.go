@@ -11,16 +11,15 @@ import (
 	"jjm/store"
 )
 
-// Sizes of the history: grid jobs of a hundred thousand local jobs, in bulks of
-// a thousand.
+// The sizes of the history: grid jobs of a hundred thousand local jobs, in bulks of a thousand.
 const (
 	historyGrid  = 100_000
 	historyBulk  = 1000
 	historyChunk = 10_000
 )
 
-// historian is a child that fills a store with finished local jobs, by the
-// same calls as the engine: insert, submit, end, complete, archive.
+// historian is a child that fills a store with finished local jobs, by the same calls as the engine: insert, submit,
+// end, complete, archive.
 type historian struct{}
 
 type historyArgs struct {
@@ -85,15 +84,16 @@ func (h *historian) grid(ctx context.Context, s *store.Store, n int) error {
 	return nil
 }
 
+// oldLocal returns a local job that runs: from there it may complete.
 func oldLocal(g jjm.GridID, n int) jjm.LocalJob {
 	return jjm.LocalJob{
 		ID:   jjm.LocalID{Grid: g, N: int32(n)},
 		Part: jjm.Part{Unit: jjm.UnitEvent, First: int64(n) * 250, Count: 250, Serial: int64(n) + 1}, Exit: -1,
+		State: jjm.Running,
 	}
 }
 
-// bulk submits local jobs and ends them well, with evidence as a wrapper gives
-// it.
+// bulk submits local jobs and ends them with success, with the evidence of a wrapper.
 func (h *historian) bulk(ctx context.Context, s *store.Store, g *jjm.GridJob, from, to int) error {
 	tag, err := jjm.NewTag(s.Nonce())
 	if err != nil {
@@ -127,7 +127,7 @@ func (h *historian) bulk(ctx context.Context, s *store.Store, g *jjm.GridJob, fr
 	})
 }
 
-// buildHistory lets a historian fill a store.
+// buildHistory fills a store in a child.
 func (b *bench) buildHistory(path string, jobs int) error {
 	began := time.Now()
 	c, err := b.child("history")

@@ -15,29 +15,10 @@ const (
 	recordWall = 100 // ms
 )
 
-// flagOnly is a program that does nothing but parse the flags of a lookup.
-const flagOnly = `package main
-
-import (
-	"flag"
-	"os"
-)
-
-func main() {
-	_ = flag.String("state", "", "The daemon's state FOLDER.")
-	_ = flag.String("socket", "", "The daemon's SOCKET.")
-	_ = flag.Bool("json", false, "One JSON object per line.")
-	flag.Parse()
-	if _, err := os.Stdout.WriteString(flag.Arg(0) + "\n"); err != nil {
-		os.Exit(1)
-	}
-}
-`
-
 // lookup measures a lookup as gatekeepers run it, by jjm-gatekeeper, and shows that of
 // people beside it, by jjm.
 func (b *bench) lookup() error {
-	plain, err := b.buildFlagOnly()
+	plain, err := b.build("flags", "jjm/test/bench/flagonly")
 	if err != nil {
 		return err
 	}
@@ -120,20 +101,15 @@ func (b *bench) exec(state string, argv ...string) (executed, error) {
 	return executed{wall, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, nil
 }
 
-// buildFlagOnly builds the program to compare with, as make build builds jjm.
-func (b *bench) buildFlagOnly() (string, error) {
-	dir, err := b.folder("flags")
+// build builds a program of this module to compare with, as make build builds jjm.
+func (b *bench) build(name, pkg string) (string, error) {
+	dir, err := b.folder(name)
 	if err != nil {
 		return "", err
 	}
-	for name, text := range map[string]string{"main.go": flagOnly, "go.mod": "module flags\n\ngo 1.24\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			return "", err
-		}
-	}
-	path := filepath.Join(dir, "flags")
-	cmd := exec.CommandContext(b.ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	path := filepath.Join(dir, name)
+	cmd := exec.CommandContext(b.ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the program to compare with: %w: %s", err, out)
 	}

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// machine is what the figures were measured on.
+// machine describes where the figures were measured.
 type machine struct {
 	Cores  int    `json:"cores"`
 	CPU    string `json:"cpu"`
 	Kernel string `json:"kernel"`
 	Go     string `json:"go"`
-	// Load is the load average before the table was printed, of 1, 5 and 15
-	// minutes: what else runs makes wall times worse.
+	// Load is the load average of 1, 5 and 15 minutes before the table was printed: other processes make wall times
+	// longer.
 	Load string `json:"load"`
 }
 
@@ -32,7 +32,7 @@ func thisMachine() machine {
 	return m
 }
 
-// modelOf finds the name of the CPU in /proc/cpuinfo.
+// modelOf returns the name of the CPU in /proc/cpuinfo.
 func modelOf(cpuinfo string) string {
 	for line := range strings.Lines(cpuinfo) {
 		if key, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(key) == "model name" {

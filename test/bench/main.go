@@ -57,18 +57,18 @@ func sections() []section {
 
 // bench is one run.
 type bench struct {
-	ctx    context.Context // of the whole run: a bench is one command
-	bin    string          // folder of the programs
-	dir    string          // everything is written below it
-	shared string          // the work areas, as a file server would hold them
+	ctx    context.Context // of the whole run, which is one command
+	bin    string          // the folder of the programs
+	dir    string          // the folder of everything that is written
+	shared string          // the work areas, as on a file server
 	size   sizes
 	rows   []row
 	say    func(format string, args ...any)
 	made   []string // further folders to remove
-	keep   []string // folders of daemons that were waited for in vain
+	keep   []string // folders of daemons for which a wait failed
 	holds  []*testbed.Hold
 
-	sites map[siteArgs]*siteProc // that run
+	sites map[siteArgs]*siteProc // the running sites
 }
 
 // sizes is how much is measured; tests measure less.
@@ -76,11 +76,11 @@ type sizes struct {
 	live     int // local jobs of the large sites
 	history  int // finished local jobs
 	linear   []int
-	quiet    time.Duration // before live jobs are watched
-	watch    time.Duration // live jobs
+	quiet    time.Duration // the wait before live jobs are measured
+	watch    time.Duration // how long live jobs are measured
 	execs    int
-	jobs     int // of /bin/true
-	files    int // of the tar
+	jobs     int // runs of /bin/true
+	files    int // files of the tar
 	fileSize int
 	rounds   int
 	singles  int   // grid jobs of one local job
@@ -88,7 +88,7 @@ type sizes struct {
 	split    []int // files to cut
 	datasets []int // files that are cut as they come
 	feed     int   // files that are cut when all are there
-	calls    int   // of blahp's scripts, and of ARC's
+	calls    int   // calls of the scripts of blahp and ARC
 }
 
 func wholeSizes() sizes {
@@ -187,8 +187,8 @@ func (b *bench) prepare(bin, dir, profile string) (err error) {
 	if b.dir, err = os.MkdirTemp(dir, "jjm-bench-"); err != nil {
 		return err
 	}
-	// The work areas lie on a shared file server at a real site. Memory stands
-	// for it here: what its disk can do is not ours to measure.
+	// At a real site the work areas are on a shared file server. Here they are in memory, because the speed of this
+	// machine's disk should not be measured.
 	if b.shared, err = os.MkdirTemp("/dev/shm", "jjm-bench-"); err != nil {
 		b.shared, err = b.dir+"/shared", os.Mkdir(b.dir+"/shared", 0o755)
 	}
@@ -209,8 +209,7 @@ func (b *bench) clean() {
 	}
 }
 
-// measure runs the sections; trouble in one does not keep the others from
-// their turn.
+// measure runs the sections. If one fails the others still run.
 func (b *bench) measure(wanted []section) error {
 	var errs []error
 	for i, s := range wanted {
@@ -222,7 +221,7 @@ func (b *bench) measure(wanted []section) error {
 		if b.ctx.Err() != nil {
 			break
 		}
-		// The live section begins with the site that lookup had.
+		// The section live starts with the site of the section lookup.
 		if i+1 == len(wanted) || wanted[i+1].name != "live" {
 			b.closeSites()
 		}
@@ -230,7 +229,7 @@ func (b *bench) measure(wanted []section) error {
 	return errors.Join(errs...)
 }
 
-// folder makes a fresh folder.
+// folder creates an empty folder.
 func (b *bench) folder(name string) (string, error) {
 	return os.MkdirTemp(b.dir, name+"-")
 }

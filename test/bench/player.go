@@ -13,26 +13,24 @@ import (
 	"jjm/sandbox"
 )
 
-// meanLife makes one job in a hundred end per cycle of ten seconds: lives are
-// drawn from an exponential distribution, whose rate of ends is the same at any
-// age.
+// meanLife makes one job in a hundred end in each cycle of ten seconds. The lifetimes have an exponential distribution,
+// so that the rate of ends does not depend on the age.
 const meanLife = 1000 * time.Second
 
-// player lets the simulation live. The simulation's clock stands still but
-// while the player moves it, so that all the work of starting and ending jobs,
-// and of playing their wrappers, is done on the player's own thread, whose CPU
-// time can be told from the engine's (getrusage(2), RUSAGE_THREAD).
+// player moves the time of the simulation. Its clock moves only in calls of the player, so that all work to start and
+// end jobs, and to play their wrappers, is done on the player's thread. The CPU time of that thread can be separated
+// from the engine's (getrusage(2), RUSAGE_THREAD).
 type player struct {
 	sim  *adaptertest.Sim
 	area *sandbox.Area
 	now  atomic.Int64 // the simulation's clock, in nanoseconds
-	cpu  atomic.Int64 // of the player's thread, in nanoseconds
-	rand *rand.Rand   // used by the simulation, under its lock
+	cpu  atomic.Int64 // CPU time of the player's thread, in nanoseconds
+	rand *rand.Rand   // guarded by the simulation's lock
 	over chan struct{}
 }
 
-// newPlayer makes a simulation of slots jobs at once, whose wrappers write
-// below work; with idle set no job ever starts.
+// newPlayer returns a simulation with slots for running jobs, whose wrappers write below work. If idle is set no job
+// ever starts.
 func newPlayer(work string, slots int, idle bool) (*player, error) {
 	area, err := sandbox.OpenArea(work)
 	if err != nil {
@@ -41,7 +39,7 @@ func newPlayer(work string, slots int, idle bool) (*player, error) {
 	p := &player{area: area, rand: rand.New(rand.NewPCG(1, 2)), over: make(chan struct{})}
 	p.now.Store(time.Now().UnixNano())
 	wrapper := adaptertest.InArea(area)
-	wrapper.Bare = true // results and claims, no outputs
+	wrapper.Bare = true // it writes results and claims, and no outputs
 	wait := 100 * time.Millisecond
 	if idle {
 		wait = 1000 * time.Hour
@@ -58,7 +56,7 @@ func newPlayer(work string, slots int, idle bool) (*player, error) {
 // play moves the simulation ten times a second until ctx ends.
 func (p *player) play(ctx context.Context) {
 	defer close(p.over)
-	runtime.LockOSThread() // for good: the thread ends with the goroutine
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	t := time.NewTicker(100 * time.Millisecond)
 	defer t.Stop()
 	for {
@@ -75,15 +73,14 @@ func (p *player) play(ctx context.Context) {
 
 func (p *player) spent() time.Duration { return time.Duration(p.cpu.Load()) }
 
-// metered is the simulation as the engine sees it: without hints, as a batch
-// system that is asked by commands has none, and with a count of the CPU that
-// its listings take.
+// metered is the simulation for the engine. It has no hints, like a batch system that is used by commands, and counts
+// the CPU time of its listings.
 type metered struct {
 	adapters.Adapter
 	listing atomic.Int64 // nanoseconds
 }
 
-// List lists on a thread of its own.
+// List makes the listing on a thread of its own.
 func (m *metered) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

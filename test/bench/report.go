@@ -14,14 +14,13 @@ type row struct {
 	Name    string  `json:"name"`
 	Figure  float64 `json:"figure"`
 	Unit    string  `json:"unit"`
-	// Against says what the figure is compared with, "" = nothing; With is its
-	// value in the same unit.
+	// Against is what the figure is compared with, "" = nothing. With is the figure of that, in the same unit.
 	Against string  `json:"against,omitempty"`
 	With    float64 `json:"with,omitempty"`
-	// Ratio is Figure over With. Limit is the most it may be, 0 = any.
+	// Ratio is Figure divided by With. Limit is its limit, 0 = none.
 	Ratio float64 `json:"ratio,omitempty"`
 	Limit float64 `json:"limit,omitempty"`
-	// Verdict is "ok" or "MISSED" where there is a limit.
+	// Verdict is "ok" or "MISSED" if there is a limit.
 	Verdict string `json:"verdict,omitempty"`
 }
 
@@ -35,8 +34,7 @@ func (b *bench) target(section, name string, figure float64, unit string, target
 	b.beside(section, name, figure, unit, "target: at most", target, 1)
 }
 
-// beside adds a figure beside that of something else, which it may exceed limit
-// times; 0 = no verdict.
+// beside adds a figure and the one that it is compared with. The ratio must not exceed limit; 0 = no verdict.
 func (b *bench) beside(section, name string, figure float64, unit, against string, with, limit float64) {
 	r := row{Section: section, Name: name, Figure: figure, Unit: unit, Against: against, With: with, Limit: limit}
 	if with > 0 {
@@ -51,12 +49,12 @@ func (b *bench) beside(section, name string, figure float64, unit, against strin
 	b.rows = append(b.rows, r)
 }
 
-// tell adds a figure that stands alone.
+// tell adds a figure without a comparison.
 func (b *bench) tell(section, name string, figure float64, unit string) {
 	b.rows = append(b.rows, row{Section: section, Name: name, Figure: figure, Unit: unit})
 }
 
-// report is what is printed.
+// report is everything that is printed.
 type report struct {
 	Machine machine `json:"machine"`
 	Rows    []row   `json:"rows"`
@@ -97,7 +95,7 @@ func (r report) text(w io.Writer) error {
 	return t.Flush()
 }
 
-// quantity writes a figure with three digits.
+// quantity returns a figure with three digits.
 func quantity(f float64, unit string) string {
 	s := fmt.Sprintf("%.3g", f)
 	if f >= 100 || strings.Contains(s, "e") {

@@ -22,20 +22,19 @@ import (
 	"jjm/xmldb"
 )
 
-// siteArgs are what a site is begun with.
+// siteArgs are the arguments of a site.
 type siteArgs struct {
-	Dir     string // of store, records and socket
-	Work    string // of the work areas
+	Dir     string // the folder of store, records and socket
+	Work    string // the folder of the work areas
 	Wrapper string
-	Live    int  // how many local jobs run at once
-	History int  // finished local jobs in the store, for the asker
-	Idle    bool // the batch system starts nothing
-	// Quiet is how long the site is left alone once all its local jobs run.
+	Live    int  // number of local jobs that run at once
+	History int  // finished local jobs in the store; only the parent uses it
+	Idle    bool // the batch system starts no jobs
+	// Quiet is how long the site is left alone after all its local jobs run.
 	Quiet time.Duration
 }
 
-// site is a child with the daemon's parts - engine, store, records and gate -
-// on a simulated batch system.
+// site is a child with the parts of the daemon (engine, store, records and gate) on a simulated batch system.
 type site struct {
 	args    siteArgs
 	player  *player
@@ -43,7 +42,7 @@ type site struct {
 	log     *slog.Logger
 	caller  wire.Caller
 	endPlay context.CancelFunc
-	grid    jjm.GridID // the large grid job, once fill made it
+	grid    jjm.GridID // the large grid job, after fill made it
 
 	*daemon
 }
@@ -56,7 +55,7 @@ type daemon struct {
 	socket  net.Listener
 	stop    context.CancelFunc
 	running sync.WaitGroup
-	failed  error // once running is over
+	failed  error // valid after the parts have ended
 }
 
 // owner is the account of everything.
@@ -91,7 +90,7 @@ func (s *site) answer(ctx context.Context, do string, arg func(into any) error) 
 	return nil, fmt.Errorf("a site cannot %q", do)
 }
 
-// begin makes the folders and starts everything.
+// begin creates the folders and starts everything.
 func (s *site) begin(ctx context.Context) (err error) {
 	s.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s.caller = wire.Caller{UID: os.Getuid(), GID: os.Getgid(), User: owner, Admin: true}
@@ -106,7 +105,7 @@ func (s *site) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// open opens what the daemon's app opens, in its order, and runs it.
+// open opens what the daemon's app opens, in the same order, and runs it.
 func (s *site) open(ctx context.Context, dir string) (d *daemon, err error) {
 	d = &daemon{}
 	if d.store, err = store.Open(filepath.Join(dir, "store.db"), store.Options{Now: time.Now}); err != nil {
@@ -143,7 +142,7 @@ func (s *site) open(ctx context.Context, dir string) (d *daemon, err error) {
 	return d, nil
 }
 
-// halt stops the daemon's parts; the batch system goes on.
+// halt stops the daemon's parts. The batch system goes on.
 func (s *site) halt() error {
 	d := s.daemon
 	if d == nil {
@@ -168,7 +167,7 @@ func (s *site) close() error {
 	return err
 }
 
-// submit submits a grid job of n local jobs of one event each.
+// submit submits a grid job of n local jobs with one event each.
 func (s *site) submit(ctx context.Context, n int) (jjm.GridID, error) {
 	text := fmt.Sprintf(`type = "montecarlo"
 name = "live"
@@ -181,16 +180,16 @@ events_per_job = 1
 	return made.ID, err
 }
 
-// counts asks the engine.
+// counts returns the engine's counts of a grid job.
 func (s *site) counts(ctx context.Context, id jjm.GridID) (wire.Counts, error) {
 	l := s.engine.Lookup(ctx, s.caller, []jjm.GridID{id})[0]
 	return l.Counts, l.Error.Err()
 }
 
-// errVain is a wait that came to nothing.
+// errVain is the error of a wait that took too long.
 var errVain = errors.New("in vain")
 
-// until polls until done.
+// until waits until done returns true.
 func until(ctx context.Context, what string, within time.Duration, done func() (bool, error)) error {
 	deadline := time.Now().Add(within)
 	for {
@@ -208,15 +207,14 @@ func until(ctx context.Context, what string, within time.Duration, done func() (
 	}
 }
 
-// siteProc is the asker's side of a site.
+// siteProc is a site as the parent sees it.
 type siteProc struct {
 	*child
 	args siteArgs
 	grid jjm.GridID // the large grid job
 }
 
-// site starts a site whose local jobs all run, or gives the one that runs
-// already.
+// site returns a site whose local jobs all run. It starts one only if none runs.
 func (b *bench) site(live, history int) (*siteProc, error) {
 	key := siteArgs{Live: live, History: history, Quiet: b.size.quiet}
 	if s := b.sites[key]; s != nil {
@@ -237,7 +235,7 @@ func (b *bench) site(live, history int) (*siteProc, error) {
 	return s, nil
 }
 
-// newSite starts a site with nothing in it but history.
+// newSite starts a site that has only history.
 func (b *bench) newSite(args siteArgs) (*siteProc, error) {
 	var err error
 	if args.Dir, err = b.folder("site"); err != nil {
@@ -277,9 +275,9 @@ func (b *bench) closeSites() {
 	}
 }
 
-// asked are the verbs that the site is asked for.
+// asked returns the verbs that the bench uses.
 func asked(e *engine.Engine) []gate.Verb {
 	find := verbs.Resolve(e.Resolve)
-	return []gate.Verb{verbs.Ping("bench"), verbs.Lookup(find, e.Lookup), verbs.Status(find, e.Status), verbs.List(e.List),
-		verbs.Wait(find, e.Watch)}
+	return []gate.Verb{verbs.Ping("bench"), verbs.Lookup(find, e.Lookup), verbs.Status(find, e.Status),
+		verbs.List(find, e.List), verbs.Wait(find, e.Watch)}
 }

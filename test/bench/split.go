@@ -22,6 +22,7 @@ type splitArgs struct {
 // process that holds work and parts.
 type splitCost struct {
 	CPU    time.Duration
+	Plain  time.Duration // of the same work, cut plainly
 	Parts  int
 	PeakMB float64
 }
@@ -58,11 +59,15 @@ type workload struct {
 	shape  string
 	params func(*split.Params)
 	work   func(*split.Work, int)
+	// pieces are what a plain cut makes of a file, and perPart how many of them are a
+	// part; most is how many times the CPU of that a cut may take. nil = not compared.
+	pieces  func(*jjm.File) []jjm.FileLumis
+	perPart int
+	most    float64
 	// python is what the original needs for a file at 1e5 files, in seconds of
-	// one core; faster how many times faster this one is to be. memory is a
-	// tenth of the original's, in MB. 0 = not known.
+	// one core, as it was measured once. memory is a tenth of the original's, in MB.
+	// 0 = not known.
 	python float64
-	faster float64
 	memory float64
 }
 
@@ -73,23 +78,21 @@ func workloads() []workload {
 	perJob := func(n int64) func(*split.Params) { return func(p *split.Params) { p.FilesPerJob = n } }
 	merge := func(p *split.Params) { p.MinMergeSize, p.MaxMergeSize = 10_000_000, 40_000_000 }
 	return []workload{
-		{name: split.FileBased, shape: "5 files per part", params: perJob(5), python: 1. / 171_000, faster: 10,
-			memory: little},
-		{name: split.MinFileBased, shape: "5 files per part", params: perJob(5), python: 1. / 164_000, faster: 10,
-			memory: little},
+		{name: split.FileBased, shape: "5 files per part", params: perJob(5), pieces: wholeFile, perPart: 5, most: 0.5,
+			python: 1. / 171_000, memory: little},
+		{name: split.MinFileBased, shape: "5 files per part", params: perJob(5), pieces: wholeFile, perPart: 5, most: 0.5,
+			python: 1. / 164_000, memory: little},
 		{name: split.EventBased, shape: "4 parts per file", params: func(p *split.Params) { p.EventsPerJob = 25 },
-			python: 1. / 9_000, faster: 50, memory: much},
+			pieces: quarters, perPart: 1, most: 0.7, python: 1. / 9_000, memory: much},
 		{name: split.LumiBased, shape: "10 sections per file, 8 per part", params: func(p *split.Params) {
 			p.LumisPerJob = 8
-		},
-			python: 1. / 16_600, faster: 50, memory: much},
+		}, pieces: lumiSections, perPart: 8, most: 0.7, python: 1. / 16_600, memory: much},
 		{name: split.EventAwareLumiBased, shape: "10 sections per file, 8 per part", params: func(p *split.Params) {
 			p.EventsPerJob = 80
-		},
-			python: 1. / 15_800, faster: 50, memory: much},
+		}, pieces: lumiSections, perPart: 8, most: 0.7, python: 1. / 15_800, memory: much},
 		// Quadratic in the original: 12.9 s for 30000 files, the most that it was measured with.
-		{name: split.ParentlessMergeBySize, shape: "20 files per merge", params: merge, python: 12.9 / 30_000, faster: 50,
-			memory: little},
+		{name: split.ParentlessMergeBySize, shape: "20 files per merge", params: merge, pieces: wholeFile, perPart: 20,
+			most: 0.3, python: 12.9 / 30_000, memory: little},
 		{name: split.WMBSMergeBySize, shape: "20 files per merge", params: merge, work: withParents},
 		{name: split.SiblingProcessingBased, shape: "5 files per part", params: perJob(5)},
 		{name: split.GangaDatasetSplitter, shape: "5 files per part", params: func(p *split.Params) { p.FilesPerSubjob = 5 }},
@@ -169,15 +172,28 @@ func (l *workload) cost(n int) (splitCost, error) {
 		return splitCost{}, err
 	}
 	rounds := max(1, min(200, 300_000/n))
+	if cost.CPU, err = roundCPU(rounds, cut); err != nil || l.pieces == nil {
+		return cost, err
+	}
+	cost.Plain, err = roundCPU(rounds, func() error {
+		if parts := plainly(work, l.pieces, l.perPart); len(parts) != cost.Parts {
+			return fmt.Errorf("%s: %d parts, and %d of a plain cut: they are to be alike", l.name, cost.Parts, len(parts))
+		}
+		return nil
+	})
+	return cost, err
+}
+
+// roundCPU is the CPU time of one of many rounds, garbage collection included.
+func roundCPU(rounds int, round func() error) (time.Duration, error) {
 	runtime.GC()
 	before := processCPU()
 	for range rounds {
-		if err := cut(); err != nil {
-			return splitCost{}, err
+		if err := round(); err != nil {
+			return 0, err
 		}
 	}
-	cost.CPU = (processCPU() - before) / time.Duration(rounds)
-	return cost, nil
+	return (processCPU() - before) / time.Duration(rounds), nil
 }
 
 // splitter is the name without what follows it.
@@ -191,8 +207,7 @@ func (l *workload) splitter() string {
 }
 
 // split measures every splitter of files at every size. The last size but one is
-// held against the original; the last one against that, to see that it is
-// linear.
+// held against a plain cut; the last one against that, to see that it is linear.
 func (b *bench) split() error {
 	var errs []error
 	for _, l := range workloads() {
@@ -212,11 +227,7 @@ func (b *bench) splitOne(l *workload) error {
 		perFile := float64(cost.CPU.Nanoseconds()) / float64(n)
 		switch i {
 		case len(b.size.split) - 2:
-			if l.python > 0 {
-				b.beside("split", what+"CPU per file", perFile, "ns", "the original", l.python*1e9, 1/l.faster)
-			} else {
-				b.tell("split", what+"CPU per file", perFile, "ns")
-			}
+			b.cpuBeside(l, what, n, cost)
 			b.tell("split", what+"files per second", 1e9/perFile, "")
 			b.tell("split", what+"parts per second", 1e9/perFile*float64(cost.Parts)/float64(n), "")
 			b.tell("split", what+"CPU per part", perFile*float64(n)/float64(cost.Parts), "ns")
@@ -234,6 +245,18 @@ func (b *bench) splitOne(l *workload) error {
 		last = perFile
 	}
 	return nil
+}
+
+// cpuBeside shows the CPU time of a cut beside that of a plain one in the same process,
+// and beside the original's as it was measured once: no target, because machines differ.
+func (b *bench) cpuBeside(l *workload, what string, n int, cost splitCost) {
+	perFile := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(n) }
+	if l.pieces == nil {
+		b.tell("split", what+"CPU per file", perFile(cost.CPU), "ns")
+		return
+	}
+	b.beside("split", what+"CPU per file", perFile(cost.CPU), "ns", "a plain cut", perFile(cost.Plain), l.most)
+	b.beside("split", what+"CPU per file", perFile(cost.CPU), "ns", "the original, recorded", l.python*1e9, 0)
 }
 
 // cut lets a child of its own cut, so that memory is that of one workload.

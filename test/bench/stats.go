@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// quantile returns the smallest value that a share q of the values does not
-// exceed; 0 of none.
+// quantile returns the smallest value that a share q of the values does not exceed, 0 if there are none.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0

@@ -17,19 +17,19 @@ import (
 	"jjm/sandbox"
 )
 
-// tarArgs are what the output tar is made of: Files files of Bytes bytes below
-// Root, as outputs of local jobs of grid job 1.
+// tarArgs describe the content of the output tar: Files files of Bytes bytes below Root, as outputs of local jobs of
+// grid job 1.
 type tarArgs struct {
 	Root         string
 	Files, Bytes int
 }
 
-// fileName is the path of a file below the work area.
+// fileName returns the path of a file below the work area.
 func (a tarArgs) fileName(i int) string { return fmt.Sprintf("jobs/1/%dxxx/%d/out.dat", i/1000, i) }
 
 const tarName = "jobs/1/output/bench.tar"
 
-// tarrer is a child that makes the files, and the tar of them.
+// tarrer is a child that writes the files, and the tar of them.
 type tarrer struct {
 	area *sandbox.Area
 	args tarArgs
@@ -61,7 +61,7 @@ func (t *tarrer) answer(ctx context.Context, do string, arg func(into any) error
 	return nil, fmt.Errorf("a tarrer cannot %q", do)
 }
 
-// make writes the files; their content cannot be compressed or shared.
+// make writes the files. Their content can be neither compressed nor shared.
 func (t *tarrer) make() (err error) {
 	if t.area, err = sandbox.OpenArea(t.args.Root); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (t *tarrer) make() (err error) {
 	source := rand.NewChaCha8([32]byte{1})
 	content := make([]byte, t.args.Bytes)
 	for i := range t.args.Files {
-		_, _ = source.Read(content) // never fails
+		_, _ = source.Read(content) // it never fails
 		sum := sha256.Sum256(content)
 		t.sums = append(t.sums, hex.EncodeToString(sum[:]))
 		path := filepath.Join(t.args.Root, t.args.fileName(i))
@@ -80,7 +80,7 @@ func (t *tarrer) make() (err error) {
 	return nil
 }
 
-// tarred tells what a tar cost.
+// tarred is what a tar cost.
 type tarred struct {
 	WallMS, CPUMS, PeakMB float64
 	Bytes                 int64
@@ -112,15 +112,15 @@ func (t *tarrer) entries() iter.Seq2[sandbox.TarEntry, error] {
 	}
 }
 
-// The shell commands that the tar is compared with: $1 is the tar, $2 the
-// folder of the files. The tar of jjm is synced to disk, so theirs is too.
+// The shell commands that the tar is compared with: $1 is the tar, $2 the folder of the files. They sync the tar to the
+// disk, because jjm does.
 const (
 	gnuTar  = `tar -cf "$1" -C "$2" --sort=none jobs && sync "$1"`
 	gnuSums = `tar -cf - -C "$2" --sort=none jobs | tee "$1" | sha256sum && sync "$1"`
 	gnuAll  = `find "$2" -type f -print0 | xargs -0 sha256sum >"$1.sums" && ` + gnuSums
 )
 
-// tar measures the output tar beside GNU tar.
+// tar measures the output tar and compares it with GNU tar.
 func (b *bench) tar() error {
 	root, err := b.folder("tar")
 	if err != nil {
@@ -160,7 +160,7 @@ func (b *bench) tar() error {
 	return err
 }
 
-// gnu runs a shell command; its CPU time is that of all its processes.
+// gnu runs a shell command. Its CPU time is that of all its processes.
 func (b *bench) gnu(script, out, root string) (tarred, error) {
 	cmd := exec.CommandContext(b.ctx, "sh", "-c", script, "sh", out, root)
 	var text bytes.Buffer

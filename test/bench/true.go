@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,29 +20,38 @@ import (
 	"jjm/wire"
 )
 
-// The targets of a job that does nothing: CPU per job, in milliseconds.
+// The targets of a job that does nothing: CPU per job, so many times that of the plain
+// program.
 const (
-	wrapperCPU = 5
-	daemonCPU  = 1
+	wrapperCPU = 2
+	daemonCPU  = 4
 )
 
 // bareRun is one run of many times /bin/true; CPU is per job, in milliseconds.
 type bareRun struct {
 	wall            time.Duration
-	wrapper, daemon float64 // of jjm; daemon is 0 for xargs
+	wrapper, daemon float64 // with /bin/true; both 0 for xargs
 	peakMB          float64
 }
 
 // bare measures /bin/true on the real daemon with the embedded batch system
-// beside xargs.
+// beside a plain program, and xargs.
 func (b *bench) bare() error {
+	plain, err := b.build("plain", "jjm/test/bench/plainjobs")
+	if err != nil {
+		return err
+	}
 	// Once only, because the end of a grid job deletes what its wrappers left
 	// for jjm; see close.
 	disk, err := b.bareDaemon(b.dir)
 	if err != nil {
 		return err
 	}
-	var memory, xargs []bareRun
+	plainDisk, err := b.plainJobs(plain, b.dir)
+	if err != nil {
+		return err
+	}
+	var memory, plainMemory, xargs []bareRun
 	for range b.size.rounds {
 		x, err := b.xargs()
 		if err != nil {
@@ -51,15 +61,19 @@ func (b *bench) bare() error {
 		if err != nil {
 			return err
 		}
-		memory, xargs = append(memory, m), append(xargs, x)
+		p, err := b.plainJobs(plain, b.shared)
+		if err != nil {
+			return err
+		}
+		memory, plainMemory, xargs = append(memory, m), append(plainMemory, p), append(xargs, x)
 	}
-	b.tellBare("on disk", []bareRun{disk}, xargs)
-	b.tellBare("in memory", memory, xargs)
+	b.tellBare("on disk", []bareRun{disk}, []bareRun{plainDisk}, xargs)
+	b.tellBare("in memory", memory, plainMemory, xargs)
 	return nil
 }
 
-// tellBare tells of jjm's runs in one kind of folder.
-func (b *bench) tellBare(where string, jjms, xargs []bareRun) {
+// tellBare tells of jjm's runs in one kind of folder, beside the plain program's.
+func (b *bench) tellBare(where string, jjms, plain, xargs []bareRun) {
 	of := func(runs []bareRun, f func(bareRun) float64) float64 {
 		var all []float64
 		for _, r := range runs {
@@ -69,12 +83,13 @@ func (b *bench) tellBare(where string, jjms, xargs []bareRun) {
 	}
 	wall := func(r bareRun) float64 { return ms(r.wall) }
 	wrapper := func(r bareRun) float64 { return r.wrapper }
+	daemon := func(r bareRun) float64 { return r.daemon }
 	name := fmt.Sprintf("%d times /bin/true, %s: ", b.size.jobs, where)
 	b.beside("true", name+"wall", of(jjms, wall), "ms", fmt.Sprintf("xargs -P %d -n 1", runtime.NumCPU()), of(xargs, wall),
 		0)
-	b.target("true", name+"CPU per job, wrapper (xargs subtracted)", of(jjms, wrapper)-of(xargs, wrapper), "ms",
+	b.beside("true", name+"CPU per job, wrapper", of(jjms, wrapper), "ms", "a plain wrapper", of(plain, wrapper),
 		wrapperCPU)
-	b.target("true", name+"CPU per job, daemon", of(jjms, func(r bareRun) float64 { return r.daemon }), "ms", daemonCPU)
+	b.beside("true", name+"CPU per job, daemon", of(jjms, daemon), "ms", "a plain spawner", of(plain, daemon), daemonCPU)
 	b.tell("true", name+"peak memory of the daemon", of(jjms, func(r bareRun) float64 { return r.peakMB }), "MB")
 }
 
@@ -90,8 +105,34 @@ func (b *bench) xargs() (bareRun, error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return bareRun{}, fmt.Errorf("xargs: %w: %s", err, out)
 	}
-	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	return bareRun{wall: time.Since(began), wrapper: ms(cpu) / float64(b.size.jobs)}, nil
+	return bareRun{wall: time.Since(began)}, nil
+}
+
+// plainJobs runs them by the plain program, in a folder of its own below dir.
+func (b *bench) plainJobs(program, dir string) (r bareRun, err error) {
+	dir, err = os.MkdirTemp(dir, "plain-")
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	began := time.Now()
+	out, err := exec.CommandContext(b.ctx, program, "spawn", dir, strconv.Itoa(b.size.jobs)).Output()
+	r.wall = time.Since(began)
+	if err != nil {
+		return r, fmt.Errorf("the plain program: %w: %s", err, stderrOf(err))
+	}
+	var spent struct{ Wrapper, Spawner float64 }
+	err = json.Unmarshal(out, &spent)
+	r.wrapper, r.daemon = spent.Wrapper, spent.Spawner
+	return r, err
+}
+
+// stderrOf is what a program that failed wrote to its standard error.
+func stderrOf(err error) []byte {
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return exit.Stderr
+	}
+	return nil
 }
 
 // bareDaemon runs them as local jobs of one grid job of a daemon of its own.

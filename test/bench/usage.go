@@ -23,7 +23,7 @@ func cpuOf(who int) time.Duration {
 
 func processCPU() time.Duration { return cpuOf(syscall.RUSAGE_SELF) }
 
-// threadCPU is for goroutines that are locked to their thread.
+// threadCPU may be called by goroutines that are locked to their thread.
 func threadCPU() time.Duration { return cpuOf(rusageThread) }
 
 // peakMB returns the peak of the resident memory of a process, in 10^6 bytes.
@@ -35,7 +35,7 @@ func peakMB(pid string) (float64, error) {
 	return parsePeak(string(text))
 }
 
-// parsePeak reads VmHWM of /proc/PID/status (proc(5)), which is in KiB.
+// parsePeak parses VmHWM of /proc/PID/status (proc(5)), which is in KiB.
 func parsePeak(status string) (float64, error) {
 	for line := range strings.Lines(status) {
 		if rest, found := strings.CutPrefix(line, "VmHWM:"); found {
@@ -46,8 +46,7 @@ func parsePeak(status string) (float64, error) {
 	return 0, fmt.Errorf("VmHWM: not in the status of the process")
 }
 
-// procTimes are the CPU times of a process, and of its children that it has
-// waited for.
+// procTimes are the CPU times of a process, and of those of its children that it has waited for.
 type procTimes struct{ own, children time.Duration }
 
 func (t procTimes) minus(o procTimes) procTimes {
@@ -62,15 +61,14 @@ func timesOf(pid int) (procTimes, error) {
 	return parseStat(string(text))
 }
 
-// tick is a unit of /proc/PID/stat: USER_HZ is 100 on every Linux that Go runs
-// on.
+// tick is the unit of /proc/PID/stat: USER_HZ is 100 on every Linux that Go supports.
 const tick = 10 * time.Millisecond
 
-// parseStat reads fields 14 to 17 of /proc/PID/stat (proc(5)). The name of the
-// program, the second, may hold anything but ends with the last parenthesis.
+// parseStat parses fields 14 to 17 of /proc/PID/stat (proc(5)). The second field, the name of the program, may contain
+// anything, but ends with the last parenthesis.
 func parseStat(text string) (procTimes, error) {
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	const state = 3 // the number of fields[0]
+	const state = 3 // the number of the field in fields[0]
 	if len(fields) <= 17-state {
 		return procTimes{}, fmt.Errorf("stat of a process has %d fields", len(fields)+state-1)
 	}

@@ -14,14 +14,13 @@ import (
 	"jjm/wire"
 )
 
-// How much is told of what was waited for in vain.
+// The limits of a report about a wait that took too long.
 const (
-	vainJobs = 5  // grid jobs in detail, of those that are not over
+	vainJobs = 5  // grid jobs with details, of those that are not over
 	vainLog  = 40 // lines of the daemon's log
 )
 
-// untilOf is until, for something of a daemon. What was waited for in vain is
-// told, and the daemon's folder stays.
+// untilOf is until for a wait for a daemon. If it takes too long, it reports the daemon's state and keeps its folder.
 func (b *bench) untilOf(j *realDaemon, what string, within time.Duration, done func() (bool, error)) error {
 	err := until(b.ctx, what, within, done)
 	if !errors.Is(err, errVain) {
@@ -32,8 +31,8 @@ func (b *bench) untilOf(j *realDaemon, what string, within time.Duration, done f
 	return fmt.Errorf("%w; the daemon's folder stays: %s", err, j.state)
 }
 
-// unfinished tells what a daemon has that is not over: its view of it, the batch
-// system's, and the end of the daemon's log.
+// unfinished describes what of a daemon is not over: its own view, that of the batch system, and the end of the
+// daemon's log.
 func (b *bench) unfinished(j *realDaemon) string {
 	var out strings.Builder
 	tell := func(title, text string) { fmt.Fprintf(&out, "--- %s\n%s\n", title, strings.TrimRight(text, "\n")) }
@@ -61,7 +60,7 @@ func (b *bench) unfinished(j *realDaemon) string {
 	return out.String()
 }
 
-// detail is all that jjm says of a grid job and its local jobs.
+// detail returns all that jjm says about a grid job and its local jobs.
 func (b *bench) detail(j *realDaemon, id jjm.GridID) string {
 	return b.jjm(j, "status", id.String(), id.String()+".*") + b.jjm(j, "log", id.String())
 }
@@ -77,7 +76,7 @@ func (b *bench) jjm(j *realDaemon, args ...string) string {
 	return string(out)
 }
 
-// jobs is the batch system's own view of the account's jobs.
+// jobs returns the batch system's own view of the account's jobs.
 func (d *bed) jobs(b *bench) string {
 	argv := map[string][]string{
 		"slurm":  {"squeue", "-r", "-o", "%A %F_%K %T %j %S %r", "-u", d.user},

@@ -16,7 +16,7 @@ import (
 	"jjm/wire"
 )
 
-// benchIn is a bench below a folder, and what it says.
+// benchIn returns a bench below a folder, and its output.
 func benchIn(t *testing.T, dir string) (*bench, *strings.Builder) {
 	t.Helper()
 	var said strings.Builder
@@ -28,8 +28,8 @@ func benchIn(t *testing.T, dir string) (*bench, *strings.Builder) {
 	return b, &said
 }
 
-// A bed without users is emptied, or made anew, by the next test that wants it:
-// jobs that were there are waited for in vain.
+// The next test that wants a bed without users empties it or makes it again; a wait for jobs that were there takes too
+// long.
 func TestBed_NobodyEmptiesItMeanwhile(t *testing.T) {
 	needs.Root(t, "to start Slurm")
 	needs.Debian(t)
@@ -71,7 +71,7 @@ func TestEnter_EndsWithTheBench(t *testing.T) {
 }
 
 func TestUntilOf_TellsWhatIsNotOverAndKeepsTheFolder(t *testing.T) {
-	dir, err := os.MkdirTemp("", "jb") // the socket's path is bounded: unix(7)
+	dir, err := os.MkdirTemp("", "jb") // the length of a socket's path is limited: unix(7)
 	if err != nil {
 		t.Fatal(err)
 	}

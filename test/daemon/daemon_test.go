@@ -1,5 +1,4 @@
-// Package daemon_test runs the real daemon: its reload, its service manager, its
-// end, and the demonstration.
+// Package daemon_test tests the real daemon: reload, service manager, stop, and the demonstration.
 package daemon_test
 
 import (
@@ -10,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 // daemon is one running daemon.
 type daemon struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 	cmd *exec.Cmd
 	env []string
@@ -53,8 +53,14 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// start starts a daemon in a folder of its own, short enough for a socket.
-func start(t *testing.T, config string, env ...string) *daemon {
+// start starts a daemon in a folder of its own, whose path is short enough for a socket.
+func start(t testing.TB, config string, env ...string) *daemon {
+	t.Helper()
+	return startWith(t, config, env, nil)
+}
+
+// startWith also sets variables for the clients.
+func startWith(t testing.TB, config string, env, clients []string) *daemon {
 	t.Helper()
 	dir := shortDir(t)
 	d := &daemon{t: t, dir: dir, log: &logBuffer{}}
@@ -66,8 +72,9 @@ func start(t *testing.T, config string, env ...string) *daemon {
 		d.write("jjm.toml", config)
 		args = append(args, "--config", dir+"/jjm.toml")
 	}
-	d.cmd = exec.Command(bin.Path(t, "jjm"), args...)
+	d.cmd = exec.Command(bin.Path(t, "jjm"), args...) // it becomes the daemon
 	d.cmd.Env, d.cmd.Stderr = d.env, d.log
+	d.env = append(slices.Clone(d.env), clients...)
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -88,13 +95,12 @@ func (d *daemon) write(name, text string) {
 }
 
 func (d *daemon) jjm(args ...string) error {
-	cmd := exec.Command(bin.Path(d.t, "jjm"), args...)
+	cmd := bin.Command(d.t, args...)
 	cmd.Env = d.env
 	return cmd.Run()
 }
 
-// eventually waits for something to become true, and shows the daemon's log if
-// it does not.
+// eventually waits until ok, and prints the daemon's log if that takes too long.
 func (d *daemon) eventually(what string, ok func() bool) {
 	d.t.Helper()
 	await.Nil(d.t, what, func() error {
@@ -120,7 +126,7 @@ func (d *daemon) signal(sig syscall.Signal) {
 func TestReload_TakesOverWhatItCanAndSaysWhatNot(t *testing.T) {
 	d := start(t, "log = \"info\"\n")
 	d.write("jjm.toml", "log = \"debug\"\n[engine]\npoll = \"2s\"\nworkers = 9\n")
-	d.logs("configuration reloaded") // noticed by itself
+	d.logs("configuration reloaded") // without a signal
 	d.logs("changes only with a restart\" setting=engine.workers")
 	d.write("jjm.toml", "log = \"dbug\"\n")
 	d.logs("was not reloaded")
@@ -176,7 +182,7 @@ func TestConfigCheck_SaysEveryMistakeWithItsExitCode(t *testing.T) {
 	if err := os.WriteFile(file, []byte("stat = \"/x\"\n[engine]\nworkers = \"four\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(bin.Path(t, "jjm"), "config", "check", file).CombinedOutput()
+	out, err := bin.Command(t, "config", "check", file).CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 5 {
 		t.Errorf("exit %v, want 5", err)
@@ -186,7 +192,7 @@ func TestConfigCheck_SaysEveryMistakeWithItsExitCode(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, out)
 		}
 	}
-	if out, err := exec.Command(bin.Path(t, "jjm"), "config", "check", root+"/etc/jjm.toml").CombinedOutput(); err != nil {
+	if out, err := bin.Command(t, "config", "check", root+"/etc/jjm.toml").CombinedOutput(); err != nil {
 		t.Errorf("the shipped configuration: %v\n%s", err, out)
 	}
 }

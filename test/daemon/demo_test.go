@@ -30,9 +30,8 @@ func TestDemo_RunsTheMainJobAndComparesEveryByte(t *testing.T) {
 	}
 }
 
-// demoFolder is a folder with what the demonstration needs besides the programs.
-// Each of the 20 local jobs has a tenth of its events: their number is not what
-// the demonstration shows.
+// demoFolder returns a folder with what the demonstration needs besides the programs. Each of the 20 local jobs has a
+// tenth of its events, because their number does not matter here.
 func demoFolder(t *testing.T) string {
 	t.Helper()
 	home := shortDir(t)
@@ -56,8 +55,8 @@ func demoFolder(t *testing.T) string {
 // nobody is the account of the second demonstration (Debian's nobody).
 const nobody = 65534
 
-// TestDemo_RunsAsAnOrdinaryUser becomes somebody else; who is an ordinary user
-// already has that in the test before.
+// TestDemo_RunsAsAnOrdinaryUser runs the demonstration as another account. If the account of the test is not root, the
+// test before has shown that.
 func TestDemo_RunsAsAnOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		return
@@ -93,9 +92,8 @@ func copyTo(t *testing.T, path, from string) {
 	}
 }
 
-// shortDir is a temporary folder with a path short enough for a socket, that
-// everybody may enter.
-func shortDir(t *testing.T) string {
+// shortDir returns a temporary folder that everybody may enter, with a path short enough for a socket.
+func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjmt")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// toyEnds are ends and a phase, as a file and as a plan say them.
+// toyEnds are meanings of exit codes and a phase, in a type's file; toyPlan says the same in a plan.
 const (
 	toyEnds = `progress = "simulate"
 [[ends]]
@@ -30,8 +30,8 @@ text = "it never ends with 0"
 {"exit_codes": [0], "action": "fail", "text": "it never ends with 0"}]`
 )
 
-// toySteps is what the local jobs run: the first tells of two phases and waits, and then
-// wants to be started anew; the third ends with 0, which its type does not believe.
+// toySteps is the program of the local jobs. The first reports two phases, waits, and asks to be retried. The third
+// exits with 0, which its type counts as a failure.
 const toySteps = `#!/bin/sh
 case $1$GBS_RETRY_ARG_1 in
 1) $JJM_PROGRESS simulate 4 && $JJM_PROGRESS copy 1 3
@@ -42,9 +42,8 @@ esac
 exit 0
 `
 
-// TestTypes_SayWhatExitCodesMean: a type of a file, and one that a program plans, say which
-// exit codes are a success, a retry and a failure, and which phase tells how far a local
-// job is; the next daemon goes by the same.
+// TestTypes_SayWhatExitCodesMean: a type in a file, and one that a program plans, say which exit codes mean success,
+// retry and failure, and the progress of which phase counts. The next daemon does the same.
 func TestTypes_SayWhatExitCodesMean(t *testing.T) {
 	work := "name = \"toy\"\nsummary = \"a toy\"\ncommand = [\"toy.sh\", \"{serial}\"]\nenv = { GO = \"GOFILE\" }\n" + toyEnds +
 		"[[inputs]]\npath = \"toy.sh\"\nexecutable = true\n[work]\nevents = 30\nevents_per_job = 10\n"

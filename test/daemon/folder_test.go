@@ -2,14 +2,13 @@ package daemon_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// TestFolder_IsAnInput: a job runs a program out of a folder that is its input, with its
-// modes and links; what leads out of it, or is too much, is refused before anything is made.
+// TestFolder_IsAnInput: a job runs a program in a folder that is its input, with the folder's modes and links. A link
+// that leads outside, or a folder that is too large, is refused before anything is stored.
 func TestFolder_IsAnInput(t *testing.T) {
 	d := start(t, "[engine]\nmax_input_files = 4\n")
 	at := func(name string) string { return filepath.Join(d.dir, name) }
@@ -35,7 +34,7 @@ func TestFolder_IsAnInput(t *testing.T) {
 	}
 	refused := func(what, want string) {
 		t.Helper()
-		cmd := exec.Command(bin.Path(t, "jjm"), "submit", "job.toml")
+		cmd := bin.Command(t, "submit", "job.toml")
 		cmd.Env, cmd.Dir = d.env, d.dir
 		out, err := cmd.CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "inputs[0].") || !strings.Contains(string(out), want) {

@@ -2,13 +2,12 @@ package daemon_test
 
 import (
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 )
 
-// TestJDF_AJobOfJIMRuns: the example in JIM's words is explained and run; one that names
-// what is not there is refused with the line and the word.
+// TestJDF_AJobOfJIMRuns: the example in JIM's format is explained and run. A file that names what does not exist is
+// refused with the line and the word.
 func TestJDF_AJobOfJIMRuns(t *testing.T) {
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")
 	text := example(t, "jim.jdf")
@@ -25,7 +24,7 @@ func TestJDF_AJobOfJIMRuns(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 	d.write("wrong.jdf", "minbias_dataset = nowhere\n"+text)
-	cmd := exec.Command(bin.Path(t, "jjm"), "submit", "wrong.jdf")
+	cmd := bin.Command(t, "submit", "wrong.jdf")
 	cmd.Env, cmd.Dir = d.env, d.dir
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "wrong.jdf:1: minbias_dataset: ") ||

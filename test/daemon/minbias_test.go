@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// overlay notes its events with the files of minimum bias that it was given; the second
-// part fails while the file fail is there.
+// overlay writes down its events with the files of minimum bias that it was given. The second part fails while the file
+// "fail" exists.
 const overlay = `#!/bin/sh
 files=$(tr -d ' \n' <"$JJM_INPUT" | sed 's/.*"dataset":"mb","files":\[\([^]]*\)\].*/\1/')
 [ "$2" = 11 ] && [ -e "$1/fail" ] && exit 3
@@ -32,8 +32,8 @@ events = 15
 events_per_job = 10
 `
 
-// TestMinbias_MadeEventsReadFilesAlong: local jobs of a Monte-Carlo find the files of
-// minimum bias that are theirs; what failed is made by a recovery, with files too.
+// TestMinbias_MadeEventsReadFilesAlong: each local job of a Monte Carlo gets its own files of minimum bias. A recovery
+// makes the failed parts, also with such files.
 func TestMinbias_MadeEventsReadFilesAlong(t *testing.T) {
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")
 	d.write("overlay.sh", overlay)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRecords_AreAskedTogether: a query goes through the records of all grid jobs, by
-// type, status, cluster and time, also of those that a restart left in the archive.
+// TestRecords_AreAskedTogether: one query reads the records of all grid jobs, by type, status, cluster and time,
+// including those that a restart left in the archive.
 func TestRecords_AreAskedTogether(t *testing.T) {
 	me, err := user.Current()
 	if err != nil {

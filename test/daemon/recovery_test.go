@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// reader notes each event of each file that it processes, and fails where it is
-// told to: at a file, or at an event of one.
+// reader writes down each event of each file that it processes. It fails where it is told to: at a file, or at an event
+// of a file.
 const reader = `#!/bin/sh
 dir=$1 file=$2 first=$3 count=$4
 [ -e "$dir/fail.$file" ] && exit 3
@@ -23,9 +23,8 @@ while [ $n -lt "$count" ]; do echo "$file $((first + n))" >>"$dir/done.$file.$fi
 $GBS_LOG INFO "processed=$n events"
 `
 
-// TestVerify_ADatasetsRecoveryClosesItsGaps: of files that failed, wholly or in
-// part, and of one that is lost, the recovery processes exactly what the first grid
-// job did not, and the ledger of the application has every event once.
+// TestVerify_ADatasetsRecoveryClosesItsGaps: some files failed completely or in part, and one is lost. The recovery
+// processes exactly what the first grid job did not, and the ledger of the application has every event once.
 func TestVerify_ADatasetsRecoveryClosesItsGaps(t *testing.T) {
 	for _, c := range []struct {
 		name, how string
@@ -88,9 +87,8 @@ func TestVerify_ADatasetsRecoveryClosesItsGaps(t *testing.T) {
 	}
 }
 
-// TestVerify_APartThatWasDoneInPartIsDoneAnew: which events a local job left out
-// nobody knows, so its recovery does all of its part, and says whose outputs not to
-// use. The two are proven together.
+// TestVerify_APartThatWasDoneInPartIsDoneAnew: nobody knows which events a local job left out, so its recovery does the
+// whole part and says whose outputs not to use. The two grid jobs together are proven.
 func TestVerify_APartThatWasDoneInPartIsDoneAnew(t *testing.T) {
 	d := start(t, "")
 	d.write("short", "")
@@ -118,7 +116,7 @@ events_per_job = 5
 	}
 }
 
-// listOf is a list of files f0, f1, ... as JSON lines.
+// listOf returns a list of files f0, f1, ... as JSON lines.
 func listOf(files, events int) string {
 	var b strings.Builder
 	for i := range files {
@@ -127,7 +125,7 @@ func listOf(files, events int) string {
 	return b.String()
 }
 
-// everyFileOnce holds what the applications noted against all events of all files.
+// everyFileOnce checks that the applications wrote down every event of every file once.
 func (d *daemon) everyFileOnce(files, events int) {
 	d.t.Helper()
 	logs, err := filepath.Glob(filepath.Join(d.dir, "done.*"))
@@ -154,8 +152,7 @@ func (d *daemon) everyFileOnce(files, events int) {
 	}
 }
 
-// A plain job whose application says that it did less than its local jobs own is
-// not called done.
+// A plain job is not done if its application reports less than its local jobs own.
 func TestVerify_APlainJobThatDidTooLittleIsNotDone(t *testing.T) {
 	d := start(t, "")
 	d.write("job.toml", "type = \"script\"\n[params]\ncommand = [\"sh\", \"-c\", '$GBS_LOG INFO \"processed=4 events\"']\nevents = 10\nevents_per_job = 5\n")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTypes_AGridJobIsReplayed: what a type says of a grid job that was accepted is asked
-// anew, and held against what is stored: the same, changed, broken.
+// TestTypes_AGridJobIsReplayed: the questions about an accepted grid job are asked again, and the answers of the type
+// are compared with the stored ones: the same, changed, and broken.
 func TestTypes_AGridJobIsReplayed(t *testing.T) {
 	folder := t.TempDir()
 	put := func(name, text string, mode os.FileMode) {
@@ -49,28 +49,34 @@ func TestTypes_AGridJobIsReplayed(t *testing.T) {
 			}
 		}
 	}
-	d.write("rows.txt", "c\n") // the grid job has what was packed
+	d.write("rows.txt", "c\n") // the package of the grid job has the old file
 	for id, parts := range map[string]string{"1": "parts: 3", "2": "parts: 4", "3": "parts: 2",
-		"4": "parts: of files as they came"} {
-		want(0, id, "ok    describe", "ok    check", "ok    prepare", "ok    split", "ok    "+parts)
+		"4": "parts: parts of datasets depend on when files came"} {
+		want(0, id, "ok: describe", "ok: check", "ok: prepare", "ok: split", "ok: "+parts)
 	}
-	want(0, "1", "ok    plan\n", "ok    command")
+	want(0, "1", "ok: plan\n", "ok: command")
 	put("ask.sh", program("15", "false"), 0o755)
-	want(1, "1", "FAIL  plan", `jjm_plan.command is ["false"], was ["true"]`, "SHA-256", "FAIL  parts: 3 parts",
+	want(1, "1", "FAILED: plan", `jjm_plan.command is ["false"], was ["true"]`, "SHA-256",
+		`FAILED: command`, `local job 1.0: the command is ["false","1","10"], was ["true","1","10"]`, "FAILED: parts: 3 parts",
 		`local job 1.0: the part is {"unit":"event","first":1,"count":15,"serial":1}`,
 		`was {"unit":"event","first":1,"count":10,"serial":1}`,
-		"local job 1.2 has the part", "there is none now")
+		"local job 1.2 has the part", "no such part is cut now")
 	put("ask.sh", "#!/bin/sh\necho no way >&2\nexit 3\n", 0o755)
-	want(1, "1", "FAIL  plan: what follows is asked of the plan that is stored", "exit code 3: no way", "ok    parts: 3")
+	want(1, "1", "FAILED: plan: the next questions use the stored plan", "exit code 3: no way", "ok: parts: 3")
+	want(0, "3", "ok: command: each is asked for, and not compared")
+	put("plain.toml", strings.Replace(plain, "true", "false", 1)+"4\n", 0o644)
+	d.restart()
+	want(1, "2", "FAILED: plan", `jjm_type differs from line 3 on: it is "command = [\"false\"]", was "command = [\"true\"]"`,
+		"FAILED: command", `local job 2.3: the command is ["false"], was ["true"]`)
 	put("plain.toml", plain+"6\n", 0o644)
 	d.restart()
-	want(1, "1", "FAIL  describe", "exit code 3: no way", "ok    parts: 3")
-	want(1, "2", "FAIL  parts: 4", "there are more than the 4 that are stored")
+	want(1, "1", "FAILED: describe", "exit code 3: no way", "ok: parts: 3")
+	want(1, "2", "FAILED: parts: 4", "more parts are cut than the 4 that are stored")
 	if err := os.Remove(filepath.Join(folder, "plain.toml")); err != nil {
 		t.Fatal(err)
 	}
 	d.restart()
-	want(1, "2", "FAIL  describe", "unknown job type")
+	want(1, "2", "FAILED: describe", "unknown job type")
 	want(3, "9", "9")
 	out, code := d.tells("job-types", "replay", "3", "--json")
 	if code != 0 || !strings.Contains(out, `{"name":"parts","note":"2 parts cut again"}`) {

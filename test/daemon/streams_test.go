@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// output gives the files in the tar of a grid job, without their folder.
+// output returns the files in the tar of a grid job, without their folder.
 func (d *daemon) output(id string) map[string]string {
 	d.t.Helper()
 	file := filepath.Join(d.t.TempDir(), "output.tar")
@@ -49,7 +49,7 @@ func (d *daemon) output(id string) map[string]string {
 	}
 }
 
-// beginning are the names that begin with a text.
+// beginning returns the names that start with a text.
 func beginning(files map[string]string, with string) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if strings.HasPrefix(name, with) {
@@ -59,11 +59,23 @@ func beginning(files map[string]string, with string) (names []string) {
 	return names
 }
 
-// restart kills the daemon at once and starts it again.
+// restart kills the daemon and starts it again.
 func (d *daemon) restart() {
 	d.t.Helper()
+	d.kill()
+	d.again()
+}
+
+// kill ends the daemon at once.
+func (d *daemon) kill() {
+	d.t.Helper()
 	d.signal(syscall.SIGKILL)
-	_ = d.cmd.Wait() // it was killed
+	_ = d.cmd.Wait() // the error says that it was killed
+}
+
+// again starts the daemon that was killed.
+func (d *daemon) again() {
+	d.t.Helper()
 	d.cmd = exec.Command(d.cmd.Path, d.cmd.Args[1:]...)
 	d.cmd.Env, d.cmd.Stderr = d.env, d.log
 	if err := d.cmd.Start(); err != nil {
@@ -79,8 +91,9 @@ func TestStreams_TheExampleDoesWhatItSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, code := d.says("submit", "--dry-run", example)
-	if code != 0 || !strings.Contains(plan, "LINES.000002.txt 2 cards=/etc/os-release /etc/hosts /etc/passwd") {
+	plan, code := d.says("submit", "--dry-run", "--json", example)
+	command := `"LINES.000002.txt","2","cards=/etc/os-release","/etc/hosts","/etc/passwd"`
+	if code != 0 || !strings.Contains(plan, command) {
 		t.Errorf("exit %d\n%s", code, plan)
 	}
 	if _, code := d.says("submit", example, "--wait"); code != 0 {
@@ -105,8 +118,8 @@ func TestStreams_TheExampleDoesWhatItSays(t *testing.T) {
 	}
 }
 
-// However often the daemon is killed, the numbers of the names are those from 1 on, each
-// once, and each names what its own local job made.
+// However often the daemon is killed, the names have the numbers from 1 on, each once, and each file was made by its
+// own local job.
 func TestStreams_AKilledDaemonNeitherRepeatsNorSkipsANumber(t *testing.T) {
 	const jobs = 1500 // more than one transaction makes
 	d := start(t, "")
@@ -140,8 +153,7 @@ count = %d
 	}
 }
 
-// A recovery goes on after the numbers of the grid job that it is for, so that the outputs
-// of the two can lie in one folder.
+// A recovery continues the numbers of the grid job that it recovers, so that the outputs of both can be in one folder.
 func TestStreams_ARecoveryGoesOnWithTheNumbers(t *testing.T) {
 	d := start(t, "")
 	d.write("fail", "")

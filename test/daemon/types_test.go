@@ -10,8 +10,8 @@ import (
 	"jjm/internal/needs"
 )
 
-// TestTypes_FromAFileAlone is a newcomer's way: a type is begun, tested, tried in the
-// foreground, put into the site's folder, and used; a recovery of it is cut as it is.
+// TestTypes_FromAFileAlone does what a newcomer does: a type is created, tested, tried in the foreground, put into the
+// site's folder, and used. A recovery of such a grid job is cut in the same way.
 func TestTypes_FromAFileAlone(t *testing.T) {
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")
 	want := func(code int, text string, args ...string) string {
@@ -23,8 +23,11 @@ func TestTypes_FromAFileAlone(t *testing.T) {
 		return out
 	}
 	want(0, "jjm run zmumu-job.toml --type zmumu.toml --part 0", "job-types", "new", "zmumu")
-	want(5, "is there already", "job-types", "new", "zmumu")
-	want(0, "ok    zmumu-job.toml", "job-types", "test", "zmumu.toml", "zmumu-job.toml")
+	want(5, "already exists", "job-types", "new", "zmumu")
+	want(0, "ok: zmumu-job.toml", "job-types", "test", "zmumu.toml", "zmumu-job.toml")
+	want(0, "ok: zmumu-job.toml", "job-types", "test", "zmumu.toml", "zmumu-job.toml=3")
+	want(1, "makes 3 local jobs, want 4", "job-types", "test", "zmumu.toml", "zmumu-job.toml=4")
+	want(2, "such as zmumu-job.toml=8", "job-types", "test", "zmumu.toml", "zmumu-job.toml=four")
 	want(0, "1: events 101-200", "split", "--preview", "zmumu-job.toml", "--type", "zmumu.toml")
 	want(0, "part 2 ended with exit code 0", "run", "zmumu-job.toml", "--type", "zmumu.toml", "--part", "2")
 	made, err := os.ReadFile(filepath.Join(d.dir, "part-2/area/jobs/1/0xxx/2/attempt.0/work/zmumu.txt"))
@@ -37,8 +40,8 @@ func TestTypes_FromAFileAlone(t *testing.T) {
 	}
 	d.write("named.toml", string(job)+"[[output_templates]]\nname = \"${SN}.txt\"\nstream = \"TXT\"\n"+
 		"[[output_templates]]\nname = \"log.${SN}\"\nlog = true\n")
-	// It has the numbers, and what jjm makes for it, that it would have on the site.
-	want(0, "000003.txt is absent", "run", "named.toml", "--type", "zmumu.toml", "--part", "2", "--dir", "named")
+	// In the foreground it has the same numbers, and the same files from jjm, as on the site.
+	want(0, "output 000003.txt: missing", "run", "named.toml", "--type", "zmumu.toml", "--part", "2", "--dir", "named")
 	if _, err := os.Stat(filepath.Join(d.dir, "named/area/jobs/1/0xxx/2/attempt.0/log.tgz")); err != nil {
 		t.Errorf("the log of the part: %v", err)
 	}
@@ -67,7 +70,7 @@ func TestTypes_FromAFileAlone(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 
-	// A job that was accepted goes on as its type was then.
+	// A job that was accepted goes on with the type of that time.
 	want(0, "", "pause", "cluster", "local", "--reason", "test")
 	want(0, "", "submit", filepath.Join(folder, "zmumu-job.toml"))
 	text, err := os.ReadFile(filepath.Join(folder, "zmumu.toml"))
@@ -89,7 +92,7 @@ func TestTypes_FromAFileAlone(t *testing.T) {
 	want(0, "declared by zmumu.toml, SHA-256 ", "record", "2", "--path", "//why")
 }
 
-// A file that is wrong is told with its place, and the daemon does not start.
+// A mistake in a file is reported with its place, and the daemon does not start.
 func TestTypes_MistakesAreToldBeforeTheStart(t *testing.T) {
 	d := start(t, "job_types = \"\"\n")
 	folder := filepath.Join(d.dir, "types")
@@ -113,7 +116,7 @@ func TestTypes_MistakesAreToldBeforeTheStart(t *testing.T) {
 		"types":        "",
 		"types/a.toml": "name = \"a\"\nsummary = \"a\"\ncommand = [\"a\"]\n[work]\ncount = 1\n",
 		"types/a.sh":   "#!/bin/sh\n",
-		"elsewhere":    "#!/bin/sh\n", // the program of b.toml
+		"elsewhere":    "#!/bin/sh\n", // the program that b.toml names
 	} {
 		if text != "" {
 			d.write(path, text)
@@ -148,10 +151,10 @@ func TestTypes_MistakesAreToldBeforeTheStart(t *testing.T) {
 	}
 }
 
-// tells is all that jjm says, its errors too, and its exit code.
+// tells returns all output of jjm, including errors, and its exit code.
 func (d *daemon) tells(args ...string) (string, int) {
 	d.t.Helper()
-	cmd := exec.Command(bin.Path(d.t, "jjm"), args...)
+	cmd := bin.Command(d.t, args...)
 	cmd.Env, cmd.Dir = d.env, d.dir
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
@@ -160,8 +163,8 @@ func (d *daemon) tells(args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// TestTypes_AProgramInAnyLanguage: a type in Python, of its standard library alone, is begun,
-// tested and used; what it planned goes on when it is broken, and harms nobody else.
+// TestTypes_AProgramInAnyLanguage: a type in Python, with its standard library only, is created, tested and used. What
+// it planned goes on after it is broken, and it harms nobody else.
 func TestTypes_AProgramInAnyLanguage(t *testing.T) {
 	needs.Program(t, "python3", "python3")
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")
@@ -172,7 +175,7 @@ func TestTypes_AProgramInAnyLanguage(t *testing.T) {
 		}
 	}
 	want(0, "scan.py", "job-types", "new", "scan", "--kind", "python")
-	want(0, "ok    scan-job.toml", "job-types", "test", "scan.toml", "scan-job.toml")
+	want(0, "ok: scan-job.toml", "job-types", "test", "scan.toml", "scan-job.toml")
 	want(0, "part 3 ended with exit code 0", "run", "scan-job.toml", "--type", "scan.toml", "--part", "3")
 	folder := filepath.Join(d.dir, "state/job-types.d")
 	if err := os.Mkdir(folder, 0o755); err != nil {
@@ -213,8 +216,7 @@ func TestTypes_AProgramInAnyLanguage(t *testing.T) {
 	want(0, "done", "submit", "echo.toml", "--wait")
 }
 
-// A program that hangs, floods or goes away is ended, and its job file refused, while
-// others submit.
+// A program that hangs, writes without end or goes away is killed and its job file refused, while others submit.
 func TestTypes_AProgramThatMisbehavesHoldsUpNobody(t *testing.T) {
 	folder := t.TempDir()
 	put := func(name, text string, mode os.FileMode) {
@@ -238,7 +240,7 @@ func TestTypes_AProgramThatMisbehavesHoldsUpNobody(t *testing.T) {
 		hangs <- code
 	}()
 	for name, text := range map[string]string{"floods": "writes more than 8 MiB", "dies": "exit code 137",
-		"mute": "is no JSON object"} {
+		"mute": "it printed nothing"} {
 		d.write(name+".toml", "type = \""+name+"\"\n")
 		if out, code := d.tells("submit", name+".toml"); code != 5 || !strings.Contains(out, text) {
 			t.Errorf("%s: exit %d\n%s", name, code, out)

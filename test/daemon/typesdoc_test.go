@@ -11,9 +11,8 @@ import (
 	"jjm/internal/needs"
 )
 
-// TestTypes_TheDocumentsCommandsDoWhatTheySay runs every command of docs/JOB-TYPES.md in
-// its order, as a newcomer would, in a folder with nothing in it. Blocks "sh anew" begin
-// with the next daemon.
+// TestTypes_TheDocumentsCommandsDoWhatTheySay runs every command of docs/JOB-TYPES.md in order, as a newcomer would, in
+// an empty folder. Blocks "sh anew" start with a new daemon.
 func TestTypes_TheDocumentsCommandsDoWhatTheySay(t *testing.T) {
 	needs.Program(t, "python3", "python3")
 	text, err := os.ReadFile("../../docs/JOB-TYPES.md")
@@ -46,7 +45,7 @@ func TestTypes_TheDocumentsCommandsDoWhatTheySay(t *testing.T) {
 	}
 }
 
-// shell runs a command in the folder of the daemon, with the programs on its PATH.
+// shell runs a command in the daemon's folder, with jjm's programs on the PATH.
 func (d *daemon) shell(line string) (string, error) {
 	d.t.Helper()
 	cmd := exec.Command("sh", "-euc", line)

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// says runs jjm in the daemon's folder and gives its output and exit code.
+// says runs jjm in the daemon's folder, and returns its standard output and exit code.
 func (d *daemon) says(args ...string) (string, int) {
 	d.t.Helper()
-	cmd := exec.Command(bin.Path(d.t, "jjm"), args...)
+	cmd := bin.Command(d.t, args...)
 	cmd.Env, cmd.Dir = d.env, d.dir
 	out, err := cmd.Output()
 	var exit *exec.ExitError
@@ -32,8 +32,8 @@ func (d *daemon) says(args ...string) (string, int) {
 	return string(out), 0
 }
 
-// worker notes each event that it processes with its seed, fails where it is told
-// to, and says how many events it did unless it is told to be silent.
+// worker writes down each event that it processes, with its seed. It fails where it is told to, and reports how many
+// events it did unless it is told to be silent.
 const worker = `#!/bin/sh
 [ -e "$1/fail.$2" ] && exit 3
 n=0
@@ -41,8 +41,7 @@ while [ $n -lt "$3" ]; do echo "$(($2 + n)) $4" >>"$1/done.$2"; n=$((n + 1)); do
 [ -e "$1/silent" ] || $GBS_LOG INFO "processed=$n events"
 `
 
-// TestVerify_AGapIsFoundAndItsRecoveryClosesIt: what two grid jobs together
-// processed is every event once, and no seed came twice.
+// TestVerify_AGapIsFoundAndItsRecoveryClosesIt: two grid jobs together processed every event once, and no seed twice.
 func TestVerify_AGapIsFoundAndItsRecoveryClosesIt(t *testing.T) {
 	d := start(t, "")
 	d.write("work.sh", worker)
@@ -61,13 +60,13 @@ events_per_job = 10
 	d.says("submit", "job.toml", "--wait")
 	out, code := d.says("verify", "1")
 	if code != 1 || !strings.Contains(out, "gap: 35 events missing") ||
-		!strings.Contains(out, "events 41 to 50: its local job is failed (1.4)") {
+		!strings.Contains(out, "events 41-50: its local job is failed (1.4)") {
 		t.Fatalf("exit %d\n%s", code, out)
 	}
 	if err := os.Mkdir(filepath.Join(d.dir, "elsewhere"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	recovery := "elsewhere/missing.json" // paths in it must not depend on its folder
+	recovery := "elsewhere/missing.json" // so that its paths must not depend on its folder
 	if _, code := d.says("verify", "1", "--recovery", recovery); code != 1 {
 		t.Fatalf("verify --recovery: exit %d", code)
 	}
@@ -96,8 +95,7 @@ events_per_job = 10
 	d.everyEventOnce(95)
 }
 
-// everyEventOnce holds what the workers noted against events 1 to n: each once,
-// and no seed for events of two local jobs.
+// everyEventOnce checks that the workers wrote down events 1 to n, each once, and no seed for events of two local jobs.
 func (d *daemon) everyEventOnce(n int) {
 	d.t.Helper()
 	files, err := filepath.Glob(filepath.Join(d.dir, "done.*"))
@@ -132,8 +130,7 @@ func (d *daemon) everyEventOnce(n int) {
 	}
 }
 
-// Commands of rows that end well are proven by that; of events that nobody counted
-// status and verify say the same.
+// Commands of rows are proven by their success. For events that nobody counted, status and verify say the same.
 func TestVerify_SilenceIsAssumedAndSaidSo(t *testing.T) {
 	d := start(t, "")
 	d.write("job.toml", "type = \"script\"\n[params]\ncommand = [\"true\"]\ncount = 3\n")
@@ -144,14 +141,16 @@ func TestVerify_SilenceIsAssumedAndSaidSo(t *testing.T) {
 		code                    int
 		verdict                 string
 		proven, assumed, silent int
-	}{"1": {0, "proven", 3, 0, 0}, "2": {3, "undecidable", 0, 30, 3}} {
+		proof                   string
+	}{"1": {0, "proven", 3, 0, 0, "exit"}, "2": {3, "undecidable", 0, 30, 3, ""}} {
 		out, code := d.says("verify", id, "--json", "--recovery", "none.json")
 		var r struct {
-			Verdict, Why            string
+			Verdict, Why, Proof     string
 			Proven, Assumed, Silent int
 		}
 		if err := json.Unmarshal([]byte(out), &r); err != nil || code != want.code || r.Verdict != want.verdict ||
-			r.Proven != want.proven || r.Assumed != want.assumed || r.Silent != want.silent {
+			r.Proven != want.proven || r.Assumed != want.assumed || r.Silent != want.silent ||
+			r.Proof != want.proof {
 			t.Errorf("exit %d, %v\n%s", code, err, out)
 		}
 		status, _ := d.says("status", id)
@@ -168,8 +167,7 @@ func TestVerify_SilenceIsAssumedAndSaidSo(t *testing.T) {
 	}
 }
 
-// The limit of processor time in a job file ends the process that uses it up, and
-// people are told.
+// The limit of processor time in a job file ends a process that exceeds it, and people are told.
 func TestRequest_ProcessorTimeIsLimited(t *testing.T) {
 	d := start(t, "")
 	d.write("job.toml", "type = \"script\"\nresult = \"exit\"\n[request]\ncpu_time = \"1s\"\n[retry]\nmax_retry_early = 0\nmax_retry_late_unhandled = 0\n"+
@@ -180,8 +178,8 @@ func TestRequest_ProcessorTimeIsLimited(t *testing.T) {
 	}
 }
 
-// Ganga's splitters cut the work of a script: what each part sets reaches its command
-// line and its environment, and all of it is proven.
+// Ganga's splitters cut the work of a script. The settings of each part reach its command line and its environment, and
+// all of it is proven.
 func TestSplit_GangasSplittersReachTheCommand(t *testing.T) {
 	d := start(t, "")
 	const head = "type = \"script\"\n[params]\n"
@@ -231,7 +229,7 @@ func TestSplit_GangasSplittersReachTheCommand(t *testing.T) {
 		generic + "{attribute = \"owner\", values = [\"root\"]}\n":                        "no field that a part may set",
 	} {
 		d.write("bad.toml", text)
-		cmd := exec.Command(bin.Path(t, "jjm"), "submit", "bad.toml")
+		cmd := bin.Command(t, "submit", "bad.toml")
 		cmd.Dir, cmd.Env = d.dir, d.env
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), problem) {
 			t.Errorf("%v, %s\nwant %q", err, out, problem)

@@ -1,5 +1,4 @@
-// Package docs_test runs what README.md shows: its quick tour, with the real
-// programs, and the names that it uses.
+// Package docs_test runs what README.md shows, its quick tour with the real programs, and checks the names in it.
 package docs_test
 
 import (
@@ -41,8 +40,8 @@ func block(t *testing.T, text, lang string) string {
 	return m[1]
 }
 
-// TestReadme_QuickTourRuns runs the tour: every command must succeed, and every
-// line shown must be printed; "..." stands for anything.
+// TestReadme_QuickTourRuns runs the tour: every command must succeed, and every shown line must be printed; "..."
+// stands for anything.
 func TestReadme_QuickTourRuns(t *testing.T) {
 	text := readme(t)
 	dir, err := os.MkdirTemp("", "jjm-tour")
@@ -64,13 +63,50 @@ func TestReadme_QuickTourRuns(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v\n%s", line, err, out)
 		}
+		if !strings.HasPrefix(line, "jjm cat ") {
+			programs.Heard(t, strings.TrimPrefix(line, "jjm "), out)
+		}
 		if !shows(string(out), want) {
 			t.Errorf("%s prints\n%s\nREADME.md shows\n%s", line, out, want)
 		}
 	}
+	inState, err := os.ReadDir(dir + "/state")
+	if err != nil || len(inState) < 10 {
+		t.Errorf("the state folder has %d entries: %v", len(inState), err)
+	}
+	for _, entry := range inState {
+		if !regexp.MustCompile("(?m)^\\| (STATE|WORK)[^|]*`" + regexp.QuoteMeta(entry.Name()) + "[`/]").MatchString(text) {
+			t.Errorf("README.md does not say what %s in the state folder is", entry.Name())
+		}
+	}
 }
 
-// shows compares what is shown with what was printed.
+// Where the state is, is said in three places, of the daemon and of the commands; the order is the code's.
+func TestReadme_StateIsWhereTheHelpSays(t *testing.T) {
+	places := []string{"$JJM_STATE", "/var/lib/jjm", "$XDG_STATE_HOME/jjm", "~/.local/state/jjm"}
+	_, table, _ := strings.Cut(readme(t), "\n### Where the state is\n")
+	said := map[string]string{"README.md": table}
+	for _, args := range []string{"--help", "serve --help"} {
+		cmd := exec.Command(bin.Path(t, "jjm"), strings.Fields(args)...)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		said["jjm "+args] = strings.Join(strings.Fields(string(out)), " ")
+	}
+	for what, text := range said {
+		for i, place := range places {
+			at := strings.Index(text, place)
+			if at < 0 {
+				t.Errorf("%s does not name %s behind %s", what, place, places[:i])
+				break
+			}
+			text = text[at+len(place):]
+		}
+	}
+}
+
+// shows compares the shown text with the printed one.
 func shows(got, want string) bool {
 	pattern := regexp.QuoteMeta(want)
 	pattern = strings.ReplaceAll(pattern, `\.\.\.`, `(?s:.*)`)
@@ -142,6 +178,15 @@ func pages(t *testing.T) map[string]string {
 	return pages
 }
 
+// Pages that use the words say where they are explained.
+func TestPages_LinkTheWords(t *testing.T) {
+	for _, name := range []string{"JOB-FILES", "JOB-TYPES", "DATASETS", "RECORDS", "SERVICE", "GATEKEEPERS"} {
+		if !strings.Contains(pages(t)["docs/"+name+".md"], "(WORDS.md") {
+			t.Errorf("docs/%s.md does not link WORDS.md", name)
+		}
+	}
+}
+
 func TestReadme_LinksEveryPage(t *testing.T) {
 	text := readme(t)
 	for name := range pages(t) {
@@ -151,7 +196,7 @@ func TestReadme_LinksEveryPage(t *testing.T) {
 	}
 }
 
-// A row that is not below its table's head is shown as mere text.
+// A row without a table's head above it is rendered as plain text.
 func TestPages_TablesAreWhole(t *testing.T) {
 	table := regexp.MustCompile(`(?m)(?:^\|.*\n)+`)
 	for name, text := range pages(t) {

@@ -11,20 +11,19 @@ import (
 	"time"
 )
 
-// makeIn runs a make target with everything installed below dir. What is built
-// already is not built again.
-func makeIn(t *testing.T, dir string, target string) (string, error) {
+// makeIn runs a make target with everything installed below dir. Programs that are built already are not built again.
+func makeIn(t *testing.T, dir, target string, settings ...string) (string, error) {
 	t.Helper()
-	cmd := exec.Command("make", "-s", "--no-print-directory", target, "BUILD=true", "BIN="+bin.Dir(t), "DESTDIR="+dir,
-		"PREFIX=/usr")
+	cmd := exec.Command("make", append([]string{"-s", "--no-print-directory", target, "BUILD=true", "BIN=" + bin.Dir(t),
+		"DESTDIR=" + dir, "PREFIX=/usr"}, settings...)...)
 	cmd.Dir = root
-	// the tests may run below make
+	// make itself may run the tests
 	cmd.Env = append(os.Environ(), "BIN="+bin.Dir(t), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// files lists what is below a folder.
+// files returns what is below a folder.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	var all []string
@@ -40,6 +39,22 @@ func files(t *testing.T, dir string) []string {
 	return all
 }
 
+// Another state than the default is in the socket: a check without it says which to give, and does not send people to
+// an installation that would reset it.
+func TestInstall_ACheckWithoutTheStateNamesIt(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	out, err := makeIn(t, dir, "install", "STATE=/data/jjm")
+	must(t, out, err)
+	out, err = makeIn(t, dir, "check")
+	if err == nil || !strings.Contains(out, "give STATE=/data/jjm again") || strings.Contains(out, "run install.sh") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err = makeIn(t, dir, "check", "STATE=/data/jjm"); err != nil && !strings.Contains(out, "configuration") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func must(t *testing.T, out string, err error) string {
 	t.Helper()
 	if err != nil {
@@ -48,8 +63,7 @@ func must(t *testing.T, out string, err error) string {
 	return out
 }
 
-// What was installed works where it is, is checked, and goes away again but for
-// what an administrator wrote.
+// An installation works where it is, passes the check, and can be removed except for what an administrator wrote.
 func TestInstall_WorksIsCheckedAndGoesAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -72,7 +86,7 @@ func TestInstall_WorksIsCheckedAndGoesAway(t *testing.T) {
 	}
 	installedWorks(t, dir)
 
-	// A changed configuration outlives an upgrade, and its end.
+	// A changed configuration survives an upgrade and an uninstallation.
 	conf := dir + "/etc/jjm/jjm.toml"
 	if err := os.WriteFile(conf, []byte("log = \"debug\"\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -98,7 +112,7 @@ func TestInstall_WorksIsCheckedAndGoesAway(t *testing.T) {
 	if err := os.Remove(conf); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // an untouched one goes too; and that nothing is there is no error
+	for range 2 { // an unchanged one is removed; to uninstall again is no error
 		out, err = makeIn(t, dir, "install")
 		must(t, out, err)
 		out, err = makeIn(t, dir, "uninstall")
@@ -110,11 +124,10 @@ func TestInstall_WorksIsCheckedAndGoesAway(t *testing.T) {
 	}
 }
 
-// installedWorks runs a grid job with the installed programs: they find each
-// other.
+// installedWorks runs a grid job with the installed programs, which must find each other.
 func installedWorks(t *testing.T, dir string) {
 	t.Helper()
-	home, err := os.MkdirTemp("", "jjmi") // short enough for a socket
+	home, err := os.MkdirTemp("", "jjmi") // the path must be short enough for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,8 +153,8 @@ func installedWorks(t *testing.T, dir string) {
 	}
 }
 
-// Each gatekeeper's scripts install below DESTDIR alone, are missed by name, and
-// go away.
+// The scripts of each gatekeeper install only below DESTDIR, are reported by name if they are missing, and can be
+// removed.
 func TestInstall_Languages(t *testing.T) {
 	t.Parallel()
 	for _, lang := range []string{"gram", "blahp", "arc"} {

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/needs"
 )
 
-// verifyUnits has systemd read the installed units of a folder and gives what it
-// has against them: nothing, if they are right.
+// verifyUnits runs systemd's check of the installed units of a folder and returns what it reports: nothing if they are
+// right.
 func verifyUnits(t *testing.T, dir string) string {
 	t.Helper()
 	cmd := exec.Command(needs.Program(t, "systemd-analyze", "systemd"), "verify", "--man=no", dir+"/jjm.service",
@@ -24,8 +24,8 @@ func verifyUnits(t *testing.T, dir string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// The units as they are installed, and with what docs/SERVICE.md adds to them,
-// are what systemd takes: it knows every setting, and the programs are there.
+// systemd accepts the installed units, also with the additions of docs/SERVICE.md: it knows every setting, and the
+// programs exist.
 func TestUnits_SystemdTakesThem(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func TestUnits_SystemdTakesThem(t *testing.T) {
 			t.Errorf("with\n%s: %s", block[1], said)
 		}
 	}
-	// It would find a mistake.
+	// The check finds a mistake.
 	for _, wrong := range []string{strings.Replace(string(unit), "Restart=", "Restrat=", 1),
 		strings.ReplaceAll(string(unit), "/jjm serve", "/jim serve")} {
 		if change(wrong) == "" {
@@ -71,7 +71,7 @@ func TestUnits_SystemdTakesThem(t *testing.T) {
 	}
 }
 
-// What the unit promises of the daemon's end holds with the default settings.
+// The unit gives the daemon enough time to stop with the default settings.
 func TestUnits_TheStopHasTheTimeItNeeds(t *testing.T) {
 	t.Parallel()
 	unit, err := os.ReadFile(filepath.Join(root, "etc/systemd/jjm.service"))

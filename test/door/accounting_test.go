@@ -18,8 +18,8 @@ import (
 // account is a line of BLAH's accounting log, by field.
 type account map[string]string
 
-// accounts reads the log, by attempt: GRID.LOCAL.ATTEMPT. A line that is there
-// twice, or is none, fails the test.
+// accounts returns the lines of the log by attempt: GRID.LOCAL.ATTEMPT. A line that occurs twice, or that cannot be
+// parsed, fails the test.
 func (s *site) accounts() map[string]account {
 	s.t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.dir, "blah.log-*"))
@@ -50,10 +50,10 @@ func (s *site) accounts() map[string]account {
 	return out
 }
 
-// ids are the batch system's ids of attempts, as the jobs themselves saw them.
+// ids returns the batch system's ids of attempts, as the jobs themselves saw them.
 func (s *site) ids() map[string]string {
 	out := map[string]string{}
-	text, _ := os.ReadFile(s.dir + "/ids") // none yet
+	text, _ := os.ReadFile(s.dir + "/ids") // there may be none yet
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) == 2 {
 			out[f[0]] = f[1]
@@ -62,8 +62,8 @@ func (s *site) ids() map[string]string {
 	return out
 }
 
-// noting is a grid job whose attempts note their ids before they do what shell
-// says. It reports by the GBS log, so that it can ask for another attempt.
+// noting submits a grid job whose attempts write down their ids before they do what shell says. It reports by the GBS
+// log, so that it can ask for another attempt.
 func (s *site) noting(key, shell string) (jjm.Handle, error) {
 	job := s.job(key, "")
 	job.Text = fmt.Sprintf(
@@ -75,8 +75,8 @@ func (s *site) noting(key, shell string) (jjm.Handle, error) {
 	return r.Handle, err
 }
 
-// One line for each attempt that was in the batch system, with the id that it had
-// there, whatever becomes of the job and however the daemon ends in between.
+// The log has one line for each attempt that was in the batch system, with the id that it had there, whatever becomes
+// of the job and however the daemon ends in between.
 func TestAccounting_OneLinePerAttempt(t *testing.T) {
 	t.Parallel()
 	for _, on := range []string{"local", "slurm"} {
@@ -104,7 +104,7 @@ func TestAccounting_OneLinePerAttempt(t *testing.T) {
 
 func accountingScenes(t *testing.T, s *site, on string) {
 	s.start()
-	want := map[string]int{} // attempts by key
+	want := map[string]int{} // number of attempts by key
 	submit := func(key, shell string, attempts int) jjm.Handle {
 		h, err := s.noting(key, shell)
 		s.must(err)
@@ -138,8 +138,8 @@ func accountingScenes(t *testing.T, s *site, on string) {
 		}
 		return all
 	}
-	// Lines are written when a daemon starts, and it dies then, or as soon as one
-	// is there. The one before may have written all of them in its last moment.
+	// A daemon writes lines when it starts. It is killed then, or as soon as a line exists. The daemon before may have
+	// written all of them in its last moment.
 	for i := range 4 {
 		s.final(submit(fmt.Sprintf("late%d", i), done, 1))
 		s.end(syscall.SIGKILL)
@@ -157,7 +157,7 @@ func accountingScenes(t *testing.T, s *site, on string) {
 	s.wantAccounts(want, on)
 }
 
-// wantAccounts holds the log against what ran.
+// wantAccounts compares the log with what ran.
 func (s *site) wantAccounts(want map[string]int, on string) {
 	s.t.Helper()
 	answer, err := ask(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true, Limit: 100}})

@@ -18,9 +18,8 @@ import (
 	"jjm/wire"
 )
 
-// blahpd is HTCondor's program, spoken to on its standard input as the grid
-// manager does: requests are answered by "S" at once, and their results come
-// with RESULTS.
+// blahpd is HTCondor's program. The test talks to its standard input as the grid manager does: requests are answered by
+// "S" at once, and their results come with RESULTS.
 type blahpd struct {
 	s       *site
 	in      io.WriteCloser
@@ -67,7 +66,7 @@ func (b *blahpd) line() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// say sends one command and wants S in answer.
+// say sends one command and wants S as the answer.
 func (b *blahpd) say(format string, args ...any) string {
 	b.s.t.Helper()
 	_, err := fmt.Fprintf(b.in, format+"\n", args...)
@@ -79,7 +78,7 @@ func (b *blahpd) say(format string, args ...any) string {
 	return answer
 }
 
-// ask sends a request and gives its number.
+// ask sends a request and returns its number.
 func (b *blahpd) ask(verb, text string) string {
 	b.next++
 	n := fmt.Sprint(b.next)
@@ -87,7 +86,7 @@ func (b *blahpd) ask(verb, text string) string {
 	return n
 }
 
-// result waits for the answer to a request: what follows its number.
+// result waits for the answer to a request and returns it without the number.
 func (b *blahpd) result(n string) string {
 	b.s.t.Helper()
 	b.s.await("blahpd answers request "+n, func() bool {
@@ -103,7 +102,7 @@ func (b *blahpd) result(n string) string {
 	return b.results[n]
 }
 
-// ad writes attributes as blahpd reads them.
+// ad returns attributes in the form that blahpd reads.
 func ad(attrs map[string]string) string {
 	var b strings.Builder
 	b.WriteString("[ gridtype=\"jjm\";")
@@ -117,8 +116,7 @@ func ad(attrs map[string]string) string {
 	return strings.NewReplacer(`\`, `\\`, " ", `\ `).Replace(b.String())
 }
 
-// attrs are those of a job that runs a script of sh in its own folder, and
-// leaves a line in the ledger.
+// attrs returns the attributes of a job that runs a shell script in its own folder and writes a line to the ledger.
 func (s *site) attrs(key, shell string) map[string]string {
 	s.t.Helper()
 	dir := filepath.Join(s.dir, "iwd-"+key)
@@ -133,7 +131,7 @@ func (s *site) attrs(key, shell string) map[string]string {
 		"JobDirectory": "home_bl_schedd_" + key + "_1"}
 }
 
-// id is the name of a job in the answer to its submission.
+// id returns the name of a job from the answer to its submission.
 func (b *blahpd) id(answer string) string {
 	b.s.t.Helper()
 	id, ok := strings.CutPrefix(answer, "0 No error ")
@@ -143,7 +141,7 @@ func (b *blahpd) id(answer string) string {
 	return id
 }
 
-// over waits until a job is completed and gives its ad.
+// over waits until a job is completed and returns its ad.
 func (b *blahpd) over(id string) string {
 	b.s.t.Helper()
 	var last string
@@ -166,7 +164,7 @@ func (s *site) read(key, name string) string {
 	return string(text)
 }
 
-// 200 jobs through the real blahpd, during a restart of the daemon.
+// 200 jobs go through the real blahpd during a restart of the daemon.
 func TestBlahpd_NoJobIsLostOrDoubled(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "condor")
@@ -185,7 +183,7 @@ func TestBlahpd_NoJobIsLostOrDoubled(t *testing.T) {
 		}
 		key := fmt.Sprintf("k%d", i)
 		asked = append(asked, b.ask("BLAH_JOB_SUBMIT", ad(s.attrs(key, "echo out of "+key))))
-		if i%20 == 19 { // no more at once than two cores bear
+		if i%20 == 19 { // no more at once than two cores can run
 			for _, q := range asked[len(ids):] {
 				ids = append(ids, b.id(b.result(q)))
 			}
@@ -216,8 +214,7 @@ func TestBlahpd_NoJobIsLostOrDoubled(t *testing.T) {
 	}
 }
 
-// What HTCondor is told and given, on the embedded cluster and in front of
-// Slurm.
+// What HTCondor is told and what it gets, with the embedded cluster and with Slurm.
 func TestBlahpd_FilesExitCodesAndCancels(t *testing.T) {
 	t.Parallel()
 	for _, on := range []string{"local", "slurm"} {
@@ -241,14 +238,14 @@ func TestBlahpd_FilesExitCodesAndCancels(t *testing.T) {
 	}
 }
 
-// slurmCluster is the section of a bed's Slurm.
+// slurmCluster returns the section of a bed's Slurm.
 func slurmCluster(b *testbed.Bed) string {
 	return fmt.Sprintf("[[cluster]]\nname = \"slurm\"\nkind = \"slurm\"\nbin = %q\nenv = {SLURM_CONF = %q}\n", b.Bin,
 		b.Env["SLURM_CONF"])
 }
 
 func blahpdScenes(t *testing.T, s *site, b *blahpd) {
-	// One that fails, with files, standard input and a word that is not a word.
+	// A job that fails, with files, standard input and an argument with special characters.
 	a := s.attrs(
 		"full", `printf '%s|' "$@"; cat; echo "$GREETING" >&2; mkdir sub; echo x > sub/x.txt; cat in.txt > y.txt; exit 3`)
 	s.must(os.WriteFile(filepath.Join(a["Iwd"], "in.txt"), []byte("input\n"), 0o644))
@@ -281,7 +278,7 @@ func blahpdScenes(t *testing.T, s *site, b *blahpd) {
 		t.Errorf("what cannot be honoured: %s", got)
 	}
 
-	// A cancel, and the same job anew, as a release after a hold makes it.
+	// A cancel, and then the same job again, as after a hold and a release.
 	first := b.id(b.result(sleeper))
 	s.await("the sleeper runs", func() bool {
 		return strings.HasPrefix(b.result(b.ask("BLAH_JOB_STATUS", first)), "0 No Error 2")
@@ -303,7 +300,7 @@ func blahpdScenes(t *testing.T, s *site, b *blahpd) {
 	}
 }
 
-// A real grid-universe job: HTCondor's schedd, grid manager and blahpd.
+// A real grid-universe job, with HTCondor's schedd, grid manager and blahpd.
 func TestCondor_AGridUniverseJob(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "condor")
@@ -374,14 +371,14 @@ queue word in (fine, sleep)
 
 var gridManager sync.Mutex
 
-// install makes the bed's grid manager use jjm, for as long as the test runs:
-// it reads its configuration when it starts.
+// install makes the bed's grid manager use jjm until the test ends. The grid manager reads its configuration when it
+// starts.
 func (s *site) install(bed *testbed.Bed) {
 	s.t.Helper()
-	gridManager.Lock() // the bed has one account, and with it one grid manager
+	gridManager.Lock() // the bed has one account and so one grid manager
 	s.t.Cleanup(gridManager.Unlock)
 	root := filepath.Join(filepath.Dir(bed.Bin), "root")
-	dir := filepath.Join(root, "etc", "jjm-blahp") // seen as /etc/jjm-blahp in the bed's chroot
+	dir := filepath.Join(root, "etc", "jjm-blahp") // this is /etc/jjm-blahp in the bed's chroot
 	s.must(os.RemoveAll(dir))
 	s.must(os.Mkdir(dir, 0o755))
 	found, err := filepath.Glob("../../scripts/blahp/*.sh")

@@ -13,8 +13,8 @@ import (
 	"jjm/wire"
 )
 
-// authority makes a certificate of somebody, and gives what makes a proxy of it
-// that is good for some days: with openssl, in a folder of its own.
+// authority creates a certificate, and returns a function that creates a proxy of it that is valid for some days: with
+// openssl, in a folder of its own.
 func (s *site) authority() (proxy func(file string, days int)) {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -36,9 +36,8 @@ cat pcert pkey cert > new; cp new "$1"; chmod 600 "$1"`, file, strconv.Itoa(days
 	}
 }
 
-// The file that -x names goes to the job, and what HTCondor writes into it goes
-// there while it runs; so does the file of a token. What HTCondor asks of hold and
-// resume is refused as it understands it, and a signal is told as one.
+// The file of -x goes to the job, and what HTCondor writes to it goes there while the job runs; so does the file of a
+// token. A hold and a resume by HTCondor are refused in a form that it understands, and a signal is reported as one.
 func TestBlahpd_CredentialsHoldsAndSignals(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "condor")
@@ -101,8 +100,8 @@ while [ "$(cat "$BEARER_TOKEN_FILE")" = one ] || look | grep -q short; do sleep 
 	}
 }
 
-// What is not the private file of the owner is refused, with the reason, and the
-// program does not run.
+// refuses checks that a file that is not the private file of the owner is refused with the reason, and that the program
+// does not run.
 func (s *site) refuses(t *testing.T, b *blahpd) {
 	a := s.attrs("bad", "")
 	good := filepath.Join(a["Iwd"], "good")
@@ -126,7 +125,7 @@ func (s *site) noHold(t *testing.T, b *blahpd) {
 		!strings.Contains(got, `jjm\ pause`) {
 		t.Errorf("hold: %s", got)
 	}
-	// blahpd asks the script only about a job whose status is 5, which jjm never tells.
+	// blahpd calls the script only for a job with status 5, which jjm never reports.
 	if got := b.result(b.ask("BLAH_JOB_RESUME", id)); strings.HasPrefix(got, "0") {
 		t.Errorf("resume: %s", got)
 	}

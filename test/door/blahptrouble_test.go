@@ -12,8 +12,8 @@ import (
 	"jjm/wire"
 )
 
-// A batch system that hangs, then a full disk: blahpd gets its answers, and no
-// job is held, failed or doubled.
+// First a batch system hangs, and then the disk is full: blahpd gets its answers, and no job is held, failed or
+// doubled.
 func TestBlahpd_FrozenClusterAndFullDisk(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "condor")
@@ -59,7 +59,7 @@ func TestBlahpd_FrozenClusterAndFullDisk(t *testing.T) {
 	}
 }
 
-// hanging is a folder of Slurm's commands none of which ever ends.
+// hanging returns a folder with Slurm's commands, none of which ever ends.
 func hanging(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -15,8 +15,7 @@ import (
 	"jjm/gatekeeper"
 )
 
-// A newer proxy that a gatekeeper hands on reaches a job that runs where workers do
-// not see the work area: HTCondor takes it there.
+// A newer proxy from a gatekeeper reaches a job on workers that do not see the work area: HTCondor transfers it.
 func TestCondor_ANewerProxyReachesACarriedJob(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "condor")
@@ -46,8 +45,7 @@ while [ "$was" = "$(cksum <"$X509_USER_PROXY")" ]; do sleep 0.1; done; cksum <"$
 	if first, err := os.ReadFile(at("first")); err != nil || string(first) != sum() {
 		t.Errorf("at first the job saw %q, %v", first, err)
 	}
-	// HTCondor compares seconds: one of the second in which the job began it takes
-	// for the first.
+	// HTCondor compares times in seconds: it takes a proxy of the second in which the job started for the first one.
 	var newer []string
 	var made time.Time
 	s.await("the job has seen a newer one", func() bool {

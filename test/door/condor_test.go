@@ -10,19 +10,19 @@ import (
 	"testing"
 
 	"jjm/adapters/testbed"
+	"jjm/test/programs"
 	"jjm/wire"
 )
 
-// pool is the bed's HTCondor, which hands jobs to a site.
+// pool is the bed's HTCondor, which passes jobs to a site.
 type pool struct {
 	*site
 	bed       *testbed.Bed
 	root, iwd string
 }
 
-// TestCondor_NoJobIsHeldLostOrDoubled hands jobs over by a real HTCondor - as
-// jobs of the grid universe, and by the route of etc/htcondor - while jjm's
-// daemon and blahpd are killed and stay away.
+// TestCondor_NoJobIsHeldLostOrDoubled submits jobs to a real HTCondor, as jobs of the grid universe and for the route
+// of etc/htcondor, while jjm's daemon and blahpd are killed and stay away.
 func TestCondor_NoJobIsHeldLostOrDoubled(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "condor")
@@ -44,20 +44,21 @@ func TestCondor_NoJobIsHeldLostOrDoubled(t *testing.T) {
 		"routed 3", 1)
 	killed := p.blahpdKilled()
 	many := p.twoHundred()
+	// The routed job comes after them: one gridmanager serves all.
+	for cluster, n := range map[string]int{killed: 1, many: 200} {
+		programs.AwaitNone(t, patience, pollEvery, "jobs of cluster "+cluster+" leave HTCondor's queue", func() int {
+			p.notHeld()
+			return len(strings.Fields(p.condor("condor_q", cluster, "-af", "ClusterId")))
+		})
+		if ended := p.past(cluster, "JobStatus", "ExitCode"); ended != strings.Repeat("4 0\n", n-1)+"4 0" {
+			t.Errorf("of %d jobs there ended so:\n%s", n, ended)
+		}
+	}
 	p.await("the routed job is back", func() bool {
 		return strings.HasPrefix(p.past(routed, "JobStatus", "ExitCode", "RoutedToJobId"), "4 3 ")
 	})
 	if out, err := os.ReadFile(p.iwd + "/out.routed.0"); err != nil || string(out) != "out of routed\n" {
 		t.Errorf("the routed job's output is %q, %v", out, err)
-	}
-	for cluster, n := range map[string]int{killed: 1, many: 200} {
-		p.await("HTCondor is through with "+cluster, func() bool {
-			p.notHeld()
-			return p.condor("condor_q", cluster, "-af", "ClusterId") == ""
-		})
-		if ended := p.past(cluster, "JobStatus", "ExitCode"); ended != strings.Repeat("4 0\n", n-1)+"4 0" {
-			t.Errorf("of %d jobs there ended so:\n%s", n, ended)
-		}
 	}
 	a, err := ask(p.site, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true, Limit: 1000}})
 	if err != nil || len(a.Status) != 202 {
@@ -83,7 +84,7 @@ func (p *pool) condor(name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// past tells of the jobs of a cluster that have left the queue.
+// past returns the jobs of a cluster that have left the queue.
 func (p *pool) past(cluster string, attrs ...string) string {
 	return p.condor("condor_history", append([]string{cluster, "-af"}, attrs...)...)
 }
@@ -97,7 +98,7 @@ func (p *pool) notHeld() {
 	}
 }
 
-// submit hands over n jobs and gives their cluster.
+// submit submits n jobs and returns their cluster.
 func (p *pool) submit(universe, arguments string, n int) string {
 	p.t.Helper()
 	what, _, _ := strings.Cut(arguments, " ")
@@ -116,8 +117,8 @@ func (p *pool) submit(universe, arguments string, n int) string {
 	return cluster
 }
 
-// tellOf shows where the jobs of a cluster are, and what the daemons that pass jobs on
-// said last: whose fault it is that one does not come back.
+// tellOf logs where the jobs of a cluster are, and what the daemons that pass on jobs logged last: it shows where a job
+// that does not come back got stuck.
 func (p *pool) tellOf(cluster string) {
 	for _, args := range [][]string{
 		{"condor_q", cluster, "-limit", "1", "-long"},
@@ -138,9 +139,9 @@ func (p *pool) tellOf(cluster string) {
 
 const gridUniverse = "universe = grid\ngrid_resource = batch jjm\n"
 
-// twoHundred hands over two hundred jobs at once. While HTCondor submits them,
-// fifty at a time, jjm's daemon stops, stays away, comes back, and is killed and
-// comes back. The first fifty are held up, or all were submitted before it stops.
+// twoHundred submits two hundred jobs at once. While HTCondor submits them to jjm, fifty at a time, jjm's daemon stops,
+// stays away, comes back, is killed and comes back. The submissions of the first fifty wait meanwhile; otherwise all
+// might be submitted before the daemon stops.
 func (p *pool) twoHundred() string {
 	p.t.Helper()
 	spooled := func() int {
@@ -169,8 +170,8 @@ func (p *pool) twoHundred() string {
 	return cluster
 }
 
-// hold puts a script in front of jjm-gatekeeper, where the bed has it, that lets a
-// submission wait, once accepted, for as long as there is a file "hold".
+// hold replaces jjm-gatekeeper in the bed by a script that delays an accepted submission as long as the file "hold"
+// exists.
 func (p *pool) hold() {
 	p.t.Helper()
 	program := filepath.Join(p.root, "etc/jjm-blahp/jjm-gatekeeper")
@@ -181,8 +182,8 @@ func (p *pool) hold() {
 		p.iwd), 0o755))
 }
 
-// blahpdKilled kills blahpd in the middle of a submission that jjm has accepted
-// already: HTCondor has it made again, and it is the same grid job.
+// blahpdKilled kills blahpd during a submission that jjm has accepted already. HTCondor repeats it, and it is the same
+// grid job.
 func (p *pool) blahpdKilled() string {
 	p.t.Helper()
 	hold := filepath.Join(p.iwd, "hold")
@@ -206,18 +207,17 @@ func (p *pool) blahpdKilled() string {
 	return cluster
 }
 
-// router has the pool run HTCondor's job router with the route that jjm ships,
-// until the end of the test.
+// router makes the pool run HTCondor's job router with the route that jjm ships, until the test ends.
 func (p *pool) router() {
 	p.t.Helper()
 	shipped, err := os.ReadFile("../../etc/htcondor/60-jjm.conf")
 	p.must(err)
 	files := map[string]string{
 		"60-jjm.conf": string(shipped),
-		// What the shipped file tells a pool that is no CE to add, and less patience.
+		// What the shipped file tells a pool without a CE to add, with shorter times.
 		"95-jjm-router.conf": "DAEMON_LIST = $(DAEMON_LIST) JOB_ROUTER\nJOB_ROUTER = $(LIBEXEC)/condor_job_router\nJOB_ROUTER_LOG = $(LOG)/JobRouterLog\n" +
 			"JOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantJobRouter\nJOB_ROUTER_POLLING_PERIOD = 1\n" +
-			"GRIDMANAGER_JOB_PROBE_INTERVAL = 4\nGRIDMANAGER_JOB_PROBE_RATE = 100\n",
+			"GRIDMANAGER_JOB_PROBE_INTERVAL = 8\nGRIDMANAGER_JOB_PROBE_RATE = 20\n",
 	}
 	at := func(name string) string { return filepath.Join(p.root, "etc/condor/config.d", name) }
 	p.t.Cleanup(func() {
@@ -234,8 +234,7 @@ func (p *pool) router() {
 	p.await("the job router runs", func() bool { return len(p.processes("condor_job_rou")) == 1 })
 }
 
-// reconfigure has the pool's master read its configuration anew, and start and
-// stop daemons accordingly.
+// reconfigure makes the pool's master read its configuration again, and start and stop daemons accordingly.
 func (p *pool) reconfigure() {
 	p.t.Helper()
 	for _, pid := range p.processes("condor_master") {
@@ -243,7 +242,7 @@ func (p *pool) reconfigure() {
 	}
 }
 
-// processes are those of the pool whose program's name begins so.
+// processes returns the processes of the pool whose program's name starts with name.
 func (p *pool) processes(name string) (pids []int) {
 	p.t.Helper()
 	found, err := filepath.Glob("/proc/[0-9]*/comm")

@@ -1,9 +1,7 @@
 package door_test
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,8 +12,8 @@ import (
 	"jjm/handlers/all"
 )
 
-// exact compares standard output to the byte; what differs from run to run is
-// written <NAME> in want, by a pattern of its form.
+// exact compares standard output byte by byte. Text that differs from run to run is written as <NAME> in want, and must
+// match a pattern.
 func exact(t *testing.T, what, got, want string) {
 	t.Helper()
 	pattern := regexp.QuoteMeta(want)
@@ -32,7 +30,7 @@ func exact(t *testing.T, what, got, want string) {
 func TestCore_StandardOutputIsProtocolToTheByte(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, local, "")
-	s.deadline = ample // what the daemon itself answers is looked at
+	s.deadline = ample // the answers of the daemon itself are wanted
 	s.start()
 	h := string(jjm.HandleOf(os.Geteuid(), "k"))
 	file := filepath.Join(s.dir, "j.toml")
@@ -52,7 +50,7 @@ func TestCore_StandardOutputIsProtocolToTheByte(t *testing.T) {
 	body := "ID=1\nSTATUS=failed\nGRAM=4\nCODE=17\nFINAL=1\nEXIT=3\n"
 	end := "JOBS=1\nCOMPLETED=0\nTAR=" + l.Tar +
 		"\nBATCH=1_0\nHOST=<HOST>\nWALL_MS=<N>\nUSER_MS=<N>\nSYS_MS=<N>\nMAX_RSS_KB=<N>\n" +
-		"PROCESSORS=1\nSTARTED=<TIME>\nENDED=<TIME>\nMESSAGE=0 of 1 local jobs completed, 1 failed\n"
+		"PROCESSORS=1\nSTARTED=<TIME>\nENDED=<TIME>\nMESSAGE=0 of 1 local job done, 1 failed: exit code 3\n"
 	run("lookup", 0, "REF="+h+"\nHANDLE="+h+"\n"+body+"STALE=0\n"+end, "jjm-lookup", h)
 	run("lookup by id", 0, "REF=1\n"+body+"STALE=0\n"+end, "jjm-lookup", "1")
 	for _, line := range []string{"lookup " + h, "status " + h, "status " + h + ".0", "kill " + h, "history " + h,
@@ -60,7 +58,7 @@ func TestCore_StandardOutputIsProtocolToTheByte(t *testing.T) {
 		s.person(t, line)
 	}
 	run("kill of what is over", 0, "REF=1\nKILL=no-change\n", "jjm-kill", "1")
-	run("unknown", 3, "REF=9\nERROR=gone\nMESSAGE=store: read grid job 9: grid job 9 is not known here\nREF=1\nKILL=no-change\n", "jjm-kill", "9", "1")
+	run("unknown", 3, "REF=9\nERROR=gone\nMESSAGE=no grid job 9\nREF=1\nKILL=no-change\n", "jjm-kill", "9", "1")
 	run("nonsense", 2, "", "jjm-lookup", "1.3", "; rm -rf /")
 	run("no arguments", 2, "", "jjm-submit")
 	run("no file", 2, "", "jjm-submit", filepath.Join(s.dir, "none"))
@@ -76,8 +74,7 @@ func TestCore_StandardOutputIsProtocolToTheByte(t *testing.T) {
 	s.person(t, "lookup "+h)
 	run("unknown without a daemon", 4,
 		"REF=9\nERROR=busy\nMESSAGE=lookup 9: no daemon answers at "+s.state+
-			"/jjm.sock: connect: no such file or directory; "+
-			"and read record of grid job 9: open "+s.state+"/records/9/record.xml: no such file or directory\n", "jjm-lookup",
+			"/jjm.sock: there is no such socket; and there is no record of grid job 9 in "+s.state+"/records\n", "jjm-lookup",
 		"9")
 	bad := string(jjm.HandleOf(os.Geteuid(), "bad"))
 	run("submit without a daemon", 0, "HANDLE="+bad+"\nEXISTED=0\nSPOOLED=1\n", "jjm-submit", "--key", "bad", file)
@@ -86,14 +83,13 @@ func TestCore_StandardOutputIsProtocolToTheByte(t *testing.T) {
 	run("what was refused later", 0,
 		"REF="+bad+"\nHANDLE="+bad+"\nSTATUS=broken\nGRAM=4\nCODE=17\nFINAL=1\nEXIT=1\nSTALE=0\nJOBS=0\nCOMPLETED=0\n"+
 			"MESSAGE=refused: j.toml:1: type: unknown job type \"none\": this site knows "+
-			fmt.Sprint(all.Registry().Types())+"\n", "jjm-lookup", bad)
+			strings.Join(all.Registry().Types(), ", ")+"\n", "jjm-lookup", bad)
 }
 
-// person runs a command of people by a handle; they see a grid job by it as by
-// its id.
+// person runs a command for people with a handle: they can name a grid job by its handle as by its id.
 func (s *site) person(t *testing.T, line string) {
 	t.Helper()
-	cmd := exec.Command(bin.Path(t, "jjm"), strings.Fields(line)...)
+	cmd := bin.Command(t, strings.Fields(line)...)
 	cmd.Env = []string{"HOME=" + s.dir, "JJM_STATE=" + s.state}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

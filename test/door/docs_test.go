@@ -11,8 +11,8 @@ import (
 	"jjm"
 )
 
-// scriptRow returns what docs/GATEKEEPERS.md says of one of the scripts: its command
-// line, and the keys of its lines in their order.
+// scriptRow returns what docs/GATEKEEPERS.md says about one of the scripts: its command line, and the keys of its lines
+// in order.
 func scriptRow(t *testing.T, name string) (usage string, keys []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/GATEKEEPERS.md")

@@ -12,8 +12,7 @@ import (
 	"jjm"
 )
 
-// The whole life of a job through the shell contract of Globus 2, to the byte,
-// and what a daemon that is away changes: nothing.
+// The whole life of a job with the scripts of Globus 2, byte by byte, is the same while the daemon is away.
 func TestGlobus2_ALifeByShellScripts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, local, "")
@@ -93,8 +92,7 @@ func TestGlobus2_ALifeByShellScripts(t *testing.T) {
 	}
 }
 
-// A grid job's tar comes back through the gatekeeper, to the place that was asked
-// for, whole, after a failure too.
+// The complete tar of a grid job comes back through the gatekeeper to the requested place, also after a failure.
 func TestGlobus2_TheTarOfAGridJobIsReturned(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, local, "")
@@ -135,9 +133,8 @@ func TestGlobus2_TheTarOfAGridJobIsReturned(t *testing.T) {
 	}
 }
 
-// The proxy that the job's environment names goes with the job, as a private file
-// of its own; a newer one follows with a poll while the job runs. One that others
-// may read is refused.
+// The proxy that the job's environment names goes with the job, as a private file of its own. A newer one follows with
+// a poll while the job runs. A proxy that others may read is refused.
 func TestGlobus2_TheProxyFollows(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, local, "")

@@ -12,9 +12,8 @@ import (
 	"jjm/gatekeeper"
 )
 
-// A grid job that left hundreds of megabytes, wanted in two places: while they are
-// brought, everybody else's lookups are answered within the door's deadline by the
-// daemon itself, and the job runs until all of it is there.
+// A grid job left hundreds of megabytes, which are to be delivered to two places. Meanwhile the daemon itself answers
+// all other lookups within their deadline, and the job counts as running until all of it is there.
 func TestBlahpd_LargeTarsHoldUpNobody(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "condor")
@@ -68,7 +67,7 @@ func TestBlahpd_LargeTarsHoldUpNobody(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(a["Iwd"], "big")); err != nil || info.Size() != size {
 		t.Errorf("big: %v", err)
 	}
-	// Another status finds them there, and copies nothing.
+	// Another status call finds the files there and copies nothing.
 	before, err := os.Stat(tar)
 	s.must(err)
 	b.over(id)

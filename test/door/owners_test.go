@@ -15,8 +15,7 @@ import (
 	"jjm/wire"
 )
 
-// life is a job of HTCondor's, of one user and on one cluster, and what becomes
-// of it.
+// life is a job of HTCondor, of one user and on one cluster, with its expected end.
 type life struct {
 	key, cluster string
 	owner        jjm.Owner
@@ -26,10 +25,9 @@ type life struct {
 	kill         bool
 }
 
-// Two users' jobs through blahpd, in front of a daemon that is root: on both
-// clusters some end well, fail and are killed while the daemon is killed. Each
-// runs as its user, whose the files are, tar included; the accounting log has a
-// line of each.
+// Jobs of two users go through blahpd to a daemon of root. On both clusters some succeed, some fail and some are
+// killed, while the daemon is killed. Each runs as its user, who owns its files and the tar, and the accounting log has
+// a line for each.
 func TestBlahpd_OwnersRunAsThemselves(t *testing.T) {
 	t.Parallel()
 	condor, slurm := testbed.Start(t, "condor"), testbed.Start(t, "slurm")
@@ -75,7 +73,7 @@ func TestBlahpd_OwnersRunAsThemselves(t *testing.T) {
 	s.accounted(all)
 }
 
-// begins submits a job, twice: blahpd asks again when it was killed.
+// begins submits a job twice, as blahpd does if it was killed.
 func (s *site) begins(l *life) {
 	s.t.Helper()
 	l.dir = filepath.Join(s.dir, "iwd-"+l.key)
@@ -101,7 +99,7 @@ func (s *site) begins(l *life) {
 	}
 }
 
-// ends waits for a job's end and looks at what HTCondor is told and given.
+// ends waits for the end of a job, and checks what HTCondor is told and gets.
 func (s *site) ends(l *life) {
 	s.t.Helper()
 	got := l.b.over(l.id)
@@ -110,7 +108,7 @@ func (s *site) ends(l *life) {
 	case l.kill:
 		want, message = "", "killed on request"
 	case l.exit != "0":
-		message = "0 of 1 local jobs completed, 1 failed"
+		message = "0 of 1 local job done, 1 failed"
 	}
 	if !strings.Contains(got, want) || !strings.Contains(got, message) {
 		s.t.Errorf("%s: %s", l.key, got)
@@ -127,8 +125,7 @@ func (s *site) ends(l *life) {
 	}
 }
 
-// accounted waits until the accounting log has one line of each job, with the id
-// that the batch system gave it.
+// accounted waits until the accounting log has one line for each job, with the id from the batch system.
 func (s *site) accounted(all []*life) {
 	s.t.Helper()
 	var lines []string
@@ -159,7 +156,7 @@ func (s *site) accounted(all []*life) {
 	}
 }
 
-// nobody is an account that has nothing.
+// nobody returns an account without any rights.
 func nobody(t *testing.T) jjm.Owner {
 	t.Helper()
 	u, err := user.Lookup("nobody")

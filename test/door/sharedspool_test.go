@@ -31,7 +31,7 @@ func TestAway_ACredentialIsNotLeftWhereOthersReadIt(t *testing.T) {
 
 	out, said, code := s.script("jjm-submit", "--key", "k", "--token", at("token"), at("asks.toml"))
 	if out != "" || code != 4 || !strings.Contains(said,
-		"others can read it: the token is given to the daemon only; submit it again") {
+		"others can read it, so the token must not be written there: submit again when the daemon answers") {
 		t.Errorf("with a token: printed %q, exit %d, said %q", out, code, said)
 	}
 	if left, err := os.ReadDir(filepath.Join(s.state, "spool", "in")); err != nil || len(left) > 0 {

@@ -1,11 +1,9 @@
-// Package door_test holds the promises of the door of gatekeepers against
-// real daemons: that nothing is lost, doubled or failed while they are restarted,
-// killed, stopped or frozen; that everything is answered while the disk is full
-// or a batch system hangs; and that standard output is protocol to the byte.
+// Package door_test tests the promises to gatekeepers with real daemons: nothing is lost, doubled or failed while the
+// daemons are restarted, killed, stopped or frozen; every request is answered while the disk is full or a batch system
+// hangs; standard output contains the protocol and nothing else.
 //
-// No test measures time. That an answer did not wait is seen from its source:
-// the door gives the daemon its deadline and then answers from somewhere else,
-// and says so.
+// No test measures time. Whether an answer waited can be seen from its source: after its deadline the client answers
+// from another source, and says so.
 package door_test
 
 import (
@@ -36,23 +34,21 @@ const (
 	pollEvery = 20 * time.Millisecond
 )
 
-// site is a daemon with a state folder of its own, which the test stops, kills
-// and freezes.
+// site is a daemon with a state folder of its own. The test stops, kills and freezes it.
 type site struct {
 	t      *testing.T
 	dir    string
 	state  string
 	config string
-	owner  jjm.Owner // of daemon and state, if it is another than the test's
+	owner  jjm.Owner // of the daemon and the state, if not the test's account
 	daemon *exec.Cmd
 	gone   chan struct{} // closed when the daemon has ended
 	log    *os.File
-	// deadline is what scripts give the daemon, 0 for their own.
+	// deadline is the deadline that scripts use for the daemon, 0 for their own.
 	deadline time.Duration
 }
 
-// local is a configuration of the embedded batch system in which everything is
-// quick.
+// local is a configuration of the embedded batch system with short times.
 const local = `log = "info"
 reserve_bytes = 0 # a disk that is full is full
 [engine]
@@ -69,7 +65,7 @@ slots = 8
 grace = "3s"
 `
 
-// newSite makes a site; nothing runs yet. state "" is a folder below it.
+// newSite returns a site on which nothing runs yet. state "" means a folder below it.
 func newSite(t *testing.T, config, state string) *site {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjmd")
@@ -102,18 +98,18 @@ func (s *site) getenv(name string) string {
 	return ""
 }
 
-// door is a way to the daemon, with a deadline short enough for tests that wait
-// for it to pass, unless the daemon must have answered.
+// door returns a client of the daemon. Its deadline is short enough for tests that wait until it has passed; with ample
+// the daemon itself must answer.
 func (s *site) door(deadline time.Duration) *gatekeeper.Door {
 	d := gatekeeper.Open(client.Place{Getenv: s.getenv})
 	d.Deadline = deadline
 	return d
 }
 
-// ample is a deadline for what the daemon itself must answer, on any machine.
+// ample is a deadline for answers of the daemon itself, on any machine.
 const ample = time.Minute
 
-// begin starts a daemon and does not wait until it answers.
+// begin starts a daemon and does not wait.
 func (s *site) begin(env ...string) {
 	s.t.Helper()
 	s.daemon = exec.Command(bin.Path(s.t, "jjm-daemon"), "serve", "--config", s.config)
@@ -125,7 +121,7 @@ func (s *site) begin(env ...string) {
 	go func(d *exec.Cmd, gone chan struct{}) { _ = d.Wait(); close(gone) }(s.daemon, s.gone)
 }
 
-// as gives a process a session of its own and the rights of the owner.
+// as returns the attributes of a process with a session of its own and the rights of the owner.
 func (s *site) as() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if s.owner.UID != 0 && os.Geteuid() == 0 {
@@ -134,7 +130,7 @@ func (s *site) as() *syscall.SysProcAttr {
 	return attr
 }
 
-// give makes the site that of another account.
+// give makes another account the owner of the site.
 func (s *site) give(o jjm.Owner) {
 	s.t.Helper()
 	s.owner = o
@@ -144,7 +140,7 @@ func (s *site) give(o jjm.Owner) {
 	}
 }
 
-// start starts a daemon that answers.
+// start starts a daemon and waits until it answers.
 func (s *site) start() {
 	s.t.Helper()
 	s.begin()
@@ -154,7 +150,7 @@ func (s *site) start() {
 	})
 }
 
-// end ends the daemon by a signal and waits for its end.
+// end sends the daemon a signal and waits for its end.
 func (s *site) end(signal syscall.Signal) {
 	s.t.Helper()
 	s.must(s.daemon.Process.Signal(signal))
@@ -170,13 +166,13 @@ func ask[Req wire.Request, Ans wire.Answer](s *site, v wire.Verb[Req, Ans], req 
 	return client.Call(context.Background(), &c, v, req)
 }
 
-// await polls until ok.
+// await waits until ok returns true.
 func (s *site) await(what string, ok func() bool) {
 	s.t.Helper()
 	programs.Await(s.t, patience, pollEvery, what, ok)
 }
 
-// close ends what runs, and shows the log of a failed test.
+// close ends the site's processes, and prints the log if the test failed.
 func (s *site) close() {
 	if s.daemon != nil {
 		_ = s.daemon.Process.Signal(syscall.SIGCONT)
@@ -190,7 +186,7 @@ func (s *site) close() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// script runs one of jjm's scripts and gives what it printed and its exit code.
+// script runs one of jjm's scripts and returns its output and exit code.
 func (s *site) script(name string, args ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
 	cmd := exec.Command(filepath.Join(s.scripts(), name), args...)
@@ -204,10 +200,14 @@ func (s *site) script(name string, args ...string) (stdout, stderr string, code 
 	if cmd.ProcessState == nil {
 		s.t.Fatal(err)
 	}
+	if strings.HasPrefix(name, "jjm-") { // the other scripts have the options of a gatekeeper
+		programs.Heard(s.t, name, out.Bytes())
+		programs.Heard(s.t, name, errs.Bytes())
+	}
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// scripts is a folder with the scripts as they are installed: beside the program.
+// scripts returns a folder with the scripts beside the programs, as they are installed.
 func (s *site) scripts() string {
 	s.t.Helper()
 	dir := filepath.Join(s.dir, "libexec")
@@ -228,7 +228,7 @@ func (s *site) scripts() string {
 	return dir
 }
 
-// job is a plain grid job that writes a line to a ledger each time it runs.
+// job returns a plain grid job that writes a line to a ledger each time it runs.
 func (s *site) job(key, shell string) gatekeeper.Job {
 	text := fmt.Sprintf(
 		"type = \"script\"\nname = \"plain\"\nresult = \"exit\"\n[params]\ncommand = [\"/bin/sh\", \"-c\", %q]\n",
@@ -236,7 +236,7 @@ func (s *site) job(key, shell string) gatekeeper.Job {
 	return gatekeeper.Job{Name: "j.toml", Text: text, BaseDir: s.dir, Key: key, Anew: true}
 }
 
-// ran counts the runs of each key.
+// ran returns how often each key ran.
 func (s *site) ran() map[string]int {
 	n := map[string]int{}
 	text, _ := os.ReadFile(s.dir + "/ledger")
@@ -246,7 +246,7 @@ func (s *site) ran() map[string]int {
 	return n
 }
 
-// final waits for the end of a grid job, as the daemon tells it.
+// final waits until the daemon reports the end of a grid job.
 func (s *site) final(h jjm.Handle) wire.Lookup {
 	s.t.Helper()
 	var l wire.Lookup
@@ -257,8 +257,7 @@ func (s *site) final(h jjm.Handle) wire.Lookup {
 	return l
 }
 
-// allDone waits until n grid jobs are done; one that ends otherwise fails the
-// test.
+// allDone waits until n grid jobs are done. A grid job with another end fails the test.
 func (s *site) allDone(n int) {
 	s.t.Helper()
 	var words map[string]int

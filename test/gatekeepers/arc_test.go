@@ -22,8 +22,7 @@ type arcSite struct {
 	one, other *person
 }
 
-// TestARC drives a real A-REX through its REST interface, in front of a daemon that
-// is root and runs jobs as their owners.
+// TestARC uses a real A-REX through its REST interface, with a daemon of root that runs jobs as their owners.
 func TestARC(t *testing.T) {
 	t.Parallel() // the other gatekeeper has another bed
 	bed := testbed.StartAlone(t, "arc")
@@ -35,7 +34,7 @@ func TestARC(t *testing.T) {
 		localCluster+bedCluster(slurm, "slurm")+frozenCluster(t, bed.Vars["JJM"], slurm))
 	a.holdOf(t, a.other)
 	needs.Tmpfs(t, a.state(), "size=128m,mode=755")
-	t.Cleanup(func() { a.stop(syscall.SIGTERM) }) // before the file system goes
+	t.Cleanup(func() { a.stop(syscall.SIGTERM) }) // before the file system is removed
 	a.start()
 	together(t, a, map[string]func(*testing.T, *arcSite){
 		"plain":             arcPlain,
@@ -49,12 +48,11 @@ func TestARC(t *testing.T) {
 	})
 	t.Run("two hundred", func(t *testing.T) { arcTwoHundred(t, a) })
 	t.Run("full disk", func(t *testing.T) { arcFullDisk(t, a) })
-	t.Run("manager killed", func(t *testing.T) { arcManagerKilled(t, a) }) // no client gets an answer meanwhile
+	t.Run("manager killed", func(t *testing.T) { arcManagerKilled(t, a) }) // meanwhile no client gets an answer
 }
 
-// submit hands a job over and gives its URL. A person's client keeps a list of
-// jobs: each test has one of its own. A client that got no answer is called again,
-// as its user would.
+// submit submits a job and returns its URL. A person's client keeps a list of jobs; each test has one of its own. If
+// the client gets no answer it is called again, as its user would do.
 func (a *arcSite) submit(t *testing.T, p *person, dir, xrsl string) string {
 	t.Helper()
 	file := filepath.Join(dir, "job.xrsl")
@@ -72,15 +70,15 @@ func (a *arcSite) submit(t *testing.T, p *person, dir, xrsl string) string {
 	return ""
 }
 
-// arc runs one of ARC's commands in a folder that keeps its jobs. Of itself it
-// waits 20 s for an answer, too little where everything else runs as well.
+// arc runs one of ARC's commands in a folder with the list of jobs. By default it waits 20 s for an answer, which is
+// too short if much else runs.
 func (p *person) arc(t *testing.T, dir, command string, args ...string) said {
 	t.Helper()
 	argv := []string{"env", "--chdir=" + dir, command, "-d", "VERBOSE", "-t", "120", "-j", filepath.Join(dir, "jobs.dat")}
 	return p.run(t, append(argv, args...)...)
 }
 
-// end waits until A-REX says one of the states of a job, and gives what it said.
+// end waits until A-REX reports one of some states of a job, and returns the report.
 func (a *arcSite) end(t *testing.T, p *person, dir, url string, states ...string) string {
 	t.Helper()
 	await(t, "A-REX is through with it", func() bool {
@@ -99,7 +97,7 @@ func (a *arcSite) end(t *testing.T, p *person, dir, url string, states ...string
 	return text
 }
 
-// get fetches what the job left; it gives the folder.
+// get fetches the outputs of a job and returns their folder.
 func (a *arcSite) get(t *testing.T, p *person, dir, url string) string {
 	t.Helper()
 	to := p.folderFor(t, filepath.Join(dir, "got"))
@@ -118,7 +116,7 @@ func wantFile(t *testing.T, name, content string) {
 	}
 }
 
-// jobOf finds the grid job of a URL.
+// jobOf returns the grid job of a URL.
 func (a *arcSite) jobOf(t *testing.T, url string) wire.Status {
 	t.Helper()
 	var found []wire.Status
@@ -132,8 +130,8 @@ func (a *arcSite) jobOf(t *testing.T, url string) wire.Status {
 	return found[0]
 }
 
-// An ordinary job: a program and a file that are uploaded, arguments that a shell
-// would not leave alone, standard input, a file that is taken away.
+// An ordinary job: a program and a file are uploaded, arguments have special characters of the shell, there is standard
+// input, and a file is fetched.
 func arcPlain(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
 	write(t, filepath.Join(dir, "run.sh"),
@@ -154,7 +152,7 @@ func arcPlain(t *testing.T, a *arcSite) {
 	a.wantAccounting(t, url)
 }
 
-// wantAccounting reads what jjm left for A-REX's accounting.
+// wantAccounting checks what jjm wrote for A-REX's accounting.
 func (a *arcSite) wantAccounting(t *testing.T, url string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(a.bed.Vars["CONTROL"], "job."+filepath.Base(url)+".diag"))
@@ -183,7 +181,7 @@ func arcJobFile(t *testing.T, a *arcSite) {
 	wantTar(t, filepath.Join(got, "jjm-output.tar"),
 		map[string]string{"part.1": "part 1\n", "part.3": "part 3\n", ".1.stdout": "part 2\n"})
 	if text, _ := os.ReadFile(filepath.Join(got, "out.txt")); !strings.HasSuffix(string(text),
-		": done: 3 of 3 local jobs completed\n") {
+		": done: 3 of 3 local jobs done\n") {
 		t.Errorf("the summary is %q", text)
 	}
 }
@@ -192,7 +190,7 @@ func arcRefused(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
 	url := a.submit(t, a.one, dir, `&(executable="/bin/true")(environment=("JJM_TYPE" "nosuch"))(stdout="out.txt")`)
 	a.end(t, a.one, dir, url, "Failed")
-	// At once, or by a scan if the daemon was too busy to answer the submission.
+	// It is reported at once, or by a scan if the daemon was too busy to answer the submission.
 	errors, _ := os.ReadFile(filepath.Join(a.bed.Vars["CONTROL"], "job."+filepath.Base(url)+".errors"))
 	failed, _ := os.ReadFile(filepath.Join(a.bed.Vars["CONTROL"], "job."+filepath.Base(url)+".failed"))
 	if text := string(errors) + string(failed); !strings.Contains(text, "nosuch") {
@@ -207,9 +205,8 @@ func (a *arcSite) status(s wire.Status) wire.Lookup {
 	return ask(a.site, wire.VerbLookup(), wire.LookupRequest{Refs: []string{s.Lookup.ID.String()}}).Lookup[0]
 }
 
-// A-REX is killed while it submits: once it is back it submits the same job again,
-// while the first submission is still at it, and it is the same grid job. jjm's
-// daemon is killed meanwhile.
+// A-REX is killed while it submits. When it is back it submits the same job again, while the first submission still
+// runs, and it is the same grid job. jjm's daemon is killed meanwhile.
 func arcManagerKilled(t *testing.T, a *arcSite) {
 	before := a.submissions("begun")
 	release := a.holdNow(t, "halt")
@@ -227,7 +224,7 @@ func arcManagerKilled(t *testing.T, a *arcSite) {
 	wantFile(t, a.session(url, "out.txt"), "survived\n")
 }
 
-// session is the path of a file in a job's session folder.
+// session returns the path of a file in a job's session folder.
 func (a *arcSite) session(url, name string) string {
 	return filepath.Join(filepath.Dir(a.bed.Vars["CONTROL"]), "session", filepath.Base(url), name)
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// post hands a job over n times through the REST interface, by one connection, and
-// gives their URLs. ARC's own client takes 0.4 s of CPU for each.
+// post submits a job n times through the REST interface, with one connection, and returns the URLs. ARC's own client
+// needs 0.4 s of CPU for each.
 func (a *arcSite) post(t testing.TB, p *person, n int, xrsl string) []string {
 	t.Helper()
 	file := filepath.Join(p.folder(t), "job.xrsl")
@@ -30,10 +30,10 @@ func (a *arcSite) post(t testing.TB, p *person, n int, xrsl string) []string {
 	return urls
 }
 
-// Two hundred jobs, fifty at once, over two absences of the daemon, on the local
-// and on the Slurm cluster: A-REX ends each well, and each is done once.
+// Two hundred jobs, fifty at once, while the daemon is away twice, on the local and on the Slurm cluster: A-REX reports
+// success for each, and each is done once.
 func arcTwoHundred(t *testing.T, a *arcSite) {
-	const each = 10 // in one connection; client programs are tried elsewhere
+	const each = 10 // jobs per connection; other tests use the client programs
 	dir := a.one.folder(t)
 	var mu sync.Mutex
 	var urls []string
@@ -62,7 +62,7 @@ func arcTwoHundred(t *testing.T, a *arcSite) {
 	}
 }
 
-// wantEnd waits until A-REX is through with a job, and looks how it ended there.
+// wantEnd waits until A-REX has finished a job, and checks how it ended there.
 func (a *arcSite) wantEnd(t testing.TB, url, how string) {
 	t.Helper()
 	control := a.bed.Vars["CONTROL"]
@@ -76,8 +76,8 @@ func (a *arcSite) wantEnd(t testing.TB, url, how string) {
 	}
 }
 
-// A cluster that is frozen: what goes there is taken, kept, and killed on request,
-// all in time; once it thaws the rest is done.
+// A cluster is frozen: jobs for it are accepted, kept, and killed on request, all in time. When it continues, the rest
+// is done.
 func arcFrozen(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
 	waits := a.submit(t, a.one, dir,
@@ -103,8 +103,8 @@ func arcFrozen(t *testing.T, a *arcSite) {
 	await(t, "the other one is killed", func() bool { return a.byName("doomed")[0].Lookup.Status == "aborted" })
 }
 
-// On a full disk what runs goes on and A-REX is told nothing wrong; a submission
-// waits until there is room, and is then one grid job.
+// On a full disk running jobs go on and A-REX is told nothing wrong. A submission waits until there is space, and is
+// then one grid job.
 func arcFullDisk(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
 	goOn := filepath.Join(dir, "go")

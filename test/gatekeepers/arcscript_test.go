@@ -21,7 +21,7 @@ type control struct {
 	dir string
 }
 
-// newControl makes an empty control folder.
+// newControl creates an empty control folder.
 func newControl(t testing.TB, s *site) *control {
 	t.Helper()
 	c := &control{site: s, dir: s.path("control")}
@@ -33,7 +33,7 @@ func newControl(t testing.TB, s *site) *control {
 	return c
 }
 
-// add makes a job as A-REX leaves it for submit-jjm-job, and gives its grami.
+// add creates a job as A-REX leaves it for submit-jjm-job, and returns its grami.
 func (c *control) add(t testing.TB, id, program string) string {
 	t.Helper()
 	session := filepath.Join(c.dir, "session", id)
@@ -56,7 +56,7 @@ func (c *control) add(t testing.TB, id, program string) string {
 	return grami
 }
 
-// run runs a verb of A-REX's language, as an account or as root.
+// run runs a verb of A-REX's language as an account or as root.
 func (c *control) run(t testing.TB, as *syscall.Credential, verb string, args ...string) (string, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -73,8 +73,8 @@ func (c *control) run(t testing.TB, as *syscall.Credential, verb string, args ..
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// TestARCScript is A-REX's scripts without A-REX: two hundred submissions while
-// the daemon is killed, stays away and comes back, and one scan for all of them.
+// TestARCScript calls A-REX's scripts without A-REX: two hundred submissions while the daemon is killed, stays away and
+// comes back, and one scan for all of them.
 func TestARCScript(t *testing.T) {
 	t.Parallel()
 	needs.Root(t, "to act for others, as A-REX does")
@@ -91,8 +91,7 @@ func TestARCScript(t *testing.T) {
 	if n := len(c.list()); n != all {
 		t.Errorf("%d grid jobs for %d submissions", n, all)
 	}
-	// The session folder of one is gone, another is a trap: what the user could
-	// not write stays as it is.
+	// One session folder is gone, and another contains a trap: a file that the user could not write stays as it is.
 	gone, trap := filepath.Join(c.dir, "session", "7"), filepath.Join(c.dir, "session", "8", "out.txt")
 	secret := filepath.Join(dir, "secret")
 	write(t, secret, "root's own", 0o600)
@@ -116,7 +115,7 @@ func TestARCScript(t *testing.T) {
 	}
 }
 
-// submitAll submits jobs 0, 1, and so on, as A-REX does: some at once.
+// submitAll submits jobs 0, 1, and so on, some at once, as A-REX does.
 func (c *control) submitAll(t *testing.T, all int) {
 	t.Helper()
 	jobs := make(chan int)

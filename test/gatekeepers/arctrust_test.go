@@ -12,8 +12,7 @@ import (
 	"jjm/internal/needs"
 )
 
-// The grami is the user's: one that names another user's job gets nothing of it
-// from a scan, which is root.
+// The user can write the grami: if it names another user's job, a scan, which is root, delivers nothing of that.
 func TestARCScript_ActsOnNobodyElsesJob(t *testing.T) {
 	needs.Root(t, "to act for others, as A-REX does")
 	dir, err := os.MkdirTemp("", "jjm-gk-*")
@@ -35,7 +34,7 @@ func TestARCScript_ActsOnNobodyElsesJob(t *testing.T) {
 		t.Fatalf("submit: exit code %d\n%s", code, out)
 	}
 	await(t, "it is done", func() bool { return len(c.list()) == 1 && final(c.list()[0].Lookup.Status) })
-	c.owner = account(t, "daemon") // somebody else
+	c.owner = account(t, "daemon") // another account
 	thief := c.add(t, "2", "true")
 	f, err := os.OpenFile(thief, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

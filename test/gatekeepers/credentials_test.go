@@ -24,8 +24,7 @@ func (p *person) with(proxy string) *person {
 	return &q
 }
 
-// proxy makes a proxy of the person, from the certificate beside the one of the
-// bed, in the place of an older one.
+// proxy creates a proxy of the person from the certificate beside that of the bed. It replaces an older one.
 func (p *person) proxy(t testing.TB, certificate, file string, hours int) {
 	t.Helper()
 	dir := filepath.Dir(certificate)
@@ -36,8 +35,8 @@ func (p *person) proxy(t testing.TB, certificate, file string, hours int) {
 	}
 }
 
-// member makes a proxy that says, as one of VOMS would, that the person is of a
-// virtual organisation: made with openssl, and signed by nobody but the person.
+// member creates a proxy that says, like one from VOMS, that the person belongs to a virtual organisation. It is made
+// with openssl and signed only by the person.
 func (p *person) member(t testing.TB, certificate, dir, name string) (file string) {
 	t.Helper()
 	der := func(v any) []byte {
@@ -65,13 +64,12 @@ cat m.cert m.key "$2/cert.pem" > member.pem`, "sh", dir, filepath.Dir(certificat
 	return file
 }
 
-// watcher is a shell script that shows the proxy that it has, waits until it is
-// another one, and shows that.
+// watcher is a shell script that prints its proxy, waits until the proxy changes, and prints that.
 const watcher = `show() { openssl x509 -in "$X509_USER_PROXY" -noout -enddate; stat -c %%a "$X509_USER_PROXY"; }
 show; was=$(cksum <"$X509_USER_PROXY"); touch %s; while [ "$was" = "$(cksum <"$X509_USER_PROXY")" ]; do sleep 0.2; done; show`
 
-// nowhere fails the test if a secret of a proxy's file is where people look, or
-// anywhere in the folder of the state but in a work area.
+// nowhere fails the test if a secret of a proxy's file is in any output for people, or anywhere in the state folder
+// outside of a work area.
 func (s *site) nowhere(t testing.TB, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -86,7 +84,7 @@ func (s *site) nowhere(t testing.TB, file string) {
 	for _, dir := range []string{s.state(), s.path("daemon.log")} {
 		err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
-				return nil // it went away meanwhile
+				return nil // removed meanwhile
 			}
 			text, err := os.ReadFile(name)
 			if err == nil && strings.Contains(string(text), key) && !strings.Contains(name, "/credentials/") {
@@ -100,7 +98,7 @@ func (s *site) nowhere(t testing.TB, file string) {
 	}
 }
 
-// wantOrigin holds who a grid job is said to come from against what it should be.
+// wantOrigin compares the origin of a grid job with the expected one.
 func wantOrigin(t testing.TB, st wire.Status, user, vo string) {
 	t.Helper()
 	if st.Origin == nil || st.Origin.Subject != "/O=Grid/OU=jjm-testbed/CN="+user || st.Origin.VO != vo ||
@@ -109,8 +107,8 @@ func wantOrigin(t testing.TB, st wire.Status, user, vo string) {
 	}
 }
 
-// The proxy of a GRAM job goes with it, and follows a refresh while it runs. The
-// virtual organisation is told by the proxy that the user came with.
+// The proxy of a GRAM job goes with it, and a refreshed one follows while it runs. The virtual organisation comes from
+// the user's first proxy.
 func TestGRAM_TheProxyFollows(t *testing.T) {
 	t.Parallel()
 	bed := testbed.StartAlone(t, "gram")
@@ -143,11 +141,10 @@ func TestGRAM_TheProxyFollows(t *testing.T) {
 	})
 }
 
-// rslWord writes a text as one word of RSL.
+// rslWord returns a text as one word of RSL.
 func rslWord(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
-// ARC's way to ask for the proxy is the runtime environment ENV/PROXY. A-REX renews
-// its copy in place.
+// In ARC a job asks for the proxy by the runtime environment ENV/PROXY. A-REX renews its copy in place.
 func TestARC_TheProxyFollows(t *testing.T) {
 	t.Parallel()
 	bed := testbed.StartAlone(t, "arc")

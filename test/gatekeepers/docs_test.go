@@ -11,7 +11,7 @@ import (
 	"jjm/adapters/testbed"
 )
 
-// documented returns the example of docs/GATEKEEPERS.md in which something stands.
+// documented returns the example of docs/GATEKEEPERS.md that contains a text.
 func documented(t testing.TB, what string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/GATEKEEPERS.md")
@@ -27,7 +27,7 @@ func documented(t testing.TB, what string) string {
 	return ""
 }
 
-// exampleJob is the job file that the examples mean.
+// exampleJob is the job file that the examples name.
 const exampleJob = "type = \"script\"\n[params]\ncommand = [\"/bin/echo\", \"{serial}\"]\ncount = 2\n"
 
 var exampleTar = map[string]string{".0.stdout": "1\n", ".1.stdout": "2\n"}
@@ -38,7 +38,7 @@ func gramExample(t *testing.T, g *gramSite) {
 	write(t, filepath.Join(dir, "job.toml"), exampleJob, 0o644)
 	rsl := strings.ReplaceAll(documented(t, "(jjm_job_file=job.toml)"), "/home/me", dir)
 	s := g.one.run(t, "globusrun", "-s", "-r", g.at(g.one), rsl)
-	if s.exit != 0 || !strings.Contains(s.out, "done: 2 of 2 local jobs completed") {
+	if s.exit != 0 || !strings.Contains(s.out, "done: 2 of 2 local jobs done") {
 		t.Errorf("exit %d\n%s%s", s.exit, s.out, s.err)
 	}
 	wantTar(t, filepath.Join(dir, "results.tar"), exampleTar)
@@ -57,8 +57,7 @@ func arcExample(t *testing.T, a *arcSite) {
 	wantTar(t, filepath.Join(a.get(t, a.one, dir, url), "jjm-output.tar"), exampleTar)
 }
 
-// TestDocs_InstallCommands runs what the manual tells administrators to run,
-// below a folder of its own that stands for the root.
+// TestDocs_InstallCommands runs the commands of the manual for administrators in a folder that stands for the root.
 func TestDocs_InstallCommands(t *testing.T) {
 	testbed.Start(t, "gram") // for GRAM's own commands
 	testbed.Start(t, "arc")
@@ -73,8 +72,7 @@ func TestDocs_InstallCommands(t *testing.T) {
 			if err := os.MkdirAll(services, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			// GRAM's command knows no DESTDIR: its folder is put in the place of the
-			// machine's, for these commands alone.
+			// GRAM's command has no DESTDIR: for these commands a folder is mounted over the machine's.
 			script := "set -e\nmount --bind " + services + " /etc/grid-services\n" + documented(t, what+" install")
 			cmd := exec.Command("unshare", "--mount", "sh", "-c", script)
 			cmd.Dir, cmd.Env = "../..", append(os.Environ(), "DESTDIR="+dir)

@@ -13,12 +13,11 @@ import (
 	"jjm/adapters/testbed"
 )
 
-// TestFrozenSlurm stops the controller of a real Slurm, and asks what the scripts
-// of GRAM, ARC, HTCondor and others ask: a submission is taken, the state that was
-// last known is told, a cancel is stored. Once the controller goes on, each job
-// that was submitted is done, once, and each that was cancelled is gone.
+// TestFrozenSlurm stops the controller of a real Slurm and calls what the scripts of GRAM, ARC, HTCondor and others
+// call. A submission is accepted, the last known state is returned, a cancel is stored. After the controller continues,
+// each submitted job is done once, and each cancelled one is gone.
 func TestFrozenSlurm(t *testing.T) {
-	gram := installedGRAM(t) // for its Perl
+	gram := installedGRAM(t) // for its Perl modules
 	t.Parallel()
 	slurm := testbed.StartAlone(t, "slurm")
 	dir, err := os.MkdirTemp("", "jjm-gk-*")
@@ -69,15 +68,14 @@ func TestFrozenSlurm(t *testing.T) {
 	}
 }
 
-// way is how a gatekeeper's scripts ask. Each of them fails the test when it is
-// not answered as it should be.
+// way is how the scripts of a gatekeeper call jjm. Each function fails the test if the answer is wrong.
 type way struct {
 	submit func(name, shell string) (id string)
-	state  func(id string) string // "running", or what it is
+	state  func(id string) string // returns "running", or else the state
 	kill   func(id string)
 }
 
-// gramWay asks GRAM's Perl. A job manager has several of them.
+// gramWay calls GRAM's Perl module. A job manager has several such processes.
 func (s *site) gramWay(t *testing.T) way {
 	g := newScripts(t, s.owner, s.dir, bin.Dir(t), s.state())
 	p := g.start(t)
@@ -97,7 +95,7 @@ func (s *site) gramWay(t *testing.T) way {
 	}
 }
 
-// way asks ARC's scripts. A scan has nothing to tell of what runs.
+// way calls ARC's scripts. A scan reports nothing about running jobs.
 func (c *control) way() way {
 	must := func(verb, grami string) {
 		c.t.Helper()
@@ -124,7 +122,7 @@ func (c *control) way() way {
 	}
 }
 
-// said runs jjm-gatekeeper as the site's owner, in a folder of theirs.
+// said runs jjm-gatekeeper as the site's owner, in a folder of the owner.
 func (s *site) said(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(bin.Path(t, "jjm-gatekeeper"), args...)

@@ -177,7 +177,7 @@ command = ["/bin/sh", "-c", "echo part $1 | tee part.$1", "sh", "{serial}"]
 count = 3
 `, 0o644)
 	s := g.one.run(t, "globusrun", "-s", "-r", g.service("jjm"), `&(jjm_job_file=`+dir+`/job.toml)`+withTar(tar))
-	if s.exit != 0 || !strings.HasSuffix(s.out, ": done: 3 of 3 local jobs completed\n") {
+	if s.exit != 0 || !strings.HasSuffix(s.out, ": done: 3 of 3 local jobs done\n") {
 		t.Errorf("exit %d, output %q, errors %q; want a summary", s.exit, s.out, s.err)
 	}
 	wantTar(t, tar, map[string]string{"part.1": "part 1\n", "part.2": "part 2\n", "part.3": "part 3\n",
@@ -221,7 +221,7 @@ func gramRefused(t *testing.T, g *gramSite) {
 func (g *gramSite) contactOf(t *testing.T, s wire.Status) string {
 	t.Helper()
 	record := strings.Join(ask(g.site, wire.VerbRecord(),
-		wire.RecordRequest{One: wire.Of(s.Lookup.ID.String())}).Record, "")
+		wire.RecordRequest{One: wire.OneRef(s.Lookup.ID.String())}).Record, "")
 	_, rest, ok := strings.Cut(record, "https://localhost:")
 	contact, _, end := strings.Cut(rest, "/\"")
 	if !ok || !end {

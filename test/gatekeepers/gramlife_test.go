@@ -56,7 +56,7 @@ func (r *gramRun) end(t *testing.T) (bool, string, string) {
 	return err == nil, r.said.String(), r.tar
 }
 
-// scriptFront is GRAM5's first tier: a Perl process for each job, of the user's.
+// scriptFront is GRAM5's first tier: a Perl process of the user for each job.
 type scriptFront struct{ *site }
 
 type scriptRun struct {
@@ -91,8 +91,7 @@ func (r *scriptRun) kill(t *testing.T) {
 	r.wantLines("cancel", r.job)
 }
 
-// end does what a job manager does with the answers: of a job that is done it
-// stages out the files.
+// end does what a job manager does with the answers: when a job is done it stages out the files.
 func (r *scriptRun) end(t *testing.T) (bool, string, string) {
 	t.Helper()
 	said := r.script.end(r.job)

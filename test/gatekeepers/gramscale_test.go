@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// Two hundred jobs, fifty at once, over two absences of the daemon.
+// Two hundred jobs, fifty at once, while the daemon is away twice.
 func gramTwoHundred(t *testing.T, g *gramSite) { gramMany(t, g, 4) }
 
-// gramMany hands over jobs for the local and for the Slurm cluster: GRAM takes
-// each, and each is done, once. Of every fourth a client waits for what GRAM says.
+// gramMany submits jobs for the local and for the Slurm cluster. GRAM accepts each, and each is done once. For every
+// fourth job a client waits for GRAM's report.
 func gramMany(t *testing.T, g *gramSite, waves int) {
 	all := 50 * waves
 	one := g.one.with(g.bed.Vars["SMALL_PROXY"])
@@ -61,8 +61,7 @@ func gramMany(t *testing.T, g *gramSite, waves int) {
 	})
 }
 
-// wantOnce waits until all grid jobs of a name are done, each of which leaves a
-// line of its own in a ledger.
+// wantOnce waits until all grid jobs of a name are done. Each writes a line of its own to a ledger.
 func (s *site) wantOnce(t testing.TB, name, ledger string, all int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d grid jobs are done", all), func() bool {
@@ -85,8 +84,8 @@ func (s *site) wantOnce(t testing.TB, name, ledger string, all int) {
 	}
 }
 
-// A cluster that is frozen: what goes there is taken, told as waiting, and killed
-// on request, all in time; once it thaws the rest is done.
+// A cluster is frozen: jobs for it are accepted, reported as waiting, and killed on request, all in time. When it
+// continues, the rest is done.
 func gramFrozen(t *testing.T, g *gramSite) {
 	out := filepath.Join(g.one.folder(t), "out")
 	waits := g.submit(t, g.one, `&(executable=/bin/echo)(arguments=thawed)(jjm_name=waits)(jjm_clusters=frozen)(stdout=`+
@@ -112,8 +111,8 @@ func gramFrozen(t *testing.T, g *gramSite) {
 	})
 }
 
-// On a full disk what runs is told as running; a submission waits until there is
-// room, and is then one grid job.
+// On a full disk running jobs are reported as running. A submission waits until there is space, and is then one grid
+// job.
 func gramFullDisk(t *testing.T, g *gramSite) {
 	runs := g.submit(t, g.one, `&(executable=/bin/sleep)(arguments=600)(jjm_name=runs)`)
 	g.running(t, "runs")
@@ -138,7 +137,7 @@ func gramFullDisk(t *testing.T, g *gramSite) {
 	try()
 	await(t, "the submission is tried", func() bool {
 		select {
-		case err := <-ended: // a job manager one of whose scripts was killed fails its next job
+		case err := <-ended: // if one of a job manager's scripts was killed, its next job fails
 			t.Logf("before jjm was asked: %v, %s", err, out)
 			try()
 		default:

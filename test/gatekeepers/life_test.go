@@ -13,22 +13,22 @@ import (
 
 // front is a way to jjm through a gatekeeper.
 type front interface {
-	// begin hands over a grid job of two local jobs that run a script of sh, with
-	// their serial as $1, and gives it once it runs.
+	// begin submits a grid job of two local jobs that run a shell script with their serial number as $1. It returns the
+	// grid job when that runs.
 	begin(t *testing.T, as *person, name, cluster, shell string) handed
 }
 
 // handed is a grid job that a gatekeeper knows.
 type handed interface {
 	kill(t *testing.T)
-	// end waits until the gatekeeper says that it is over: whether it went well,
-	// all that was said, and the tar that came back.
+	// end waits until the gatekeeper reports the end. It returns whether that is a success, the whole report, and the
+	// tar that came back.
 	end(t *testing.T) (well bool, said, tar string)
 }
 
-// fate is what becomes of a grid job.
+// fate is one way in which a grid job ends.
 type fate struct {
-	script string // once it may go on
+	script string // runs when the test lets it go on
 	kill   bool
 	well   bool
 	said   string
@@ -36,15 +36,14 @@ type fate struct {
 
 // fates are the three ways in which a grid job ends.
 var fates = map[string]fate{
-	"good":    {script: "echo $1 >part.$1", well: true, said: "done: 2 of 2 local jobs completed"},
-	"failing": {script: "exit 3", said: `(?s)failed: 0 of 2 local jobs completed, 2 failed.*(?i)exit code:? 1|(?i)exit code:? 1.*failed: 0 of 2 local jobs`},
+	"good":    {script: "echo $1 >part.$1", well: true, said: "done: 2 of 2 local jobs done"},
+	"failing": {script: "exit 3", said: `(?s)failed: 0 of 2 local jobs done, 2 failed.*(?i)exit code:? 1|(?i)exit code:? 1.*failed: 0 of 2 local jobs`},
 	"killed":  {script: "exec sleep 600", kill: true, well: true, said: "aborted: killed on request"},
 }
 
-// lives takes grid jobs of each fate through a gatekeeper, on every cluster, in
-// turn as one and the other user, while the daemon is killed in between. What
-// they were told and what came back must be right, and each must be one grid job
-// of the right user. killedIsWell: the gatekeeper tells a kill as a good end.
+// lives sends grid jobs of each fate through a gatekeeper to every cluster, alternately as one and the other user,
+// while the daemon is killed in between. The reports and the returned files must be right, and each must be one grid
+// job of the right user. killedIsWell is set if the gatekeeper reports a kill as a success.
 func lives(t *testing.T, s *site, f front, users []*person, killedIsWell bool, clusters ...string) {
 	s.t.Helper()
 	dir := users[0].folder(t)
@@ -79,6 +78,7 @@ func lives(t *testing.T, s *site, f front, users []*person, killedIsWell bool, c
 	s.restart()
 	each(func(t *testing.T, l *life) {
 		if l.kill {
+			s.speaks(t, l.name, 2)
 			l.job.kill(t)
 		}
 	})
@@ -103,8 +103,7 @@ func lives(t *testing.T, s *site, f front, users []*person, killedIsWell bool, c
 	}
 }
 
-// owns finds what in somebody's work area is not of the account as which their
-// jobs run.
+// owns reports what in a person's work area does not belong to the account as which the person's jobs run.
 func (s *site) owns(t *testing.T, p *person) {
 	t.Helper()
 	who := account(t, s.runsAs(p))
@@ -112,7 +111,7 @@ func (s *site) owns(t *testing.T, p *person) {
 	err := filepath.WalkDir(filepath.Join(s.state(), "work", p.owner.User),
 		func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
-				return nil // it went away meanwhile
+				return nil // removed meanwhile
 			}
 			info, err := d.Info()
 			if err != nil {
@@ -129,5 +128,5 @@ func (s *site) owns(t *testing.T, p *person) {
 	}
 }
 
-// shell is a command of jjm's job type script that runs a text of sh.
+// shell returns a command for the job type script that runs a shell text.
 func shell(text string) string { return fmt.Sprintf(`["/bin/sh","-c",%q,"sh","{serial}"]`, text) }

@@ -1,12 +1,10 @@
-// Package gatekeepers_test puts jjm behind real gatekeepers - Globus GRAM5 and
-// ARC - and does to them what users, administrators and bad luck do: jobs that
-// end well, fail, are killed; daemons that restart; gatekeepers that are killed
-// in the middle; disks that are full.
+// Package gatekeepers_test runs jjm behind real gatekeepers, Globus GRAM5 and ARC. It does what users and
+// administrators do and what may happen: jobs succeed, fail and are killed; daemons restart; gatekeepers are killed at
+// any moment; disks are full.
 //
-// GRAM is tested in three tiers: the script that its job manager runs, a personal
-// gatekeeper of an ordinary account, and the gatekeeper of a site. The
-// gatekeepers come from scripts/testbed, each in a network namespace of its own.
-// What cannot be run is skipped loudly, and with CI=true it fails.
+// GRAM is tested in three tiers: the script that its job manager runs, a personal gatekeeper of an ordinary account,
+// and the gatekeeper of a site. The gatekeepers come from scripts/testbed, each in a network namespace of its own. What
+// cannot run is skipped with a message, and fails with CI=true.
 package gatekeepers_test
 
 import (
@@ -18,24 +16,24 @@ import (
 	"jjm/test/programs"
 )
 
-// Deadlines. They are generous: a test that passes never waits for one.
+// The deadlines are generous: a test that passes never waits for one.
 const (
 	patience  = 8 * time.Minute
 	pollEvery = 300 * time.Millisecond
 )
 
-// bin is where jjm's programs are.
+// bin has the paths of jjm's programs.
 var bin programs.Programs
 
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
-// await polls until ok.
+// await waits until ok returns true.
 func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	awaitEvery(t, pollEvery, what, ok)
 }
 
-// awaitEvery is await for questions that cost much.
+// awaitEvery is await for expensive calls.
 func awaitEvery(t testing.TB, every time.Duration, what string, ok func() bool) {
 	t.Helper()
 	programs.Await(t, patience, every, what, ok)
@@ -57,8 +55,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// together runs subtests at the same time, all of them: they wait rather than
-// work, and t.Parallel would let no more run than there are processors.
+// together runs all subtests at the same time: they wait rather than work, and t.Parallel would run only as many as
+// there are processors.
 func together[T any](t *testing.T, with T, scenarios map[string]func(*testing.T, T)) {
 	t.Helper()
 	var all sync.WaitGroup

@@ -15,25 +15,24 @@ import (
 	"jjm"
 )
 
-// script is one of the long-lived Perl processes that a job manager asks: the
-// first tier. Its input and output are what a job manager's are.
+// script is one of the long-lived Perl processes that a job manager calls, the first tier. Its input and output are
+// those of a job manager.
 type script struct {
 	t    testing.TB
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  *bufio.Reader
-	errs string // the file of its standard error
+	errs string // the path of the file with its standard error
 }
 
-// scripts are what they have in common.
+// scripts is what the processes share.
 type scripts struct {
 	owner jjm.Owner
-	dir   string // for jobs' folders
-	conf  string // globus-jjm.conf
+	dir   string // the folder of the jobs' folders
+	conf  string // the path of globus-jjm.conf
 }
 
-// newScripts makes jobs' folders and a configuration for the programs and the
-// state of a site.
+// newScripts creates the jobs' folders, and a configuration for the programs and the state of a site.
 func newScripts(t testing.TB, owner jjm.Owner, dir, programs, state string) *scripts {
 	t.Helper()
 	s := &scripts{owner: owner, dir: dir, conf: filepath.Join(dir, "globus-jjm.conf")}
@@ -72,13 +71,13 @@ func (s *scripts) start(t testing.TB) *script {
 	return p
 }
 
-// gramJob is a job as its job manager keeps it.
+// gramJob is a job as its job manager stores it.
 type gramJob struct {
 	dir  string
-	attr map[string]string // the Perl of each attribute's values
+	attr map[string]string // the Perl text of each attribute's values
 }
 
-// job makes a job with an id of the job manager's.
+// job returns a job with an id of the job manager.
 func (s *scripts) job(t testing.TB, id string) *gramJob {
 	t.Helper()
 	j := &gramJob{dir: filepath.Join(s.dir, id)}
@@ -98,7 +97,7 @@ func (s *scripts) job(t testing.TB, id string) *gramJob {
 	return j
 }
 
-// quoted returns words as Perl.
+// quoted returns words in Perl syntax.
 func quoted(words ...string) string {
 	var out []string
 	for _, w := range words {
@@ -107,8 +106,8 @@ func quoted(words ...string) string {
 	return strings.Join(out, ", ")
 }
 
-// ask runs a verb and gives the lines of its answer, sorted and without those for
-// the log. An answer ends with one blank line, or it is none.
+// ask runs a verb and returns the lines of its answer, sorted and without those for the log. An answer must end with
+// one blank line.
 func (p *script) ask(verb string, j *gramJob) []string {
 	p.t.Helper()
 	p.tell(verb, j)
@@ -133,7 +132,7 @@ func (p *script) ask(verb string, j *gramJob) []string {
 	return lines
 }
 
-// tell asks for a verb, as a job manager does, and waits for no answer.
+// tell calls a verb as a job manager does, and does not wait for the answer.
 func (p *script) tell(verb string, j *gramJob) {
 	p.t.Helper()
 	var text strings.Builder
@@ -147,7 +146,7 @@ func (p *script) tell(verb string, j *gramJob) {
 	}
 }
 
-// kill kills the process, and gives what it had answered.
+// kill kills the process and returns what it had answered.
 func (p *script) kill() string {
 	p.t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil {
@@ -160,7 +159,7 @@ func (p *script) kill() string {
 	return string(said)
 }
 
-// wantLines asks and compares the whole answer.
+// wantLines calls a verb and compares the whole answer.
 func (p *script) wantLines(verb string, j *gramJob, want ...string) {
 	p.t.Helper()
 	if got := p.ask(verb, j); !slices.Equal(got, want) {
@@ -169,7 +168,7 @@ func (p *script) wantLines(verb string, j *gramJob, want ...string) {
 	}
 }
 
-// submit submits a job that must be accepted, and gives its id.
+// submit submits a job that must be accepted, and returns its id.
 func (p *script) submit(j *gramJob) string {
 	p.t.Helper()
 	lines := p.ask("submit", j)
@@ -182,7 +181,7 @@ func (p *script) submit(j *gramJob) string {
 	return id
 }
 
-// end polls until the job is no longer pending or active, and gives that answer.
+// end polls until the job is neither pending nor active, and returns that answer.
 func (p *script) end(j *gramJob) []string {
 	p.t.Helper()
 	var lines []string

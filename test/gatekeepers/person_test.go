@@ -15,8 +15,7 @@ import (
 	"jjm/adapters/testbed"
 )
 
-// person is somebody who uses a gatekeeper: an account with a proxy, whose
-// commands run in the gatekeeper's network.
+// person is a user of a gatekeeper: an account with a proxy, whose commands run in the gatekeeper's network.
 type person struct {
 	owner     jjm.Owner
 	proxyFile string
@@ -25,7 +24,7 @@ type person struct {
 	env       []string
 }
 
-// personOf makes a person of an account of a bed.
+// personOf returns the person of an account of a bed.
 func personOf(t testing.TB, b *testbed.Bed, name, proxy string) *person {
 	t.Helper()
 	u, err := user.Lookup(name)
@@ -42,19 +41,19 @@ func personOf(t testing.TB, b *testbed.Bed, name, proxy string) *person {
 	return p
 }
 
-// command prepares a command of a person in the gatekeeper's network.
+// command returns a command of a person in the gatekeeper's network.
 func (p *person) command(ctx context.Context, argv ...string) *exec.Cmd {
 	id := []string{"--net=" + p.net, "setpriv", "--reuid", p.owner.User, "--regid", p.owner.User, "--init-groups"}
 	cmd := exec.CommandContext(ctx, "nsenter", append(id, argv...)...)
 	cmd.Env, cmd.Dir = p.env, p.home
-	// A client that hangs is ended with its children.
+	// A client that hangs is killed with its children.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
 }
 
-// said is what a command wrote, and its exit code.
+// said is the output of a command, and its exit code.
 type said struct {
 	out, err string
 	exit     int
@@ -77,7 +76,7 @@ func (p *person) run(t testing.TB, argv ...string) said {
 	return said{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
 }
 
-// folder makes a folder of the person's.
+// folder creates a folder of the person.
 func (p *person) folder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjm-gk-*")
@@ -94,7 +93,7 @@ func (p *person) folder(t testing.TB) string {
 	return dir
 }
 
-// folderFor makes a folder of the person's at a place.
+// folderFor creates a folder of the person in another folder.
 func (p *person) folderFor(t testing.TB, dir string) string {
 	t.Helper()
 	for _, err := range []error{os.RemoveAll(dir), os.Mkdir(dir, 0o755), os.Chown(dir, p.owner.UID, p.owner.GID)} {

@@ -25,14 +25,14 @@ import (
 // site is an installation of jjm behind a gatekeeper.
 type site struct {
 	t      testing.TB
-	dir    string // with bin, state, jjm.toml and the daemon's log
+	dir    string // has bin, state, jjm.toml and the daemon's log
 	owner  jjm.Owner
 	daemon *exec.Cmd
 	done   chan struct{}
 }
 
-// openSite makes a site in a folder, whose daemon runs as an account: with that of
-// root, jobs run as their owners. The folder may hold what an earlier test left.
+// openSite returns a site in a folder, whose daemon runs as an account. With root's account, jobs run as their owners.
+// The folder may have files of an earlier test.
 func openSite(t testing.TB, dir string, owner jjm.Owner, clusters string) *site {
 	t.Helper()
 	s := &site{t: t, dir: dir, owner: owner}
@@ -74,7 +74,7 @@ mode = "0666"
 // localCluster is the embedded batch system.
 const localCluster = "[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 12\ngrace = \"2s\"\n"
 
-// bedCluster is the cluster of a bed.
+// bedCluster returns the cluster of a bed.
 func bedCluster(b *testbed.Bed, kind string) string { return bedClusterNamed(b, kind, kind) }
 
 func bedClusterNamed(b *testbed.Bed, name, kind string) string {
@@ -122,7 +122,7 @@ func (s *site) start() {
 	}
 }
 
-// stop ends the daemon: with SIGKILL, it has no chance to put its house in order.
+// stop ends the daemon by a signal. After SIGKILL the daemon cannot clean up.
 func (s *site) stop(signal syscall.Signal) {
 	if s.daemon == nil {
 		return
@@ -145,7 +145,7 @@ func (s *site) restart() {
 	s.start()
 }
 
-// close kills what is left of the site's jobs, and its daemon.
+// close kills the rest of the site's jobs and its daemon.
 func (s *site) close() {
 	if s.daemon != nil {
 		var left []string
@@ -185,7 +185,7 @@ func (s *site) client() *client.Client {
 	return &client.Client{Socket: filepath.Join(s.state(), "jjm.sock"), Timeout: 20 * time.Second}
 }
 
-// ask asks until the daemon answers.
+// ask repeats a request until the daemon answers.
 func ask[Req wire.Request, Ans wire.Answer](s *site, v wire.Verb[Req, Ans], req Req) Ans {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(pollEvery) {
@@ -204,7 +204,7 @@ func (s *site) list() []wire.Status {
 	return ask(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true, Limit: 1000}}).Status
 }
 
-// byKey finds grid jobs by their request key.
+// byKey returns the grid jobs with a request key.
 func (s *site) byKey(key string) []wire.Status {
 	var found []wire.Status
 	for _, g := range s.list() {
@@ -215,7 +215,7 @@ func (s *site) byKey(key string) []wire.Status {
 	return found
 }
 
-// byName finds grid jobs by their name.
+// byName returns the grid jobs with a name.
 func (s *site) byName(name string) []wire.Status {
 	var found []wire.Status
 	for _, g := range s.list() {
@@ -226,7 +226,7 @@ func (s *site) byName(name string) []wire.Status {
 	return found
 }
 
-// running waits until all of a grid job of a name runs.
+// running waits until all local jobs of the grid job with a name run.
 func (s *site) running(t testing.TB, name string) wire.Status {
 	t.Helper()
 	var found wire.Status
@@ -245,7 +245,29 @@ func (s *site) running(t testing.TB, name string) wire.Status {
 	return found
 }
 
-// runsAs is the account as which somebody's jobs run.
+// speaks waits until all n local jobs of the grid job with a name have written to their standard output. A job that the
+// batch system reports as running may not have started its command yet.
+func (s *site) speaks(t testing.TB, name string, n int) {
+	t.Helper()
+	await(t, "all local jobs of "+name+" have written something", func() bool {
+		written := 0
+		for _, g := range s.byName(name) {
+			files, err := filepath.Glob(filepath.Join(s.state(), "work", "*", "jobs", g.Lookup.ID.String(), "*", "*",
+				"attempt.*", "stdout"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				if info, err := os.Stat(f); err == nil && info.Size() > 0 {
+					written++
+				}
+			}
+		}
+		return written >= n
+	})
+}
+
+// runsAs returns the account as which a person's jobs run.
 func (s *site) runsAs(p *person) string {
 	if s.owner.UID == 0 {
 		return p.owner.User
@@ -257,7 +279,7 @@ func credential(o jjm.Owner) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(o.UID), Gid: uint32(o.GID)}
 }
 
-// account finds an account of the machine.
+// account returns an account of the machine.
 func account(t testing.TB, name string) jjm.Owner {
 	t.Helper()
 	u, err := user.Lookup(name)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// tarOf reads a tar that a gatekeeper returned: the content of each file by the
-// last element of its name. A tar that is cut off fails the test.
+// tarOf reads a tar that a gatekeeper returned. It returns the content of each file by the last element of its name. A
+// tar that is cut off fails the test.
 func tarOf(t *testing.T, name string) map[string]string {
 	t.Helper()
 	f, err := os.Open(name)
@@ -38,8 +38,7 @@ func tarOf(t *testing.T, name string) map[string]string {
 	return files
 }
 
-// wantTar checks that a tar has files with these endings and contents, and that
-// its manifest names each.
+// wantTar checks that a tar has files with these endings and contents, and that its manifest names each.
 func wantTar(t *testing.T, name string, want map[string]string) {
 	t.Helper()
 	files := tarOf(t, name)

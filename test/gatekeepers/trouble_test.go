@@ -10,11 +10,10 @@ import (
 	"jjm/adapters/testbed"
 )
 
-// What a site can be made to suffer.
+// The kinds of trouble that a test can make.
 
-// holdOf puts a script in front of jjm-gatekeeper that counts somebody's
-// submissions and lets them wait: at their beginning for as long as there is a
-// file "halt", and once they were accepted as long as there is a file "hold".
+// holdOf replaces jjm-gatekeeper by a script that counts a person's submissions and delays them: before they start as
+// long as the file "halt" exists, and after they were accepted as long as the file "hold" exists.
 func (s *site) holdOf(t testing.TB, p *person) {
 	t.Helper()
 	for _, err := range []error{os.Remove(s.path("bin")), os.Mkdir(s.path("bin"), 0o755), os.Chmod(s.path("bin"), 0o755)} {
@@ -38,14 +37,13 @@ exit $code
 `, p.owner.User, bin.Dir(t), p.folderFor(t, s.path("begun")), p.folderFor(t, s.path("answered")), s.path("hold"), s.path("halt")), 0o755)
 }
 
-// submissions counts those of the person of holdOf that are "begun" or
-// "answered".
+// submissions returns how many submissions of that person are "begun" or "answered".
 func (s *site) submissions(which string) int {
 	files, _ := os.ReadDir(s.path(which))
 	return len(files)
 }
 
-// holdNow lets submissions wait until release is called: "halt" or "hold".
+// holdNow delays submissions until release is called. how is "halt" or "hold".
 func (s *site) holdNow(t testing.TB, how string) (release func()) {
 	t.Helper()
 	write(t, s.path(how), "", 0o644)
@@ -56,8 +54,7 @@ func (s *site) holdNow(t testing.TB, how string) (release func()) {
 	}
 }
 
-// frozenCluster is a cluster of a real Slurm behind commands that hang, as those
-// of a frozen slurmctld do, until thaw.
+// frozenCluster is a cluster of a real Slurm whose commands hang until thaw, like those of a frozen slurmctld.
 func frozenCluster(t testing.TB, dir string, slurm *testbed.Bed) string {
 	t.Helper()
 	shims, ice := filepath.Join(dir, "frozen"), filepath.Join(dir, "ice")
@@ -77,13 +74,13 @@ func frozenCluster(t testing.TB, dir string, slurm *testbed.Bed) string {
 				filepath.Join(slurm.Bin, c.Name())), 0o755)
 	}
 	write(t, ice, "", 0o644)
-	t.Cleanup(func() { _ = os.Remove(ice) }) // what a killed daemon has started ends
+	t.Cleanup(func() { _ = os.Remove(ice) }) // so that commands that a killed daemon started end
 	frozen := *slurm
 	frozen.Bin = shims
 	return bedClusterNamed(&frozen, "frozen", "slurm")
 }
 
-// thaw lets the commands of frozenCluster go on.
+// thaw lets the commands of frozenCluster continue.
 func (s *site) thaw(t testing.TB) {
 	t.Helper()
 	if err := os.Remove(s.path("ice")); err != nil {
@@ -91,8 +88,8 @@ func (s *site) thaw(t testing.TB) {
 	}
 }
 
-// waves calls submit with 0, 1, and so on, fifty at once: while the daemon works;
-// is killed and comes back; stays away; comes back.
+// waves calls submit with 0, 1, and so on, fifty at once: while the daemon runs, is killed and comes back, stays away,
+// and comes back.
 func (s *site) waves(t testing.TB, n int, submit func(i int)) {
 	t.Helper()
 	meanwhile := []func(){func() {}, s.restart, func() {}, s.start}

@@ -16,20 +16,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jjm"
+	"jjm/internal/await"
 	"jjm/test/site"
 	"jjm/wire"
 )
 
-// books is a siege whose site keeps BLAH's accounting log, and a folder that
-// everybody reads, by which the test and mallory's jobs tell each other how far
-// they are.
-type books struct {
+// accountingSiege is a siege whose site writes BLAH's accounting log. Everybody can read the folder signs, through
+// which the test and mallory's jobs tell each other how far they are.
+type accountingSiege struct {
 	*siege
 	blah, signs string
 	began       time.Time
 }
 
-func keepBooks(t *testing.T, mode string) *books {
+func besiegeAccounting(t *testing.T, mode string) *accountingSiege {
 	t.Helper()
 	with := site.Settings{RunAs: mode, Gate: `mode = "0666"`, Engine: `absent_for = "3s"`}
 	if mode == "service" {
@@ -40,7 +40,8 @@ func keepBooks(t *testing.T, mode string) *books {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	b := &books{blah: filepath.Join(dir, "log", "blah.log"), signs: filepath.Join(dir, "signs"), began: time.Now()}
+	b := &accountingSiege{blah: filepath.Join(dir, "log", "blah.log"), signs: filepath.Join(dir, "signs"),
+		began: time.Now()}
 	for _, folder := range []string{filepath.Dir(b.blah), b.signs} {
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			t.Fatal(err)
@@ -57,11 +58,11 @@ func keepBooks(t *testing.T, mode string) *books {
 	return b
 }
 
-// blahField is NAME=VALUE of a line.
+// blahField is a field NAME=VALUE of a line.
 var blahField = regexp.MustCompile(`"([a-zA-Z]+)=([^"]*)"`)
 
-// lines are the lines of the log by the names of their fields.
-func (b *books) lines() (all []map[string]string) {
+// lines returns the lines of the log, each by the names of its fields.
+func (b *accountingSiege) lines() (all []map[string]string) {
 	b.t.Helper()
 	names, err := filepath.Glob(b.blah + "-*")
 	b.Must(err)
@@ -79,8 +80,8 @@ func (b *books) lines() (all []map[string]string) {
 	return all
 }
 
-// of are the lines of one grid job's attempts; it waits for the first.
-func (b *books) of(job string) (mine []map[string]string) {
+// of returns the lines of a grid job's attempts. It waits for the first.
+func (b *accountingSiege) of(job string) (mine []map[string]string) {
 	b.t.Helper()
 	b.Until("the accounting log has grid job "+job, func() bool {
 		mine = slices.DeleteFunc(b.lines(), func(l map[string]string) bool { return l["jobID"] != job })
@@ -89,8 +90,8 @@ func (b *books) of(job string) (mine []map[string]string) {
 	return mine
 }
 
-// runs is the only local job of a grid job, once it runs.
-func (b *books) runs(id string) (l jjm.LocalJob) {
+// runs returns the only local job of a grid job, after it has started.
+func (b *accountingSiege) runs(id string) (l jjm.LocalJob) {
 	b.t.Helper()
 	b.Until("grid job "+id+" runs", func() bool {
 		out, err := b.JJM(site.Root(), "status", "--json", id+".0")
@@ -107,8 +108,8 @@ func (b *books) runs(id string) (l jjm.LocalJob) {
 	return l
 }
 
-// sign makes a file for mallory's jobs, complete or not at all.
-func (b *books) sign(name string, text []byte) {
+// sign writes a file for mallory's jobs, atomically.
+func (b *accountingSiege) sign(name string, text []byte) {
 	b.t.Helper()
 	file := filepath.Join(b.signs, name)
 	b.Must(os.WriteFile(file+".new", text, 0o644))
@@ -116,7 +117,7 @@ func (b *books) sign(name string, text []byte) {
 }
 
 // want compares a line with what the batch system and jjm know.
-func (b *books) want(id string, who site.Person, l jjm.LocalJob) {
+func (b *accountingSiege) want(id string, who site.Person, l jjm.LocalJob) {
 	b.t.Helper()
 	all := b.of(id)
 	if len(all) != 1 {
@@ -139,35 +140,35 @@ func (b *books) want(id string, who site.Person, l jjm.LocalJob) {
 	}
 }
 
-// lie is a result of a local job that nobody measured: the batch id is another's, and
-// so is the host; times and use are absurd.
-func lie(l jjm.LocalJob, anothers string) jjm.Result {
+// forgedResult returns a false result of a local job: the batch id and the host are another's, and the times and the
+// usage are absurd.
+func forgedResult(l jjm.LocalJob, anothers string) jjm.Result {
 	const absurd = 1 << 52
 	return jjm.Result{Version: 1, Tag: l.Tag, Pos: l.Pos, Grid: l.ID.Grid, Local: l.ID.N, Attempt: l.Attempt,
 		Claim:   jjm.Claim{Holder: jjm.HolderWrapper, Batch: anothers, Host: "elsewhere", Nonce: "forged", PID: 1, Time: 1},
 		Started: 1, Ended: absurd, Exit: 0, WallMS: absurd, UserMS: absurd, SysMS: absurd, RSSKB: absurd}
 }
 
-// forger is the script of a job that waits for a sign, puts what it is given among
-// the results of a bulk, and says so. $bulk is the bulk, which is below the account's
-// area as the job's own folder is. A job file writes an opening brace twice.
+// forger is the script of a job that waits for the file "go", copies the forged files into the results of a bulk, and
+// reports it. $bulk is the bulk, which is below the account's area like the job's own folder. Opening braces are
+// doubled, as in a job file.
 const forger = `cd %s; while [ ! -e go ]; do sleep 0.05; done
 done="${{OLDPWD%%%%/jobs/*}/bulks/$(cat tag)/done"
 %s
 for f in *.forged; do cp $f "$done/.tmp-$f" && mv "$done/.tmp-$f" "$done/${{f%%.forged}"; done
 `
 
-// Mallory's jobs write the results of her jobs themselves: before the wrapper does,
-// in its place, and over what it wrote. The batch system's id is bob's job's, a second
-// file is for bob's grid job, and one has the numbers of an attempt that never was.
+// Mallory's jobs write the results of her jobs themselves: before the wrapper does, in place of the wrapper, and over
+// the wrapper's result. They name the batch id of bob's job. A second file is for bob's grid job, and another one for
+// an attempt that never existed.
 func TestAccounting_AForgedResultChangesNoOtherField(t *testing.T) {
 	for _, mode := range []string{"owner", "service"} {
-		for name, play := range map[string]func(*books, *forgery){
-			"before the wrapper": (*books).forgeBefore, "in the wrapper's place": (*books).forgeInstead,
-			"over the wrapper's": (*books).forgeAfter,
+		for name, play := range map[string]func(*accountingSiege, *forgery){
+			"before the wrapper": (*accountingSiege).forgeBefore, "in the wrapper's place": (*accountingSiege).forgeInstead,
+			"over the wrapper's": (*accountingSiege).forgeAfter,
 		} {
 			t.Run(mode+"/"+name, func(t *testing.T) {
-				b := keepBooks(t, mode)
+				b := besiegeAccounting(t, mode)
 				f := &forgery{bobs: b.Submit(b.bob, site.Script("sleep 3600"))}
 				f.bob = b.runs(f.bobs)
 				play(b, f)
@@ -186,11 +187,10 @@ func TestAccounting_AForgedResultChangesNoOtherField(t *testing.T) {
 	}
 }
 
-// used compares what a forged grid job used with what the batch system measured: the
-// time since the books were opened is more than any time of it. Of a
-// result that is judged before the batch job's end is told nothing else is known of
-// processor time and memory: those are its word.
-func (b *books) used(f *forgery) {
+// used compares the reported usage of a forged grid job with the batch system's: no time may exceed the time since the
+// test began. If a result is judged before the batch system reports the end of the job, processor time and memory are
+// only known from the result, and are not compared.
+func (b *accountingSiege) used(f *forgery) {
 	b.t.Helper()
 	u := b.Status(f.id).Lookup.Usage
 	most := time.Since(b.began).Milliseconds()
@@ -201,20 +201,19 @@ func (b *books) used(f *forgery) {
 	}
 }
 
-// forgery is a grid job of mallory's whose result is forged, and one of bob's that it
-// points at.
+// forgery is a grid job of mallory's with a forged result, and the job of bob's that it names.
 type forgery struct {
 	id, bobs   string
 	local, bob jjm.LocalJob
 }
 
-// lies returns mallory's job the files that it is to write.
-func (b *books) lies(f *forgery) {
+// giveForged writes the forged files for mallory's job.
+func (b *accountingSiege) giveForged(f *forgery) {
 	b.t.Helper()
-	anothers, bobs := lie(f.local, f.bob.BatchID), lie(f.local, f.bob.BatchID)
+	anothers, bobs := forgedResult(f.local, f.bob.BatchID), forgedResult(f.local, f.bob.BatchID)
 	anothers.Pos, anothers.Attempt = 1, f.local.Attempt+7
 	bobs.Pos, bobs.Grid, bobs.Local, bobs.Attempt = 2, f.bob.ID.Grid, f.bob.ID.N, f.bob.Attempt
-	for _, r := range []jjm.Result{lie(f.local, f.bob.BatchID), anothers, bobs} {
+	for _, r := range []jjm.Result{forgedResult(f.local, f.bob.BatchID), anothers, bobs} {
 		text, err := json.Marshal(r)
 		b.Must(err)
 		b.sign(fmt.Sprintf("%d.json.forged", r.Pos), text)
@@ -223,38 +222,38 @@ func (b *books) lies(f *forgery) {
 	b.sign("go", nil)
 }
 
-func (b *books) submitForged(f *forgery, script string) {
+func (b *accountingSiege) submitForged(f *forgery, script string) {
 	b.t.Helper()
 	f.id = b.Submit(b.mallory, site.Script(script))
 	f.local = b.runs(f.id)
 }
 
 // forgeBefore: the job writes its result and goes on.
-func (b *books) forgeBefore(f *forgery) {
+func (b *accountingSiege) forgeBefore(f *forgery) {
 	b.submitForged(f, fmt.Sprintf(forger, b.signs, "")+"while [ ! -e end ]; do sleep 0.05; done; exit 3")
-	b.lies(f)
-	b.Final(f.id, "done") // it is her word, and her job's
+	b.giveForged(f)
+	b.Final(f.id, "done") // the exit code is hers to choose, for her own job
 	b.sign("end", nil)
 }
 
-// forgeInstead: the job kills its wrapper, which says nothing any more.
-func (b *books) forgeInstead(f *forgery) {
+// forgeInstead: the job kills its wrapper, which then writes no result.
+func (b *accountingSiege) forgeInstead(f *forgery) {
 	b.submitForged(f, fmt.Sprintf(forger, b.signs, "kill -STOP $PPID")+"kill -KILL $PPID")
-	b.lies(f)
+	b.giveForged(f)
 	b.Final(f.id, "done")
 }
 
-// forgeAfter: another job of hers replaces what the wrapper wrote, before the daemon
-// has looked: it is held up meanwhile.
-func (b *books) forgeAfter(f *forgery) {
+// forgeAfter: another job of hers replaces the wrapper's result before the daemon reads it. The daemon is stopped
+// meanwhile.
+func (b *accountingSiege) forgeAfter(f *forgery) {
 	b.submitForged(f, "cd "+b.signs+"; while [ ! -e end ]; do sleep 0.05; done; exit 3")
 	wait := `while [ ! -e "$done/0.json" ]; do sleep 0.05; done`
 	second := b.Submit(b.mallory, site.Script(fmt.Sprintf(forger, b.signs, wait)))
 	b.runs(second)
 	done := b.doneOf(f.local.Tag)
-	b.Must(b.Daemon.Process.Signal(syscall.SIGSTOP))
-	defer func() { _ = b.Daemon.Process.Signal(syscall.SIGCONT) }() // else nothing can be cleaned up
-	b.lies(f)
+	await.Freeze(b.T, b.Daemon.Process.Pid)
+	defer func() { _ = b.Daemon.Process.Signal(syscall.SIGCONT) }() // otherwise nothing can be cleaned up
+	b.giveForged(f)
 	b.sign("end", nil)
 	b.Until("the wrapper's result is replaced", func() bool {
 		text, err := os.ReadFile(filepath.Join(done, "0.json"))
@@ -265,8 +264,8 @@ func (b *books) forgeAfter(f *forgery) {
 	b.Final(second, "done")
 }
 
-// doneOf is the folder of a bulk's results.
-func (b *books) doneOf(tag jjm.Tag) string {
+// doneOf returns the folder of a bulk's results.
+func (b *accountingSiege) doneOf(tag jjm.Tag) string {
 	b.t.Helper()
 	folders, err := filepath.Glob(filepath.Join(b.Dir, "s", "work", "*", "bulks", string(tag), "done"))
 	b.Must(err)
@@ -276,14 +275,13 @@ func (b *books) doneOf(tag jjm.Tag) string {
 	return folders[0]
 }
 
-// Mallory says that her grid jobs come from bob's person, his organisation and a
-// gatekeeper of the site. The log has it as what it is: her word. An administrator's
-// is marked as one.
+// Mallory claims that her grid jobs come from bob's person, his organisation and a gatekeeper of the site. The log
+// marks this as the account's own claim. The claim of an administrator is marked as an administrator's.
 func TestAccounting_AForgedOriginIsTheAccountsWord(t *testing.T) {
 	const subject, vo = "/DC=org/DC=site/CN=Bob", "/atlas/Role=production"
 	for _, mode := range []string{"owner", "service"} {
 		t.Run(mode, func(t *testing.T) {
-			b := keepBooks(t, mode)
+			b := besiegeAccounting(t, mode)
 			for _, c := range []struct {
 				who site.Person
 				by  string
@@ -308,8 +306,8 @@ func TestAccounting_AForgedOriginIsTheAccountsWord(t *testing.T) {
 	}
 }
 
-// submitFrom submits as a gatekeeper's user does.
-func (b *books) submitFrom(who site.Person, options ...string) {
+// submitFrom submits a job with an origin, as a gatekeeper does.
+func (b *accountingSiege) submitFrom(who site.Person, options ...string) {
 	b.t.Helper()
 	file := filepath.Join(b.signs, "from.toml")
 	b.Must(os.WriteFile(file, []byte(site.Script("true")), 0o644))

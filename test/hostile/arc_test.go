@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // A-REX's list of delegations
+	_ "modernc.org/sqlite" // for A-REX's list of delegations
 
 	"jjm"
 	"jjm/gatekeeper/arc"
@@ -19,13 +19,13 @@ import (
 	"jjm/test/site"
 )
 
-// control is A-REX's control folder with its jobs, without A-REX.
+// control is A-REX's control folder with its jobs, without an A-REX.
 type control struct {
 	*siege
 	dir string
 }
 
-// arex makes an empty one, with the list of delegations that A-REX alone writes.
+// arex creates an empty control folder, with the list of delegations that only A-REX writes.
 func (s *siege) arex() *control {
 	s.t.Helper()
 	c := &control{s, filepath.Join(s.Dir, "control")}
@@ -36,7 +36,7 @@ func (s *siege) arex() *control {
 	return c
 }
 
-// list changes it.
+// list runs SQL statements on the list.
 func (c *control) list(statements ...string) {
 	c.t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(c.dir, "delegations", "list"))
@@ -48,7 +48,7 @@ func (c *control) list(statements ...string) {
 	}
 }
 
-// keeps has A-REX keep a credential for jobs, as root.
+// keeps adds a credential to the list for some jobs, as root and A-REX do.
 func (c *control) keeps(id, proxy, subject string, jobs ...string) {
 	c.t.Helper()
 	file := filepath.Join(c.dir, arc.DelegationFile(id))
@@ -60,7 +60,7 @@ func (c *control) keeps(id, proxy, subject string, jobs ...string) {
 	}
 }
 
-// add makes a job as A-REX leaves it for submit-jjm-job: the files are its user's.
+// add creates the files of a job as A-REX leaves them for submit-jjm-job. They belong to the job's user.
 func (c *control) add(p site.Person, id, program, proxy, local string) (grami string) {
 	c.t.Helper()
 	session := filepath.Join(c.dir, "session", id)
@@ -83,7 +83,7 @@ func (c *control) add(p site.Person, id, program, proxy, local string) (grami st
 	return name(".grami")
 }
 
-// scan is what A-REX runs as root, every ten seconds.
+// scan runs what A-REX runs as root every ten seconds.
 func (c *control) scan() string {
 	c.t.Helper()
 	out, err := c.gatekeeper(site.Root(), "arc", "scan", c.dir)
@@ -93,8 +93,8 @@ func (c *control) scan() string {
 	return out
 }
 
-// proxyOf makes a proxy of a name that is good for some days: of two a job keeps the
-// one that is good for longer.
+// proxyOf creates a proxy with a name that is valid for some days. Of two proxies a job keeps the one that is valid
+// longer.
 func (s *siege) proxyOf(name string, days int) string {
 	s.t.Helper()
 	needs.Program(s.t, "openssl", "openssl")
@@ -114,13 +114,13 @@ cat pcert pkey cert > proxy`, "sh", name, fmt.Sprint(days))
 	return string(text)
 }
 
-// holds lists the files below folders that hold a text.
+// holds returns the files below folders that contain a text.
 func (s *siege) holds(text string, folders ...string) (files []string) {
 	s.t.Helper()
 	for _, folder := range folders {
 		_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
-				return nil // it is going away
+				return nil // removed meanwhile
 			}
 			if content, err := os.ReadFile(path); err == nil && strings.Contains(string(content), text) {
 				files = append(files, path)
@@ -131,9 +131,9 @@ func (s *siege) holds(text string, folders ...string) (files []string) {
 	return files
 }
 
-// Mallory writes the id of bob's delegation into her job.ID.local, and bob's name as
-// her own: what A-REX's scan, which is root, hands on is what A-REX keeps for her job,
-// and nothing of bob's comes to her job, her work area or her record.
+// Mallory writes the id of bob's delegation to her job.ID.local, and bob's name in place of her own. A-REX's scan,
+// which is root, passes on only what A-REX keeps for her job: nothing of bob's reaches her job, her work area or her
+// record.
 func TestARC_ADelegationOfAnothersIsNotHandedOn(t *testing.T) {
 	for _, mode := range []string{"owner", "service"} {
 		t.Run(mode, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestARC_ADelegationOfAnothersIsNotHandedOn(t *testing.T) {
 			c, work := s.arex(), filepath.Join(s.Dir, "s", "work")
 			const victims, hers = "0123456789abcdef", "fedcba9876543210"
 			bobs, old, renewed := s.proxyOf("Bob", 20), s.proxyOf("Mallory", 5), s.proxyOf("Mallory", 10)
-			secret := strings.Split(bobs, "\n")[3] // a line of his proxy, the same nowhere else
+			secret := strings.Split(bobs, "\n")[3] // a line of his proxy that is nowhere else
 			c.keeps(victims, bobs, "/O=Grid/CN=Bob", "bobsjob")
 			look := `cat "$X509_USER_PROXY" > first; while [ ! -e go ]; do sleep 0.1; done; cat "$X509_USER_PROXY"`
 			local := "subject=/O=Grid/CN=Bob\ndelegationid=" + victims + "\n"
@@ -165,8 +165,8 @@ func TestARC_ADelegationOfAnothersIsNotHandedOn(t *testing.T) {
 			if n := strings.Count(told, remark); n != 1 || strings.Contains(told, "honest.local") {
 				t.Errorf("two scans say %d times that the job names another's delegation, want once: %s", n, told)
 			}
-			history, err := s.JJM(s.mallory, "history", forged)
-			if n := strings.Count(history, remark); err != nil || n != 1 {
+			history, err := s.JJM(s.mallory, "history", "--json", forged)
+			if n := strings.Count(history, strings.ReplaceAll(remark, `"`, `\"`)); err != nil || n != 1 {
 				t.Errorf("the history says so %d times, %v: want once: %s", n, err, history)
 			}
 			if got := s.holds(strings.Split(renewed, "\n")[3], work); len(got) == 0 {

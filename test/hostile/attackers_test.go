@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attackers are programs of a hostile account: this test program, executed again
-// as the account. Each has a folder of the account's, where it counts what it did.
+// attackers are programs of a hostile account: this test program, executed again as the account. Each gets a folder of
+// the account, to which it writes its counts.
 var attackers = map[string]func(folder string){
 	"attack-stop-all":       func(folder string) { stopAll(folder, func(string) bool { return true }) },
 	"attack-stop-starts":    func(folder string) { stopAll(folder, isStart) },
@@ -28,7 +28,7 @@ var attackers = map[string]func(folder string){
 	"attack-stop-commands":  func(folder string) { signalCommands(folder, syscall.SIGSTOP) },
 }
 
-// play runs an attacker if the command line asks for one.
+// play runs an attacker if the command line names one, and reports whether it did.
 func play(args []string) bool {
 	if len(args) != 3 || attackers[args[1]] == nil {
 		return false
@@ -37,8 +37,7 @@ func play(args []string) bool {
 	return true
 }
 
-// attacker starts one in the folder of the hostile account. What it counts is in
-// files of the folder: counted.
+// attacker starts an attacker in the folder of the hostile account. Its counts are in files of the folder; see counted.
 func (s *siege) attacker(name string) (stop func()) {
 	s.t.Helper()
 	cmd := s.program(name)
@@ -50,7 +49,7 @@ func (s *siege) attacker(name string) (stop func()) {
 	return stop
 }
 
-// program is an attacker as a command.
+// program returns the command of an attacker.
 func (s *siege) program(name string) *exec.Cmd {
 	s.t.Helper()
 	self, err := os.Executable()
@@ -65,10 +64,10 @@ func (s *siege) program(name string) *exec.Cmd {
 	return cmd
 }
 
-// counted is what an attacker counted under a name; 0 for nothing yet.
+// counted returns the count of an attacker with a name; 0 if there is none yet.
 func (s *siege) counted(name string) int { return number(filepath.Join(s.Home(s.mallory), name)) }
 
-// number is the one in a file; 0 if there is none.
+// number returns the number in a file; 0 if there is none.
 func number(file string) int {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -78,7 +77,7 @@ func number(file string) int {
 	return n
 }
 
-// count keeps a number where the test reads it.
+// count stores a number where the test reads it.
 func count(folder, name string, n int) {
 	file := filepath.Join(folder, name)
 	if os.WriteFile(file+".new", []byte(strconv.Itoa(n)), 0o644) == nil {
@@ -86,12 +85,12 @@ func count(folder, name string, n int) {
 	}
 }
 
-// parent is who started this program.
+// parent is the process that started this program.
 var parent = os.Getppid()
 
-// others calls do with every process but this one and its parent, with which it
-// ends: with all now and then, and between that with those whose number comes next
-// or came last (proc_loadavg(5)), as fast as can be.
+// others calls do for every process but this one and its parent, and returns when the parent has ended. It visits all
+// processes from time to time. In between it visits, as fast as possible, those whose ids come next or came last
+// (proc_loadavg(5)).
 func others(do func(pid int)) {
 	load, err := os.Open("/proc/loadavg")
 	if err != nil {
@@ -128,28 +127,28 @@ func commandLine(pid int) string {
 
 func isHelper(line string) bool { return strings.HasPrefix(line, "jjm-helper-of-") }
 
-// isStart tells a process that is not yet what it is to be: a copy of the daemon, or
-// one that becomes the account.
+// isStart reports whether a process has not yet become what it is started for: it is a copy of the daemon, or is
+// changing to the account.
 func isStart(line string) bool {
 	return strings.Contains(line, "jjm-daemon serve ") || strings.HasPrefix(line, "jjm-start ")
 }
 
-// isClient tells the commands by which the account speaks to the daemon, and those
-// that this test is about to start: until their exec they are the test's own.
+// isClient reports whether a process is a command by which the account talks to the daemon, or one that this test is
+// about to start: until its exec it has the test's command line.
 func isClient(line string) bool {
 	return strings.Contains(line, "/jjm ") || strings.Contains(line, "hostile.test")
 }
 
-// stopAll stops every process of the account the moment it appears, but those by
-// which the account goes on submitting, and those that wanted does not want.
+// stopAll stops every process of the account as soon as it appears, except those by which the account submits, and
+// those for which wanted returns false.
 func stopAll(folder string, wanted func(line string) bool) {
 	stopped, told, n := map[int]bool{}, time.Now(), 0
 	others(func(pid int) {
-		// The signal first: what it belongs to is looked at when it stands still. A
-		// number may be that of a thread, of this program too: those are left out.
+		// The signal comes first: a process is examined while it stands still. The id may be that of a thread, also of
+		// this program: threads are left out.
 		if !stopped[pid] && unix.Tgkill(pid, pid, syscall.SIGSTOP) == nil {
 			n++
-			// One in the midst of its exec has no line: it is looked at again.
+			// During its exec a process has no command line: it is examined again.
 			if line := commandLine(pid); line == "" || isClient(line) || !wanted(line) {
 				_ = syscall.Kill(pid, syscall.SIGCONT)
 			} else {
@@ -162,15 +161,15 @@ func stopAll(folder string, wanted func(line string) bool) {
 		told = time.Now()
 		count(folder, "stopped", n)
 		for pid := range stopped {
-			if syscall.Kill(pid, 0) != nil { // its number may be another's
+			if syscall.Kill(pid, 0) != nil { // its id may be reused
 				delete(stopped, pid)
 			}
 		}
 	})
 }
 
-// takeSockets tries to take the socket of each helper of the account, and to trace
-// it, from its first moment; and ends it a moment later, so that the next one comes.
+// takeSockets tries to take the socket of each helper of the account and to trace the helper, from its first moment. A
+// moment later it kills the helper, so that the next one comes.
 func takeSockets(folder string) {
 	born, told, tries, taken := map[int]time.Time{}, time.Now(), 0, 0
 	others(func(pid int) {
@@ -195,7 +194,7 @@ func takeSockets(folder string) {
 	})
 }
 
-// takesSocket takes the descriptor by which a helper speaks with the daemon.
+// takesSocket tries to take the descriptor by which a helper talks to the daemon, and reports whether it could.
 func takesSocket(pid int) bool {
 	p, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -216,16 +215,15 @@ func takesSocket(pid int) bool {
 	return false
 }
 
-// traces attaches to a process as a debugger does (PTRACE_SEIZE of ptrace(2)).
+// traces tries to attach to a process as a debugger does (PTRACE_SEIZE of ptrace(2)), and reports whether it could.
 func traces(pid int) bool {
 	const seize = 0x4206
 	_, _, errno := syscall.Syscall6(syscall.SYS_PTRACE, seize, uintptr(pid), 0, 0, 0, 0)
 	return errno == 0
 }
 
-// lockAll locks all that can be opened below the folder that holds the account's
-// own one, in every way that a reader or writer can: whole by flock(2), and each
-// byte for reading, or writing, as fcntl(2) does.
+// lockAll locks every file that it can open below the folder that contains the account's own one, in every way that a
+// reader or writer can: the whole file by flock(2), and each byte for reading or writing by fcntl(2).
 func lockAll(folder string) {
 	locked := 0
 	for {

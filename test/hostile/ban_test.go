@@ -12,7 +12,7 @@ import (
 	"jjm/test/site"
 )
 
-// Mallory has a second name, and her account is renamed: the ban holds by its number.
+// Mallory has a second name, and her account is renamed: the ban applies to its number.
 func TestBan_HoldsForEveryNameOfAnAccount(t *testing.T) {
 	for _, mode := range []string{"owner", "service"} {
 		t.Run(mode, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestBan_HoldsForEveryNameOfAnAccount(t *testing.T) {
 	}
 }
 
-// refused is that no grid job of the hostile account's is taken.
+// turnedAway checks that no grid job of the hostile account is accepted.
 func (s *siege) turnedAway(when string) {
 	s.t.Helper()
 	file := filepath.Join(s.Home(s.mallory), "job.toml")
@@ -59,7 +59,7 @@ func (s *siege) turnedAway(when string) {
 	}
 }
 
-// Mallory's gatekeeper passes on her DN in whatever notation she likes.
+// Mallory's gatekeeper passes on her DN in any notation.
 func TestBan_OfADNHoldsInEveryNotation(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner"})
 	_, err := s.JJM(site.Root(), "ban", "/DC=org/DC=site/CN=Mallory/Email=m@site.org", "--reason", "a siege")

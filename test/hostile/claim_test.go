@@ -14,9 +14,9 @@ import (
 	"jjm/test/site"
 )
 
-// claimForger is the script of a job that waits for a sign and puts what it is given
-// in the place of its own claim, which is a file of the account that it runs as; then
-// it does something more. A job file writes an opening brace twice.
+// claimForger is the script of a job that waits for the file "go" and replaces its own claim, which is a file of the
+// account that it runs as, by the forged one. Then it runs a further command. Opening braces are doubled, as in a job
+// file.
 const claimForger = `cd %s; while [ ! -e go ]; do sleep 0.05; done
 claims="${{OLDPWD%%%%/jobs/*}/bulks/$(cat tag)/claims"
 cp claim.forged "$claims/.tmp-forged" && mv "$claims/.tmp-forged" "$claims/0"
@@ -24,7 +24,7 @@ cp claim.forged "$claims/.tmp-forged" && mv "$claims/.tmp-forged" "$claims/0"
 `
 
 // claimed waits until the claim of mallory's job is the forged one.
-func (b *books) claimed(f *forgery) {
+func (b *accountingSiege) claimed(f *forgery) {
 	b.t.Helper()
 	file := filepath.Join(filepath.Dir(b.doneOf(f.local.Tag)), "claims", "0")
 	b.Until("the claim is forged", func() bool {
@@ -33,14 +33,13 @@ func (b *books) claimed(f *forgery) {
 	})
 }
 
-// Mallory's job says that bob's batch job holds its claim: her wrapper dies without a
-// result, or she kills her grid job. Her job is accounted as what it was, and bob's
-// goes on.
+// Mallory's job claims to be bob's batch job: then her wrapper dies without a result, or she kills her grid job. The
+// accounting shows her job as what it was, and bob's goes on.
 func TestAccounting_AForgedClaimPointsToNoJobOfOthers(t *testing.T) {
 	for _, mode := range []string{"owner", "service"} {
 		for name, kill := range map[string]bool{"without a result": false, "and a kill": true} {
 			t.Run(mode+"/"+name, func(t *testing.T) {
-				b := keepBooks(t, mode)
+				b := besiegeAccounting(t, mode)
 				f := &forgery{bobs: b.Submit(b.bob, site.Script("sleep 3600"))}
 				f.bob = b.runs(f.bobs)
 				then, end := "kill -KILL $PPID", "failed"
@@ -48,7 +47,7 @@ func TestAccounting_AForgedClaimPointsToNoJobOfOthers(t *testing.T) {
 					then, end = "sleep 3600", "aborted"
 				}
 				b.submitForged(f, fmt.Sprintf(claimForger, b.signs, then))
-				claim, err := json.Marshal(lie(f.local, f.bob.BatchID).Claim)
+				claim, err := json.Marshal(forgedResult(f.local, f.bob.BatchID).Claim)
 				b.Must(err)
 				b.sign("claim.forged", claim)
 				b.sign("tag", []byte(f.local.Tag))

@@ -16,8 +16,8 @@ import (
 	"jjm/test/site"
 )
 
-// signalCommands sends a signal to each command of a batch system that runs as the
-// account, as soon as it is there, and counts those that got it.
+// signalCommands sends a signal to each command of a batch system that runs as the account, as soon as it appears, and
+// counts the signalled ones.
 func signalCommands(folder string, signal syscall.Signal) {
 	var names []string
 	for _, commands := range commandsOf {
@@ -27,10 +27,10 @@ func signalCommands(folder string, signal syscall.Signal) {
 	hit, sent := map[int]bool{}, 0
 	others(func(pid int) {
 		if hit[pid] {
-			hit[pid] = syscall.Kill(pid, 0) == nil // its number may be another's
+			hit[pid] = syscall.Kill(pid, 0) == nil // its id may be reused
 			return
 		}
-		argv := strings.Split(readProc(pid, "cmdline"), "\x00") // there may be a shell or a loader first
+		argv := strings.Split(readProc(pid, "cmdline"), "\x00") // the command may be started by a shell or a loader
 		if !slices.ContainsFunc(argv[:min(len(argv), 4)], command) || unix.Tgkill(pid, pid, signal) != nil {
 			return
 		}
@@ -40,25 +40,24 @@ func signalCommands(folder string, signal syscall.Signal) {
 	})
 }
 
-// signaller sends a signal to each of mallory's commands as soon as it is there.
+// signaller sends a signal to each of mallory's commands as soon as it appears.
 type signaller struct {
 	*siege
 	kind, signal string
-	hers         []string // grid jobs that run, so that she is listed
+	hers         []string // running grid jobs, so that jjm lists her jobs
 	stop         func()
 	sent         int
 }
 
-// Mallory ends or stops every command of the batch system that runs as her, the
-// moment it appears, while she has local jobs to be listed and more to be submitted.
-// The commands of bob are his own.
+// Mallory kills or stops every command of the batch system that runs as her, as soon as it appears, while she has local
+// jobs to list and more to submit. Bob's commands are not affected.
 func TestCommands_WhoHoldsUpHerOwnHoldsUpNobodyElse(t *testing.T) {
 	for _, kind := range []string{"slurm", "condor"} {
 		for _, signal := range []string{"KILL", "STOP"} {
 			t.Run(kind+"/"+signal, func(t *testing.T) {
 				b := testbed.Start(t, kind)
 				s := besiege(t, site.Settings{RunAs: "owner", Clusters: site.OnBed(b, kind)})
-				if kind == "condor" { // its workers know accounts of their own
+				if kind == "condor" { // its workers have accounts of their own
 					s.bob = site.Known(t, b.Owner.User)
 					s.knownInPool(b)
 				}
@@ -74,7 +73,7 @@ func TestCommands_WhoHoldsUpHerOwnHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
-// begin has local jobs of hers run, signals, and submits some more.
+// begin starts local jobs of hers, starts to signal, and submits some more.
 func (x *signaller) begin() {
 	x.t.Helper()
 	for range 2 {
@@ -91,23 +90,21 @@ func (x *signaller) begin() {
 	x.sent = x.counted("sent")
 }
 
-// inForce proves that the attack goes on: none of hers comes to anything, and yet the
-// batch system does not count as ill by her word alone. The more often her commands
-// come to nothing the more rarely they are tried, so that not each look finds another
-// one that got the signal: end does.
+// inForce checks that the attack goes on: no local job of hers gets done, but her failures alone do not make the batch
+// system count as ill. After more failures jjm tries her commands more rarely, so it does not wait here for another
+// signalled command; end does.
 func (x *signaller) inForce() error {
 	if !x.spoiled() {
 		return errors.New("a local job of hers is done")
 	}
 	if log, err := os.ReadFile(x.Dir + "/log"); err != nil ||
-		strings.Contains(string(log), "batch system gives no listing") {
+		strings.Contains(string(log), "batch system answers no listing") {
 		x.t.Errorf("by her word alone %s counts as ill (%v)", x.kind, err)
 	}
 	return nil
 }
 
-// end waits for one more of her commands to get the signal, stops that, and takes her
-// grid jobs away.
+// end waits for one more of her commands to get the signal, ends the attack, and kills her grid jobs.
 func (x *signaller) end() {
 	if !x.t.Failed() {
 		x.Until("one more command of hers got "+x.signal, func() bool { return x.counted("sent") > x.sent })
@@ -126,7 +123,7 @@ func (x *signaller) end() {
 	}
 }
 
-// spoiled reports whether mallory has local jobs, and none of them is through.
+// spoiled reports whether mallory has local jobs and none of them is done.
 func (s *siege) spoiled() bool {
 	out, err := s.JJM(s.mallory, "status")
 	return err == nil && out != "" && !strings.Contains(out, " done")

@@ -4,5 +4,5 @@ package hostile_test
 
 import "syscall"
 
-// setExit is not written for this processor: the test says so.
+// setExit is not implemented for this processor; the test reports that.
 func setExit(*syscall.PtraceRegs) {}

@@ -20,8 +20,7 @@ import (
 	"jjm/test/site"
 )
 
-// running submits a job of mallory's that stays, and gives its grid job and the
-// folder of its bulk.
+// running submits a job of mallory's that keeps running. It returns the grid job and the folder of its bulk.
 func (s *siege) running() (id, bulk string) {
 	s.t.Helper()
 	id = s.Submit(s.mallory, site.Script("sleep 3600"))
@@ -35,7 +34,8 @@ func (s *siege) running() (id, bulk string) {
 	return id, bulk
 }
 
-// mute mounts file systems of mallory's that answer nothing.
+// mute mounts file systems of mallory's that never answer. asked returns an error unless they are mounted and do not
+// answer.
 func (s *siege) mute(on ...string) (asked func() error) {
 	s.t.Helper()
 	var all []*needs.FUSE
@@ -63,7 +63,7 @@ func (s *siege) mute(on ...string) (asked func() error) {
 	}
 }
 
-// silent reports an error unless who looks into a folder or file gets no answer.
+// silent returns an error unless a look into a folder or file gets no answer.
 func silent(path string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	look := exec.CommandContext(ctx, "/bin/stat", path)
@@ -86,11 +86,11 @@ func silent(path string) error {
 		}
 		runtime.Gosched()
 	}
-	return nil // it has not come back
+	return nil // the call has not returned
 }
 
-// Mallory mounts file systems that answer nothing wherever the daemon looks for
-// her: the folders of her bulk, her area itself, the end record of her job.
+// Mallory mounts file systems that never answer wherever the daemon looks for her: at the folders of her bulk, her area
+// itself, and the end record of her job.
 func TestFiles_FileSystemsThatAnswerNothingAsOwner(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner"})
 	var asked func() error
@@ -120,7 +120,7 @@ func TestFiles_FileSystemsThatAnswerNothingAsOwner(t *testing.T) {
 	})
 }
 
-// As a service the area is not hers; her inputs and what she drops are.
+// For a service the area is not hers; her inputs, and the files that she drops, are.
 func TestFiles_FileSystemsThatAnswerNothingAsService(t *testing.T) {
 	service := site.Account(t)
 	s := besiege(t, site.Settings{RunAs: "service", As: service, Gate: `mode = "0666"`})
@@ -132,7 +132,7 @@ func TestFiles_FileSystemsThatAnswerNothingAsService(t *testing.T) {
 			s.Must(os.Chmod(home, 0o755))
 			s.Must(os.Mkdir(home+"/data", 0o755))
 			s.Must(os.Chown(home+"/data", s.mallory.UID, s.mallory.GID))
-			s.Stop() // else the file is taken before anything is mounted on it
+			s.Stop() // otherwise the daemon takes the file before anything is mounted on it
 			dropped := filepath.Join(drop, "mine.xml")
 			s.Must(os.WriteFile(dropped, nil, 0o644))
 			s.Must(os.Chown(dropped, s.mallory.UID, s.mallory.GID))
@@ -146,8 +146,7 @@ func TestFiles_FileSystemsThatAnswerNothingAsService(t *testing.T) {
 	})
 }
 
-// refused has mallory submit a job file so often, at once; each is answered, and why
-// is part of the answer.
+// refused makes mallory submit a job file n times at once. Each is refused, and the answer contains why.
 func (s *siege) refused(n int, job, why string) {
 	s.t.Helper()
 	file := filepath.Join(s.Home(s.mallory), "refused.toml")
@@ -171,7 +170,7 @@ func (s *siege) refused(n int, job, why string) {
 	}
 }
 
-// drop is the folder in which accounts leave fragments.
+// drop returns the folder in which accounts leave fragments.
 func (s *siege) drop() string {
 	s.t.Helper()
 	var found string
@@ -190,8 +189,8 @@ func (s *siege) drop() string {
 	return found
 }
 
-// Mallory puts pipes, links and folders in the places of files and folders, swaps
-// them in a loop, and holds leases on her files.
+// Mallory replaces files and folders by pipes, links and other folders, swaps them in a loop, and holds leases on her
+// files.
 func TestFiles_PipesLinksLeasesAndSwappedFolders(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner"})
 	var swapper *exec.Cmd
@@ -230,7 +229,7 @@ func TestFiles_PipesLinksLeasesAndSwappedFolders(t *testing.T) {
 	})
 }
 
-// swap puts into the places of an area's folders and files what is none.
+// swap is a script that replaces an area's folders and files by other things, in a loop.
 const swap = `cd "$2" || exit 1
 mkfifo done/0.json done/1.json progress/0 pipe; ln -s /dev/zero done/2.json; ln -s /etc/shadow progress/1
 ln -s /proc/self/mem done/3.json; mkdir done/4.json
@@ -244,7 +243,7 @@ while :; do
 	sleep 0.02
 done`
 
-// lease takes a write lease on a file of mallory's, as only its owner can.
+// lease takes a write lease on a file of mallory's, which only its owner can do.
 func (s *siege) lease(name string) *os.File {
 	s.t.Helper()
 	var f *os.File

@@ -12,13 +12,11 @@ import (
 	"jjm/test/site"
 )
 
-// own is a batch system beside the default one, for the jobs of the hostile account:
-// whoever waits there waits for its own.
+// own is a second batch system, only for the jobs of the hostile account: jobs that wait there wait only for hers.
 const own = site.Local + "[[cluster]]\nname = \"own\"\nkind = \"local\"\nslots = %d\n"
 
-// modes plays in the two ways in which jobs run: as their owners, and all as the
-// account of the daemon, which others may then talk to. runner is whose processes
-// the jobs of the hostile account are.
+// modes runs a test in both modes: jobs run as their owners, or all as the account of the daemon. runner is the account
+// of the hostile account's jobs.
 func modes(t *testing.T, play func(s *siege, runner site.Person)) {
 	clusters := fmt.Sprintf(own, 1)
 	t.Run("owner", func(t *testing.T) {
@@ -31,14 +29,14 @@ func modes(t *testing.T, play func(s *siege, runner site.Person)) {
 	})
 }
 
-// bulks are the folders of mallory's bulks.
+// bulks returns the folders of mallory's bulks.
 func (s *siege) bulks() []string {
 	found, _ := filepath.Glob(filepath.Join(s.Dir, "s", "work", s.mallory.Name, "bulks", "*"))
 	return found
 }
 
-// flooded are those of them that are full: of many jobs there are several bulks, and the
-// first job of the first one goes on for ever.
+// flooded returns those of them that are full. Many jobs make several bulks, and the first job of the first one runs
+// for ever.
 func (s *siege) flooded() []string {
 	return slices.DeleteFunc(s.bulks(), func(b string) bool {
 		_, err := os.Stat(filepath.Join(b, "flooded"))
@@ -46,8 +44,7 @@ func (s *siege) flooded() []string {
 	})
 }
 
-// flood is an attack by the first of some jobs, which writes into the folders of
-// their bulk and goes on to write there.
+// flood is an attack by the first of some jobs: it writes files into the folders of its bulk and goes on to do so.
 func (s *siege) flood(name string, runner site.Person, jobs int, script string, written func(bulk string) error) {
 	s.t.Helper()
 	s.withstands(attack{
@@ -73,10 +70,10 @@ func (s *siege) flood(name string, runner site.Person, jobs int, script string, 
 	})
 }
 
-// braces writes those of a script so that they begin no placeholders of a job file.
+// braces doubles the opening braces of a script, because a single one starts a placeholder in a job file.
 var braces = strings.NewReplacer("{", "{{")
 
-// atLeast is an error unless a folder has so many names.
+// atLeast returns an error unless a folder has at least n names.
 func atLeast(dir string, n int) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -89,8 +86,7 @@ func atLeast(dir string, n int) error {
 	return nil
 }
 
-// A job fills every folder of its bulk with files that have names of positions
-// which the bulk does not have, and with others.
+// A job fills every folder of its bulk with files. Some have the names of positions that the bulk does not have.
 func TestFlood_OfProgressClaimsAndResultsIsPassedOver(t *testing.T) {
 	t.Parallel()
 	n := full(250_000, 25_000)
@@ -106,8 +102,8 @@ i=0; while [ $i -lt 100 ]; do echo sim 1 2 >progress/garbage$i; >done/garbage$i;
 	})
 }
 
-// A job forges the results of the others of its bulk: as large as may be, larger, and
-// such as need far more memory than their files have bytes.
+// A job forges the results of the other jobs of its bulk: of the largest permitted size, of a larger one, and such as
+// need far more memory than they have bytes.
 func TestFlood_OfLargeResultsTakesLittleMemory(t *testing.T) {
 	t.Parallel()
 	n := full(4000, 200)

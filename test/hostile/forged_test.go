@@ -12,24 +12,24 @@ import (
 	"jjm/test/site"
 )
 
-// planted is what mallory has prepared: programs of her own under the names of the
-// batch system's commands, and every file by which an account can have them, or other
-// settings, taken. Each of her programs leaves a mark when it runs.
+// planted is what mallory has prepared: programs of her own under the names of the batch system's commands, and every
+// file by which an account can make commands use them, or other settings. Each of her programs leaves a mark when it
+// runs.
 type planted struct {
 	*siege
 	bed   *testbed.Bed
-	home  string // hers
-	marks string // a folder that everybody can write
+	home  string // her home folder
+	marks string // a folder that everybody can write to
 }
 
-// commandsOf are those that jjm runs of a batch system.
+// commandsOf are the commands of a batch system that jjm runs.
 var commandsOf = map[string][]string{
 	"slurm": {"sbatch", "squeue", "scancel", "sacct", "scontrol", "sinfo", "sacctmgr"},
 	"condor": {"condor_submit", "condor_q", "condor_history", "condor_rm", "condor_hold", "condor_release",
 		"condor_status", "condor_config_val"},
 }
 
-// plantAll gives mallory a home of her own and fills it.
+// plantAll gives mallory a home folder of her own and fills it.
 func plantAll(s *siege, b *testbed.Bed, kind string) *planted {
 	s.t.Helper()
 	f := &planted{siege: s, bed: b, home: s.Home(s.mallory), marks: filepath.Join(s.Dir, "marks")}
@@ -44,9 +44,9 @@ func plantAll(s *siege, b *testbed.Bed, kind string) *planted {
 	for _, name := range commandsOf[kind] {
 		program(name, "1 FAILED")
 	}
-	program("forge", "JJM_HERS = yes") // a setting
-	// What a login shell, a session (pam_env(8), systemd's environment.d) and the
-	// batch systems themselves read.
+	program("forge", "JJM_HERS = yes") // a setting of HTCondor
+	// The files that a login shell, a session (pam_env(8), systemd's environment.d) and the batch systems themselves
+	// read.
 	elsewhere := map[string]string{"PATH": f.home + "/bin:" + os.Getenv("PATH"), "SLURM_CONF": f.home + "/slurm.conf",
 		"CONDOR_CONFIG": f.home + "/condor_config", "SQUEUE_FORMAT": "%i forged", "SBATCH_HOLD": "1"}
 	var shell, pam, environment string
@@ -85,7 +85,7 @@ func (f *planted) plant(name, text string) {
 	s.Must(os.Chown(path, s.mallory.UID, s.mallory.GID))
 }
 
-// ran is which of her programs ran since the marks were last removed.
+// ran returns which of her programs ran since the marks were last removed.
 func (f *planted) ran() []string {
 	f.t.Helper()
 	entries, err := os.ReadDir(f.marks)
@@ -97,9 +97,8 @@ func (f *planted) ran() []string {
 	return names
 }
 
-// works proves that what she prepared is no dead letter: in her own login shell her
-// program answers in the place of the batch system's, and HTCondor's own command,
-// called by its path, runs hers. Then it removes the marks.
+// works checks that her preparations have an effect: in her own login shell her program answers in place of the batch
+// system's, and HTCondor's own command, called by its path, runs hers. Then it removes the marks.
 func (f *planted) works(kind, listing string) error {
 	shell := f.mallory.As("/bin/sh", "-l", "-c", listing)
 	shell.Env = []string{"HOME=" + f.home, "PATH=/usr/bin:/bin"}
@@ -123,8 +122,7 @@ func (f *planted) works(kind, listing string) error {
 	return nil
 }
 
-// jobs starts some of an account's that each leave a line where they run: they take
-// long enough to be listed many times.
+// jobs submits jobs of an account that each write a line when they run. They last long enough to be listed many times.
 func (f *planted) jobs(p site.Person, n int) (ids, files []string) {
 	f.t.Helper()
 	for i := range n {
@@ -135,7 +133,7 @@ func (f *planted) jobs(p site.Person, n int) (ids, files []string) {
 	return ids, files
 }
 
-// once proves that grid jobs are done, each of its jobs having run once.
+// once checks that grid jobs are done and that each of their jobs ran once.
 func (f *planted) once(whose string, ids, files []string) {
 	f.t.Helper()
 	for i, id := range ids {
@@ -151,7 +149,7 @@ func (f *planted) once(whose string, ids, files []string) {
 	}
 }
 
-// untaken says that none of her programs ran.
+// untaken checks that none of her programs ran.
 func (f *planted) untaken() {
 	f.t.Helper()
 	if ran := f.ran(); len(ran) > 0 {
@@ -159,7 +157,7 @@ func (f *planted) untaken() {
 	}
 }
 
-// served waits until grid jobs of mallory's are done: so commands ran as her.
+// served waits until grid jobs of mallory's are done, so that commands ran as her.
 func (f *planted) served(ids []string) {
 	f.t.Helper()
 	for _, id := range ids {
@@ -171,8 +169,7 @@ func (f *planted) served(ids []string) {
 	}
 }
 
-// knownInPool makes mallory an account of the pool's machines too, which have an
-// account database of their own.
+// knownInPool adds mallory's account to the pool's machines, which have an account database of their own.
 func (s *siege) knownInPool(b *testbed.Bed) {
 	s.t.Helper()
 	for name, line := range map[string]string{
@@ -191,15 +188,15 @@ func (s *siege) knownInPool(b *testbed.Bed) {
 	}
 }
 
-// Whatever mallory keeps in files of her own, the commands that jjm runs as her are the
-// site's, and read the site's configuration: hers never run. Her own jobs are done,
-// since nothing that she prepared counts, and so are bob's.
+// Whatever mallory puts into her own files, the commands that jjm runs as her are those of the site, with the site's
+// configuration. Her programs never run. Her own jobs are done, because nothing that she prepared has an effect, and so
+// are bob's.
 func TestForged_NoProgramAndNoSettingOfHersIsTaken(t *testing.T) {
 	for kind, listing := range map[string]string{"slurm": "squeue", "condor": "condor_q"} {
 		t.Run(kind, func(t *testing.T) {
 			b := testbed.Start(t, kind)
 			s := besiege(t, site.Settings{RunAs: "owner", Clusters: site.OnBed(b, kind)})
-			if kind == "condor" { // its workers know accounts of their own
+			if kind == "condor" { // its workers have accounts of their own
 				s.bob = site.Known(t, b.Owner.User)
 				s.knownInPool(b)
 			}
@@ -218,7 +215,7 @@ func TestForged_NoProgramAndNoSettingOfHersIsTaken(t *testing.T) {
 			})
 			f.once("bob's", bobs, bobsRuns)
 			f.untaken()
-			s.Must(f.works(kind, listing)) // to the end it was in force
+			s.Must(f.works(kind, listing)) // her preparations had an effect until the end
 		})
 	}
 }

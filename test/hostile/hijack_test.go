@@ -19,24 +19,23 @@ import (
 	"jjm/test/site"
 )
 
-// droppedLine is what the log says of it.
-const droppedLine = "made as an account speaks of other accounts' jobs: that part is dropped"
+// droppedLine is the text of the log about it.
+const droppedLine = "made as an account reports jobs of other accounts: that part is dropped"
 
-// namesFile tells the attacker who she is, and whose jobs to speak of.
+// namesFile tells the attacker its account and the account whose jobs to report.
 const namesFile = "names"
 
-// forgeListings takes over, as a debugger does, every command of the account's that
-// lists jobs, and has it say something else: what the batch system says of the other
-// account's jobs, as if they were hers and had failed.
+// forgeListings takes over, as a debugger does, every command of the account that lists jobs. It makes the command
+// print what the batch system says about the other account's jobs, as if they were hers and had failed.
 func forgeListings(folder string) {
 	text, _ := os.ReadFile(filepath.Join(folder, namesFile))
 	her, other, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	runtime.LockOSThread() // who traces is a thread
+	runtime.LockOSThread() // ptrace(2) belongs to a thread
 	forged := 0
 	tried := map[int]bool{}
 	others(func(pid int) {
 		if tried[pid] {
-			tried[pid] = syscall.Kill(pid, 0) == nil // its number may be another's
+			tried[pid] = syscall.Kill(pid, 0) == nil // its id may be reused
 			return
 		}
 		argv := strings.Split(strings.TrimSuffix(readProc(pid, "cmdline"), "\x00"), "\x00")
@@ -56,7 +55,7 @@ func readProc(pid int, name string) string {
 	return string(text)
 }
 
-// lists tells a command that lists jobs from the script around it.
+// lists reports whether a process is a command that lists jobs, not the script around it.
 func lists(pid int, argv []string) bool {
 	exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	listing := slices.ContainsFunc(argv[:min(len(argv), 4)], func(a string) bool {
@@ -66,7 +65,7 @@ func lists(pid int, argv []string) bool {
 	return listing && (base == "squeue" || strings.HasPrefix(base, "ld-linux"))
 }
 
-// untrue asks the same of the other account, and makes failures of what it answers.
+// untrue runs the same listing for the other account, and turns the answer into failures.
 func untrue(argv []string, environ, her, other string) string {
 	asked := slices.Clone(argv)
 	for i := range asked {
@@ -82,10 +81,10 @@ func untrue(argv []string, environ, her, other string) string {
 	return strings.Join(lines, "")
 }
 
-// worse makes a failure of a job in a listing.
+// worse turns a job in a listing into a failed one.
 func worse(line string) string {
 	if fields := strings.Split(line, "\t"); len(fields) > 11 && fields[0] == "jjm-job" {
-		fields[3], fields[10], fields[11] = "4", "false", "9" // completed, with an exit code
+		fields[3], fields[10], fields[11] = "4", "false", "9" // completed, with exit code 9
 		return strings.Join(fields, "\t")
 	}
 	for _, state := range []string{"RUNNING", "PENDING", "COMPLETED"} {
@@ -94,8 +93,7 @@ func worse(line string) string {
 	return line
 }
 
-// takeOver has a traced process write a text to its standard output and end with 0,
-// as if that were all that it ever did.
+// takeOver makes a traced process write a text to its standard output and exit with 0, as if it did nothing else.
 func takeOver(pid int, text string) error {
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil || !status.Stopped() {
@@ -122,8 +120,8 @@ func takeOver(pid int, text string) error {
 	return err
 }
 
-// outputOf takes the standard output of a process that may be traced: it is a pipe that
-// another account made, which can be had, and not opened (pidfd_getfd(2)).
+// outputOf returns the standard output of a process that may be traced. It is a pipe that another account made, which
+// cannot be opened, but can be copied (pidfd_getfd(2)).
 func outputOf(pid int) (*os.File, error) {
 	p, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -137,8 +135,8 @@ func outputOf(pid int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "output"), nil
 }
 
-// Mallory's listings speak of bob's jobs: as hers, and as failed. His are done all the
-// same, each having run once; hers alone come to nothing.
+// Mallory's listings report bob's jobs as hers and as failed. His jobs are done all the same, and each ran once; only
+// hers fail.
 func TestForged_WhatHerListingSaysOfOthersIsDropped(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		needs.Gap(t, "a listing that its account forges", "run this on amd64")
@@ -151,7 +149,7 @@ func TestForged_WhatHerListingSaysOfOthersIsDropped(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			b := testbed.Start(t, kind)
 			s := besiege(t, site.Settings{RunAs: "owner", Clusters: site.OnBed(b, kind)})
-			if kind == "condor" { // its workers know accounts of their own
+			if kind == "condor" { // its workers have accounts of their own
 				s.bob = site.Known(t, b.Owner.User)
 				s.knownInPool(b)
 			}
@@ -166,7 +164,7 @@ func TestForged_WhatHerListingSaysOfOthersIsDropped(t *testing.T) {
 					for range 2 {
 						s.Submit(s.mallory, site.Script("sleep 600"))
 					}
-					lasts = s.Submit(s.bob, site.Script("sleep 600")) // so that there is something to forge
+					lasts = s.Submit(s.bob, site.Script("sleep 600")) // so that there is a job to forge
 					bobs, runs = f.jobs(s.bob, full(10, 4))
 					stop = s.attacker("attack-forge-listings")
 				},

@@ -11,8 +11,8 @@ import (
 	"jjm/test/site"
 )
 
-// Whoever can read a lock file can hold it: flock(2) asks for no more. Mallory
-// holds every file of the state folder that she can open, and the daemon starts.
+// Whoever can read a lock file can lock it, because flock(2) needs no more. Mallory locks every file of the state
+// folder that she can open, and the daemon starts.
 func TestLock_OfAnyFileThatAnAccountCanReadChangesNothing(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner"})
 	holder := s.mallory.As("/bin/sh", "-c", `cd "$1" && for f in . * */*; do flock -n "$f" sleep 600 & done; wait`,
@@ -35,9 +35,8 @@ func TestLock_OfAnyFileThatAnAccountCanReadChangesNothing(t *testing.T) {
 	})
 }
 
-// Neither do locks of the other kind (fcntl(2)), on all that can be opened, those
-// that the daemon's own store would wait for too, nor a lock that she holds since
-// before the daemon closed the file to her.
+// Locks of the other kind (fcntl(2)) change nothing either, on all files that can be opened, including those that the
+// daemon's own store would wait for. Nor does a lock that she took before the daemon made the file unreadable for her.
 func TestLock_OfBytesAndOfWhatWasOnceOpenChangesNothing(t *testing.T) {
 	for _, mode := range []string{"owner", "service"} {
 		t.Run(mode, func(t *testing.T) {
@@ -48,7 +47,7 @@ func TestLock_OfBytesAndOfWhatWasOnceOpenChangesNothing(t *testing.T) {
 				begin: func() {
 					s.Stop()
 					old := filepath.Join(s.Dir, "s", "lock")
-					s.Must(os.Chmod(old, 0o644)) // as daemons of before left it
+					s.Must(os.Chmod(old, 0o644)) // as older daemons left it
 					still = s.attacker("attack-lock-all")
 					s.Until("she holds the old lock", func() bool { return isLocked(old) })
 					s.Start()
@@ -65,7 +64,7 @@ func TestLock_OfBytesAndOfWhatWasOnceOpenChangesNothing(t *testing.T) {
 	}
 }
 
-// daemonOf is the daemon's account: root, or for a service an ordinary one.
+// daemonOf returns the daemon's account: root, or an ordinary one for a service.
 func daemonOf(t *testing.T, mode string) site.Person {
 	if mode == "owner" {
 		return site.Person{}
@@ -73,7 +72,7 @@ func daemonOf(t *testing.T, mode string) site.Person {
 	return site.Account(t)
 }
 
-// isLocked reports whether somebody holds a file by flock(2).
+// isLocked reports whether somebody has locked a file by flock(2).
 func isLocked(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {

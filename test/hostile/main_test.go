@@ -1,11 +1,10 @@
-// Package hostile_test plays accounts that try to harm the others of a site:
-// each attack is done by hand against a real daemon, by accounts that the test
-// makes, and while it is proven to be in force another account works as ever.
+// Package hostile_test plays accounts that try to harm the other accounts of a site. Each attack is carried out on a
+// real daemon by accounts that the test creates. While the test checks that the attack is in force, another account
+// works as usual.
 //
-// JJM_HOSTILE=whole plays the whole campaign (make test-hostile): attacks in full
-// size, twenty jobs of the other account instead of five. The table that the last
-// line prints says of each attack how long a job of the other account took before
-// and during it, and what memory the daemon used at most.
+// JJM_HOSTILE=whole runs the whole campaign (make test-hostile): attacks of full size, and twenty jobs of the other
+// account instead of five. The table at the end shows for each attack how long a job of the other account took before
+// and during it, and the most memory that the daemon used.
 package hostile_test
 
 import (
@@ -35,7 +34,7 @@ func TestMain(m *testing.M) {
 // whole reports whether the whole campaign was asked for.
 func whole() bool { return os.Getenv("JJM_HOSTILE") == "whole" }
 
-// full is a size of the whole campaign, or a smaller one.
+// full returns the first size in the whole campaign, and otherwise the second, smaller one.
 func full(size, short int) int {
 	if whole() {
 		return size
@@ -43,14 +42,14 @@ func full(size, short int) int {
 	return short
 }
 
-// attacks runs few sites at once: the machine may be small.
+// attacks limits how many sites run at once, because the machine may be small.
 var attacks = make(chan struct{}, 3)
 
-// row is what became of one attack.
+// row is the result of one attack.
 type row struct {
 	attack, mode  string
 	alone, during time.Duration // of a job of the other account, medians
-	memory        int64         // of the daemon at most, in bytes
+	memory        int64         // the most that the daemon used, in bytes
 	result        string
 }
 
@@ -67,7 +66,7 @@ func (r *rows) add(one row) {
 	r.all = append(r.all, one)
 }
 
-// print writes the table where make test collects them, else to standard output.
+// print writes the table where make test collects tables, or else to standard output.
 func (r *rows) print() {
 	if len(r.all) == 0 {
 		return

@@ -12,15 +12,15 @@ import (
 	"jjm/test/site"
 )
 
-// mostGridJobs is what an account may have in this attack.
+// mostGridJobs is how many grid jobs an account may have in this attack.
 const mostGridJobs = 20
 
-// Mallory submits grid jobs that never end, without end. She gets as many as the
-// site allows an account, and is told why she gets no more.
+// Mallory submits grid jobs that never end, and never stops submitting. She gets as many as the site allows an account,
+// and is told why she gets no more.
 func TestQuota_OfGridJobsIsReachedByWhoSubmitsWithoutEnd(t *testing.T) {
 	for _, mode := range []string{"owner", "service"} {
 		t.Run(mode, func(t *testing.T) {
-			runs := daemonOf(t, mode) // as whom mallory's jobs run
+			runs := daemonOf(t, mode) // the account of mallory's jobs
 			s := besiege(t, site.Settings{
 				RunAs: mode, Gate: "mode = \"0666\"", As: runs,
 				Engine:   fmt.Sprintf("max_grid_jobs_per_user = %d", mostGridJobs),
@@ -67,11 +67,10 @@ func TestQuota_OfGridJobsIsReachedByWhoSubmitsWithoutEnd(t *testing.T) {
 	}
 }
 
-// Mallory's job fills the disk of the work areas. New work is put off with the
-// reason and not lost, kills and lookups go on, and once there is space again so
-// does everything.
+// Mallory's job fills the disk of the work areas. New work waits with the reason and is not lost, kills and lookups go
+// on, and once there is space again so does everything.
 func TestQuota_OfADiskThatIsFullPutsNewWorkOff(t *testing.T) {
-	disk, err := os.MkdirTemp("/var/tmp", "jjmd") // where all accounts can go
+	disk, err := os.MkdirTemp("/var/tmp", "jjmd") // a folder that all accounts can enter
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +99,7 @@ func TestQuota_OfADiskThatIsFullPutsNewWorkOff(t *testing.T) {
 		if err == nil && d.Name() == "fill" {
 			_ = os.Remove(path)
 		}
-		return nil // others may be removed meanwhile
+		return nil // other files may be removed meanwhile
 	}))
 	s.Until("new work is taken again", func() bool {
 		out, err := s.JJM(s.bob, "clusters")

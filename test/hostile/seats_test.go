@@ -10,8 +10,8 @@ import (
 	"jjm/test/site"
 )
 
-// takeSeats opens connections for ever, with half a request on each. Each time that the
-// daemon refuses one for want of a seat it touches a file and rests.
+// takeSeats opens connections for ever, with half a request on each. Each time the daemon refuses one because all
+// places are taken, it touches a file and waits.
 const takeSeats = `use IO::Socket::UNIX; $SIG{PIPE} = "IGNORE"; my @held;
 while (1) {
 	my $c = IO::Socket::UNIX->new(Peer => $ARGV[0]) or do { sleep 1; next };
@@ -23,8 +23,8 @@ while (1) {
 	push @held, $c;
 }`
 
-// Several accounts hold all the connections that they are given, with half a request on
-// each, and try for more: administrators and the other account get in.
+// Several accounts hold all connections that they can get, with half a request on each, and try to get more.
+// Administrators and the other account still get in.
 func TestSeats_HeldByManyAccountsKeepNobodyOut(t *testing.T) {
 	seats := full(1024, 60)
 	s := besiege(t, site.Settings{RunAs: "owner", Gate: fmt.Sprintf("connections = %d\nrequest_time = \"10m\"", seats)})
@@ -42,7 +42,7 @@ func TestSeats_HeldByManyAccountsKeepNobodyOut(t *testing.T) {
 				t.Cleanup(func() { p.KillAll(); _ = cmd.Wait() })
 			}
 		},
-		inForce: func() error { // each is refused again: it holds all that it is given
+		inForce: func() error { // each is refused again, because it holds all that it can get
 			for _, p := range people {
 				began := time.Now()
 				s.Until("an account holds its seats", func() bool {

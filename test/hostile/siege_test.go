@@ -12,14 +12,13 @@ import (
 	"jjm/test/site"
 )
 
-// hang is how long one job of the other account may take before it counts as
-// held up for ever.
+// hang is how long one job of the other account may take before it counts as blocked for ever.
 const hang = 60 * time.Second
 
-// maxMemory is what the daemon may use at most, in bytes.
+// maxMemory is the most memory that the daemon may use, in bytes.
 const maxMemory = 600 << 20
 
-// siege is a site with a hostile account and one that only wants its jobs done.
+// siege is a site with a hostile account (mallory), and one that only wants its jobs done (bob).
 type siege struct {
 	*site.Site
 	t       *testing.T
@@ -28,7 +27,7 @@ type siege struct {
 	bob     site.Person
 }
 
-// besiege starts a site and makes the two accounts.
+// besiege starts a site and creates the two accounts.
 func besiege(t *testing.T, with site.Settings) *siege {
 	t.Helper()
 	t.Parallel()
@@ -47,21 +46,20 @@ func besiege(t *testing.T, with site.Settings) *siege {
 
 // attack is something that the hostile account does.
 type attack struct {
-	// name says what, in a few words.
+	// name describes the attack in a few words.
 	name string
-	// begin makes it be in force.
+	// begin starts the attack and waits until it is in force.
 	begin func()
-	// inForce reports an error when it is not in force any more: a test of an
-	// attack that does not take place proves nothing.
+	// inForce returns an error if the attack is no longer in force: a test of an attack that does not take place proves
+	// nothing.
 	inForce func() error
-	// end takes it back, so that the daemon can stop and its files be removed.
+	// end ends the attack, so that the daemon can stop and its files can be removed.
 	end func()
 }
 
-// withstands proves that an attack changes nothing for the other account and for
-// the administrators: its jobs are done one after another while the attack is in
-// force, who attacks can be banned and their grid jobs killed, and the daemon
-// stops by TERM and starts again.
+// withstands proves that an attack changes nothing for the other account and for the administrators. While the attack
+// is in force, jobs of the other account are done one after another, the attacker can be banned and her grid jobs
+// killed, and the daemon stops by TERM and starts again.
 func (s *siege) withstands(a attack) {
 	s.t.Helper()
 	jobs := full(20, 5)
@@ -97,8 +95,8 @@ func (s *siege) inForce(a attack) {
 	}
 }
 
-// echoes runs jobs of the other account one after another and gives the median
-// time of one. between is called after each.
+// echoes runs jobs of the other account one after another and returns the median time of one. It calls between after
+// each.
 func (s *siege) echoes(jobs int, between func()) time.Duration {
 	s.t.Helper()
 	took := make([]time.Duration, 0, jobs)
@@ -130,8 +128,7 @@ func (s *siege) echo(began time.Time) {
 	}
 }
 
-// administered bans the hostile account, and lets it in again; a kill of the other
-// account's is carried out.
+// administered bans the hostile account and lifts the ban, and kills a grid job of the other account.
 func (s *siege) administered(a attack) {
 	s.t.Helper()
 	if out, err := s.JJM(site.Root(), "ban", s.mallory.Name, "--reason", "a siege"); err != nil {
@@ -147,8 +144,7 @@ func (s *siege) administered(a attack) {
 	}
 }
 
-// restarted ends the daemon by TERM and starts it again, and the other account's
-// jobs go on.
+// restarted stops the daemon by TERM and starts it again, and checks that the other account's jobs go on.
 func (s *siege) restarted() {
 	s.t.Helper()
 	ended := make(chan struct{})
@@ -162,7 +158,7 @@ func (s *siege) restarted() {
 	s.echo(time.Now())
 }
 
-// memory is what the daemon used at most, in bytes (VmHWM of proc(5)).
+// memory returns the most memory that the daemon used, in bytes (VmHWM of proc(5)).
 func (s *siege) memory() int64 {
 	s.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Daemon.Process.Pid))

@@ -9,14 +9,12 @@ import (
 	"jjm/test/site"
 )
 
-// asService are the settings of a daemon that is an ordinary account's and takes the
-// grid jobs of others.
+// asService returns the settings of a daemon of an ordinary account that accepts the grid jobs of others.
 func asService(t *testing.T) site.Settings {
 	return site.Settings{RunAs: "service", As: site.Account(t), Gate: "mode = \"0666\"\n"}
 }
 
-// Each of many local jobs is told some megabytes: what a bulk is told is in memory at
-// once.
+// Each of many local jobs gets some megabytes of arguments: those of a bulk are in memory at once.
 func TestSizes_WhatABulkIsToldHasABound(t *testing.T) {
 	s := besiege(t, asService(t))
 	var id string
@@ -36,18 +34,23 @@ func TestSizes_WhatABulkIsToldHasABound(t *testing.T) {
 	})
 }
 
-// A job says of its outputs what it likes: none of these is there.
+// A job names any outputs that it likes; none of them exists.
 func TestSizes_ForgedListsOfOutputsHaveABound(t *testing.T) {
 	s := besiege(t, asService(t))
+	jobs := full(200, 24)
 	forge := strings.Replace(site.Script(`cd $JJM_AREA/bulks/$JJM_TAG || exit 1
 c=$(cat claims/$JJM_INDEX)
 {{ printf '%s' '{{"v":1,"tag":"'$JJM_TAG'","pos":'$JJM_INDEX',"grid":'$JJM_TASKID',"local":'$JJM_INDEX',"attempt":0,"claim":'"$c"',"exit":0,"outputs":['
 seq 1 19999 | sed 's/.*/{{"name":"work\/&"},/' | tr -d '\n'; printf '%s' '{{"name":"work\/z"}]}'; } >done/.tmp-z$JJM_INDEX
-mv done/.tmp-z$JJM_INDEX done/$JJM_INDEX.json; kill -9 $PPID`, ""), "[params]", fmt.Sprintf("[params]\ncount = %d", full(200, 60)), 1)
+mv done/.tmp-z$JJM_INDEX done/$JJM_INDEX.json; kill -9 $PPID`, ""), "[params]", fmt.Sprintf("[params]\ncount = %d", jobs), 1)
 	s.withstands(attack{
 		name: "lists of 20 000 outputs that are not there, of each local job",
 		begin: func() {
 			id := s.Submit(s.mallory, forge)
+			s.UntilNone("local jobs run", func() int {
+				c := s.Status(id).Lookup.Counts
+				return jobs - c.Completed - c.Failed - c.Killed
+			})
 			s.Until("it is over", func() bool {
 				switch s.Status(id).Lookup.Status {
 				case "done", "finished", "failed", "broken":

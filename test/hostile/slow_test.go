@@ -12,10 +12,10 @@ import (
 	"jjm/test/site"
 )
 
-// tormentor is a process of the hostile account that does something to its own
-// helper again and again, or to the commands that the helper runs: the shell's words
-// "$p" are the process. Which ones it means is told by how their command lines begin.
-func (s *siege) tormentor(which, do string) *exec.Cmd {
+// helperAttacker returns a process of the hostile account that again and again does something to the account's helper
+// or to the commands that the helper runs. which is how their command lines begin. In the shell text do, "$p" is the
+// process.
+func (s *siege) helperAttacker(which, do string) *exec.Cmd {
 	s.t.Helper()
 	return s.mallory.As("/bin/sh", "-c", fmt.Sprintf(`
 each() { # of the account's processes whose command line begins with a word
@@ -33,12 +33,12 @@ blink() { sig CONT; /bin/true; sig STOP; }
 while :; do %s; done`, which, do))
 }
 
-// torment is an attack by such a process while the hostile account has many grid jobs
-// that run, and some more whenever it is looked at.
-func (s *siege) torment(name, which, do string) {
+// attackHelpers is an attack by such a process, while the hostile account has many running grid jobs and submits more
+// at every check.
+func (s *siege) attackHelpers(name, which, do string) {
 	s.t.Helper()
-	cmd := s.tormentor(which+s.mallory.Name, do)
-	signals, err := os.Create(filepath.Join(s.Dir, "signals")) // that it sent
+	cmd := s.helperAttacker(which+s.mallory.Name, do)
+	signals, err := os.Create(filepath.Join(s.Dir, "signals")) // the signals that it sent
 	s.Must(err)
 	defer signals.Close()
 	cmd.Stdout = signals
@@ -63,7 +63,7 @@ func (s *siege) torment(name, which, do string) {
 		},
 		inForce: func() error {
 			if cmd.Process.Signal(nothing) != nil || len(s.mallory.Processes("sh")) == 0 {
-				return errors.New("nobody torments the helper any more")
+				return errors.New("nobody attacks the helper any more")
 			}
 			if work(); sent() == 0 {
 				return errors.New("the helper gets no signals")
@@ -76,22 +76,22 @@ func (s *siege) torment(name, which, do string) {
 
 const helper = "jjm-helper-of-"
 
-// nothing only asks whether a process is there (kill(2)).
+// nothing only asks whether a process exists (kill(2)).
 const nothing = syscall.Signal(0)
 
-// A helper that is stopped for a little less than it may say nothing answers every
-// ping, and takes seconds for every act.
+// A helper that is stopped for a little less than the time after which it would be killed answers every ping, and takes
+// seconds for everything else.
 func TestSlow_AHelperThatDelaysEveryAct(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: fmt.Sprintf(own, 100)})
-	s.torment("a helper that takes 4 s for every act", helper, "each blink; sleep 3.5")
+	s.attackHelpers("a helper that takes 4 s for every act", helper, "each blink; sleep 3.5")
 }
 
 func TestSlow_AHelperThatIsStoppedAndGoesOn(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: fmt.Sprintf(own, 100)})
-	s.torment("STOP and CONT of a helper", helper, "each sig STOP; sleep 7; each sig CONT; sleep 0.5")
+	s.attackHelpers("STOP and CONT of a helper", helper, "each sig STOP; sleep 7; each sig CONT; sleep 0.5")
 }
 
 func TestSlow_AHelperThatIsKilled(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: fmt.Sprintf(own, 100)})
-	s.torment("kill -9 of a helper", helper, "each sig KILL; sleep 0.2")
+	s.attackHelpers("kill -9 of a helper", helper, "each sig KILL; sleep 0.2")
 }

@@ -8,9 +8,9 @@ import (
 	"jjm/test/site"
 )
 
-// The jobs of an ordinary account's daemon run as that account. One of them asks
-// the daemon as its administrator would: to drain, to ban, to kill and to show
-// what is another's. It gets nothing, and the daemon still takes jobs.
+// The daemon of an ordinary account runs all jobs as that account. One of them asks the daemon for what an
+// administrator may do: to drain, to ban, to kill, and to show what belongs to another. It is refused, and the daemon
+// still accepts jobs.
 func TestSocket_AJobIsNoAdministratorOfTheDaemonThatRunsIt(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "service", As: site.Account(t), Gate: `mode = "0666"`})
 	secret := s.Submit(s.bob, site.Script("echo bobs-secret; sleep 600"))

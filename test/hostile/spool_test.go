@@ -17,18 +17,18 @@ import (
 	"jjm/test/site"
 )
 
-// wave is one flood of the spool: what it is about, and how large.
+// wave describes one flood of the spool: what it is about, and how large it is.
 type wave struct {
 	Spool  string
 	Own    int // the account that floods
-	Other  int // whose name for a box it takes
+	Other  int // the account whose box name it takes
 	Handle string
 	Many   int
 	Hold   bool   // the file that fills the disk stays open
-	Tally  string // where it counts what it did, on another disk
+	Tally  string // the folder of its counts, on another disk
 }
 
-// strike has mallory flood the spool once.
+// strike makes mallory flood the spool once.
 func (s *siege) strike(w wave) {
 	s.t.Helper()
 	text, err := json.Marshal(w)
@@ -39,9 +39,8 @@ func (s *siege) strike(w wave) {
 	}
 }
 
-// floodSpool makes files in every place of the spool, under names that are those of
-// entries about the handle of another account: with any sequence, of every kind. It
-// takes the name of the other account's box, too.
+// floodSpool creates files in every place of the spool. Their names are those of entries of every kind and with any
+// sequence, about the handle of another account. It also takes the name of the other account's box.
 func floodSpool(folder string) {
 	var w wave
 	text, err := os.ReadFile(filepath.Join(folder, "wave"))
@@ -85,7 +84,7 @@ func floodFolder(at string, w wave) {
 	}
 }
 
-// gatekeeper runs jjm's part of a gatekeeper as an account.
+// gatekeeper runs jjm-gatekeeper as an account.
 func (s *siege) gatekeeper(p site.Person, args ...string) (string, error) {
 	cmd := p.As(append([]string{bin.Path(s.t, "jjm-gatekeeper")}, args...)...)
 	cmd.Env = append(cmd.Env, "JJM_STATE="+s.Dir+"/s")
@@ -93,8 +92,8 @@ func (s *siege) gatekeeper(p site.Person, args ...string) (string, error) {
 	return string(out), err
 }
 
-// hands has the other account submit through the gatekeeper's door.
-func (s *siege) hands(key string) {
+// submitsAway makes the other account submit through the gatekeeper's program.
+func (s *siege) submitsAway(key string) {
 	s.t.Helper()
 	file := filepath.Join(s.Home(s.bob), "gate.toml")
 	s.Must(os.WriteFile(file, []byte(site.Script("echo here")), 0o644))
@@ -105,8 +104,8 @@ func (s *siege) hands(key string) {
 	}
 }
 
-// knows has the other account look its handle up until it is as wanted.
-func (s *siege) knows(key, want string) {
+// looksUp makes the other account look up its handle until the answer is as wanted.
+func (s *siege) looksUp(key, want string) {
 	s.t.Helper()
 	began, h := time.Now(), string(jjm.HandleOf(s.bob.UID, key))
 	for {
@@ -124,9 +123,8 @@ func (s *siege) knows(key, want string) {
 	}
 }
 
-// Mallory fills every place of the spool that she can write to, with names about
-// bob's handle, takes the name of his box, and does so while the daemon is away
-// and while it is there.
+// Mallory fills every place of the spool that she can write to with names about bob's handle, and takes the name of his
+// box, once while the daemon is away and once while it runs.
 func TestSpool_AFloodIsInTheWayOfWhoMadeIt(t *testing.T) {
 	for _, mode := range []string{"owner", "service"} {
 		t.Run(mode, func(t *testing.T) {
@@ -134,8 +132,8 @@ func TestSpool_AFloodIsInTheWayOfWhoMadeIt(t *testing.T) {
 			if mode == "service" {
 				with.As, with.Gate = site.Account(t), "mode = \"0666\"\n"
 			}
-			if whole() { // most of the time would be the disk's
-				with.Dir = needs.Tmpfs(t, besides(t, 0o755), "size=3g,nr_inodes=3m,mode=755")
+			if whole() { // otherwise most of the time would be the disk's
+				with.Dir = needs.Tmpfs(t, folderOnDisk(t, 0o755), "size=3g,nr_inodes=3m,mode=755")
 			}
 			s := besiege(t, with)
 			box := filepath.Join(s.Dir, "s", "spool")
@@ -149,17 +147,17 @@ func TestSpool_AFloodIsInTheWayOfWhoMadeIt(t *testing.T) {
 					s.Must(s.Daemon.Process.Kill())
 					<-s.Ended()
 					s.strike(flood)
-					s.hands("away")
-					s.knows("away", "STATUS=registered")
+					s.submitsAway("away")
+					s.looksUp("away", "STATUS=registered")
 					s.Start()
-					s.knows("away", "STATUS=done")
+					s.looksUp("away", "STATUS=done")
 				},
 				inForce: func() error {
 					round++
 					flood.Many = many / 100
 					s.strike(flood)
-					s.hands(fmt.Sprint("there-", round))
-					s.knows(fmt.Sprint("there-", round), "STATUS=done")
+					s.submitsAway(fmt.Sprint("there-", round))
+					s.looksUp(fmt.Sprint("there-", round), "STATUS=done")
 					return nil
 				},
 			})

@@ -16,9 +16,8 @@ import (
 	"jjm/wire/spool"
 )
 
-// swellSpool puts entries in the account's box that are longer in all than an account
-// may leave: sparse files of the greatest length of an entry, one of 1 TiB, and a
-// short one that has much of the disk.
+// swellSpool writes entries to the account's box that are longer in total than an account may leave: sparse files of
+// the greatest length of an entry, one of 1 TiB, and a short one that takes much of the disk.
 func swellSpool(folder string) {
 	var w wave
 	text, err := os.ReadFile(filepath.Join(folder, "wave"))
@@ -46,8 +45,8 @@ func swellSpool(folder string) {
 	}
 }
 
-// Mallory leaves by hand more bytes than her client would let her: the daemon cuts
-// them, latest first, and says whose they were; what is too long it never reads.
+// Mallory leaves more bytes than her client would let her. The daemon removes entries, latest first, and logs whose
+// they were. It never reads an entry that is too long.
 func TestSpool_ABoxBeyondItsBytesIsCut(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner", Gate: "mode = \"0666\"\n"})
 	in := filepath.Join(s.Dir, "s", "spool")

@@ -16,9 +16,8 @@ import (
 	"jjm/test/site"
 )
 
-// fillSpool writes into the account's box of the spool until the disk is full, and
-// again whenever there is room: under the name of the box, and through its handle.
-// It counts how often it tried, and how often the disk was full.
+// fillSpool writes to the account's box of the spool until the disk is full, and again whenever there is room: by the
+// path of the box, and by its open handle. It counts its tries, and how often the disk was full.
 func fillSpool(folder string) {
 	var w wave
 	text, err := os.ReadFile(filepath.Join(folder, "wave"))
@@ -35,7 +34,7 @@ func fillSpool(folder string) {
 		}
 		tries++
 		if w.Hold && full > 0 {
-			handle = -1 // all that she can have she has
+			handle = -1 // she has all the space that she can get
 		}
 		if errors.Is(fill(handle, fmt.Sprint(".tmp-", tries), w.Hold), unix.ENOSPC) {
 			full++
@@ -46,8 +45,8 @@ func fillSpool(folder string) {
 	}
 }
 
-// fill writes a file in a folder until there is no room for more. It may keep the file
-// open, whose space then nobody can take away.
+// fill writes a file in a folder until there is no room for more. It may keep the file open, so that nobody can free
+// the space.
 func fill(folder int, name string, hold bool) error {
 	fd, err := unix.Openat(folder, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY, 0o600)
 	if err != nil {
@@ -63,8 +62,8 @@ func fill(folder int, name string, hold bool) error {
 	}
 }
 
-// besides makes a folder on the machine's own disk.
-func besides(t *testing.T, mode os.FileMode) string {
+// folderOnDisk creates a folder on the machine's own disk.
+func folderOnDisk(t *testing.T, mode os.FileMode) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "jjmb")
 	if err != nil {
@@ -77,23 +76,22 @@ func besides(t *testing.T, mode os.FileMode) string {
 	return dir
 }
 
-// Mallory fills the disk of the daemon's state through her box in the spool, while
-// the daemon is away and while it is there, and goes on filling it; or she keeps the
-// file open that fills it, so that only the daemon's reserve is left. The daemon
-// starts, its store commits, bob's jobs are completed, and kills and bans work.
+// Mallory fills the disk of the daemon's state through her box in the spool, once while the daemon is away and once
+// while it runs, and goes on filling it. Or she keeps the file that fills it open, so that only the daemon's reserve is
+// left. The daemon starts, its store commits, bob's jobs are completed, and kills and bans work.
 func TestSpool_AFullDiskStopsNobodyElse(t *testing.T) {
 	for name, with := range map[string]struct{ away, hold bool }{
 		"while the daemon is away": {away: true}, "while it is there": {},
 		"by a file that she keeps open": {hold: true}, "by one that she keeps open while it is away": {true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			disk, err := os.MkdirTemp("/var/tmp", "jjmd") // where all accounts can go
+			disk, err := os.MkdirTemp("/var/tmp", "jjmd") // a folder that all accounts can enter
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = os.Remove(disk) })
-			needs.Tmpfs(t, disk, fmt.Sprintf("size=%dm,mode=755", full(1024, 96))) // a 16th of it is the reserve
-			work, tally := besides(t, 0o755), besides(t, 0o777)
+			needs.Tmpfs(t, disk, fmt.Sprintf("size=%dm,mode=755", full(1024, 96))) // a sixteenth of it is the reserve
+			work, tally := folderOnDisk(t, 0o755), folderOnDisk(t, 0o777)
 			s := besiege(t, site.Settings{RunAs: "owner", Gate: "mode = \"0666\"", Dir: disk,
 				Top: fmt.Sprintf("work = %q", work)})
 			text, err := json.Marshal(wave{Spool: filepath.Join(s.Dir, "s", "spool"), Own: s.mallory.UID,

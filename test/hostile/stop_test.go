@@ -13,14 +13,13 @@ import (
 	"jjm/test/site"
 )
 
-// few is an embedded batch system of which one account gets a part only.
+// few is an embedded batch system of which one account gets only a part.
 const few = site.Local + "max_running_per_user = 3\nmax_pending_per_user = 3\n"
 
-// brief are jobs that end within seconds whoever stops them.
+// brief are jobs that end within seconds, whoever stops them.
 const brief = "[request]\nwalltime = \"2s\"\n"
 
-// submits has the hostile account submit grid jobs, one after the other, until the
-// test is over.
+// submits makes the hostile account submit grid jobs, one after the other, until the test is over.
 func (s *siege) submits() (stop func()) {
 	s.t.Helper()
 	file := filepath.Join(s.Home(s.mallory), "hers.toml")
@@ -40,9 +39,9 @@ func (s *siege) submits() (stop func()) {
 	return func() { close(over); <-done }
 }
 
-// winding makes the way to the wrapper of the hostile account, which lies in a
-// folder of hers, take the kernel long: thirty links of two thousand steps each.
-func (s *siege) winding() {
+// slowPath makes the path to the wrapper of the hostile account, which is in a folder of hers, slow for the kernel to
+// resolve: thirty links of two thousand steps each.
+func (s *siege) slowPath() {
 	s.t.Helper()
 	const script = `cd "$1" && mv bin real && dots=$(printf './%.0s' $(seq 1900)) && at=real &&
 		for i in $(seq 30); do ln -s "$dots$at" l$i && at=l$i || exit 1; done && ln -s $at bin`
@@ -53,8 +52,8 @@ func (s *siege) winding() {
 	}
 }
 
-// stopping proves that the attacker stops processes: one more than before, if only
-// for as long as it looks at it, or one that stands still.
+// stopping checks that the attacker stops processes: one more than before, if only while it examines it, or one that
+// stays stopped.
 func (s *siege) stopping() error {
 	before, still := s.counted("stopped"), 0
 	for end := time.Now().Add(hang); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -65,7 +64,7 @@ func (s *siege) stopping() error {
 	return fmt.Errorf("%d processes were stopped in all, and none is now", before)
 }
 
-// stoppedOf are the processes of an account that stand still (proc_pid_stat(5)).
+// stoppedOf returns the stopped processes of an account (proc_pid_stat(5)).
 func (s *siege) stoppedOf(p site.Person) (pids []int) {
 	for _, pid := range p.Processes("") {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -77,9 +76,8 @@ func (s *siege) stoppedOf(p site.Person) (pids []int) {
 	return pids
 }
 
-// A process that belongs to an account can be stopped by it: between fork and exec
-// too, if it belonged to it there, when it has a copy of all that the daemon has
-// open, and the daemon waits for it.
+// An account can stop a process that belongs to it. If a child of the daemon belonged to the account already between
+// fork and exec, it would have a copy of all that the daemon has open, and the daemon would wait for it.
 func TestStop_EveryProcessOfAnAccountHoldsUpNobodyElse(t *testing.T) {
 	for name, attacker := range map[string]string{"every process": "attack-stop-all",
 		"every process between its fork and its program": "attack-stop-starts"} {
@@ -90,7 +88,7 @@ func TestStop_EveryProcessOfAnAccountHoldsUpNobodyElse(t *testing.T) {
 				name: "SIGSTOP to " + name,
 				begin: func() {
 					s.Final(s.Submit(s.mallory, site.Script("echo before", brief)), "done")
-					s.winding()
+					s.slowPath()
 					still = s.attacker(attacker)
 					stop = s.submits()
 				},
@@ -102,11 +100,11 @@ func TestStop_EveryProcessOfAnAccountHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
-// What is stopped outlives a daemon that is killed; it holds nothing of it.
+// Stopped processes survive a killed daemon. They hold nothing of it.
 func TestStop_ADaemonKilledBesideStoppedProcessesStartsAgain(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: few})
 	s.Final(s.Submit(s.mallory, site.Script("echo before", brief)), "done")
-	s.winding()
+	s.slowPath()
 	still := s.attacker("attack-stop-starts")
 	stop := s.submits()
 	defer func() { still(); s.mallory.KillAll(); stop() }()
@@ -119,8 +117,8 @@ func TestStop_ADaemonKilledBesideStoppedProcessesStartsAgain(t *testing.T) {
 	}
 }
 
-// The socket of a helper is the account's voice in the daemon, and the daemon's
-// orders to it: nothing of the account's may take it out of the helper.
+// The socket of a helper speaks for the account in the daemon, and brings the daemon's orders to the helper: no process
+// of the account may take it out of the helper.
 func TestTake_TheSocketOfAHelperIsOutOfReach(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: few})
 	var stop, still func()
@@ -148,9 +146,8 @@ func TestTake_TheSocketOfAHelperIsOutOfReach(t *testing.T) {
 	})
 }
 
-// What a job runs lies in its owner's area. Mallory mounts a file system of her own on
-// it that answers nothing: whoever executes it as her stands between having become
-// her and being her program, for as long as she likes.
+// The program that a job runs is in its owner's area. Mallory mounts a file system on it that never answers: a process
+// that executes it as her is stuck between changing to her account and running her program, for as long as she likes.
 func TestStop_AStartHeldAtItsExecHoldsUpNobody(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner"})
 	var held *needs.FUSE

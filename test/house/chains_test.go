@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// TestChains_ErrorsReturnEarly finds errors that are carried past what comes next: an
-// if or for with "err == nil &&", whose body sets that error. To keep the first of two
-// errors ("if cerr := f.Close(); err == nil") is no chain.
+// TestChains_ErrorsReturnEarly finds conditions of an if or for that carry an error on: "err == nil &&", where the body
+// sets that error. Keeping the first of two errors ("if cerr := f.Close(); err == nil") is allowed.
 func TestChains_ErrorsReturnEarly(t *testing.T) {
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -59,7 +58,7 @@ func TestChains_AreFound(t *testing.T) {
 	}
 }
 
-// chains returns where a file carries errors on.
+// chains returns the places at which a file carries errors on.
 func chains(file *ast.File) (at []token.Pos) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -93,8 +92,8 @@ func noError(e ast.Expr) bool {
 	return isName && isNil && x.Name == "err" && y.Name == "nil"
 }
 
-// keepsTheFirst reports whether an if has an error of its own, which it makes the error
-// where there was none; or whether "err" itself is its own.
+// keepsTheFirst reports whether an if statement declares an error of its own and only assigns it where there was none,
+// or declares "err" itself.
 func keepsTheFirst(n *ast.IfStmt) bool {
 	init, ok := n.Init.(*ast.AssignStmt)
 	if !ok || init.Tok != token.DEFINE {

@@ -8,13 +8,12 @@ import (
 	"testing"
 )
 
-// unused are the functions that no program of jjm reaches, and why they are there:
-// by the file, below the root, and the name.
+// unused returns the functions that no program of jjm reaches, with the reason why they exist: by file, below the root,
+// and name.
 func unused() map[string]string {
 	const (
 		forTests = "tests of several packages use it"
 		resplit  = "comes with the operations on masters and subjobs"
-		recovery = "recovery is to cut what is lost by it"
 		jedi     = "comes with tasks"
 	)
 	return map[string]string{
@@ -24,23 +23,21 @@ func unused() map[string]string {
 		"publish/advertise/classad.go Plain":             forTests + ": it reads back what Safe wrote",
 		"wire/verb.go Verbs":                             forTests + ": each verb is tried",
 		"wire/verb.go Head.head":                         "marks the types that have a Head",
-		"split/recovery.go LostOf":                       recovery,
-		"split/recovery.go narrowEvents":                 recovery,
 		"split/jedi/bunches.go WorkSize":                 jedi,
 		"split/resplit.go WorkOf":                        resplit,
 		"split/resplit.go ownedLumis":                    resplit,
 		"split/resplit.go ownedEvents":                   resplit,
 		"split/resplit.go withSome":                      resplit,
-		"split/resplit.go finer":                         resplit,
+		"split/resplit.go finerUnits":                    resplit,
 		"split/resplit.go Resplit":                       resplit,
 	}
 }
 
-// TestDead_EveryFunctionIsReachedByAProgram holds what deadcode (Rapid Type Analysis
-// from the programs' main functions) calls unreachable against the list, both ways.
+// TestDead_EveryFunctionIsReachedByAProgram compares the functions that deadcode (Rapid Type Analysis from the
+// programs' main functions) calls unreachable with the list, in both directions.
 func TestDead_EveryFunctionIsReachedByAProgram(t *testing.T) {
 	cmd := exec.Command("go", "tool", "golang.org/x/tools/cmd/deadcode", "./cmd/...")
-	cmd.Stderr = os.Stderr // the tests run at the root
+	cmd.Stderr = os.Stderr // the tests run in the root folder
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go tool deadcode: %v", err)

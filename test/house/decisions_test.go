@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A reader of a comment finds the decision that it names.
+// The decision that a comment names must exist in docs/DECISIONS.md.
 func TestDecisions_EveryOneNamedInTheCodeIsWrittenDown(t *testing.T) {
 	page, err := os.ReadFile("docs/DECISIONS.md")
 	if err != nil {

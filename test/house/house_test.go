@@ -1,6 +1,6 @@
-// Package house_test holds the sources against the rules of the house: which package may
-// import which, how large a room may be, that nothing is skipped in silence, that each
-// decision has its test, and that the lists that people read are true.
+// Package house_test checks the sources against the rules of the project: which package may import which, how large a
+// room may be, that nothing is skipped silently, that each decision has its test, and that the lists in the documents
+// are true.
 package house_test
 
 import (
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMain has the tests run where the house begins.
+// TestMain runs the tests in the root folder of the module.
 func TestMain(m *testing.M) {
 	if err := os.Chdir("../.."); err != nil {
 		panic(err)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The two lists that people read, docs/ARCHITECTURE.md and the package comment
-// of the root, are those that the test of the imports enforces.
+// The two lists for people, in docs/ARCHITECTURE.md and in the package comment of the root, must equal the list that
+// the test of imports enforces.
 
 var (
 	// | 3 | `adapters/adaptertest`, `handlers/handlertest` | ... |

@@ -13,13 +13,11 @@ import (
 	"testing"
 )
 
-// layers says which layer each package of the house is in. A package imports
-// only packages of lower layers; the package comment of the root shows the
-// same list. Packages below one of these, without a line of their own, are in
-// its layer.
+// layers has the layer of each package. A package may import only packages of lower layers; the package comment of the
+// root shows the same list. A package without a line of its own is in the layer of the longest path above it.
 var layers = map[string]int{
 	"jjm":                             0,
-	"jjm/internal":                    0, // helpers of the standard library's kind
+	"jjm/internal":                    0, // helpers like those of the standard library
 	"jjm/wire":                        1,
 	"jjm/publish/advertise":           1,
 	"jjm/split":                       1,
@@ -32,8 +30,10 @@ var layers = map[string]int{
 	"jjm/publish/accounting":          1,
 	"jjm/catalogue":                   1,
 	"jjm/cover":                       1,
+	"jjm/selection":                   1,
 	"jjm/stream":                      1,
 	"jjm/adapters":                    2,
+	"jjm/fetch":                       2,
 	"jjm/handlers":                    2,
 	"jjm/adapters/local":              3,
 	"jjm/adapters/":                   3,
@@ -55,7 +55,10 @@ var layers = map[string]int{
 	"jjm/engine/state":                7,
 	"jjm/engine/lineage":              8,
 	"jjm/engine/jobtype":              8,
+	"jjm/engine/choice":               8,
 	"jjm/engine/sweep":                8,
+	"jjm/engine/remote":               8,
+	"jjm/engine/dependency":           8,
 	"jjm/engine/":                     9, // the rooms
 	"jjm/engine":                      10,
 	"jjm/gate":                        11,
@@ -65,22 +68,26 @@ var layers = map[string]int{
 	"jjm/test":                        14,
 }
 
-// sameLayer are the imports within one layer that are meant.
+// sameLayer are the allowed imports within one layer.
 var sameLayer = map[string]bool{
 	"jjm/wire -> jjm/cover":                                true, // a report is an answer
-	"jjm/jobfile -> jjm/catalogue":                         true, // descriptions of files stand in job files
-	"jjm/jobfile -> jjm/stream":                            true, // templates of names stand in them
-	"jjm/analyse -> jjm/glf":                               true, // the evidence is written in it
-	"jjm/adapters/adaptertest -> jjm/adapters/conformance": true, // testing.T for the suite
-	"jjm/gate/gatetest -> jjm/gate/verbs":                  true, // the verbs of its jobs
-	"jjm/gatekeeper/demand -> jjm/gatekeeper/plain":        true, // one of the things that a job may be
+	"jjm/wire -> jjm/selection":                            true, // patterns and filters are in requests
+	"jjm/jobfile -> jjm/catalogue":                         true, // job files contain descriptions of files
+	"jjm/jobfile -> jjm/stream":                            true, // job files contain templates of names
+	"jjm/analyse -> jjm/glf":                               true, // the evidence is in its format
+	"jjm/analyse -> jjm/analyse/rule":                      true, // it carries them out
+	"jjm/adapters/adaptertest -> jjm/adapters/conformance": true, // the suite needs testing.T
+	"jjm/gate/gatetest -> jjm/gate/verbs":                  true, // for the verbs of its jobs
+	"jjm/gatekeeper/demand -> jjm/gatekeeper/plain":        true, // a job may be a plain one
 	"jjm/gatekeeper/gram -> jjm/gatekeeper/plain":          true,
 	"jjm/gatekeeper/blahp -> jjm/gatekeeper/plain":         true,
 	"jjm/gatekeeper/globus2 -> jjm/gatekeeper/plain":       true,
 	"jjm/gatekeeper/gram -> jjm/gatekeeper/demand":         true,
+	"jjm/gatekeeper/blahp -> jjm/gatekeeper/demand":        true, // for the words of a language
+	"jjm/gatekeeper/globus2 -> jjm/gatekeeper/demand":      true,
 	"jjm/gatekeeper/arc -> jjm/gatekeeper/plain":           true,
 	"jjm/gatekeeper/arc -> jjm/gatekeeper/demand":          true,
-	"jjm/test/site -> jjm/test/programs":                   true, // it runs them
+	"jjm/test/site -> jjm/test/programs":                   true, // a site runs the programs
 }
 
 func TestLayers_NoPackageImportsUpwards(t *testing.T) {
@@ -99,16 +106,16 @@ func TestLayers_AnUpwardImportIsFound(t *testing.T) {
 		ok       bool
 	}{
 		{"jjm/plan", "jjm/adapters", true},
-		{"jjm/plan", "jjm/store", false}, // same layer
+		{"jjm/plan", "jjm/store", false}, // the same layer
 		{"jjm", "jjm/wire", false},
 		{"jjm/store", "jjm/engine", false},
 		{"jjm/handlers", "jjm/handlers/script", false},
 		{"jjm/xmldb", "jjm/xmldb/head", true},
 		{"jjm/handlers/montecarlo", "jjm/handlers", true},
 		{"jjm/handlers/montecarlo", "jjm/handlers/script", false},
-		{"jjm/attic", "jjm", false}, // a room that the map does not show
+		{"jjm/attic", "jjm", false}, // a room that is not in the list
 		{"jjm/analyse", "jjm/glf", true},
-		{"jjm/store", "os/exec", false}, // children are run's business
+		{"jjm/store", "os/exec", false}, // only package run starts children
 		{"jjm/run", "os/exec", true},
 	} {
 		got := len(violations(map[string][]string{c.pkg: {c.imp}})) == 0
@@ -118,7 +125,7 @@ func TestLayers_AnUpwardImportIsFound(t *testing.T) {
 	}
 }
 
-// violations lists the imports that break the rule.
+// violations returns the imports that break the rule.
 func violations(imports map[string][]string) []string {
 	var out []string
 	for pkg, list := range imports {
@@ -146,8 +153,8 @@ func violations(imports map[string][]string) []string {
 	return out
 }
 
-// mayExec: run itself; the wrapper, which holds its one child for life; and the
-// campaign, which plays the gatekeeper.
+// mayExec returns true for run itself, for the wrapper, which has one child for all its life, and for the campaign,
+// which plays the gatekeeper.
 func mayExec(pkg string) bool {
 	return pkg == "jjm/run" || pkg == "jjm/cmd/jjm-wrapper" || strings.HasPrefix(pkg, "jjm/test")
 }
@@ -158,7 +165,7 @@ func layerOf(pkg string) (int, bool) {
 	return n, ok
 }
 
-// lineOf finds the most exact line for a package.
+// lineOf returns the most specific entry for a package.
 func lineOf(pkg string) string {
 	if _, ok := layers[pkg]; ok {
 		return pkg
@@ -175,7 +182,7 @@ func lineOf(pkg string) string {
 	return ""
 }
 
-// importsOf reads the imports of all packages below dir, tests left out.
+// importsOf returns the imports of all packages below dir, without those of tests.
 func importsOf(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	imports := map[string][]string{}

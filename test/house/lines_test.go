@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxColumns is the longest line, a tab being one column.
+	// maxColumns is the longest line. A tab counts as one column.
 	maxColumns = 120
-	// maxCut is the longest text of a program that is parted for its sake: who looks
-	// for a longer one, as an error says it, finds it whole.
+	// maxCut is the longest text of a program that may be split over lines. A longer text stays whole, so that people
+	// who search for the text of an error find it.
 	maxCut = 50
 )
 
-// Lines of sources and of documents can be read beside each other.
+// Lines of sources and of documents fit side by side on a screen.
 func TestLines_AreNotTooLong(t *testing.T) {
 	for _, file := range append(sources(t), pages(t)...) {
 		text, err := os.ReadFile(file)
@@ -40,8 +40,8 @@ func TestLines_AreNotTooLong(t *testing.T) {
 	}
 }
 
-// longTexts are the lines of a Go source on which a string of more than maxCut bytes
-// stands, or a part of one of several lines.
+// longTexts returns the lines of a Go source that have a string of more than maxCut bytes, or a part of a string of
+// several lines.
 func longTexts(src []byte) map[int]bool {
 	set := token.NewFileSet()
 	file := set.AddFile("", -1, len(src))
@@ -63,7 +63,7 @@ func longTexts(src []byte) map[int]bool {
 	}
 }
 
-// tables are the lines of a page that are of a table, or are shown as they are.
+// tables returns the lines of a page that belong to a table or to a code block.
 func tables(text string) map[int]bool {
 	found, shown := map[int]bool{}, false
 	for i, line := range strings.Split(text, "\n") {

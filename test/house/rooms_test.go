@@ -12,12 +12,11 @@ import (
 	"testing"
 )
 
-// What a room of the engine may be at most. That rooms do not import one another is
-// the layers' business (layers_test.go).
+// The limits of a room of the engine. layers_test.go checks that rooms do not import one another.
 const (
-	mostMethods   = 40 // of one type
-	mostFields    = 15 // of one struct, but of settings
-	mostInterface = 5  // methods of an interface, and fields of a struct of what other rooms do
+	mostMethods   = 40 // methods of one type
+	mostFields    = 15 // fields of one struct, except settings
+	mostInterface = 5  // methods of an interface, and fields of a struct of functions of other rooms
 )
 
 func TestRooms_AreSmallAndSayWhatTheyNeed(t *testing.T) {
@@ -81,7 +80,7 @@ func TestRooms_WhatIsTooLargeIsFound(t *testing.T) {
 	}
 }
 
-// sizes are those of the types of packages.
+// sizes has the sizes of the types of packages.
 type sizes struct {
 	methods map[string]int
 	wrong   []string
@@ -109,7 +108,7 @@ func (s *sizes) add(pkg string, file *ast.File) {
 	})
 }
 
-// structure holds a struct against what is allowed.
+// structure checks the size of a struct.
 func (s *sizes) structure(name string, st *ast.StructType) {
 	fields, settings := 0, false
 	for _, f := range st.Fields.List {
@@ -125,12 +124,12 @@ func (s *sizes) structure(name string, st *ast.StructType) {
 	}
 }
 
-// iface holds an interface against what is allowed.
+// iface checks the size of an interface.
 func (s *sizes) iface(pkg string, it *ast.InterfaceType) {
 	methods := 0
 	for _, f := range it.Methods.List {
 		if _, union := f.Type.(*ast.BinaryExpr); union {
-			return // a constraint
+			return // a type constraint
 		}
 		if len(f.Names) == 0 {
 			s.wrong = append(s.wrong, fmt.Sprintf("%s: an interface embeds another: name its methods", pkg))
@@ -156,7 +155,7 @@ func receiver(e ast.Expr) string {
 	return ""
 }
 
-// broken lists what is too large.
+// broken returns what is too large.
 func (s *sizes) broken() []string {
 	out := s.wrong
 	for name, n := range s.methods {

@@ -1,71 +1,68 @@
 package house
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
+	"jjm/adapters"
+	adaptersall "jjm/adapters/all"
+	"jjm/analyse/rule"
 	"jjm/app"
 	"jjm/engine"
+	"jjm/gate"
+	"jjm/plan"
+	"jjm/publish/advertise/collector"
 )
 
-// untried are the settings that no test sets to another value, and why.
-func untried() map[string]string {
-	const floor = "at most a sixteenth of a file system is kept free: the hostile tests fill a small one with the default"
-	return map[string]string{
-		"engine.min_free_bytes": floor,
-		"engine.min_free_files": floor,
-	}
+// setting is a key of the configuration, with the struct and the field that it sets, and its default.
+type setting struct {
+	key, owner, field string
+	value             any
 }
 
-// TestSettings_EachIsTriedByATest finds the settings of the configuration that no test
-// gives a value: whether they do anything, nobody would know.
-func TestSettings_EachIsTriedByATest(t *testing.T) {
-	keys := settingsOf(reflect.TypeFor[app.Config](), "")
-	keys = append(keys, settingsOf(reflect.TypeFor[engine.ClusterConfig](), "cluster.")...)
-	tried := triedWords(textOfTests(t))
-	left := untried()
-	for _, k := range keys {
-		leaf := k.key[strings.LastIndex(k.key, ".")+1:]
-		_, listed := left[k.key]
-		delete(left, k.key)
-		switch set := tried[leaf] || tried[k.field]; {
-		case !set && !listed:
-			t.Errorf("no test sets %s: try it with two values, or list it here with the reason", k.key)
-		case set && listed:
-			t.Errorf("%s is tried: take it from the list", k.key)
+// allSettings returns the settings of etc/jjm.toml and etc/clusters/*.toml. The keys of clusters are:
+//
+//	cluster.KEY  every cluster has it
+//	command.KEY  clusters with commands have it
+//	KIND.KEY     only one kind has it
+//	hold.KEY     a rule about holds has it
+//	rule.KEY     a rule about the ends of attempts has it
+func allSettings(t *testing.T) (all []setting) {
+	t.Helper()
+	all = settingsOf(reflect.ValueOf(app.Config{Log: "info", Reserve: 64 << 20, Engine: engine.Defaults(),
+		Gate: gate.Config{}.WithDefaults(), Advertise: collector.Defaults()}), "")
+	all = append(all, settingsOf(reflect.ValueOf(engine.Defaults().ClusterDefaults()), "cluster.")...)
+	all = append(all, settingsOf(reflect.ValueOf(plan.HoldRule{}), "hold.")...)
+	all = append(all, settingsOf(reflect.ValueOf(rule.Rule{}), "rule.")...)
+	all = append(all, settingsOf(reflect.ValueOf(collector.Gatekeeper{}), "advertise.gatekeeper.")...)
+	all = append(all, settingsOf(reflect.ValueOf(adapters.DefaultCommon()), "command.")...)
+	for kind, build := range adaptersall.Registry() {
+		_, err := build("x", adapters.Env{}, func(into any) error {
+			for _, s := range settingsOf(reflect.ValueOf(into).Elem(), kind+".") {
+				if !strings.HasPrefix(s.owner, "jjm/adapters.") {
+					all = append(all, s)
+				}
+			}
+			return errSeen
+		})
+		if !errors.Is(err, errSeen) {
+			t.Fatal(kind, err)
 		}
 	}
-	for key := range left {
-		t.Errorf("%s is no setting", key)
-	}
-	if len(keys) < 70 {
-		t.Errorf("only %d settings found", len(keys))
-	}
+	return all
 }
 
-// triedWords are the keys and fields that a text gives values: "key = ", "c.Field = ",
-// "c.Field, c.Other = " and "Field: ".
-func triedWords(text string) map[string]bool {
-	words := map[string]bool{}
-	text = strings.ReplaceAll(text, `\n`, "\n") // of literals
-	for _, form := range []string{`([A-Za-z_]+)(?: *= |: )`, `\.([A-Z][A-Za-z]+), [a-z]+\.[A-Z][A-Za-z]+ = `} {
-		for _, m := range regexp.MustCompile(form).FindAllStringSubmatch(text, -1) {
-			words[m[1]] = true
-		}
-	}
-	return words
-}
+// errSeen ends the construction of an adapter after its settings were seen.
+var errSeen = errors.New("seen")
 
-// setting is a key of the configuration, and the field that it sets.
-type setting struct{ key, field string }
-
-// settingsOf lists those of a struct, with those of the structs in it.
-func settingsOf(of reflect.Type, prefix string) (all []setting) {
+// settingsOf returns the settings of a struct and of the structs in it.
+func settingsOf(v reflect.Value, prefix string) (all []setting) {
+	of := v.Type()
 	for i := range of.NumField() {
 		f := of.Field(i)
 		key, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
@@ -74,35 +71,86 @@ func settingsOf(of reflect.Type, prefix string) (all []setting) {
 		switch {
 		case !f.IsExported() || key == "-":
 		case f.Anonymous && key == "":
-			all = append(all, settingsOf(f.Type, prefix)...)
-		case inner && key != "":
-			all = append(all, settingsOf(f.Type, prefix+key+".")...)
+			all = append(all, settingsOf(v.Field(i), prefix)...)
+		case inner && key != "" && f.Type.Field(0).Tag.Get("toml") != "":
+			all = append(all, settingsOf(v.Field(i), prefix+key+".")...)
 		case key != "":
-			all = append(all, setting{prefix + key, f.Name})
+			all = append(all, setting{prefix + key, of.PkgPath() + "." + of.Name(), f.Name, v.Field(i).Interface()})
 		}
 	}
 	return all
 }
 
-// textOfTests is that of all tests and their scripts, but those of the house.
-func textOfTests(t *testing.T) string {
-	var b strings.Builder
-	err := filepath.WalkDir(".", func(file string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() && slices.Contains([]string{".git", "house"}, d.Name()) {
-			if err == nil {
-				err = filepath.SkipDir
+// settingNamed returns the setting with a key.
+func settingNamed(t *testing.T, key string) (setting, bool) {
+	t.Helper()
+	for _, s := range allSettings(t) {
+		if s.key == key {
+			return s, true
+		}
+	}
+	return setting{}, false
+}
+
+// TestSettings_EachIsObserved wants for every setting a test that shows its effect with two values.
+// TestSettings_AProofFailsWithoutItsSetting tests these names.
+func TestSettings_EachIsObserved(t *testing.T) {
+	named := map[string]proof{}
+	for _, p := range proofs() {
+		if _, twice := named[p.key]; twice {
+			t.Errorf("%s is there twice", p.key)
+		}
+		named[p.key] = p
+	}
+	all := allSettings(t)
+	common := map[string]bool{}
+	for _, s := range all {
+		if key, ok := strings.CutPrefix(s.key, "command."); ok && s.owner != "jjm/adapters/command.Config" {
+			common[key] = true
+		}
+	}
+	for _, s := range all {
+		if _, key, _ := strings.Cut(s.key, "."); common[key] && strings.HasPrefix(s.owner, "jjm/adapters/") {
+			t.Errorf("%s: a key of one kind that all have, of which one is never set", s.key)
+		}
+		p, ok := named[s.key]
+		if !ok {
+			t.Errorf("nothing shows what %s does: name the test, or write one that sees two values of it do two things", s.key)
+			continue
+		}
+		delete(named, s.key)
+		for _, name := range strings.Split(p.tests, "|") {
+			if !testThere(t, p.in, name) {
+				t.Errorf("%s: there is no test %s in %s", s.key, name, p.in)
 			}
-			return err
 		}
-		if d.IsDir() || !strings.HasSuffix(file, "_test.go") && !strings.HasSuffix(file, ".txtar") {
-			return nil
-		}
-		text, err := os.ReadFile(file)
-		b.Write(text)
-		return err
-	})
+	}
+	for key := range named {
+		t.Errorf("%s is no setting", key)
+	}
+	if len(all) < 130 {
+		t.Errorf("only %d settings found", len(all))
+	}
+}
+
+// testThere reports whether a package has a test that can fail.
+func testThere(t *testing.T, in, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(in + "/*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.String()
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body, ok := strings.Cut(string(text), "\nfunc "+name+"(")
+		if !ok {
+			continue
+		}
+		body, _, _ = strings.Cut(body, "\n}\n")
+		return regexp.MustCompile(`t\.(Error|Fatal)|\bt\b, `).MatchString(body)
+	}
+	return false
 }

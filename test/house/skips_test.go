@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// A test that is left out says so in one way, that of internal/needs: it is
-// loud, and a failure in CI.
+// All tests are skipped in one way, by internal/needs: it says so loudly, and fails in CI.
 func TestSkips_OnlyNeedsLeavesTestsOut(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -51,15 +50,14 @@ func TestSkips_EachWayIsFound(t *testing.T) {
 			t.Errorf("%s: found %q, error %v; want %d", c.line, found, err, c.want)
 		}
 	}
-	// Decoders skip too.
+	// Decoders have a method Skip too.
 	if found, err := skips("x.go", "package x\nfunc F(d interface{ Skip() }) { d.Skip() }\n"); err != nil ||
 		len(found) > 0 {
 		t.Errorf("found %q, error %v", found, err)
 	}
 }
 
-// skips lists where a file that knows package testing skips, or asks for the
-// short form.
+// skips returns where a file that imports testing skips, or asks for the short form.
 func skips(path string, source any) (found []string, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, source, 0)

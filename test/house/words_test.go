@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// givesTo are the exported functions that do give: their results are not what is given.
+// givesTo are the exported functions that give something to somebody, which is not their result.
 var givesTo = map[string]bool{
-	"gate/verb.go Within":       true, // time to a verb
-	"gate/verbs/renew.go Renew": true, // credentials to jobs
+	"gate/verb.go Within":       true, // gives time to a verb
+	"gate/verbs/renew.go Renew": true, // gives credentials to jobs
 }
 
-// A comment says of a function that it returns what it hands back.
+// The comment of a function says "returns", not "gives", about its result.
 func TestWords_AnExportedFunctionReturns(t *testing.T) {
 	for _, path := range sources(t) {
 		found, err := giving(path, nil)
@@ -50,7 +50,7 @@ func TestWords_AGivingFunctionIsFound(t *testing.T) {
 
 var gives = regexp.MustCompile(`^\w+ gives\b`)
 
-// giving returns the exported functions of a file whose comment begins with "Name gives".
+// giving returns the exported functions of a file whose comment starts with "Name gives".
 func giving(path string, source any) (names []string, err error) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, source, parser.ParseComments)
 	if err != nil {

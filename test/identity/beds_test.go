@@ -8,15 +8,15 @@ import (
 	"jjm/test/site"
 )
 
-// TestBeds_OwnersRunAsThemselves submits and kills through each real batch system
-// as two owners of one root daemon, where the system knows two.
+// TestBeds_OwnersRunAsThemselves submits and kills through each real batch system as two owners of one daemon of root,
+// if the system can run jobs of two.
 func TestBeds_OwnersRunAsThemselves(t *testing.T) {
 	for _, kind := range []string{"slurm", "condor", "sge"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			b := testbed.Start(t, kind)
 			owners := []site.Person{site.Known(t, b.Owner.User)}
-			if kind != "condor" { // its workers see accounts of their own
+			if kind != "condor" { // its workers have accounts of their own
 				owners = append(owners, site.Account(t))
 			}
 			s := newHouse(t, asOwner, site.OnBed(b, kind))
@@ -42,7 +42,7 @@ func TestBeds_OwnersRunAsThemselves(t *testing.T) {
 	}
 }
 
-// job is a job file with an input that nobody but its owner can read.
+// job returns a job file with an input that only its owner can read.
 func job(s house, p site.Person) string {
 	s.T.Helper()
 	home := s.Home(p)

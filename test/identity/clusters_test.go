@@ -13,8 +13,8 @@ import (
 	"jjm/internal/needs"
 )
 
-// Where jobs run as their owners root is refused, with the remedy, and tests as
-// the account that it names: in that account's folder, with none of root's rights.
+// If jobs run as their owners, the test of a cluster refuses root and says what to do. With an account it runs as that
+// account, in the account's folder, without root's rights.
 func TestClustersTest_AsAnAccount(t *testing.T) {
 	needs.Root(t, "to become another account")
 	dir, err := os.MkdirTemp("", "jjm-as-*")

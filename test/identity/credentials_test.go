@@ -11,8 +11,8 @@ import (
 	"jjm/test/site"
 )
 
-// A proxy and a token: private, found by jobs that ask and by no others, renewed
-// while the jobs run, gone at the end, and nowhere in what the daemon wrote.
+// A proxy and a token are private, reach only the jobs that ask for them, are renewed while the jobs run, are removed
+// at the end, and appear nowhere in what the daemon wrote.
 func TestCredentials_ArePrivateRenewedAndNeverLogged(t *testing.T) {
 	t.Parallel()
 	for name, runAs := range map[string]string{"owner": asOwner, "service": ""} {
@@ -22,7 +22,7 @@ func TestCredentials_ArePrivateRenewedAndNeverLogged(t *testing.T) {
 			s := newHouse(t, runAs, site.Local)
 			who := alice
 			if runAs == "" {
-				who = site.Root() // root's service takes no others' jobs
+				who = site.Root() // a service of root accepts no jobs of others
 			}
 			home := s.Home(who)
 			secret := func(name, text string) string {
@@ -62,7 +62,7 @@ func TestCredentials_ArePrivateRenewedAndNeverLogged(t *testing.T) {
 			}
 			if name == "owner" {
 				out, err = s.JJM(who, "renew", id, "--proxy", p2)
-			} else { // as gatekeepers do that know nothing else
+			} else { // as gatekeepers do that have no other way
 				out, err = s.JJM(who, "submit", "--key", "k", "--proxy", p2, "--token", tok, file)
 			}
 			if err != nil || !strings.HasPrefix(out, id) {
@@ -87,7 +87,7 @@ func TestCredentials_ArePrivateRenewedAndNeverLogged(t *testing.T) {
 	}
 }
 
-// secrets lists the files that hold a secret, but those in the owner's folder.
+// secrets returns the files that contain a secret, except those in the owner's folder.
 func (s house) secrets(p site.Person) []string {
 	s.T.Helper()
 	var found []string

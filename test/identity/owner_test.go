@@ -15,7 +15,7 @@ import (
 
 const asOwner = "owner"
 
-// everybodys commands that are about one grid job.
+// about returns the commands about one grid job that everybody may try.
 func about(id string) map[string][]string {
 	return map[string][]string{
 		"status": {"status", id}, "lookup": {"lookup", id}, "record": {"record", id}, "history": {"history", id},
@@ -92,7 +92,7 @@ func TestOwners_RunAsThemselvesAndSeeTheirOwnOnly(t *testing.T) {
 	}
 }
 
-// owned finds what in somebody's work area is not theirs, or open to others.
+// owned reports what in an account's work area belongs to others, or can be read by them.
 func (s house) owned(p site.Person) {
 	s.T.Helper()
 	area := filepath.Join(s.Dir, "s/work", p.Name)
@@ -116,7 +116,7 @@ func (s house) owned(p site.Person) {
 	}
 }
 
-// reads tries who can read a file by its path.
+// reads checks who can read a file by its path.
 func (s house) reads(files map[string]string, who map[site.Person]bool) {
 	s.T.Helper()
 	for what, path := range files {
@@ -128,8 +128,8 @@ func (s house) reads(files map[string]string, who map[site.Person]bool) {
 	}
 }
 
-// Whatever an owner does to their area and their helper, root writes nothing
-// elsewhere, gives nothing of others away, and others go on.
+// Whatever an owner does to their area and their helper, root writes nothing elsewhere and discloses nothing of others,
+// whose jobs go on.
 func TestOwners_CannotTurnTheDaemonAgainstOthers(t *testing.T) {
 	t.Parallel()
 	mallory, bob := site.Account(t), site.Account(t)
@@ -139,8 +139,12 @@ func TestOwners_CannotTurnTheDaemonAgainstOthers(t *testing.T) {
 	first := s.Submit(mallory, site.Script("sleep 600"))
 	s.Until("it runs", func() bool { return s.Status(first).Lookup.Counts.Running == 1 })
 	area := filepath.Join(s.Dir, "s/work", mallory.Name)
-	// Links where the daemon will write and read: the attempt's output, the done
-	// folder, the folder of the tar.
+	s.Until("its wrapper has made its folder", func() bool {
+		_, err := os.Stat(filepath.Join(area, "jobs", first, "0xxx/0/attempt.0"))
+		return err == nil
+	})
+	// The links are where the daemon will write and read: the attempt's output, the done folder, and the folder of the
+	// tar.
 	plant := fmt.Sprintf(`cd %s && rm -rf jobs/%s/output && ln -s %s jobs/%s/output
 for d in bulks/*; do rm -rf $d/done && ln -s %s $d/done; done
 cd jobs/%s/0xxx/0/attempt.0 && rm -f stdout && ln -s %s stdout && rm -f job.glf && mkfifo job.glf`,
@@ -153,7 +157,7 @@ cd jobs/%s/0xxx/0/attempt.0 && rm -f stdout && ln -s %s stdout && rm -f job.glf 
 	}
 	_, err := s.JJM(mallory, "kill", first)
 	s.Must(err)
-	// Meanwhile her helper is stopped, and bob's grid job does not care.
+	// Meanwhile her helper is stopped, and bob's grid job goes on.
 	s.Until("her helper is stopped", func() bool { return s.signalHelper(mallory, syscall.SIGSTOP) })
 	s.Final(s.Submit(bob, site.Script("id -un")), "done")
 	s.Until("hers is over or waits", func() bool {
@@ -169,13 +173,13 @@ cd jobs/%s/0xxx/0/attempt.0 && rm -f stdout && ln -s %s stdout && rm -f job.glf 
 	if b, err := os.ReadFile(secret); err != nil || string(b) != "geheim" {
 		t.Errorf("the secret is %q, %v", b, err)
 	}
-	// Her job files name what is not hers.
+	// Her job files name files of others.
 	home := filepath.Join(s.Dir, "home-"+mallory.Name)
 	s.Must(os.Symlink(secret, filepath.Join(home, "link")))
 	for _, path := range []string{secret, "link", "../secret", filepath.Join(s.Dir, "s/store.db")} {
 		job := filepath.Join(home, "bad.toml")
 		s.Must(os.WriteFile(job, []byte(site.Script("cat *", "[[inputs]]", "path = "+strconv.Quote(path))), 0o644))
-		s.Until("her helper is back for "+path, func() bool { // it was killed for its silence
+		s.Until("her helper is back for "+path, func() bool { // it was killed because it did not answer
 			_, err := s.JJM(mallory, "submit", job)
 			if err == nil {
 				t.Fatalf("%s was taken", path)
@@ -185,7 +189,7 @@ cd jobs/%s/0xxx/0/attempt.0 && rm -f stdout && ln -s %s stdout && rm -f job.glf 
 	}
 }
 
-// signalHelper signals somebody's helper as they could.
+// signalHelper signals an account's helper, as the account could.
 func (s house) signalHelper(p site.Person, sig syscall.Signal) bool {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range all {

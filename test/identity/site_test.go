@@ -1,6 +1,6 @@
-// Package identity_test holds the promises about identity against a real daemon
-// that runs as root, with accounts that it makes and removes: who may see and
-// end what, as whom jobs run, and that nobody reaches what is another's.
+// Package identity_test tests the promises about identity with a real daemon that runs as root, and with accounts that
+// it creates and removes: who may see and end what, as which account jobs run, and that nobody can reach what belongs
+// to another.
 package identity_test
 
 import (
@@ -15,7 +15,7 @@ var bin programs.Programs
 
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
-// house is a site whose walls are tried.
+// house is a site with checks for these promises.
 type house struct{ *site.Site }
 
 func newHouse(t *testing.T, runAs, cluster string, admins ...site.Person) house {

@@ -12,26 +12,25 @@ import (
 	"jjm/test/site"
 )
 
-// askedProgram is the program of a type that tells in its plan what it was given. It
-// stays until there is a file "go", and notes how many run for its account.
+// askedProgram is the program of a type. Its plan contains what it was given. It runs until the file "go" exists, and
+// writes down how many run for its account.
 const askedProgram = `#!/bin/sh
 read -r request
 case $request in *'"describe"'*)
 	echo '{"protocol": 1, "summary": "x", "example": "type = \"asked\""}'; exit
 esac
-open=$(for f in /proc/$$/fd/*; do readlink "$f"; done | tr '\n' ' ')
+open=$(for f in /proc/$$/fd/*; do readlink "$f"; done | paste -sd' ' -)
 mine=FOLDER/$(id -u)
 mkdir -p "$mine" && : >"$mine/$$"
 until [ -e FOLDER/go ]; do sleep 0.1; done
 ls "$mine" | wc -l >>FOLDER/at-once
 rm "$mine/$$"
 printf '{"plan": {"rows": [["a"]], "command": ["echo"], "why": ["I am %s", "environment: %s", "open: %s", "in %s"]}}\n' \
-	"$(id -un):$(id -gn):$(id -Gn)" "$(env | sort | tr '\n' ' ')" "$open" "$(pwd)"
+	"$(id -un):$(id -gn):$(id -Gn)" "$(env | sort | paste -sd' ' -)" "$open" "$(pwd)"
 `
 
-// The program of a type runs as the owner of the job file that it plans, with nothing of
-// the daemon's in its hands; two for each account at once, and nobody waits for those of
-// another account.
+// The program of a type runs as the owner of the job file that it plans, and inherits nothing from the daemon. At most
+// two run at once for an account, and no account waits for the programs of another.
 func TestTypes_AProgramRunsAsTheOwnerWithNothingOfTheDaemons(t *testing.T) {
 	t.Parallel()
 	alice, bob := site.Account(t), site.Account(t)
@@ -87,14 +86,14 @@ func TestTypes_AProgramRunsAsTheOwnerWithNothingOfTheDaemons(t *testing.T) {
 	for _, want := range []string{"I am " + bob.Name + ":" + bob.Name + ":" + bob.Name, "in " + folder,
 		"environment: HOME=/nonexistent LANG=C.UTF-8 LOGNAME=" + bob.Name + " PATH=/usr/local/bin:/usr/bin:/bin PWD=" +
 			folder +
-			" USER=" + bob.Name + " \n"} {
+			" USER=" + bob.Name + "\n"} {
 		if !strings.Contains(said[len(said)-1], want) {
 			t.Errorf("no %q in\n%s", want, said[len(said)-1])
 		}
 	}
 	_, open, _ := strings.Cut(said[len(said)-1], "open: ")
 	open, _, _ = strings.Cut(open, "\n")
-	request := "/memfd:jjm (deleted)" // its standard input
+	request := "/memfd:jjm (deleted)" // the name of its standard input
 	for _, f := range strings.Fields(strings.ReplaceAll(open, request, "")) {
 		if !strings.HasPrefix(f, "pipe:") && f != "/dev/null" && f != filepath.Join(folder, "asked.sh") {
 			t.Errorf("it has %s open, all: %s", f, open)

@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// longestRest is how long Await waits at most between two questions.
+// longestRest is the longest wait of Await between two calls.
 const longestRest = 2 * time.Second
 
-// Await asks until the answer is yes, and ends the test if that does not come in
-// time. It rests between two questions: every at least, and five times as long as
-// the question took, for many tests ask at once, and those that ask a batch system
-// by a command would leave it no CPU to do what they wait for.
+// Await calls ok until it returns true, and ends the test if that takes too long. Between two calls it waits at least
+// every, and five times as long as the call took: many tests wait at once, and those that ask a batch system by a
+// command would leave it no CPU for what they wait for.
 func Await(t testing.TB, patience, every time.Duration, what string, ok func() bool) {
 	t.Helper()
 	end := time.Now().Add(patience)
@@ -27,7 +26,25 @@ func Await(t testing.TB, patience, every time.Duration, what string, ok func() b
 	}
 }
 
-// rest is the time between two questions of which one took so long.
+// AwaitNone waits until left returns 0, and ends the test if it has not become less for so long: however busy the
+// machine is, what goes on is waited for.
+func AwaitNone(t testing.TB, patience, every time.Duration, what string, left func() int) {
+	t.Helper()
+	least, since := left(), time.Now()
+	for least > 0 {
+		asked := time.Now()
+		n := left()
+		if n < least {
+			least, since = n, asked
+		}
+		if asked.Sub(since) > patience {
+			t.Fatalf("waited %v in vain: %s, of which %d are left", patience, what, n)
+		}
+		time.Sleep(rest(every, time.Since(asked)))
+	}
+}
+
+// rest returns the wait after a call that took some time.
 func rest(every, took time.Duration) time.Duration {
 	return max(every, min(5*took, longestRest))
 }

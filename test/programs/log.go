@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// LogEnd is the end of a daemon's log, up to 60 lines, for a test that failed:
-// without what went well so often that nothing else would be left.
+// LogEnd returns the end of a daemon's log, up to 60 lines, for a test that failed. It leaves out frequent lines about
+// successes.
 func LogEnd(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -2,7 +2,6 @@ package programs_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -20,7 +19,7 @@ func TestPath_NamesProgramsThatRun(t *testing.T) {
 			t.Errorf("%s: %v, %v", path, info, err)
 		}
 	}
-	if out, err := exec.Command(bin.Path(t, "jjm"), "help").CombinedOutput(); err != nil || len(out) == 0 {
+	if out, err := bin.Command(t, "help").CombinedOutput(); err != nil || len(out) == 0 {
 		t.Errorf("jjm help: %v\n%s", err, out)
 	}
 }

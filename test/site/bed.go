@@ -9,8 +9,7 @@ import (
 	"jjm/adapters/testbed"
 )
 
-// OnBed is the part of a configuration that makes a cluster of a batch system of
-// scripts/testbed, named as its kind.
+// OnBed returns the section of a configuration for a cluster of scripts/testbed. The cluster has the name of its kind.
 func OnBed(b *testbed.Bed, kind string) string {
 	env := []string{}
 	for _, name := range slices.Sorted(maps.Keys(b.Env)) {

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// Processes are the processes of an account whose program has a name (comm of
-// proc(5), its first 15 bytes); "" means any. Those that are closed to the account
-// (PR_SET_DUMPABLE of prctl(2)), whose files in /proc are root's, are among them.
+// Processes returns the processes of an account whose program has a name (comm of proc(5), its first 15 bytes); ""
+// means any. They include processes that the account cannot inspect (PR_SET_DUMPABLE of prctl(2)), whose files in /proc
+// belong to root.
 func (p Person) Processes(name string) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -32,7 +32,7 @@ func (p Person) Processes(name string) []int {
 	return pids
 }
 
-// uidOf is the real user of a process; -1 if it has ended.
+// uidOf returns the real user of a process, -1 if it has ended.
 func uidOf(pid string) int {
 	text, _ := os.ReadFile("/proc/" + pid + "/status")
 	_, rest, _ := strings.Cut(string(text), "\nUid:\t")

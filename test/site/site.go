@@ -232,6 +232,12 @@ func (s *Site) Until(what string, ok func() bool) {
 	programs.Await(s.T, patience, pollEvery, what, ok)
 }
 
+// UntilNone waits until left returns 0, for as long as it becomes less.
+func (s *Site) UntilNone(what string, left func() int) {
+	s.T.Helper()
+	programs.AwaitNone(s.T, patience, pollEvery, what, left)
+}
+
 // As makes a command of somebody's.
 func (p Person) As(argv ...string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
@@ -248,7 +254,7 @@ func (p Person) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(p.UID), Gid: uint32(p.GID)}
 }
 
-// JJM runs a command of somebody's and gives what it printed; with an error also
+// JJM runs a command of somebody's and returns what it printed; with an error also
 // what it complained of.
 func (s *Site) JJM(p Person, args ...string) (string, error) {
 	cmd := p.As(append([]string{s.bin.Path(s.T, "jjm")}, args...)...)
@@ -256,6 +262,10 @@ func (s *Site) JJM(p Person, args ...string) (string, error) {
 	var errText bytes.Buffer
 	cmd.Stderr = &errText
 	out, err := cmd.Output()
+	programs.Heard(s.T, args[0], errText.Bytes())
+	if args[0] != "cat" && args[0] != "output" {
+		programs.Heard(s.T, args[0], out)
+	}
 	if err != nil {
 		err = fmt.Errorf("jjm %v as %s: %w: %s", args, p.Name, err, errText.String())
 	}

@@ -12,18 +12,17 @@ import (
 	"jjm/wire"
 )
 
-// fault is a way to disturb a batch system: a verb of its test bed, the verb
-// that ends the trouble, the daemon, and how long it lasts.
+// fault is a way to disturb a batch system: do is the verb of the test bed that starts the trouble, undo the verb that
+// ends it, daemon the daemon that it affects, and lasts its duration.
 type fault struct {
 	do, undo, daemon string
 	lasts            time.Duration
-	// loses: jobs may be lost with it: those of a machine that is lost, those
-	// that a controller accepted in its last second, those that were just being
-	// launched. Their attempts are; local jobs are not.
+	// loses is set if jobs may be lost: those of a machine that is lost, those that a controller accepted in its last
+	// second, or those that were just being launched. Their attempts are lost then, but no local job is.
 	loses bool
 }
 
-// kind names the fault in the table.
+// kind returns the name of the fault in the table.
 func (f fault) kind() string {
 	switch {
 	case f.lasts > 0:
@@ -35,21 +34,19 @@ func (f fault) kind() string {
 }
 
 const (
-	// Longer than the deadline of a command, and than a client's own patience
-	// with a daemon that is gone.
+	// frozen is longer than the deadline of a command, and than clients of a batch system wait for a daemon that is
+	// gone.
 	frozen = 8 * time.Second
 	down   = 3 * time.Second
-	// Slurm forgets ended jobs every 10 s at most.
+	// forgetting is longer than the time after which Slurm forgets ended jobs, which is at most 10 s here.
 	forgetting = 12 * time.Second
-	// healAfter is when an administrator looks after a batch system that is not
-	// well, although its trouble is over.
+	// healAfter is when an administrator looks after a batch system whose trouble is over but which still is not well.
 	healAfter = 25 * time.Second
-	// rounds is how often he looks. A submission in doubt takes a minute and more.
+	// rounds is how often the administrator looks. A submission in doubt takes a minute and more.
 	rounds = 5
 )
 
-// trouble lists the faults of each bed, the most telling one first, then the one
-// that is in the short form too.
+// trouble returns the faults of each bed. The first shows most; the short form includes the first two.
 func trouble() map[string][]fault {
 	return map[string][]fault{
 		"slurm": {
@@ -86,34 +83,33 @@ func trouble() map[string][]fault {
 	}
 }
 
-// moments are what a fault falls into.
+// moments are the moments at which a fault begins.
 func moments() []string { return []string{"submission", "run", "kill"} }
 
-// bout is one fault at one moment, with or without the daemon's own death.
-type bout struct {
+// faultRun is one fault at one moment, with or without a kill of the daemon.
+type faultRun struct {
 	fault
 	moment string
 	crash  bool
 }
 
-func (b bout) String() string {
+func (b faultRun) String() string {
 	if b.crash {
 		return fmt.Sprintf("%s during the %s, jjm killed too", b.kind(), b.moment)
 	}
 	return fmt.Sprintf("%s during the %s", b.kind(), b.moment)
 }
 
-// bouts are those of one bed: all of them in the whole campaign, else each
-// moment once with the most telling fault, where jjm dies once, and the second
-// fault during the run.
-func bouts(bed string) []bout {
-	var out []bout
+// faultRuns returns the runs of one bed. The whole campaign has all. The short form has the first fault at each moment,
+// with one kill of jjm, and the second fault during the run.
+func faultRuns(bed string) []faultRun {
+	var out []faultRun
 	for i, f := range trouble()[bed] {
 		for j, moment := range moments() {
 			for _, crash := range []bool{false, true} {
 				short := i == 0 && crash == (j == 0) || i == 1 && moment == "run" && crash
 				if whole() || short {
-					out = append(out, bout{f, moment, crash})
+					out = append(out, faultRun{f, moment, crash})
 				}
 			}
 		}
@@ -121,10 +117,9 @@ func bouts(bed string) []bout {
 	return out
 }
 
-// TestFaults_BatchSystemInTrouble disturbs the real batch systems while a grid
-// job is submitted, runs or is killed, and kills jjm at the same moments. No
-// local job is lost, none runs twice, all end as designed. A bout that fails does
-// not end the campaign. The table grows with each bout, and ends the test.
+// TestFaults_BatchSystemInTrouble disturbs the real batch systems while a grid job is submitted, runs or is killed, and
+// kills jjm at the same moments. No local job is lost, none runs twice, and all end as designed. A run that fails does
+// not end the campaign. The table is logged after each run and at the end.
 func TestFaults_BatchSystemInTrouble(t *testing.T) {
 	t.Parallel()
 	table := tallies{of: map[string]*tally{}, began: time.Now()}
@@ -139,27 +134,27 @@ func TestFaults_BatchSystemInTrouble(t *testing.T) {
 			b := testbed.StartAlone(t, name)
 			section, uid := bedSection(t, b, bed, "")
 			if bed == "condor" {
-				// For 40 minutes HTCondor looks for a starter that is gone, and a job that
-				// was removed stays so long. Longer than any trouble here is enough.
+				// HTCondor looks for a lost starter for 40 minutes by default, and a removed job stays as long. 40 s is
+				// longer than any trouble here.
 				section += "directives = [\"job_lease_duration = 40\"]\n"
 			}
-			for _, bt := range bouts(bed) {
+			for _, bt := range faultRuns(bed) {
 				t.Run(bt.String(), func(t *testing.T) {
-					b.Do(t, "up") // whatever the last bout left
-					// Attempts that are lost must not exceed the limit of retries.
+					b.Do(t, "up") // a former run may have left anything
+					// Lost attempts must not exceed the limit of retries.
 					s := bedSite(t, section, uid, 3)
 					var e *ended
 					healed := false
 					defer func() { table.add(t, bed, bt, e, healed) }()
-					e = s.suffer(b, bt, &healed)
+					e = s.play(b, bt, &healed)
 				})
 			}
 		})
 	}
 }
 
-// design is the grid job of a bout: each kind of end comes once in ten local jobs.
-func (b bout) design() design {
+// design returns the grid job of the run: among ten local jobs each kind of end occurs once.
+func (b faultRun) design() design {
 	jobs := 12
 	if whole() {
 		jobs = 30
@@ -174,8 +169,8 @@ func (b bout) design() design {
 	return d
 }
 
-// suffer plays one bout to the end of its grid job and checks everything.
-func (s *site) suffer(b *testbed.Bed, bt bout, healed *bool) *ended {
+// play plays one run to the end of its grid job and checks everything.
+func (s *site) play(b *testbed.Bed, bt faultRun, healed *bool) *ended {
 	s.t.Helper()
 	d := bt.design()
 	s.startReady()
@@ -202,7 +197,7 @@ func (s *site) suffer(b *testbed.Bed, bt bout, healed *bool) *ended {
 		if round > rounds {
 			s.t.Fatal("neither time nor an administrator helps")
 		}
-		if s.nurse(b) {
+		if s.repair(b) {
 			*healed = true
 			d.extra++
 		}
@@ -210,7 +205,7 @@ func (s *site) suffer(b *testbed.Bed, bt bout, healed *bool) *ended {
 	return s.verify(r.id, d)
 }
 
-// unfinished says what becomes of the local jobs that are not over.
+// unfinished describes the local jobs that are not over.
 func (s *site) unfinished() string {
 	var text strings.Builder
 	for _, l := range s.status(s.only()).Locals {
@@ -221,10 +216,10 @@ func (s *site) unfinished() string {
 	return text.String()
 }
 
-// nurse does what an administrator does who finds that the batch system is not
-// over its trouble: heals it, and releases what it cancelled by itself. False
-// means that all is well, and jjm only waits, such as for a submission in doubt.
-func (s *site) nurse(b *testbed.Bed) bool {
+// repair does what an administrator does who finds that the batch system is still in trouble: it repairs the system,
+// and releases what the system cancelled by itself. It returns false if all is well and jjm only waits, for example for
+// a submission in doubt.
+func (s *site) repair(b *testbed.Bed) bool {
 	s.t.Helper()
 	found := b.Do(s.t, "heal")
 	var refs []string
@@ -240,7 +235,7 @@ func (s *site) nurse(b *testbed.Bed) bool {
 	return found != "" || len(refs) > 0
 }
 
-// overWithin waits for the end of a grid job, and reports whether it came.
+// overWithin waits for the end of a grid job, and reports whether it came in time.
 func (s *site) overWithin(r *driven, within time.Duration) bool {
 	s.t.Helper()
 	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(2 * pollEvery) {
@@ -251,9 +246,8 @@ func (s *site) overWithin(r *driven, within time.Duration) bool {
 	return false
 }
 
-// disturbed makes the trouble, does something meanwhile, kills the daemon in
-// the middle if the bout wants it, and ends the trouble.
-func (s *site) disturbed(b *testbed.Bed, bt bout, meanwhile func() *driven) *driven {
+// disturbed starts the trouble, calls meanwhile, kills the daemon halfway if the run wants that, and ends the trouble.
+func (s *site) disturbed(b *testbed.Bed, bt faultRun, meanwhile func() *driven) *driven {
 	s.t.Helper()
 	b.Do(s.t, bt.do, bt.daemon)
 	over := false
@@ -263,12 +257,12 @@ func (s *site) disturbed(b *testbed.Bed, bt bout, meanwhile func() *driven) *dri
 		}
 	}()
 	r := meanwhile()
-	time.Sleep(bt.lasts / 2) // how long the fault lasts is the point
+	time.Sleep(bt.lasts / 2) // the duration of the fault, not a wait for something
 	if bt.crash {
 		s.kill()
 		s.start("")
 	}
-	must(s, wire.VerbPing(), wire.PingRequest{}) // whatever the batch system does
+	must(s, wire.VerbPing(), wire.PingRequest{}) // jjm answers, whatever the batch system does
 	time.Sleep(bt.lasts / 2)
 	b.Do(s.t, bt.undo, bt.daemon)
 	over = true

@@ -14,19 +14,19 @@ import (
 	"jjm/adapters/testbed"
 )
 
-// bedPatience is how long a grid job may take on a batch system that starts a
-// job after seconds and tells its end after more.
+// bedPatience is how long a grid job may take on a batch system that needs seconds to start a job, and more to report
+// its end.
 const bedPatience = 10 * time.Minute
 
 // place is a batch system that a site can have as its cluster.
 type place struct {
 	kind string
-	// start gives the settings of the cluster, and the account of its jobs.
+	// start returns the settings of the cluster, and the account of its jobs.
 	start func(t *testing.T) (section string, uid int)
 }
 
-// places are the five kinds of cluster beside the embedded one. PBS is the
-// fake that adapters/pbs is held against; the others are the real systems.
+// places returns the five kinds of cluster besides the embedded one. PBS is the fake that adapters/pbs is tested with;
+// the others are the real systems.
 func places() []place {
 	return []place{
 		{"slurm", onBed("slurm", "slurm", "")},
@@ -38,8 +38,8 @@ func places() []place {
 	}
 }
 
-// onBed is a cluster of a kind on a test bed. more is formatted with the path of
-// the example description for site-defined adapters.
+// onBed returns the start of a cluster on a test bed. more is formatted with the path of the example description for
+// site-defined adapters.
 func onBed(bed, kind, more string) func(*testing.T) (string, int) {
 	return func(t *testing.T) (string, int) {
 		return bedSection(t, testbed.Start(t, bed), kind, more)
@@ -63,24 +63,22 @@ func bedSection(t *testing.T, b *testbed.Bed, kind, more string) (string, int) {
 	return section(kind, s.String()), b.Owner.UID
 }
 
-// onCarryingCondor is HTCondor whose workers do not see the work area. They run
-// jobs as nobody, who may not read it.
+// onCarryingCondor starts HTCondor with workers that do not see the work area. They run jobs as nobody, who may not
+// read it.
 func onCarryingCondor(t *testing.T) (string, int) {
 	section, uid := bedSection(t, testbed.Start(t, "condor"), "condor", "")
 	return section + "shared_fs = false\ndirectives = [\"+RunAsOwner = false\"]\n", uid
 }
 
-// carries reports whether the workers do not see the work area. An attempt's
-// claim is then on its worker until its parcel comes back, and the daemon's own
-// counts for one that is killed.
+// carries reports whether the workers do not see the work area. Then the claim of an attempt is on the worker until its
+// parcel comes back, and for a killed attempt only the daemon's own claim counts.
 func (s *site) carries() bool {
 	text, err := os.ReadFile(s.config)
 	return err == nil && strings.Contains(string(text), "shared_fs = false")
 }
 
-// noCarriedJobRuns finds applications of a site by their environment, in which
-// HTCondor names the folder of a carried job: site.processes knows those that see
-// the work area.
+// noCarriedJobRuns checks that no carried job of the site runs. It finds their applications by the environment, in
+// which HTCondor names the folder of a carried job; site.processes finds only those that see the work area.
 func (s *site) noCarriedJobRuns(t *testing.T) {
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(pollEvery) {
 		var left []string
@@ -101,8 +99,8 @@ func (s *site) noCarriedJobRuns(t *testing.T) {
 	}
 }
 
-// section is the cluster's part of the configuration. Results wait for the batch
-// system's last word, up to 12 s where nothing hints at it: these need it not.
+// section returns the cluster's part of the configuration. By default results wait up to 12 s for the batch system's
+// last report; the tests need no such wait.
 func section(kind, settings string) string {
 	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\nbatch_settle = \"2s\"\n%s", kind, kind, settings)
 }
@@ -137,8 +135,7 @@ func onFakePBS(t *testing.T) (string, int) {
 	return section("pbs", fmt.Sprintf("bin = %q\nenv = {FAKEPBS_DIR = %q}\n", dir, spool)), uid
 }
 
-// bedSite makes a site whose only cluster is the one given, with a limit of
-// early retries.
+// bedSite returns a site whose only cluster is the given one, with a limit of early retries.
 func bedSite(t *testing.T, section string, uid, retry int) *site {
 	t.Helper()
 	s := newSite(t, settings{cluster: section, uid: uid, retry: retry})
@@ -146,8 +143,8 @@ func bedSite(t *testing.T, section string, uid, retry int) *site {
 	return s
 }
 
-// TestBeds_AGridJobRunsToItsTar runs one grid job, with each kind of end, to its
-// tar on each kind of cluster, by both ways of reporting.
+// TestBeds_AGridJobRunsToItsTar runs one grid job, with each kind of end, to its tar: on each kind of cluster, with
+// both ways of reporting.
 func TestBeds_AGridJobRunsToItsTar(t *testing.T) {
 	t.Parallel()
 	for _, p := range places() {
@@ -155,7 +152,7 @@ func TestBeds_AGridJobRunsToItsTar(t *testing.T) {
 			t.Parallel()
 			section, uid := p.start(t)
 			s := bedSite(t, section, uid, 1)
-			for glf, jobs := range map[bool]int{true: 20, false: 10} { // of 20 one is killed that waits, and one that runs
+			for glf, jobs := range map[bool]int{true: 20, false: 10} { // of 20, a waiting one and a running one are killed
 				s.startReady()
 				d := design{jobs: jobs, glf: glf, mix: "yes", key: fmt.Sprintf("glf-%v", glf)}
 				id := s.goDrive(t.Context(), driveMix, d).wait(t)
@@ -167,8 +164,7 @@ func TestBeds_AGridJobRunsToItsTar(t *testing.T) {
 	}
 }
 
-// TestBeds_AKillLeavesNothingRunning kills a grid job of which some local jobs
-// run and others wait.
+// TestBeds_AKillLeavesNothingRunning kills a grid job while some local jobs run and others wait.
 func TestBeds_AKillLeavesNothingRunning(t *testing.T) {
 	t.Parallel()
 	for _, p := range places() {

@@ -17,8 +17,8 @@ import (
 	"jjm/wire"
 )
 
-// reco is what the local jobs of a dataset run, with their serial number and
-// files as arguments. The second part fails at first; its successor has another number.
+// reco is the program of the local jobs over a dataset. Its arguments are the serial number and the files. The second
+// part fails at first; the local job that replaces it has another number.
 const reco = `#!/bin/sh
 serial=$1
 shift
@@ -30,7 +30,7 @@ cat args.txt >out.txt
 for f; do echo "$f" >>"$LEDGER"; done
 `
 
-// datasetJob reads a dataset that is open, and fills another.
+// datasetJob returns a job file that reads an open dataset and fills another one.
 func datasetJob(s *site, files int) string {
 	return fmt.Sprintf(`type = "reprocess"
 name = "survival"
@@ -65,8 +65,8 @@ func tomlFiles(from, to int) string {
 	return strings.Join(all, ", ")
 }
 
-// growing submits over the first 20 files, adds 20 more in four requests, and
-// closes the dataset. Each request is repeated until it is answered.
+// growing submits over the first 20 files, adds 20 more in four requests, and closes the dataset. Each request is
+// repeated until it is answered.
 func growing(ctx context.Context, s *site, text string) (jjm.GridID, error) {
 	a, err := insist(ctx, s, wire.VerbSubmit(),
 		wire.SubmitRequest{Submit: &wire.Submit{Name: "d.toml", Text: text, BaseDir: s.dir}})
@@ -92,9 +92,8 @@ func growing(ctx context.Context, s *site, text string) (jjm.GridID, error) {
 	return id, err
 }
 
-// A dataset grows while it is processed, with a failure, and the daemon dies where
-// it takes notice of files, adds some, ends the dataset, gives files back: every
-// file is processed exactly once, and in the tar.
+// A dataset grows while it is processed, and one part fails. The daemon dies where it takes in files, adds some, ends
+// the dataset, or gives files back. Every file is processed exactly once, and is in the tar.
 func TestFailpoint_DatasetsLoseNoFile(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"", "notice.before-commit:2", "notice.after-commit", "dataset-add.before-commit:3",
@@ -104,8 +103,8 @@ func TestFailpoint_DatasetsLoseNoFile(t *testing.T) {
 	}
 }
 
-// The outputs are merged meanwhile, and the daemon dies where it takes notice of
-// them, makes merges, and settles those whose outputs are merged.
+// The outputs are merged meanwhile. The daemon dies where it takes in outputs, makes merges, or settles the local jobs
+// whose outputs are merged.
 func TestFailpoint_MergingLosesNoOutput(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"", "notice.before-commit:2", "notice.after-commit:2", "generate.before-commit:2",
@@ -117,7 +116,7 @@ func TestFailpoint_MergingLosesNoOutput(t *testing.T) {
 	}
 }
 
-// growsUnder lets a dataset grow while it is processed and the daemon dies once.
+// growsUnder processes a growing dataset while the daemon dies once at a failpoint.
 func growsUnder(t *testing.T, point, more string) {
 	t.Parallel()
 	s := newSite(t, settings{slots: 4})
@@ -149,7 +148,7 @@ func growsUnder(t *testing.T, point, more string) {
 	s.checkDataset(got.id)
 }
 
-// checkDataset holds the end against what must be.
+// checkDataset compares the end with what is expected.
 func (s *site) checkDataset(id jjm.GridID) {
 	s.t.Helper()
 	s.nothingRuns()
@@ -177,14 +176,14 @@ func (s *site) checkDataset(id jjm.GridID) {
 		s.t.Errorf("the tar has outputs of %q, want of each of 40 files once", collected)
 	}
 	if v := must(s, wire.VerbVerify(),
-		wire.VerifyRequest{One: wire.Of(id.String())}).Verify; v == nil || v.Verdict != cover.Proven || v.Proven != 40 {
+		wire.VerifyRequest{One: wire.OneRef(id.String())}).Verify; v == nil || v.Verdict != cover.Proven || v.Proven != 40 {
 		s.t.Errorf("verify says %+v, want 40 files proven", v)
 	}
 	s.stop()
 	s.checkMade(id, want)
 }
 
-// checkMade looks at the dataset that was filled, and at the ledger.
+// checkMade checks the dataset that was filled, and the ledger.
 func (s *site) checkMade(id jjm.GridID, want []string) {
 	s.t.Helper()
 	db, err := store.Open(filepath.Join(s.state, "store.db"), store.Options{ReadOnly: true})

@@ -12,10 +12,9 @@ import (
 // perJob is the number of events of a local job; the last one may have fewer.
 const perJob = 3
 
-// application is what the local jobs run: app.sh FIRST EVENTS. What becomes of
-// a local job follows from its number, and so from its first event: see
-// design.of. Every start and every end adds a line "event attempt what" to the
-// ledger, which is outside of jjm: one write(2) to a file opened with O_APPEND.
+// application is the program of the local jobs: app.sh FIRST EVENTS. What it does depends on the number of the local
+// job, which follows from its first event; see design.of. Each start and each end adds a line "event attempt what" to
+// the ledger, which is outside of jjm: one write(2) to a file opened with O_APPEND.
 const application = `#!/bin/sh
 first=$1 events=$2
 attempt=$JJM_ATTEMPT
@@ -48,35 +47,38 @@ book ok
 [ "$REPORT" != glf ] || report SUCCEEDED out.txt
 `
 
-// design is a grid job whose end is known before it begins.
+// design is a grid job whose end is known before it starts.
 type design struct {
 	jobs int
-	// glf: the type montecarlo, which reports by GBS log file; else script,
-	// which reports by its exit code.
+	// glf selects the type montecarlo, which reports by GBS log file. Otherwise it is script, which reports by its exit
+	// code.
 	glf bool
-	// mix is the MIX of the application: "yes" for all kinds of ends, "most" for
-	// all but exit codes that are retried up to the limit of retries, "hang"
-	// for first attempts that hang, "held" for some that ask for HOLD, "" for successes only.
+	// mix is the variable MIX of the application:
+	//
+	// 	""      all succeed
+	// 	"yes"   all kinds of ends
+	// 	"most"  the same without exit codes that are retried up to the limit
+	// 	"hang"  first attempts hang
+	// 	"held"  some ask for HOLD
 	mix     string
-	seconds int // each local job lasts so long, instead of some hundred ms
+	seconds int // duration of each local job, instead of some hundred ms
 	request string
 	key     string
-	// refused: no batch system takes it.
+	// refused is set if every batch system refuses the job.
 	refused bool
-	// killed: the grid job is killed as a whole, at any time.
+	// killed is set if the grid job is killed as a whole, at any time.
 	killed bool
-	// loose: attempts may be lost to the trouble that the test makes, such as a
-	// full disk, so that their number is not known.
+	// loose is set if the trouble that the test makes may cost any number of attempts, for example a full disk.
 	loose bool
-	// extra is how many attempts of each local job may be lost to trouble, or to
-	// an administrator who ends it. States are as ever.
+	// extra is how many more attempts each local job may need, because of trouble or an administrator who ends it. The
+	// states are the same.
 	extra int32
 }
 
-// events is one less than a whole number of local jobs: the last is shorter.
+// events returns one event less than whole local jobs need: the last local job is shorter.
 func (d design) events() int64 { return int64(d.jobs*perJob - 1) }
 
-// text is the job file.
+// text returns the job file.
 func (d design) text(s *site) string {
 	var b strings.Builder
 	report, kind, command := "exit", "script", `["/bin/sh", "app.sh", "{first_event}", "{events}"]`
@@ -114,13 +116,13 @@ events_per_job = %d
 	return b.String()
 }
 
-// want is what must become of one local job.
+// want is the expected end of one local job.
 type want struct {
 	states   []jjm.State
-	attempts int32 // how many, at most if the local job is killed
+	attempts int32 // the number of attempts; at most, if the local job is killed
 }
 
-// of tells what must become of local job n.
+// of returns the expected end of local job n.
 func (d design) of(n int32) want {
 	w := want{states: []jjm.State{jjm.Completed}, attempts: 1}
 	switch kind := n % 10; {
@@ -135,7 +137,7 @@ func (d design) of(n int32) want {
 	case kind == 6:
 		w.states = []jjm.State{jjm.Failed}
 		if d.glf {
-			w.attempts = 2 // max_retry_early = 1
+			w.attempts = 2 // because max_retry_early is 1
 		}
 	case kind == 7:
 		w.states = []jjm.State{jjm.Failed}
@@ -151,7 +153,7 @@ func (d design) of(n int32) want {
 // mixed reports whether local jobs end in different ways.
 func (d design) mixed() bool { return d.mix == "yes" || d.mix == "most" }
 
-// sleepers are the local jobs that go on until they are killed.
+// sleepers returns the local jobs that run until they are killed.
 func (d design) sleepers() []int32 {
 	var ns []int32
 	for n := int32(8); int(n) < d.jobs && d.mixed(); n += 10 {
@@ -160,7 +162,7 @@ func (d design) sleepers() []int32 {
 	return ns
 }
 
-// status is the grid job's status once it is over.
+// status returns the possible statuses of the grid job when it is over.
 func (d design) status() []jjm.GridStatus {
 	switch {
 	case d.killed:

@@ -18,32 +18,29 @@ import (
 	"jjm/wire"
 )
 
-// scenario leads a site to a failpoint.
+// scenario describes how a site gets to a failpoint.
 type scenario struct {
 	set settings
-	// lives are the failpoints of the daemons in turn, "" for one that is
-	// killed by the test once the grid job is over; after the last one a daemon
-	// without failpoint ends the grid job. Nil means the failpoint itself.
+	// lives are the failpoints of the successive daemons. "" stands for a daemon that the test kills when the grid job
+	// is over. After the last one, a daemon without a failpoint ends the grid job. Nil means only the failpoint itself.
 	lives  []string
 	design design
-	// patience is how long a daemon may take to come to its failpoint, if not
-	// deadWithin.
+	// patience is how long a daemon may take to get to its failpoint, if not deadWithin.
 	patience time.Duration
-	// between runs between lives, while no daemon is there.
+	// between runs between two daemons, while none is there.
 	between func(t *testing.T, s *site)
 	// before runs before the first daemon; drive replaces driveMix.
 	before func(t *testing.T, s *site)
 	drive  func(ctx context.Context, s *site, d design) (jjm.GridID, error)
 }
 
-// mixed is the scenario of most failpoints: all kinds of ends, kills of running
-// and of waiting local jobs.
+// mixed returns the scenario of most failpoints: all kinds of ends, and kills of running and of waiting local jobs.
 func mixed(glf bool) scenario {
 	return scenario{design: design{jobs: 20, glf: glf, mix: "yes"}}
 }
 
-// TestFailpoint_DaemonKilledThere kills a daemon at every failpoint and looks
-// whether the next one brings everything to the right end.
+// TestFailpoint_DaemonKilledThere kills a daemon at every failpoint and checks that the next one brings everything to
+// the right end.
 func TestFailpoint_DaemonKilledThere(t *testing.T) {
 	t.Parallel()
 	all := scenarios()
@@ -114,7 +111,7 @@ func (sc scenario) run(t *testing.T, point string) {
 	s.verify(id, sc.design)
 }
 
-// sawFailpoint checks that the last daemon died where it was to die.
+// sawFailpoint checks that the last daemon died at its failpoint.
 func (s *site) sawFailpoint(life string) {
 	s.t.Helper()
 	log := s.logText()
@@ -125,13 +122,13 @@ func (s *site) sawFailpoint(life string) {
 	}
 }
 
-// gridJobs counts all grid jobs.
+// gridJobs returns the number of all grid jobs.
 func (s *site) gridJobs() int {
 	s.t.Helper()
 	return len(must(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true}}).Status)
 }
 
-// driven is a driver at work, or its outcome.
+// driven is a running driver, or its result.
 type driven struct {
 	done chan struct{}
 	id   jjm.GridID
@@ -149,7 +146,7 @@ func (s *site) goDrive(ctx context.Context, drive func(context.Context, *site, d
 	return r
 }
 
-// wait returns the grid job once all requests about it were made.
+// wait returns the grid job after all requests about it were made.
 func (r *driven) wait(t *testing.T) jjm.GridID {
 	t.Helper()
 	<-r.done
@@ -174,8 +171,8 @@ func (s *site) overNow(r *driven) bool {
 	return err == nil && isFinal(a.Lookup[0].Status)
 }
 
-// insist asks until a daemon answers, as a gatekeeper does that must have its
-// answer; a refusal is an error.
+// insist repeats a request until a daemon answers, as a gatekeeper does that must have an answer. A refusal is returned
+// as an error.
 func insist[Req wire.Request, Ans wire.Answer](ctx context.Context, s *site, v wire.Verb[Req, Ans], req Req) (
 	Ans, error) {
 	for {
@@ -191,7 +188,7 @@ func insist[Req wire.Request, Ans wire.Answer](ctx context.Context, s *site, v w
 	}
 }
 
-// submit hands a grid job over, under its key as often as need be.
+// submit submits a grid job with its request key, as often as necessary.
 func (s *site) submit(ctx context.Context, d design) (jjm.GridID, error) {
 	if s.uid != 0 {
 		return s.submitAs(ctx, d)
@@ -204,8 +201,7 @@ func (s *site) submit(ctx context.Context, d design) (jjm.GridID, error) {
 	return a.Submit.ID, nil
 }
 
-// submitAs submits by the command, as the account of the daemon, again as long
-// as no daemon answers.
+// submitAs submits by the command line as the account of the daemon, and repeats that while no daemon answers.
 func (s *site) submitAs(ctx context.Context, d design) (jjm.GridID, error) {
 	file := filepath.Join(s.dir, "survival.toml")
 	if err := os.WriteFile(file, []byte(d.text(s)), 0o644); err != nil {
@@ -226,7 +222,7 @@ func (s *site) submitAs(ctx context.Context, d design) (jjm.GridID, error) {
 	}
 }
 
-// errorText is what a command wrote on standard error.
+// errorText returns what a command wrote to standard error.
 func errorText(err error) string {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -235,14 +231,13 @@ func errorText(err error) string {
 	return ""
 }
 
-// again reports whether jjm says to do the same again: 4 is its exit code for "no
-// daemon answers"; the design's request key makes it right where the answer was
-// lost, too.
+// again reports whether jjm says to repeat the command: exit code 4 means that no daemon answers. Because of the
+// request key the command can be repeated even if only the answer was lost.
 func again(code int, text string) bool {
 	return code == 4 || strings.Contains(text, "submit again with the same request key")
 }
 
-// until asks for the status of local jobs until ok.
+// until asks for the status of local jobs until ok returns true.
 func (s *site) until(ctx context.Context, ref string, ok func(wire.Status) bool) error {
 	for {
 		a, err := insist(ctx, s, wire.VerbStatus(), wire.StatusRequest{Refs: []string{ref}})
@@ -260,7 +255,7 @@ func (s *site) until(ctx context.Context, ref string, ok func(wire.Status) bool)
 	}
 }
 
-// killAll asks for kills, until each was answered with success.
+// killAll requests kills until each was answered with success.
 func (s *site) killAll(ctx context.Context, refs ...string) error {
 	a, err := insist(ctx, s, wire.VerbKill(), wire.KillRequest{Refs: refs})
 	if err != nil {
@@ -274,8 +269,7 @@ func (s *site) killAll(ctx context.Context, refs ...string) error {
 	return nil
 }
 
-// driveMix submits, and kills the sleepers: the first one once it runs, the
-// others as soon as they are queued.
+// driveMix submits, and kills the sleepers: the first one when it runs, the others as soon as they are queued.
 func driveMix(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	id, err := s.submit(ctx, d)
 	if err != nil {
@@ -306,7 +300,7 @@ func driveMix(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	return id, s.killAll(ctx, refs[0])
 }
 
-// driveKilled submits, lets some local jobs end, and kills the grid job.
+// driveKilled submits, waits until some local jobs have ended, and kills the grid job.
 func driveKilled(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	id, err := s.submit(ctx, d)
 	if err != nil {
@@ -334,7 +328,7 @@ func driveOrdered(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	return id, nil
 }
 
-// driveBanned bans somebody else while a grid job runs, and lets them in again.
+// driveBanned bans another account while a grid job runs, and lifts the ban.
 func driveBanned(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	id, err := s.submit(ctx, d)
 	if err != nil {
@@ -348,21 +342,20 @@ func driveBanned(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	return id, nil
 }
 
-// driveRemarked says something of the grid job, as a gatekeeper does, while its
-// sleepers keep it from ending.
+// driveRemarked adds a remark to the grid job, as a gatekeeper does, while its sleepers keep it from ending.
 func driveRemarked(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	id, err := s.submit(ctx, d)
 	if err != nil {
 		return 0, err
 	}
 	if _, err := insist(ctx, s, wire.VerbRemark(),
-		wire.RemarkRequest{One: wire.Of(id.String()), Remark: "seen"}); err != nil {
+		wire.RemarkRequest{One: wire.OneRef(id.String()), Remark: "seen"}); err != nil {
 		return id, err
 	}
 	return driveMix(ctx, s, d)
 }
 
-// driveReleased lets the held local jobs go on, as often as need be.
+// driveReleased releases the held local jobs, as often as necessary.
 func driveReleased(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	id, err := s.submit(ctx, d)
 	if err != nil {
@@ -379,12 +372,11 @@ func driveReleased(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	return id, a.Release[0].Error.Err()
 }
 
-// driveOnly submits.
+// driveOnly only submits.
 func driveOnly(ctx context.Context, s *site, d design) (jjm.GridID, error) { return s.submit(ctx, d) }
 
-// ripe says when a sleeper is killed: every third as soon as it exists, the
-// others once they run.
-func ripe(n int32) func(wire.Status) bool {
+// killable returns when a sleeper is killed: every third as soon as it exists, the others when they run.
+func killable(n int32) func(wire.Status) bool {
 	return func(st wire.Status) bool {
 		if len(st.Locals) == 0 {
 			return false
@@ -393,7 +385,7 @@ func ripe(n int32) func(wire.Status) bool {
 	}
 }
 
-// statusOf asks for a grid job without its local jobs.
+// statusOf returns the status of a grid job without its local jobs.
 func statusOf(s *site, id jjm.GridID) wire.Status {
 	return must(s, wire.VerbStatus(), wire.StatusRequest{Refs: []string{id.String()}}).Status[0]
 }

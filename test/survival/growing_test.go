@@ -24,9 +24,8 @@ import (
 	"jjm/wire"
 )
 
-// gather is what local jobs run: it puts their files together. The first time it
-// is given a flaky file it fails, and always with a broken one; of the latter it
-// keeps a ledger of its own.
+// gather is the program of the local jobs: it joins their files. It fails with a flaky file the first time, and with a
+// broken one always. It has a ledger of the parts with broken files.
 const gather = `#!/bin/sh
 bad=0
 for f; do
@@ -40,30 +39,29 @@ cat "$@" >out.txt || exit 5
 "$GBS_LOG" INFO "processed=$# files"
 `
 
-// growth is a grid job over real files that come while it is processed: one half
-// lies in a watched folder, the other is added by the command.
+// growth is a grid job over real files that arrive while it is processed: half of them in a watched folder, the others
+// by the command.
 type growth struct {
 	*site
-	// dir holds all that is not jjm's; everybody may write there.
+	// dir is the folder of all files that are not jjm's. Everybody may write there.
 	dir              string
 	files            int
-	early            int // there before the grid job is
-	batches          int // in which the others come
+	early            int // files that exist before the grid job does
+	batches          int // batches in which the others arrive
 	perJob, perMerge int
 	flaky, broken    []int
-	// dies: the daemon is killed in the middle.
+	// dies is set if the daemon is killed halfway.
 	dies bool
 
 	id    jjm.GridID
-	came  int // files that are there
+	came  int // files that have arrived
 	lfns  []string
-	lines []string // what each has
+	lines []string // the content of each file
 }
 
-// TestGrowing_EveryFileIsMergedOnceOrReportedMissing is the proof of the whole: 2000
-// files, of which most come while others are processed; local jobs that fail once,
-// and some that fail for good; outputs merged meanwhile. What jjm says of it is held
-// against the bytes that it hands over.
+// TestGrowing_EveryFileIsMergedOnceOrReportedMissing tests all of it together: 2000 files, most of which arrive while
+// others are processed; local jobs that fail once, and some that fail for good; outputs that are merged meanwhile. What
+// jjm reports is compared with the bytes that it delivers.
 func TestGrowing_EveryFileIsMergedOnceOrReportedMissing(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(t *testing.T) (set settings, perJob int){
@@ -93,7 +91,7 @@ func TestGrowing_EveryFileIsMergedOnceOrReportedMissing(t *testing.T) {
 	}
 }
 
-// prepare makes folders, files, and the job file.
+// prepare creates the folders, the files and the job file.
 func (g *growth) prepare() {
 	g.t.Helper()
 	g.dir = filepath.Join(g.site.dir, "growing")
@@ -141,8 +139,7 @@ func (g *growth) ok(errs ...error) {
 	}
 }
 
-// come lets the next n files come into a folder: they are moved there, whole, and
-// were written long ago.
+// come moves the next n files into a folder. They are complete and were written long ago.
 func (g *growth) come(n int, folder string) {
 	g.t.Helper()
 	old := time.Now().Add(-time.Hour)
@@ -159,7 +156,7 @@ func (g *growth) come(n int, folder string) {
 // jjm runs the command as the account of the daemon.
 func (g *growth) jjm(args ...string) (out string, code int) {
 	g.t.Helper()
-	cmd := exec.Command(bin.Path(g.t, "jjm"), args...)
+	cmd := bin.Command(g.t, args...)
 	cmd.Dir = g.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "JJM_STATE=" + g.state}
 	if g.uid != 0 && os.Getuid() == 0 {
@@ -177,7 +174,7 @@ func (g *growth) jjm(args ...string) (out string, code int) {
 	return string(text), 0
 }
 
-// submit submits a job file, and gives the id.
+// submit submits a job file and returns the id.
 func (g *growth) submit(file string) jjm.GridID {
 	g.t.Helper()
 	out, code := g.jjm("submit", file)
@@ -188,8 +185,8 @@ func (g *growth) submit(file string) jjm.GridID {
 	return jjm.GridID(id)
 }
 
-// submitAndGrow lets the other files come once half of what can be made of those
-// that are there is processed, and closes the dataset when some are merged.
+// submitAndGrow submits. The other files arrive when half of what the first ones allow is processed. The dataset is
+// closed when some files are merged.
 func (g *growth) submitAndGrow() {
 	g.t.Helper()
 	g.id = g.submit("job.toml")
@@ -220,8 +217,7 @@ func (g *growth) submitAndGrow() {
 	g.final(g.id)
 }
 
-// sees waits until the counts of the grid job, which must not be over, are as
-// wanted.
+// sees waits until the counts of the grid job, which must not be over, are as wanted.
 func (g *growth) sees(what string, ok func(wire.Counts) bool) {
 	g.t.Helper()
 	g.await(what, g.patience, func() bool {
@@ -233,7 +229,7 @@ func (g *growth) sees(what string, ok func(wire.Counts) bool) {
 	})
 }
 
-// add lets files come elsewhere, and adds them by the command.
+// add makes files arrive in another folder, and adds them by the command.
 func (g *growth) add(n int) {
 	g.t.Helper()
 	from := g.came
@@ -248,7 +244,7 @@ func (g *growth) add(n int) {
 	}
 }
 
-// shown is how many files a dataset of the account has.
+// shown returns how many files a dataset of the account has.
 func (g *growth) shown(name string) int64 {
 	g.t.Helper()
 	uid := g.uid
@@ -263,12 +259,12 @@ func (g *growth) shown(name string) int64 {
 	return d.Shown[0].Files
 }
 
-// checkFirst holds the end of the grid job against the files, and what it says
-// of itself against that. The answer is what it says is missing.
+// checkFirst compares the end of the grid job with the files, and jjm's reports with both. It returns the files that
+// jjm reports as missing.
 func (g *growth) checkFirst() []string {
 	g.t.Helper()
 	g.nothingRuns()
-	fell := g.fell()
+	fell := g.failedFiles()
 	var want []string
 	for i, lfn := range g.lfns {
 		if !slices.Contains(fell, lfn) {
@@ -286,9 +282,9 @@ func (g *growth) checkFirst() []string {
 	return fell
 }
 
-// fell are the files with which local jobs failed for good, as their application
-// noted: those of the parts that have a broken one.
-func (g *growth) fell() []string {
+// failedFiles returns the files with which local jobs failed for good, from the application's ledger: those of the
+// parts that have a broken file.
+func (g *growth) failedFiles() []string {
 	g.t.Helper()
 	text, err := os.ReadFile(g.path("fell"))
 	g.ok(err)
@@ -316,8 +312,8 @@ func (g *growth) fell() []string {
 	return all
 }
 
-// checkRetries: each flaky part was done by a second local job, and no part of the
-// wanted size was cut smaller but the last.
+// checkRetries checks that a second local job did each flaky part, and that no part but the last is smaller than
+// wanted.
 func (g *growth) checkRetries(st wire.Status) {
 	g.t.Helper()
 	left, err := filepath.Glob(g.path("flaky.*"))
@@ -341,8 +337,7 @@ func (g *growth) checkRetries(st wire.Status) {
 	}
 }
 
-// checkMerged holds what the merged files in the tar have against what they must:
-// each line in exactly one of them, once.
+// checkMerged checks that each expected line is in exactly one of the merged files in the tar, once.
 func (g *growth) checkMerged(id jjm.GridID, want []string) {
 	g.t.Helper()
 	files, _ := readTar(g.t, g.status(id).Lookup.Tar)
@@ -362,8 +357,7 @@ func (g *growth) checkMerged(id jjm.GridID, want []string) {
 	}
 }
 
-// recover asks what is missing, mends the cause, and submits the recovery, which
-// must be proven to be all of it.
+// recover asks what is missing, repairs the cause, and submits the recovery, after which everything must be proven.
 func (g *growth) recover(fell []string) {
 	g.t.Helper()
 	v, code := g.proof(g.id, "--recovery", "missing.json")
@@ -404,7 +398,7 @@ func (g *growth) recover(fell []string) {
 	g.checkStore()
 }
 
-// proof asks jjm whether all is done.
+// proof asks jjm whether everything is done.
 func (g *growth) proof(id jjm.GridID, more ...string) (v wire.Verified, code int) {
 	g.t.Helper()
 	out, code := g.jjm(append([]string{"verify", id.String(), "--json"}, more...)...)
@@ -414,7 +408,7 @@ func (g *growth) proof(id jjm.GridID, more ...string) (v wire.Verified, code int
 	return v, code
 }
 
-// checkStore looks for damage, once no daemon runs.
+// checkStore checks the store for damage when no daemon runs.
 func (s *site) checkStore() {
 	s.t.Helper()
 	db, err := store.Open(filepath.Join(s.state, "store.db"), store.Options{ReadOnly: true})

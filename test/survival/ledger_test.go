@@ -9,15 +9,14 @@ import (
 	"jjm"
 )
 
-// run is one attempt of a local job, as the application knows it: by its first
-// event.
+// run is one attempt of a local job as the application knows it, by its first event.
 type run struct {
 	event   int64
 	attempt int32
 }
 
-// booked is what the application wrote of one run.
-type booked struct {
+// ledgerEntry is what the application wrote about one run.
+type ledgerEntry struct {
 	starts int
 	ends   []string
 }
@@ -32,12 +31,12 @@ func (e *ended) readLedger() {
 	e.ledger = ledger
 }
 
-func readLedger(path string) (map[run]*booked, error) {
+func readLedger(path string) (map[run]*ledgerEntry, error) {
 	text, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) { // none: nothing ran
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // without a ledger nothing ran
 		return nil, err
 	}
-	runs := map[run]*booked{}
+	runs := map[run]*ledgerEntry{}
 	for line := range strings.Lines(string(text)) {
 		var r run
 		var what string
@@ -45,7 +44,7 @@ func readLedger(path string) (map[run]*booked, error) {
 			return nil, fmt.Errorf("ledger line %q: %w", line, err)
 		}
 		if runs[r] == nil {
-			runs[r] = &booked{}
+			runs[r] = &ledgerEntry{}
 		}
 		if what == "start" {
 			runs[r].starts++
@@ -56,9 +55,8 @@ func readLedger(path string) (map[run]*booked, error) {
 	return runs, nil
 }
 
-// checkLedger checks by the application's own word that no attempt ran twice,
-// that a completed local job succeeded once and did not run again afterwards,
-// and that attempts ran as often as the design of the job says.
+// checkLedger checks with the ledger that no attempt ran twice, that a completed local job succeeded once and did not
+// run afterwards, and that attempts ran as often as the design of the job says.
 func (e *ended) checkLedger() {
 	e.t.Helper()
 	known := 0
@@ -93,7 +91,7 @@ func (e *ended) checkRuns(l *jjm.LocalJob) (known int) {
 	}
 	last := e.ledger[run{l.Part.First, l.Attempt}]
 	if l.State == jjm.Completed && (last == nil || len(last.ends) != 1 || last.ends[0] != "ok") {
-		e.t.Errorf("local job %s is completed, and its attempt %d booked %v, want ok", l.ID, l.Attempt, last)
+		e.t.Errorf("local job %s is completed, and its attempt %d wrote %v, want ok", l.ID, l.Attempt, last)
 	}
 	if e.design.loose {
 		return known
@@ -105,7 +103,7 @@ func (e *ended) checkRuns(l *jjm.LocalJob) (known int) {
 	}
 	w := e.design.of(l.ID.N)
 	ran, number := known-int(w.attempts), int(l.Attempt-max(w.attempts-1, 0))
-	// A lost attempt may have run or not, and may have been the last one allowed.
+	// Nobody knows whether a lost attempt ran, and it may have been the last one allowed.
 	if l.State != jjm.Killed && (max(ran, -ran) > extra || max(number, -number) > extra) {
 		e.t.Errorf("local job %s (%v) ran %d times, its attempt is number %d, want %d attempts (and %d lost at most)",
 			l.ID, l.State, known, l.Attempt, w.attempts, extra)
@@ -113,9 +111,8 @@ func (e *ended) checkRuns(l *jjm.LocalJob) (known int) {
 	return known
 }
 
-// checkAttempts checks by the claims that no attempt ran twice: every attempt
-// has ended; whoever ran one holds its claim; a claim is one attempt's only; one
-// the daemon claimed never ran.
+// checkAttempts checks with the claims that no attempt ran twice. Every attempt has ended; the process that ran it
+// holds its claim; a claim belongs to one attempt only; an attempt that the daemon claimed never ran.
 func (e *ended) checkAttempts() {
 	e.t.Helper()
 	nonces := map[string]jjm.AttemptID{}

@@ -1,12 +1,10 @@
-// Package survival_test proves, with real processes, that nothing is lost,
-// doubled or left behind when the daemon is killed.
+// Package survival_test proves with real processes that nothing is lost, doubled or left behind when the daemon is
+// killed.
 //
-// Each test has a site of its own: a state folder, a daemon with the embedded
-// batch system, an application that keeps a ledger of its runs outside jjm. It
-// kills daemons - at every named failpoint, and at random - starts them again,
-// waits for the end, and then [site.verify] compares everything that tells about
-// the grid job: the daemon's answers, the store, the claims, the journal, the
-// record, the tar, and the ledger.
+// Each test has a site of its own: a state folder, a daemon with the embedded batch system, and an application that
+// writes a ledger of its runs outside of jjm. It kills daemons, at every named failpoint and at random, starts them
+// again, and waits for the end. Then [site.verify] compares everything that says something about the grid job: the
+// daemon's answers, the store, the claims, the journal, the record, the tar, and the ledger.
 //
 // JJM_FAULTS=whole runs the whole campaign.
 package survival_test
@@ -25,8 +23,7 @@ var bin programs.Programs
 
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
-// Sites that run at once: the machine may be small. Those on a test bed wait
-// more than they work.
+// Limits of the sites that run at once, because the machine may be small. Sites on a test bed wait more than they work.
 var (
 	ownSites = make(chan struct{}, 3)
 	bedSites = make(chan struct{}, 6)
@@ -35,7 +32,7 @@ var (
 // whole reports whether the whole campaign was asked for.
 func whole() bool { return os.Getenv("JJM_FAULTS") == "whole" }
 
-// repository is the folder of the module.
+// repository returns the folder of the module.
 func repository(t *testing.T) string {
 	t.Helper()
 	_, file, _, ok := runtime.Caller(0)

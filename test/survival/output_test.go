@@ -23,12 +23,11 @@ import (
 	"jjm/xmldb/head"
 )
 
-// outputSum reads the tar through the daemon and gives its SHA-256, checked
-// against what the daemon says of it.
+// outputSum reads the tar through the daemon and returns its SHA-256, compared with the one that the daemon reports.
 func (s *site) outputSum(id jjm.GridID) string {
 	s.t.Helper()
 	a, r, err := client.Open(context.Background(), s.client(), wire.VerbOutput(),
-		wire.OutputRequest{One: wire.Of(id.String())})
+		wire.OutputRequest{One: wire.OneRef(id.String())})
 	if err != nil {
 		s.t.Fatalf("output of grid job %s: %v", id, err)
 	}
@@ -43,7 +42,7 @@ func (s *site) outputSum(id jjm.GridID) string {
 	return sum
 }
 
-// manifestLine is one file as the tar's manifest accounts for it.
+// manifestLine is the line of one file in the tar's manifest.
 type manifestLine struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`
@@ -51,9 +50,8 @@ type manifestLine struct {
 	Absent string `json:"absent"`
 }
 
-// checkTar checks the tar: each file is what the manifest says, each completed
-// local job's output is there and holds its events, and the record in it tells
-// the same end.
+// checkTar checks the tar: each file is as the manifest says, the output of each completed local job is there with its
+// events, and the record in it shows the same end.
 func (e *ended) checkTar(sum string) {
 	e.t.Helper()
 	files, whole := readTar(e.t, e.status.Lookup.Tar)
@@ -102,7 +100,7 @@ func (e *ended) checkOutput(files map[string][]byte, l *jjm.LocalJob) {
 	}
 }
 
-// readTar reads a tar whole.
+// readTar reads a complete tar.
 func readTar(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -137,8 +135,7 @@ func readTar(t interface {
 	return files, hex.EncodeToString(h.Sum(nil))
 }
 
-// checkRecord checks the published record against the daemon's answers, and
-// against its schema.
+// checkRecord compares the published record with the daemon's answers, and validates it with its schema.
 func (e *ended) checkRecord() {
 	e.t.Helper()
 	dir := filepath.Join(e.state, "records")
@@ -161,7 +158,7 @@ func (e *ended) checkRecord() {
 	e.checkSchema(own)
 }
 
-// shard is what is read of a record's shard.
+// shard is the part of a record's shard that the tests read.
 type shard struct {
 	Jobs []struct {
 		ID      string `xml:"id,attr"`

@@ -12,7 +12,7 @@ import (
 	"jjm"
 )
 
-// campaign is how much is done in the form asked for.
+// campaign returns the size of the campaign, for the form that was asked for.
 func campaign() (runs, killsEach int) {
 	if whole() {
 		return 25, 20 // 500 kills
@@ -20,8 +20,8 @@ func campaign() (runs, killsEach int) {
 	return 2, 10
 }
 
-// TestSurvival_RandomKills kills the daemon at random times while 200 local jobs
-// are in progress. JJM_SEED repeats a run.
+// TestSurvival_RandomKills kills the daemon at random times while 200 local jobs are in progress. JJM_SEED repeats a
+// run.
 func TestSurvival_RandomKills(t *testing.T) {
 	t.Parallel()
 	runs, kills := campaign()
@@ -42,8 +42,8 @@ func TestSurvival_RandomKills(t *testing.T) {
 	}
 }
 
-// randomKills plays one run. The last sleeper is killed only after the last of
-// the daemon's deaths, so that none of these comes after the end.
+// randomKills plays one run. The last sleeper is killed only after the daemon was killed for the last time, so that the
+// daemon never dies after the end.
 func randomKills(t *testing.T, r *rand.Rand, kills int, glf bool) {
 	s := newSite(t, settings{slots: 4})
 	d := design{jobs: 200, glf: glf, mix: "yes", key: "once"}
@@ -55,14 +55,14 @@ func randomKills(t *testing.T, r *rand.Rand, kills int, glf bool) {
 		return driveSleepers(ctx, s, d, killed)
 	}, d)
 	for range kills {
-		// Some die while they start, most after some work: a local job takes
-		// 130 ms in the mean, and all of them some 7 s in 4 slots.
+		// Some daemons die while they start, most after some work: a local job takes 130 ms on average, and all
+		// together some 7 s in 4 slots.
 		wait := time.Duration(r.IntN(120)) * time.Millisecond
 		if r.IntN(4) > 0 {
 			wait = time.Duration(r.IntN(7000/kills)) * time.Millisecond
 			s.ready()
 		}
-		time.Sleep(wait) // the fault's time is the point, not a wait for something
+		time.Sleep(wait) // the time of the fault, not a wait for something
 		s.kill()
 		s.start("")
 	}
@@ -81,8 +81,8 @@ func randomKills(t *testing.T, r *rand.Rand, kills int, glf bool) {
 	s.verify(id, d)
 }
 
-// driveSleepers submits and kills each sleeper some time after it began to run
-// or exist; the last one once killed is closed.
+// driveSleepers submits, and kills each sleeper some time after it ran or existed; the last one only after killed is
+// closed.
 func driveSleepers(ctx context.Context, s *site, d design, killed <-chan struct{}) (jjm.GridID, error) {
 	id, err := s.submit(ctx, d)
 	if err != nil {
@@ -98,7 +98,7 @@ func driveSleepers(ctx context.Context, s *site, d design, killed <-chan struct{
 				return id, ctx.Err()
 			}
 		}
-		if err := s.until(ctx, ref, ripe(n)); err != nil {
+		if err := s.until(ctx, ref, killable(n)); err != nil {
 			return id, err
 		}
 		if err := s.killAll(ctx, ref); err != nil {

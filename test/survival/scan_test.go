@@ -13,9 +13,8 @@ import (
 	"testing"
 )
 
-// failpoints finds the names of all failpoints in the source: the arguments of
-// x.Crash("name"), of x.point("name") in the embedded batch system, and of
-// x.Change(ctx, "name", ...), which has one point for each x.Crash(name +
+// failpoints returns the names of all failpoints in the source: the arguments of x.Crash("name"), of x.point("name") in
+// the embedded batch system, and of x.Change(ctx, "name", ...), which has one failpoint for each x.Crash(name +
 // ".suffix") in it.
 func failpoints(t *testing.T) []string {
 	t.Helper()
@@ -51,7 +50,7 @@ func failpoints(t *testing.T) []string {
 	return all
 }
 
-// finder gathers names.
+// finder collects names.
 type finder struct {
 	names, changes, suffixes map[string]bool
 }
@@ -78,7 +77,7 @@ func (f *finder) file(path string) error {
 				set.Position(call.Pos()))
 		}
 		switch {
-		case sel.Sel.Name == "Crash" && engine && len(call.Args) == 1, sel.Sel.Name == "point" && local &&
+		case sel.Sel.Name == "Crash" && engine && len(call.Args) == 1, sel.Sel.Name == "crashPoint" && local &&
 			len(call.Args) == 1:
 			if sum, ok := call.Args[0].(*ast.BinaryExpr); ok {
 				if !text(sum.Y, f.suffixes) {
@@ -97,7 +96,7 @@ func (f *finder) file(path string) error {
 	return err
 }
 
-// text puts a string literal, or a constant of the same file that is one, into a set.
+// text adds a string literal, or a constant of the same file that is one, to a set.
 func text(e ast.Expr, into map[string]bool) bool {
 	if name, ok := e.(*ast.Ident); ok && name.Obj != nil {
 		spec, ok := name.Obj.Decl.(*ast.ValueSpec)

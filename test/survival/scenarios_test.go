@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,15 +14,22 @@ import (
 	"jjm/wire/spool"
 )
 
-// elsewhere are the failpoints that no site with the embedded batch system comes
-// to, and why.
+// elsewhere returns the failpoints that no site with the embedded batch system gets to, and the reason.
 func elsewhere() map[string]string {
 	const twoPhase = "only two-phase batch systems take bulks held and release them"
 	const datasets = "datasets_test.go goes there"
 	const marks = "marks and retractions are made at moments that a site with real programs can only guess; the engine's own crash tests come there"
 	const holds = "the embedded batch system holds no job; the engine's own crash tests come there"
 	const twice = "the embedded batch system takes no bulk twice; the engine's own crash tests come there"
-	return map[string]string{"release.before-commit": twoPhase, "release.after-commit": twoPhase,
+	const reopened = "the engine's own crash tests come there, at moments that are exact"
+	return map[string]string{"resubmit.before-commit": reopened, "resubmit.after-commit": reopened,
+		"wish.before-commit": reopened, "wish.after-commit": reopened,
+		"reopen.chunk": reopened, "reopen.back": reopened, "reopen.before-commit": reopened, "reopen.after-commit": reopened,
+		"remove.before-commit": reopened, "remove.after-commit": reopened, "remove.record": reopened, "remove.area": reopened,
+		"remove.rows": reopened, "remove.packages": reopened,
+		"removed.before-commit": reopened, "removed.after-commit": reopened,
+		"reopen-refuse.before-commit": reopened, "reopen-refuse.after-commit": reopened,
+		"release.before-commit": twoPhase, "release.after-commit": twoPhase,
 		"notice.before-commit": datasets, "notice.after-commit": datasets,
 		"dataset-add.before-commit": datasets, "dataset-add.after-commit": datasets,
 		"dataset-close.before-commit": datasets, "dataset-close.after-commit": datasets,
@@ -33,12 +41,11 @@ func elsewhere() map[string]string {
 		"hold-done.before-commit": holds, "hold-done.after-commit": holds}
 }
 
-// scenarios says how a daemon is brought to each failpoint. Where a number is
-// given, it is not the first time that counts but that one.
+// scenarios returns how a daemon gets to each failpoint. A number n means that the daemon dies there the n-th time.
 func scenarios() map[string]scenario {
 	all := map[string]scenario{}
 	add := func(point string, sc scenario) { all[point] = sc }
-	// Both ways of reporting take part: one before, the other after the commit.
+	// The grid job reports in one way for the failpoint before the commit, and in the other for that after it.
 	changes := func(change string, make func(glf bool) scenario, nth ...int) {
 		for i, when := range []string{".before-commit", ".after-commit"} {
 			sc := make(i == 0)
@@ -69,13 +76,14 @@ func scenarios() map[string]scenario {
 	changes("release-held", func(glf bool) scenario {
 		return scenario{design: design{jobs: 12, glf: glf, mix: "held"}, drive: driveReleased}
 	})
-	changes("refuse", func(glf bool) scenario {
-		return scenario{design: design{jobs: 12, glf: glf, request: `queue = "long"`, refused: true}, drive: driveOnly}
-	})
-	changes("submit-again", func(glf bool) scenario { return awaySpool(mixed(glf)) })
-	changes("doubt", func(glf bool) scenario { return blindSpool(mixed(glf)) })
+	for i, point := range []string{"refuse.before-commit", "refuse.after-commit"} {
+		add(point, fewerSlots(design{jobs: 12, glf: i == 0, request: "cores = 4", refused: true}, point))
+	}
+	changes("submit-again", func(glf bool) scenario { return movedSpool(mixed(glf)) })
+	changes("doubt", func(glf bool) scenario { return unreadableSpool(mixed(glf)) })
 
-	for i, point := range []string{"prepare.packed", "submit.assigned", "submit.acted", "watch.listed", "settle.claimed",
+	for i, point := range []string{"accept.given", "prepare.packed", "submit.assigned", "submit.acted", "watch.listed",
+		"settle.claimed",
 		"collect.tarred", "retire.swept", "publish.before", "publish.after",
 		"local.spooled", "local.marked", "local.started", "local.recorded", "local.cancelling", "local.ended",
 		"local.closed"} {
@@ -97,8 +105,22 @@ func scenarios() map[string]scenario {
 	return all
 }
 
-// leftInSpool leaves the grid job in the daemon's letter box before the daemon
-// is there, behind one that will be refused.
+// fewerSlots takes slots away once the local jobs are made: then the batch system refuses its bulks.
+func fewerSlots(d design, point string) scenario {
+	return scenario{design: d, drive: driveOnly, lives: []string{"submit.assigned", point},
+		between: func(t *testing.T, s *site) {
+			text, err := os.ReadFile(s.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fewer := strings.Replace(string(text), "slots = 4", "slots = 2", 1)
+			if err := os.WriteFile(s.config, []byte(fewer), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}}
+}
+
+// leftInSpool leaves the grid job in the daemon's letter box before the daemon starts, after one that will be refused.
 func leftInSpool(sc scenario) scenario {
 	sc.before = func(t *testing.T, s *site) {
 		box := filepath.Join(s.state, "spool")
@@ -121,12 +143,11 @@ func (d design) keyed(key string) design {
 	return d
 }
 
-// spool is the folder of the embedded batch system.
+// spool returns the folder of the embedded batch system's spool.
 func (s *site) spool() string { return filepath.Join(s.state, "clusters", "local", "spool") }
 
-// awaySpool takes the spool away under the running daemon, which cannot submit
-// then, and certainly has not.
-func awaySpool(sc scenario) scenario {
+// movedSpool moves the spool away under the running daemon. Then it cannot submit, and certainly has not submitted.
+func movedSpool(sc scenario) scenario {
 	sc.drive = func(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 		if _, err := insist(ctx, s, wire.VerbPing(), wire.PingRequest{}); err != nil {
 			return 0, err
@@ -144,10 +165,9 @@ func awaySpool(sc scenario) scenario {
 	return sc
 }
 
-// blindSpool takes the right to read the spool's folder away: an entry can be
-// made then, and not be synced, so that the submission is in doubt. Root reads
-// everything; its daemon runs as nobody.
-func blindSpool(sc scenario) scenario {
+// unreadableSpool removes the right to read the spool's folder. Then an entry can be created but not synced, so that
+// the submission is in doubt. Root can read everything, so its daemon runs as nobody.
+func unreadableSpool(sc scenario) scenario {
 	if os.Getuid() == 0 {
 		sc.set.uid = nobody
 	}

@@ -19,7 +19,7 @@ import (
 	"jjm/wire"
 )
 
-// Deadlines. They are generous: a test that passes never waits for one.
+// The deadlines are generous: a test that passes never waits for one.
 const (
 	aliveWithin = time.Minute
 	deadWithin  = 2 * time.Minute
@@ -27,38 +27,38 @@ const (
 	pollEvery   = 100 * time.Millisecond
 )
 
-// nobody is the account of daemons that must not be root: 65534 by custom.
+// nobody is the account of daemons that must not be root; by convention 65534.
 const nobody = 65534
 
 // site is one installation of jjm in a folder of its own.
 type site struct {
 	t      *testing.T
-	dir    string // everything is below it
+	dir    string // the folder of all files of the site
 	state  string
 	config string
-	env    []string // added to the daemon's environment
-	// uid runs the daemon, if not 0.
+	env    []string // variables added to the daemon's environment
+	// uid is the account of the daemon; 0 means that of the test.
 	uid int
 	d   *daemon
-	log string // of all daemons, one after the other
+	log string // of all daemons, one after another
 	// patience is how long a grid job may take.
 	patience time.Duration
 }
 
-// settings are what tests choose of a site's configuration.
+// settings are the settings of a site that tests choose.
 type settings struct {
 	slots int
 	keep  string
 	uid   int
-	state string // "" = below the site's folder
+	state string // "" means below the site's folder
 	retry int    // max_retry_early; 0 means 1
-	// cluster is the configuration's section on clusters; "" = the embedded one.
+	// cluster is the configuration's section of clusters; "" = the embedded one.
 	cluster string
-	// engine has further settings of its section, each a line.
+	// engine has further lines of the section engine.
 	engine string
 }
 
-// newSite makes a site without starting its daemon.
+// newSite returns a site. It does not start the daemon.
 func newSite(t *testing.T, set settings) *site {
 	t.Helper()
 	places := ownSites
@@ -95,8 +95,8 @@ func newSite(t *testing.T, set settings) *site {
 	return s
 }
 
-// credential is that of the daemon's account. Accounts that the machine does not
-// know have a group of their own number.
+// credential returns that of the daemon's account. An account that the machine does not know gets the group of the same
+// number.
 func (s *site) credential() *syscall.Credential {
 	gid := s.uid
 	if u, err := user.LookupId(strconv.Itoa(s.uid)); err == nil {
@@ -107,7 +107,7 @@ func (s *site) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(s.uid), Gid: uint32(gid)}
 }
 
-// ledgerOf is where the applications of a grid job keep their ledger.
+// ledgerOf returns the path of the ledger of a grid job's applications.
 func (s *site) ledgerOf(d design) string { return filepath.Join(s.dir, "ledgers", "of-"+d.key) }
 
 func mkdir(dir string) error {
@@ -118,7 +118,7 @@ func mkdir(dir string) error {
 	return err
 }
 
-// shortTemp is a temporary folder whose path leaves room for a socket's name.
+// shortTemp returns a temporary folder with a path short enough for a socket.
 func shortTemp() string {
 	if dir := os.TempDir(); len(dir) < 40 {
 		return dir
@@ -126,7 +126,7 @@ func shortTemp() string {
 	return "/tmp"
 }
 
-// configure writes the configuration: everything is quick.
+// configure writes the configuration, with short times everywhere.
 func (s *site) configure(set settings) error {
 	keep := set.keep
 	if keep == "" {
@@ -158,14 +158,14 @@ max_retry_early = %d
 	return os.WriteFile(s.config, []byte(text), 0o644)
 }
 
-// daemon is one life of the daemon.
+// daemon is one process of the daemon.
 type daemon struct {
 	cmd  *exec.Cmd
 	done chan struct{}
-	err  error // once done is closed
+	err  error // valid after done is closed
 }
 
-// start starts a daemon; failpoint "" means none. It does not wait.
+// start starts a daemon that dies at a failpoint; "" means none. It does not wait.
 func (s *site) start(failpoint string) *daemon {
 	s.t.Helper()
 	log, err := os.OpenFile(s.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
@@ -179,8 +179,8 @@ func (s *site) start(failpoint string) *daemon {
 		cmd.Env = append(cmd.Env, "JJM_FAILPOINT="+failpoint)
 	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
-	// Its own session: nothing that is meant for the test reaches it. It dies
-	// with the test, for it would use the batch systems of the next one.
+	// The daemon has a session of its own, so that no signal for the test reaches it. It dies with the test, because
+	// otherwise it would use the batch systems of the next one.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if s.uid != 0 && os.Getuid() == 0 {
 		cmd.SysProcAttr.Credential = s.credential()
@@ -220,7 +220,7 @@ func (s *site) ready() {
 	})
 }
 
-// await polls until ok.
+// await waits until ok returns true.
 func (s *site) await(what string, within time.Duration, ok func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(within); !ok(); time.Sleep(pollEvery) {
@@ -230,14 +230,14 @@ func (s *site) await(what string, within time.Duration, ok func() bool) {
 	}
 }
 
-// kill kills the daemon as kill -9 does, and waits for its end.
+// kill kills the daemon by KILL and waits for its end.
 func (s *site) kill() {
 	s.t.Helper()
 	_ = s.d.cmd.Process.Kill()
 	s.died(deadWithin)
 }
 
-// died waits for a daemon that is to be killed, and checks that it was.
+// died waits for the end of a daemon that kills itself, and checks that it was killed.
 func (s *site) died(within time.Duration) {
 	s.t.Helper()
 	select {
@@ -251,7 +251,7 @@ func (s *site) died(within time.Duration) {
 	}
 }
 
-// stop ends the daemon with SIGTERM, as a service manager does.
+// stop stops the daemon by SIGTERM, as a service manager does.
 func (s *site) stop() {
 	s.t.Helper()
 	if err := s.d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -269,7 +269,7 @@ func (s *site) stop() {
 	s.t.Logf("stopped by SIGTERM within %v", time.Since(began).Round(time.Millisecond))
 }
 
-// logText is what the daemons logged.
+// logText returns the log of the daemons.
 func (s *site) logText() string {
 	text, err := os.ReadFile(s.log)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -278,12 +278,11 @@ func (s *site) logText() string {
 	return string(text)
 }
 
-// close ends everything that the site started, and removes it unless the test
-// failed.
+// close ends all processes of the site, and removes its files unless the test failed.
 func (s *site) close() {
 	log := tail(s.logText(), 40)
 	if s.d != nil {
-		if s.t.Failed() { // its goroutines tell where it hangs
+		if s.t.Failed() { // the stacks of its goroutines show where it hangs
 			_ = s.d.cmd.Process.Signal(syscall.SIGQUIT)
 			select {
 			case <-s.d.done:
@@ -312,7 +311,7 @@ func (s *site) close() {
 	}
 }
 
-// tail returns the last lines of a text, without the requests that went well.
+// tail returns the last lines of a text, without requests that succeeded.
 func tail(text string, lines int) string {
 	var all []string
 	for line := range strings.Lines(text) {
@@ -329,8 +328,8 @@ type process struct {
 	command string
 }
 
-// processes lists what lives of the site's local jobs: wrappers and what they
-// started, all of which inherit JJM_BATCH_ID and a path below the state.
+// processes returns the processes of the site's local jobs: wrappers and what they started, all of which inherit
+// JJM_BATCH_ID and a path below the state.
 func (s *site) processes() []process {
 	dirs, err := os.ReadDir("/proc")
 	if err != nil {
@@ -356,7 +355,7 @@ func (s *site) client() *client.Client {
 	return &client.Client{Socket: filepath.Join(s.state, "jjm.sock"), Timeout: 10 * time.Second}
 }
 
-// ask asks until a daemon answers, as gatekeepers do: daemons come and go.
+// ask repeats a request until a daemon answers, as gatekeepers do, because daemons die and start.
 func ask[Req wire.Request, Ans wire.Answer](s *site, v wire.Verb[Req, Ans], req Req) (Ans, error) {
 	s.t.Helper()
 	for deadline := time.Now().Add(finalWithin); ; time.Sleep(pollEvery) {
@@ -378,13 +377,13 @@ func must[Req wire.Request, Ans wire.Answer](s *site, v wire.Verb[Req, Ans], req
 	return a
 }
 
-// status asks for a grid job and all its local jobs.
+// status returns a grid job and all its local jobs.
 func (s *site) status(id jjm.GridID) wire.Status {
 	s.t.Helper()
 	return must(s, wire.VerbStatus(), wire.StatusRequest{Refs: []string{id.String() + ".*"}}).Status[0]
 }
 
-// final waits until the grid job is over.
+// final waits until the grid job is over and returns its lookup.
 func (s *site) final(id jjm.GridID) wire.Lookup {
 	s.t.Helper()
 	var l wire.Lookup

@@ -11,7 +11,7 @@ import (
 	"jjm/wire"
 )
 
-// submitted hands a grid job over and fails the test if it is not taken.
+// submitted submits a grid job and fails the test if it is refused.
 func (s *site) submitted(d design) jjm.GridID {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), finalWithin)
@@ -46,7 +46,7 @@ func TestSurvival_SIGTERMLeavesJobsRunning(t *testing.T) {
 			id := s.submitted(d)
 			s.started(d, 4)
 			s.stop()
-			// A wrapper and its application each, at least.
+			// At least four wrappers and four applications.
 			if left := s.processes(); len(left) < 8 {
 				t.Fatalf("%d processes of 4 local jobs go on after SIGTERM: %v", len(left), left)
 			}
@@ -98,9 +98,8 @@ func TestSurvival_SecondDaemonIsRefused(t *testing.T) {
 	s.verify(id, d)
 }
 
-// TestSurvival_KillDuringSubmission kills grid jobs of thousands of local jobs
-// while these are being made, submitted and started. In the short form the
-// daemon dies in every other of them.
+// TestSurvival_KillDuringSubmission kills grid jobs of thousands of local jobs while these are made, submitted and
+// started. In the short form the daemon dies in every second one.
 func TestSurvival_KillDuringSubmission(t *testing.T) {
 	t.Parallel()
 	for i, after := range []time.Duration{0, 10 * time.Millisecond, 60 * time.Millisecond, 200 * time.Millisecond,
@@ -115,7 +114,7 @@ func TestSurvival_KillDuringSubmission(t *testing.T) {
 				d := design{jobs: 4000, seconds: 30, key: "once", killed: true}
 				s.startReady()
 				id := s.submitted(d)
-				time.Sleep(after) // the time of the kill is the point, not a wait for something
+				time.Sleep(after) // the time of the kill, not a wait for something
 				ctx, cancel := context.WithTimeout(context.Background(), finalWithin)
 				defer cancel()
 				if err := s.killAll(ctx, id.String()); err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// tally counts what became of the local jobs of one kind of bout.
-type tally struct{ bouts, jobs, lost, doubled, wrong, healed int }
+// tally counts the results of all local jobs of one kind of fault.
+type tally struct{ runs, jobs, lost, doubled, wrong, healed int }
 
 // tallies is the table of a campaign.
 type tallies struct {
@@ -23,8 +23,8 @@ type tallies struct {
 	began  time.Time
 }
 
-// add counts one bout, which came to an end or not, and tells it at once.
-func (ts *tallies) add(t *testing.T, bed string, bt bout, e *ended, healed bool) {
+// add counts one run and logs its result. e is nil if the run did not get to its end.
+func (ts *tallies) add(t *testing.T, bed string, bt faultRun, e *ended, healed bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	name := bed + ": " + bt.kind()
@@ -35,7 +35,7 @@ func (ts *tallies) add(t *testing.T, bed string, bt bout, e *ended, healed bool)
 	if e != nil {
 		one.count(e)
 	}
-	if one.bouts = 1; healed {
+	if one.runs = 1; healed {
 		one.healed = 1
 	}
 	ts.of[name].plus(one)
@@ -68,7 +68,7 @@ func (n *tally) count(e *ended) {
 }
 
 func (n *tally) plus(m tally) {
-	n.bouts += m.bouts
+	n.runs += m.runs
 	n.jobs += m.jobs
 	n.lost += m.lost
 	n.doubled += m.doubled
@@ -79,7 +79,7 @@ func (n *tally) plus(m tally) {
 const columns = "fault                                         times   jobs   lost  doubled  wrong  healed"
 
 func (n *tally) row(name string) string {
-	return fmt.Sprintf("%-44s %6d %6d %6d %8d %6d %7d", name, n.bouts, n.jobs, n.lost, n.doubled, n.wrong, n.healed)
+	return fmt.Sprintf("%-44s %6d %6d %6d %8d %6d %7d", name, n.runs, n.jobs, n.lost, n.doubled, n.wrong, n.healed)
 }
 
 func (ts *tallies) String() string {
@@ -98,8 +98,8 @@ func (ts *tallies) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// print ends the campaign with its table, and leaves it in the folder in which
-// "make test" collects tables, if there is one.
+// print ends the campaign with its table. It also writes the table to the folder in which "make test" collects tables,
+// if there is one.
 func (ts *tallies) print(t *testing.T) {
 	text := "The fault campaign:\n" + ts.String() + "\n"
 	t.Log(text)

@@ -17,9 +17,8 @@ import (
 	"jjm/wire"
 )
 
-// TestSurvival_WrapperKilled kills wrappers with kill -9, with and without a
-// daemon to see it: the attempts are lost, retried within the limits, and what
-// the application left running is ended.
+// TestSurvival_WrapperKilled kills wrappers by KILL, with and without a running daemon. The attempts are lost and
+// retried within the limits, and what the application left running is killed.
 func TestSurvival_WrapperKilled(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -28,7 +27,7 @@ func TestSurvival_WrapperKilled(t *testing.T) {
 		level string
 	}{
 		{"daemon sees it", false, "WORKER"},
-		{"daemon is down", true, "GRID"}, // the embedded batch system says ABORTED
+		{"daemon is down", true, "GRID"}, // because the embedded batch system reports ABORTED
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +58,7 @@ func TestSurvival_WrapperKilled(t *testing.T) {
 	}
 }
 
-// killWrappers kills those that hold claims.
+// killWrappers kills the wrappers that hold claims.
 func (s *site) killWrappers(want int) {
 	s.t.Helper()
 	claims, err := filepath.Glob(filepath.Join(s.state, "work", "*", "bulks", "*", "claims", "*"))
@@ -99,7 +98,7 @@ func TestSurvival_FullDisk(t *testing.T) {
 	} else if kind := jjm.KindOf(err); kind != jjm.Busy || !saysFull(err.Error()) {
 		t.Errorf("on a full disk a submission is refused with %q (%v), want busy, and that the disk is full", err, kind)
 	}
-	for range 150 { // meanwhile local jobs end, and others want to start
+	for range 150 { // meanwhile local jobs end, and others try to start
 		l := must(s, wire.VerbLookup(), wire.LookupRequest{Refs: []string{first.String()}}).Lookup[0]
 		if l.Error != nil {
 			t.Fatalf("lookup on a full disk: %v", l.Error)
@@ -130,7 +129,7 @@ func saysFull(text string) bool {
 		strings.Contains(text, "full disk")
 }
 
-// smallDisk mounts a file system of its own, which takes root.
+// smallDisk mounts a small file system, which only root can do.
 func smallDisk(t *testing.T, options string) string {
 	t.Helper()
 	needs.Root(t, "to mount a small disk")
@@ -161,8 +160,8 @@ func fill(t *testing.T, dir string) string {
 	}
 }
 
-// TestSurvival_ReadOnlyState starts daemons that cannot write what they must:
-// each says which path it is and what can be done, and ends.
+// TestSurvival_ReadOnlyState starts daemons that cannot write to a path that they need. Each names the path and the
+// remedy, and ends.
 func TestSurvival_ReadOnlyState(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -200,7 +199,7 @@ func TestSurvival_ReadOnlyState(t *testing.T) {
 			t.Parallel()
 			set := settings{slots: 1}
 			if os.Getuid() == 0 {
-				set.uid = nobody // root may write everything
+				set.uid = nobody // root can write to everything
 			}
 			s := newSite(t, set)
 			path := c.prepare(t, s)
@@ -234,7 +233,7 @@ func check(t *testing.T, errs ...error) {
 	}
 }
 
-// own returns a folder to the account of the daemon, where that is not ours.
+// own changes the owner of a folder to the account of the daemon, if that is not the test's.
 func own(dir string, uid int) error {
 	if uid == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"jjm/wire"
 )
 
-// ended is all that a site tells about a grid job that is over.
+// ended is everything that a site says about a grid job that is over.
 type ended struct {
 	*site
 	id       jjm.GridID
@@ -20,11 +20,11 @@ type ended struct {
 	status   wire.Status // with all local jobs
 	journal  []jjm.JournalEntry
 	attempts map[int32][]store.Attempt
-	ledger   map[run]*booked
+	ledger   map[run]*ledgerEntry
 }
 
-// verify checks everything that must be true of a grid job that is over,
-// whatever happened to the daemon meanwhile. It stops the daemon.
+// verify checks everything that must be true of a grid job that is over, whatever happened to the daemon meanwhile. It
+// stops the daemon.
 func (s *site) verify(id jjm.GridID, d design) *ended {
 	s.t.Helper()
 	s.nothingRuns()
@@ -46,8 +46,7 @@ func (s *site) verify(id jjm.GridID, d design) *ended {
 	return e
 }
 
-// nothingRuns waits for the last wrappers to go: a result is there a moment
-// before its wrapper is gone.
+// nothingRuns waits for the end of the last wrappers: a result appears a moment before its wrapper ends.
 func (s *site) nothingRuns() {
 	s.t.Helper()
 	var left []process
@@ -62,7 +61,7 @@ func (s *site) nothingRuns() {
 	}
 }
 
-// readStore reads what the daemon does not tell.
+// readStore reads from the store what the daemon does not answer.
 func (e *ended) readStore() {
 	e.t.Helper()
 	st, err := store.Open(filepath.Join(e.state, "store.db"), store.Options{ReadOnly: true})
@@ -98,7 +97,7 @@ func (e *ended) readStore() {
 	}
 }
 
-// checkGrid checks the aggregates.
+// checkGrid checks the status and the counts of the grid job.
 func (e *ended) checkGrid() {
 	e.t.Helper()
 	l := e.status.Lookup
@@ -123,8 +122,8 @@ func (e *ended) checkGrid() {
 	}
 }
 
-// checkParts checks that the local jobs' parts cover every event once. Of a
-// grid job that is killed while it is cut, the parts are a beginning.
+// checkParts checks that the parts of the local jobs cover every event once. If a grid job was killed while it was cut,
+// its parts cover only the beginning.
 func (e *ended) checkParts() {
 	e.t.Helper()
 	next := int64(1)
@@ -140,7 +139,7 @@ func (e *ended) checkParts() {
 	}
 }
 
-// checkStates checks what became of each local job.
+// checkStates checks the state of each local job.
 func (e *ended) checkStates() {
 	e.t.Helper()
 	for _, l := range e.status.Locals {
@@ -153,8 +152,8 @@ func (e *ended) checkStates() {
 	}
 }
 
-// checkJournal follows every local job through the journal: each change starts
-// where the one before ended, and exactly one ends it.
+// checkJournal follows every local job through the journal: each change starts at the state where the one before ended,
+// and exactly one change ends the local job.
 func (e *ended) checkJournal() {
 	e.t.Helper()
 	at := make([]string, len(e.status.Locals))

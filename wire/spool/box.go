@@ -16,16 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Box is the folder of one account, or the spool itself, where entries of all
-// accounts lay before each had a box. It is for one goroutine at a time.
+// Box is the open folder of one account; or it is the spool itself, in which former
+// versions put the entries of all accounts. Only one goroutine may use it at a time.
 type Box struct {
-	// UID is whose it is; -1: entries are whoever's file they are.
+	// UID is the owner. allAccounts means that each entry belongs to the owner of its file.
 	UID int
 	dir *os.File
 }
 
-// anybody is the UID of a box with the entries of all accounts.
-const anybody = -1
+// allAccounts is the UID of a box with the entries of all accounts.
+const allAccounts = -1
 
 // Old opens the spool itself as a box.
 func Old(dir string) (*Box, error) {
@@ -33,25 +33,27 @@ func Old(dir string) (*Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Box{UID: anybody, dir: f}, nil
+	return &Box{UID: allAccounts, dir: f}, nil
 }
 
-// Close lets go of the folder.
+// Close closes the folder.
 func (b *Box) Close() error { return b.dir.Close() }
 
-// Name is the name of the box.
+// Name returns the name of the folder.
 func (b *Box) Name() string { return filepath.Base(b.dir.Name()) }
 
-// Path is where the box was when it was opened.
+// Path returns the path under which the box was opened. The box may have been renamed
+// since.
 func (b *Box) Path() string { return b.dir.Name() }
 
-// Changed is when an entry last came or went. It can be compared for equality with
-// what it was before; settled is false while a further change might have the same
-// time.
+// Changed returns the time at which an entry was last added or removed, to be compared for
+// equality with an earlier result. settled is false while another change might still get
+// the same time.
 func (b *Box) Changed() (at time.Time, settled bool) { return changed(b.dir) }
 
-// changed is the time of change of a folder, which its owner cannot set. The kernel
-// takes it from its coarse clock: later changes differ once that has gone on.
+// changed returns the time of change of a folder, which its owner cannot set. The kernel
+// takes it from its coarse clock, so changes within one tick of that clock have the same
+// time.
 func changed(dir *os.File) (at time.Time, settled bool) {
 	var now unix.Timespec
 	var st unix.Stat_t
@@ -62,18 +64,21 @@ func changed(dir *os.File) (at time.Time, settled bool) {
 	return at, time.Unix(now.Unix()).After(at)
 }
 
-// chunk is how many names are read at once.
+// chunk is how many names one system call reads.
 const chunk = 1024
 
-// List returns the entries in order, and what else lies there; files that are being
-// written are neither, unless there are too many of all or they take more than an
-// account may have. It reads some limit names at most: more reports that there
-// are others, and then the order is that of those read.
-func (b *Box) List(limit int) (names []Name, strange []string, more bool, err error) {
+// List returns the entries in order, and the names of everything else (others) that may be
+// removed. It stops after about limit names; more is set if there are further ones, and the
+// order is then that of the names read.
+//
+// Files that are being written are in neither list. But if there are too many names, or
+// these files take more than MaxBytes, they are among the others, so that an account cannot
+// fill the disk with them.
+func (b *Box) List(limit int) (names []Name, others []string, more bool, err error) {
 	if _, err := b.dir.Seek(0, io.SeekStart); err != nil {
 		return nil, nil, false, fmt.Errorf("spool: %w", err)
 	}
-	var begun []string
+	var unfinished []string
 	for !more {
 		all, err := b.dir.Readdirnames(chunk)
 		if errors.Is(err, io.EOF) {
@@ -86,54 +91,57 @@ func (b *Box) List(limit int) (names []Name, strange []string, more bool, err er
 			switch n, ok := ParseName(s); {
 			case ok:
 				names = append(names, n)
-			case b.UID == anybody && s == inName:
+			case b.UID == allAccounts && s == inName:
 			case strings.HasPrefix(s, tmpPrefix):
-				begun = append(begun, s)
+				unfinished = append(unfinished, s)
 			default:
-				strange = append(strange, s)
+				others = append(others, s)
 			}
 		}
-		more = len(names)+len(strange)+len(begun) > limit
+		more = len(names)+len(others)+len(unfinished) > limit
 	}
-	if more || b.tooMuch(begun) {
-		strange = append(strange, begun...)
+	if more || b.overLimit(unfinished) {
+		others = append(others, unfinished...)
 	}
 	slices.SortFunc(names, func(a, b Name) int {
 		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Handle, b.Handle), cmp.Compare(a.Verb, b.Verb))
 	})
-	return names, strange, more, nil
+	return names, others, more, nil
 }
 
-// tooMuch reports whether files that were begun take more than an account may have.
-func (b *Box) tooMuch(begun []string) bool {
+// overLimit reports whether unfinished files take more than an account may have.
+func (b *Box) overLimit(unfinished []string) bool {
 	var sum int64
-	for _, name := range begun {
-		bytes, _ := b.weigh(name)
+	for _, name := range unfinished {
+		bytes, _ := b.sizeOf(name)
 		sum += bytes
 	}
 	return sum > MaxBytes
 }
 
-// Read reads an entry, and who owns it. The error is a [Strange] if it is none, or
-// none that the daemon may read; one that wraps fs.ErrNotExist if it was taken
-// away; and another if it cannot be read just now.
+// Read returns an entry and its owner.
+//
+//	error                 | meaning
+//	[*Rejected]           | it is not an entry, or the daemon may not read it
+//	wraps fs.ErrNotExist  | it was removed meanwhile
+//	any other             | it cannot be read now
 func (b *Box) Read(name Name) (Note, Owner, error) {
 	f, err := openat(b.dir, name.String(), os.O_RDONLY|syscall.O_NONBLOCK)
 	switch {
 	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.EXDEV):
-		return Note{}, Owner{}, strange("%s is not a file", name)
+		return Note{}, Owner{}, reject("%s is not a file", name)
 	case errors.Is(err, fs.ErrPermission):
-		return Note{}, Owner{}, strange("%s may not be read: %v", name, err)
+		return Note{}, Owner{}, reject("%s: no permission to read it: %v", name, err)
 	case err != nil:
 		return Note{}, Owner{}, err
 	}
 	defer f.Close()
-	owner, err := check(f, name)
+	owner, err := checkFile(f, name)
 	if err != nil {
 		return Note{}, owner, err
 	}
-	if b.UID != anybody && owner.UID != b.UID {
-		return Note{}, owner, strange("%s is a file of account %d in the box of account %d", name, owner.UID, b.UID)
+	if b.UID != allAccounts && owner.UID != b.UID {
+		return Note{}, owner, reject("%s is a file of account %d in the box of account %d", name, owner.UID, b.UID)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, MaxEntry+1))
 	if err != nil {
@@ -143,14 +151,14 @@ func (b *Box) Read(name Name) (Note, Owner, error) {
 	return note, owner, err
 }
 
-// Remove takes away what lies under a name: a file, a link, an empty folder. That
-// it is gone already is no error.
+// Remove removes a file, a link or an empty folder. It is no error if the name does not
+// exist.
 func (b *Box) Remove(name string) error { return removeAt(b.dir, name) }
 
-// size is what the entries take, in bytes.
+// size returns how many bytes the entries take.
 func (b *Box) size(names []Name) (sum int64) {
 	for _, n := range names {
-		bytes, _ := b.weigh(n.String())
+		bytes, _ := b.sizeOf(n.String())
 		sum += bytes
 	}
 	return sum
@@ -167,7 +175,7 @@ func removeAt(dir *os.File, name string) error {
 	return nil
 }
 
-// openat opens a name in a folder, and nothing that a link or a mount leads to.
+// openat opens a name in a folder. It follows no links and enters no mounts.
 func openat(dir *os.File, name string, flags int) (*os.File, error) {
 	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV}
@@ -175,7 +183,7 @@ func openat(dir *os.File, name string, flags int) (*os.File, error) {
 		fd, err := unix.Openat2(int(dir.Fd()), name, &how)
 		switch {
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN) && flags&unix.O_NONBLOCK == 0:
-			continue
+			continue // kernels before Linux 5.6
 		case errors.Is(err, unix.ENOSYS): // before Linux 5.6
 			fd, err = unix.Openat(int(dir.Fd()), name, int(how.Flags), 0)
 		}
@@ -186,12 +194,13 @@ func openat(dir *os.File, name string, flags int) (*os.File, error) {
 	}
 }
 
-// openBox opens a folder as the box of an account. The error is a [Strange] if it
-// is somebody else's or no folder.
+// openBox opens a folder as the box of an account. The error is a [*Rejected] if the name
+// is not a folder or belongs to another account. The folder is checked before it is opened
+// and again afterwards, because its owner may exchange it in between.
 func openBox(in *os.File, name string, uid int) (*Box, error) {
 	found, err := openat(in, name, unix.O_PATH)
 	if errors.Is(err, syscall.EXDEV) || errors.Is(err, syscall.ELOOP) {
-		return nil, strange("%s is no folder of this file system", name)
+		return nil, reject("%s is not a folder of this file system", name)
 	}
 	if err != nil {
 		return nil, err
@@ -202,7 +211,7 @@ func openBox(in *os.File, name string, uid int) (*Box, error) {
 		return nil, err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != uid {
-		return nil, strange("%s is no folder of account %d", name, uid)
+		return nil, reject("%s is not a folder of account %d", name, uid)
 	}
 	f, err := openat(in, name, os.O_RDONLY|syscall.O_DIRECTORY)
 	if err != nil {
@@ -210,7 +219,7 @@ func openBox(in *os.File, name string, uid int) (*Box, error) {
 	}
 	var now unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &now); err != nil || now.Ino != st.Ino || int(now.Uid) != uid {
-		return nil, errors.Join(fmt.Errorf("%s was exchanged", name), err, f.Close())
+		return nil, errors.Join(fmt.Errorf("%s was replaced while it was opened", name), err, f.Close())
 	}
 	return &Box{UID: uid, dir: f}, nil
 }

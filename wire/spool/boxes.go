@@ -16,16 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inName is the folder of the boxes.
+// inName is the folder, below the spool, that holds the boxes.
 const inName = "in"
 
-// maxFallbacks is how many boxes an account may have beside the one of its name.
+// maxFallbacks is how many boxes an account may have under other names than its plain one.
 const maxFallbacks = 8
 
-// boxName is the name of an account's box.
+// boxName returns the plain name of an account's box.
 func boxName(uid int) string { return "u" + strconv.Itoa(uid) }
 
-// parseBox reads the name of a box: u1003 or u1003.RANDOM.
+// parseBox parses the name of a box: u1003, or u1003.RANDOM. plain is set for the former.
 func parseBox(s string) (uid int, plain, ok bool) {
 	number, _, more := strings.Cut(strings.TrimPrefix(s, "u"), ".")
 	uid, err := strconv.Atoi(number)
@@ -33,10 +33,10 @@ func parseBox(s string) (uid int, plain, ok bool) {
 	return uid, !more, ok
 }
 
-// In is the folder of the boxes, open.
+// In is the open folder of the boxes.
 type In struct{ dir *os.File }
 
-// Open opens the folder of the boxes of a spool.
+// Open opens the folder of the boxes in the spool at dir.
 func Open(dir string) (*In, error) {
 	f, err := os.OpenFile(filepath.Join(dir, inName), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -45,24 +45,24 @@ func Open(dir string) (*In, error) {
 	return &In{f}, nil
 }
 
-// Close lets go of the folder.
+// Close closes the folder.
 func (in *In) Close() error { return in.dir.Close() }
 
-// Changed is when a box last came or went; see [Box.Changed].
+// Changed returns the time at which a box was last added or removed; see [Box.Changed].
 func (in *In) Changed() (at time.Time, settled bool) { return changed(in.dir) }
 
-// Box opens the box of an account by its plain name. The error wraps
-// fs.ErrNotExist if it has none, and is a [Strange] if somebody else has the name.
+// Box opens the box of an account under its plain name. The error wraps fs.ErrNotExist if
+// there is none, and is a [*Rejected] if another account has taken the name.
 func (in *In) Box(uid int) (*Box, error) { return openBox(in.dir, boxName(uid), uid) }
 
-// Named opens the box of an account by another name.
+// Named opens the box of an account under another name.
 func (in *In) Named(name string, uid int) (*Box, error) { return openBox(in.dir, name, uid) }
 
-// Mine opens the boxes of an account: the one of its name, or those it had to make
-// under others. Only an account that does not have the first is searched for.
-func (in *In) Mine(uid int) ([]*Box, error) {
+// BoxesOf opens the boxes of an account: the one under its plain name, or those that it had
+// to make under others. Only if the first does not exist is the whole folder searched.
+func (in *In) BoxesOf(uid int) ([]*Box, error) {
 	b, err := in.Box(uid)
-	var bad *Strange
+	var bad *Rejected
 	switch {
 	case err == nil:
 		return []*Box{b}, nil
@@ -94,12 +94,12 @@ func (in *In) Mine(uid int) ([]*Box, error) {
 	return boxes, nil
 }
 
-// Each calls fn with the boxes of an account; root's, uid 0, are all there are.
+// Each calls fn with each box that an account may see: its own, or for root (uid 0) all.
 func (in *In) Each(uid int, fn func(*Box) error) error {
 	if uid == 0 {
-		return in.every(fn)
+		return in.eachBox(fn)
 	}
-	boxes, err := in.Mine(uid)
+	boxes, err := in.BoxesOf(uid)
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func (in *In) Each(uid int, fn func(*Box) error) error {
 	return nil
 }
 
-// every calls fn with all boxes; one that cannot be read now is passed over.
-func (in *In) every(fn func(*Box) error) error {
+// eachBox calls fn with all boxes and skips those that cannot be opened now.
+func (in *In) eachBox(fn func(*Box) error) error {
 	for {
 		names, err := in.dir.Readdirnames(chunk)
 		if errors.Is(err, io.EOF) {
@@ -143,15 +143,15 @@ func closeAll(boxes []*Box) {
 	}
 }
 
-// make makes a box for the caller's account, under its plain name if that is free.
-// The daemon reads and removes entries as root, or as a member of the group that
-// the boxes have from "in".
+// make makes a box for the caller's account, under its plain name if that is free. A daemon
+// that is not root reads and removes entries as a member of the group, which the box
+// inherits from the folder "in".
 func (in *In) make(uid int) (*Box, error) {
 	name := boxName(uid)
 	err := unix.Mkdirat(int(in.dir.Fd()), name, 0o700)
 	if errors.Is(err, fs.ErrExist) {
 		if b, err := in.Box(uid); err == nil {
-			return b, nil // made by another process
+			return b, nil // another process of the account made it
 		}
 		word, werr := random()
 		if werr != nil {
@@ -179,7 +179,7 @@ func (in *In) make(uid int) (*Box, error) {
 	return b, nil
 }
 
-// shared reports whether the daemon comes to the entries by its group.
+// shared reports whether the daemon reads the boxes through its group.
 func (in *In) shared() bool {
 	info, err := in.dir.Stat()
 	return err == nil && info.Mode()&fs.ModeSetgid != 0
@@ -193,17 +193,17 @@ func random() (string, error) {
 	return hex.EncodeToString(word[:]), nil
 }
 
-// Found is a box that a survey came upon.
+// Found is a box that Survey found.
 type Found struct {
 	Name string
 	UID  int
 }
 
-// Survey goes on with reading what lies in the folder, some names at most, for the
-// daemon. Boxes are told to found; the rest is removed, and what cannot be is told
-// to strange: a folder that is not empty loses the name that belongs to another
-// account. done reports that the end was reached, and the next call begins anew.
-func (in *In) Survey(names int, found func(Found), strange func(name string, err error)) (done bool, err error) {
+// Survey reads further names of the folder, about as many as names says, and returns done
+// when it reached the end; the next call starts again. It calls found for each box and
+// removes everything else. It calls failed for what it could not remove. A folder that is
+// not empty cannot be removed; if it has the plain name of another account, it is renamed.
+func (in *In) Survey(names int, found func(Found), failed func(name string, err error)) (done bool, err error) {
 	for range max(names/chunk, 1) {
 		all, err := in.dir.ReadDir(chunk)
 		if errors.Is(err, io.EOF) {
@@ -214,16 +214,16 @@ func (in *In) Survey(names int, found func(Found), strange func(name string, err
 			return false, fmt.Errorf("spool: %w", err)
 		}
 		for _, e := range all {
-			in.judge(e, found, strange)
+			in.inspect(e, found, failed)
 		}
 	}
 	return false, nil
 }
 
-// strangeBox begins the names of folders that lost another one.
-const strangeBox = ".strange-"
+// movedPrefix begins the names of folders that had the name of another account's box.
+const movedPrefix = ".strange-"
 
-func (in *In) judge(e fs.DirEntry, found func(Found), report func(string, error)) {
+func (in *In) inspect(e fs.DirEntry, found func(Found), failed func(string, error)) {
 	uid, plain, ok := parseBox(e.Name())
 	if ok && e.IsDir() {
 		b, err := in.Named(e.Name(), uid)
@@ -232,9 +232,9 @@ func (in *In) judge(e fs.DirEntry, found func(Found), report func(string, error)
 			found(Found{e.Name(), uid})
 			return
 		}
-		var bad *Strange
+		var bad *Rejected
 		if !errors.As(err, &bad) {
-			report(e.Name(), err)
+			failed(e.Name(), err)
 			return
 		}
 	}
@@ -243,11 +243,11 @@ func (in *In) judge(e fs.DirEntry, found func(Found), report func(string, error)
 		err = errors.Join(err, in.rename(e.Name()))
 	}
 	if err != nil {
-		report(e.Name(), err)
+		failed(e.Name(), err)
 	}
 }
 
-// Free takes the plain name of an account away from whoever else has it.
+// Free takes the plain name of an account's box away from another account that has it.
 func (in *In) Free(uid int) error {
 	if err := removeAt(in.dir, boxName(uid)); err != nil {
 		return in.rename(boxName(uid))
@@ -260,5 +260,5 @@ func (in *In) rename(name string) error {
 	if err != nil {
 		return err
 	}
-	return unix.Renameat(int(in.dir.Fd()), name, int(in.dir.Fd()), strangeBox+word)
+	return unix.Renameat(int(in.dir.Fd()), name, int(in.dir.Fd()), movedPrefix+word)
 }

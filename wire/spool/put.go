@@ -16,12 +16,13 @@ import (
 	"jjm"
 )
 
-// tmpPrefix begins the names of entries that are being written.
+// tmpPrefix begins the names of files that are being written and will be renamed to an
+// entry.
 const tmpPrefix = ".tmp-"
 
-// Put adds an entry of the caller's account and returns once it will survive a
-// crash. The error is of kind Busy: nothing was added, or nothing that the daemon
-// would take.
+// Put adds an entry for the caller's account and returns once it will survive a crash. An
+// error of kind Busy means that no entry was added and that the caller may try again;
+// Invalid means that the note is longer than MaxEntry.
 func Put(dir string, n Note, now time.Time) error {
 	text, err := json.Marshal(n)
 	if err != nil {
@@ -35,7 +36,7 @@ func Put(dir string, n Note, now time.Time) error {
 		return jjm.Errorf(jjm.Busy, "%w", err)
 	}
 	defer in.Close()
-	boxes, err := in.mine(os.Geteuid())
+	boxes, err := in.ensureBoxes(os.Geteuid())
 	if err != nil {
 		return jjm.Errorf(jjm.Busy, "spool: %w", err)
 	}
@@ -50,15 +51,16 @@ func Put(dir string, n Note, now time.Time) error {
 	return nil
 }
 
-// next puts a new entry behind those of its handle, if there is room for it.
+// next returns the name of a new entry, which follows all entries of its handle. It returns
+// an error if the account has reached a limit.
 func next(boxes []*Box, name Name, size int) (Name, error) {
 	count, bytes := 0, int64(size)
 	for _, b := range boxes {
-		names, strange, more, err := b.List(MaxEntries)
+		names, others, more, err := b.List(MaxEntries)
 		if err != nil {
 			return Name{}, jjm.Errorf(jjm.Busy, "%w", err)
 		}
-		count += len(names) + len(strange)
+		count += len(names) + len(others)
 		bytes += b.size(names)
 		if more || count >= MaxEntries || bytes > MaxBytes {
 			return Name{}, jjm.Errorf(jjm.Busy,
@@ -78,9 +80,10 @@ func next(boxes []*Box, name Name, size int) (Name, error) {
 	return name, nil
 }
 
-// write makes the file: written and synced under another name, renamed, and the
-// folder synced. In a box that the daemon enters by its group, and nobody else
-// does, the file's own group is the account's: all may read it.
+// write writes and syncs the text under a temporary name, renames it, and syncs the folder.
+// If the daemon reads the box through its group (shared), the file is readable by all,
+// because its own group is the account's. Only the account and the daemon's group can enter
+// the box.
 func (b *Box) write(name Name, text []byte, shared bool) error {
 	word, err := random()
 	if err != nil {
@@ -92,7 +95,7 @@ func (b *Box) write(name Name, text []byte, shared bool) error {
 		return fmt.Errorf("make an entry in %s: %w", b.Path(), err)
 	}
 	f := os.NewFile(uintptr(fd), filepath.Join(b.Path(), tmp))
-	err = settle(f, text, shared)
+	err = writeSynced(f, text, shared)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
@@ -106,8 +109,8 @@ func (b *Box) write(name Name, text []byte, shared bool) error {
 	return b.dir.Sync()
 }
 
-// settle writes an entry, which others may read if it is shared, to the disk.
-func settle(f *os.File, text []byte, shared bool) error {
+// writeSynced writes the text and syncs it. If shared is set, others may read the file.
+func writeSynced(f *os.File, text []byte, shared bool) error {
 	if _, err := f.Write(text); err != nil {
 		return err
 	}
@@ -119,9 +122,9 @@ func settle(f *os.File, text []byte, shared bool) error {
 	return f.Sync()
 }
 
-// mine returns the boxes of an account, one that is made now if it has none.
-func (in *In) mine(uid int) ([]*Box, error) {
-	boxes, err := in.Mine(uid)
+// ensureBoxes returns the boxes of an account, and makes one if it has none.
+func (in *In) ensureBoxes(uid int) ([]*Box, error) {
+	boxes, err := in.BoxesOf(uid)
 	if err != nil || len(boxes) > 0 {
 		return boxes, err
 	}
@@ -129,28 +132,33 @@ func (in *In) mine(uid int) ([]*Box, error) {
 	return []*Box{b}, err
 }
 
-// Writable reports why nothing can be added just now.
+// Writable returns the reason why nothing can be added now, or nil.
 func Writable(dir string) error {
 	const write, enter = 2, 1 // W_OK, X_OK of access(2)
 	return syscall.Access(filepath.Join(dir, inName), write|enter)
 }
 
-// Readable reports whether a group can read the entries: of a daemon that is not
-// root.
+// Readable reports whether the members of a group can read the entries. They can if the
+// daemon is not root.
 func Readable(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, inName))
 	return err == nil && info.Mode()&fs.ModeSetgid != 0
 }
 
-// abandoned is when a file that was begun is not going to be an entry any more.
+// abandoned is the age at which an unfinished file is removed: nobody will complete it.
 const abandoned = 24 * time.Hour
 
-// Make makes the folders, for the account of the daemon. mode is that of the
-// daemon's socket: 0666 lets every account leave entries, 0660 the members of
-// group (-1: the daemon's own), 0600 the daemon's own account alone. A daemon that
-// is not root reads the boxes of others as a member of its own group, which
-// should have no other member.
-// What was begun and given up long ago is removed.
+// Make makes the folders of the spool; the daemon calls it when it starts. mode is the mode
+// of the daemon's socket:
+//
+//	mode | who may leave entries
+//	0666 | every account
+//	0660 | the members of group (-1: the daemon's own group)
+//	0600 | the daemon's own account
+//
+// A daemon that is not root reads the boxes of others as a member of its own group, which
+// therefore should have no other member. Make also removes unfinished files that were
+// abandoned.
 func Make(dir string, mode fs.FileMode, group int, now time.Time) error {
 	outer, inner := fs.FileMode(0o700), fs.FileMode(0o777|fs.ModeSticky)
 	switch {
@@ -191,10 +199,11 @@ func makeFolder(dir string, perm fs.FileMode, group int) error {
 			return err
 		}
 	}
-	return os.Chmod(dir, perm) // whatever the umask is
+	return os.Chmod(dir, perm) // regardless of the umask
 }
 
-// sweep removes files that were begun before a time, of an older jjm.
+// sweep removes unfinished files older than a time. A former jjm wrote them directly into
+// the spool.
 func sweep(dir string, before time.Time) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -203,7 +212,7 @@ func sweep(dir string, before time.Time) error {
 	for _, e := range entries {
 		info, err := e.Info()
 		if err == nil && strings.HasPrefix(e.Name(), tmpPrefix) && info.ModTime().Before(before) {
-			_ = os.Remove(filepath.Join(dir, e.Name())) // found again by the next start
+			_ = os.Remove(filepath.Join(dir, e.Name())) // the next start tries again
 		}
 	}
 	return nil

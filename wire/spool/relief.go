@@ -13,22 +13,22 @@ import (
 	"jjm/internal/wary"
 )
 
-// share is what a box may take of a disk that is full, in bytes and in names.
+// What a box may keep on a full disk, in bytes and in names.
 const (
 	shareBytes = 1 << 20
 	shareNames = 1000
 )
 
-// Taken is a box that was taken away from its account.
-type Taken struct {
+// RemovedBox describes a box that [Relieve] removed.
+type RemovedBox struct {
 	Name  string
 	UID   int
 	Bytes int64
 	Names int
 }
 
-// Shut keeps everybody from making boxes, and from coming to theirs by name, until
-// [Make] opens the folder again.
+// Shut keeps all other accounts from making boxes and from opening theirs, until [Make]
+// opens the folder again.
 func Shut(dir string) error {
 	in, err := Open(dir)
 	if err != nil {
@@ -38,18 +38,18 @@ func Shut(dir string) error {
 	return in.dir.Chmod(0o700)
 }
 
-// Relieve makes room on a full disk: it takes away the boxes that hold more than
-// their share, the heaviest first, until there is enough. What lay there is lost, so
-// told hears of each. The daemon calls it, on a folder that is shut.
-func Relieve(dir string, enough func() bool, told func(Taken)) error {
+// Relieve makes room on a full disk: it removes the boxes that hold more than their share,
+// the largest first, until enough returns true. Their entries are lost, so it calls removed
+// for each. The daemon calls it after [Shut].
+func Relieve(dir string, enough func() bool, removed func(RemovedBox)) error {
 	in, err := Open(dir)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	var heavy []Taken
-	if err := in.every(func(b *Box) error {
-		t := b.weight()
+	var heavy []RemovedBox
+	if err := in.eachBox(func(b *Box) error {
+		t := b.usage()
 		if t.Bytes > shareBytes || t.Names > shareNames {
 			heavy = append(heavy, t)
 		}
@@ -57,7 +57,7 @@ func Relieve(dir string, enough func() bool, told func(Taken)) error {
 	}); err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}
-	slices.SortFunc(heavy, func(a, b Taken) int {
+	slices.SortFunc(heavy, func(a, b RemovedBox) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Names, a.Names))
 	})
 	below, err := wary.In(dir)
@@ -70,18 +70,18 @@ func Relieve(dir string, enough func() bool, told func(Taken)) error {
 		if enough() {
 			break
 		}
-		if err := in.takeAway(below, t); err != nil {
+		if err := in.removeBox(below, t); err != nil {
 			trouble = errors.Join(trouble, err)
 			continue
 		}
-		told(t)
+		removed(t)
 	}
 	return trouble
 }
 
-// takeAway removes a box with all in it. It is nobody's first, so that who has it
-// open can make nothing in it any more.
-func (in *In) takeAway(below *wary.Dir, t Taken) error {
+// removeBox removes a box with everything in it. Root takes the ownership first, so that a
+// process which has the box open cannot add anything.
+func (in *In) removeBox(below *wary.Dir, t RemovedBox) error {
 	b, err := in.Named(t.Name, t.UID)
 	if err != nil {
 		return fmt.Errorf("spool: box %s: %w", t.Name, err)
@@ -98,14 +98,14 @@ func (in *In) takeAway(below *wary.Dir, t Taken) error {
 	return nil
 }
 
-// weight is what lies in a box. Folders are not entered: a box with one, which no
-// entry is, weighs more than any that has none.
-func (b *Box) weight() Taken {
-	t := Taken{Name: b.Name(), UID: b.UID}
+// usage returns what a box holds. It does not enter folders: a box that contains one counts
+// as larger than any box without, because no entry is a folder.
+func (b *Box) usage() RemovedBox {
+	t := RemovedBox{Name: b.Name(), UID: b.UID}
 	for t.Names <= 2*MaxEntries {
 		names, err := b.dir.Readdirnames(chunk)
 		for _, name := range names {
-			bytes, folder := b.weigh(name)
+			bytes, folder := b.sizeOf(name)
 			if folder {
 				bytes = MaxBytes
 			}
@@ -119,9 +119,9 @@ func (b *Box) weight() Taken {
 	return t
 }
 
-// weigh is what a name takes, in bytes: its length, or what is allocated for it if
-// that is more (FALLOC_FL_KEEP_SIZE of fallocate(2)). Nothing is opened.
-func (b *Box) weigh(name string) (bytes int64, folder bool) {
+// sizeOf returns how many bytes a name takes: its length, or the space allocated for it if
+// that is more (FALLOC_FL_KEEP_SIZE of fallocate(2)). It does not open the file.
+func (b *Box) sizeOf(name string) (bytes int64, folder bool) {
 	f, err := openat(b.dir, name, unix.O_PATH)
 	if err != nil {
 		return 0, false
@@ -131,17 +131,18 @@ func (b *Box) weigh(name string) (bytes int64, folder bool) {
 	if unix.Fstat(int(f.Fd()), &st) != nil {
 		return 0, false
 	}
-	return weightOf(&st), st.Mode&unix.S_IFMT == unix.S_IFDIR
+	return allocated(&st), st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-func weightOf(st *unix.Stat_t) int64 { return max(st.Size, st.Blocks*512) }
+func allocated(st *unix.Stat_t) int64 { return max(st.Size, st.Blocks*512) }
 
-// Fit is how many of the entries, from the first on, an account may have waiting.
-// Those that are too long to be entries count nothing: they are removed unread.
+// Fit returns how many of the entries, counted from the first, are within the limits of an
+// account. Files too long to be entries count as 0 bytes, because the daemon removes them
+// unread.
 func (b *Box) Fit(names []Name) int {
 	var sum int64
 	for i, n := range names {
-		if bytes, _ := b.weigh(n.String()); bytes <= MaxEntry+slack {
+		if bytes, _ := b.sizeOf(n.String()); bytes <= MaxEntry+slack {
 			sum += bytes
 		}
 		if i >= MaxEntries || sum > MaxBytes {
@@ -151,5 +152,5 @@ func (b *Box) Fit(names []Name) int {
 	return len(names)
 }
 
-// slack is what a file system may allocate beyond a file's length.
+// slack is how many bytes a file system may allocate beyond the length of a file.
 const slack = 1 << 20

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/needs"
 )
 
-// sparse makes an entry of a length that takes nothing of the disk.
+// sparse makes an entry of a given length that takes no space on the disk.
 func sparse(t *testing.T, b *Box, seq int64, size int64) Name {
 	t.Helper()
 	n := Name{Seq: seq, Handle: submitNote("k").Handle, Verb: VerbSubmit}
@@ -25,9 +25,10 @@ func sparse(t *testing.T, b *Box, seq int64, size int64) Name {
 	return n
 }
 
-// The daemon judges a box by its bytes, whatever the client did: entries fit in their
-// order, and one that is too long to be an entry counts nothing, for it is removed.
-func TestFit_EndsAtTheBytesOfAnAccount(t *testing.T) {
+// The daemon counts the bytes of a box itself, whatever the client counted. Entries fit in
+// their order. A file that is too long to be an entry counts nothing, because the daemon
+// removes it.
+func TestFit_StopsAtMaxBytes(t *testing.T) {
 	b := mine(t, box(t))
 	most := MaxBytes / MaxEntry
 	sparse(t, b, 1, 1<<40)
@@ -39,7 +40,7 @@ func TestFit_EndsAtTheBytesOfAnAccount(t *testing.T) {
 	}
 }
 
-func TestFit_EndsAtTheEntriesOfAnAccount(t *testing.T) {
+func TestFit_StopsAtMaxEntries(t *testing.T) {
 	b := mine(t, box(t))
 	for i := range MaxEntries + 3 {
 		sparse(t, b, int64(i+1), 0)
@@ -50,9 +51,9 @@ func TestFit_EndsAtTheEntriesOfAnAccount(t *testing.T) {
 	}
 }
 
-// What is allocated for a file counts, and a file for which too much is is no entry,
-// however short it says that it is.
-func TestRead_RefusesWhatTakesMoreThanItsLength(t *testing.T) {
+// The space allocated for a file counts. A file with too much of it is not an entry,
+// however short its length is.
+func TestRead_RejectsAFileWithTooMuchAllocatedSpace(t *testing.T) {
 	dir := box(t)
 	put(t, dir, submitNote("k"), 1)
 	b := mine(t, dir)
@@ -65,15 +66,15 @@ func TestRead_RefusesWhatTakesMoreThanItsLength(t *testing.T) {
 	if err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, MaxEntry+2*slack); err != nil {
 		needs.Missing(t, "a file system with fallocate(2)", "set TMPDIR to a folder on one")
 	}
-	var bad *Strange
+	var bad *Rejected
 	if _, _, err := b.Read(n); !errors.As(err, &bad) {
 		t.Errorf("it is read, with error %v", err)
 	}
 }
 
-// Files that are begun and never become entries are nobody's word: too much of them
-// is strange.
-func TestList_ManyBytesOfBegunFilesAreStrange(t *testing.T) {
+// Unfinished files are not entries. If they take too many bytes, they are listed for
+// removal.
+func TestList_ReportsUnfinishedFilesThatTakeTooManyBytes(t *testing.T) {
 	b := mine(t, box(t))
 	for i, size := range []int64{MaxBytes, 1} {
 		file := filepath.Join(b.Path(), fmt.Sprint(tmpPrefix, i))
@@ -86,9 +87,9 @@ func TestList_ManyBytesOfBegunFilesAreStrange(t *testing.T) {
 	}
 }
 
-// On a full disk the heaviest box goes first, whatever lies there, and the others
-// stay; who has the box open makes nothing in it any more.
-func TestRelieve_TakesTheHeaviestBoxAway(t *testing.T) {
+// On a full disk the largest box is removed first, whatever it contains, and the others
+// stay. A process that has the removed box open cannot add anything to it.
+func TestRelieve_RemovesTheLargestBoxFirst(t *testing.T) {
 	needs.Root(t, "to give folders to other accounts")
 	dir := box(t)
 	put(t, dir, submitNote("k"), 1)
@@ -110,17 +111,18 @@ func TestRelieve_TakesTheHeaviestBoxAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer open.Close()
-	var taken []int
+	var removed []int
 	relieve := func(enough bool) {
-		if err := Relieve(dir, func() bool { return enough }, func(x Taken) { taken = append(taken, x.UID) }); err != nil {
+		err := Relieve(dir, func() bool { return enough }, func(x RemovedBox) { removed = append(removed, x.UID) })
+		if err != nil {
 			t.Error(err)
 		}
 	}
-	if relieve(true); len(taken) != 0 {
-		t.Errorf("though there is enough the boxes of %v go", taken)
+	if relieve(true); len(removed) != 0 {
+		t.Errorf("though there is enough the boxes of %v go", removed)
 	}
-	if relieve(false); len(taken) != 2 || taken[0] != 4712 || taken[1] != 4711 {
-		t.Errorf("the boxes of %v go: want 4712, 4711", taken)
+	if relieve(false); len(removed) != 2 || removed[0] != 4712 || removed[1] != 4711 {
+		t.Errorf("the boxes of %v go: want 4712, 4711", removed)
 	}
 	if _, err := os.Stat(light); err != nil || len(names(t, mine(t, dir))) != 1 {
 		t.Errorf("what others left: %v, %v", err, names(t, mine(t, dir)))

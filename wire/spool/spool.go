@@ -1,30 +1,38 @@
-// Package spool is the letter box of the daemon: a folder into which
-// gatekeepers put what they would have told the daemon, had it answered. The
-// daemon takes it in as soon as it is there again.
+// Package spool is the letter box of the daemon: a folder in which gatekeepers leave their
+// requests while no daemon answers. The daemon reads it when it runs again.
 //
-// Below the folder lies another, "in", where each account has a box of its own,
-// a folder that it makes when it first needs it:
+// Each account has a folder of its own, its box, below the folder "in". It makes the box
+// when it first leaves something:
 //
 //	spool/in/u1003/0001792396412000000000.g4fq...2a.submit
 //
-// An entry is one file, SEQUENCE.HANDLE.VERB. It appears under its name complete,
-// and once [Put] has returned it survives a crash of the machine. The sequence is
-// the time in nanoseconds, but larger than that of any entry of the same handle in
-// the same box; entries are taken in in this order.
+// An entry is one file, SEQUENCE.HANDLE.VERB. The package promises:
+//
+//   - An entry appears under its name only when it is complete, and once [Put] has
+//     returned it survives a crash of the machine.
+//   - The sequence is the time in nanoseconds, but always larger than that of any other
+//     entry of the same handle in the same box. The daemon reads entries in this order.
+//   - No account can read, change or block what another one left.
+//
+// What an entry means, and whether its owner may ask for it, is left to the daemon.
 //
 // # Trust
 //
-// Where several accounts may use it "in" is writable by all and sticky. A box is
-// its owner's, as fstat(2) says, whatever its name; nobody else reads the names in
-// it, nor adds to it, so that what an account leaves is in its own way only. Who
-// an entry speaks for is who owns both its file and its box, and a submission is
-// valid only under the handle that follows from that account and its key.
-// Somebody may have taken the name u1003 before account 1003: then its box is
-// u1003.RANDOM, and the daemon takes the name away again. Whatever else lies there
-// - links, pipes, folders, files of a different form - is removed.
+// If several accounts may use the spool, "in" is writable by all and has the sticky bit.
+// The package trusts what fstat(2) says of a file, never what a name says:
 //
-// Boxes are opened without following links and without leaving the file system,
-// so that no mount of a user's is entered.
+//	question                        | decided by
+//	whose box is it?                | the owner of the folder; nobody else may enter it
+//	for whom does an entry speak?   | the owner of both the file and its box
+//	may it have this handle?        | only if the handle follows from that owner and the request key
+//
+// Another account may take the name u1003 before account 1003 makes its box. The box of
+// account 1003 is then u1003.RANDOM, and the daemon takes the name away from the other
+// account. The daemon removes everything else that lies there: links, pipes, folders, files
+// of another form.
+//
+// Boxes are opened without following links and without leaving the file system, so that
+// nobody can lead the daemon into a mount of their own.
 package spool
 
 import (
@@ -39,38 +47,40 @@ import (
 	"jjm/wire"
 )
 
-// MaxEntry bounds an entry, in bytes: a request with a job file of 4 MiB.
+// MaxEntry is the longest entry, in bytes. Like a request, it may hold a job file of 4 MiB.
 const MaxEntry = wire.MaxRequest
 
-// The limits of an account: what it may have waiting at once, in entries and in
-// bytes.
+// The limits of one account: how many entries may wait for the daemon, and how many bytes
+// they may take.
 const (
 	MaxEntries = 10_000
 	MaxBytes   = 1 << 30
 )
 
-// maxSeq is the largest sequence, in the year 2116: there is room above it, and
-// none of it is time.
+// maxSeq is the largest sequence, a time in the year 2116. It leaves room for larger
+// numbers in an int64 and for every real time below.
 const maxSeq = 1 << 62
 
-// The verbs of entries, as they stand in names and texts: those that package wire says may be left here.
+// The verbs of entries. They are stored in file names and in the entries, and package wire
+// marks the same verbs as Spooled.
 const (
 	VerbSubmit = "submit"
 	VerbKill   = "kill"
 )
 
-// Note is what an entry says.
+// Note is the content of an entry.
 type Note struct {
 	// Verb is VerbSubmit or VerbKill.
 	Verb string `json:"verb"`
-	// Handle names the grid job, with the local jobs meant in Rest: ".3".
+	// Handle names the grid job. Rest selects local jobs of it, such as ".3", as in a
+	// reference.
 	Handle jjm.Handle `json:"handle"`
 	Rest   string     `json:"rest,omitempty"`
-	// Submit is what to submit; its Key is never empty.
+	// Submit is the submission of VerbSubmit. Its Key is never empty.
 	Submit *wire.Submit `json:"submit,omitempty"`
 }
 
-// Name is an entry as the folder shows it.
+// Name is the name of an entry's file.
 type Name struct {
 	Seq    int64
 	Handle jjm.Handle
@@ -79,7 +89,7 @@ type Name struct {
 
 func (n Name) String() string { return fmt.Sprintf("%022d.%s.%s", n.Seq, n.Handle, n.Verb) }
 
-// ParseName reads the name of an entry; ok is false for any other.
+// ParseName parses the name of an entry. ok is false if s is not one.
 func ParseName(s string) (n Name, ok bool) {
 	seq, rest, _ := strings.Cut(s, ".")
 	handle, verb, _ := strings.Cut(rest, ".")
@@ -94,19 +104,19 @@ func ParseName(s string) (n Name, ok bool) {
 
 func validVerb(v string) bool { return v == VerbSubmit || v == VerbKill }
 
-// Strange is the error for what is no entry though it has the name of one: it
-// is never going to be one.
-type Strange struct{ Why string }
+// Rejected is the error for something in the spool that is not a valid entry or box and
+// never will be. Why says what is wrong. The daemon removes it.
+type Rejected struct{ Why string }
 
-func (s *Strange) Error() string { return s.Why }
+func (s *Rejected) Error() string { return s.Why }
 
-func strange(format string, args ...any) error { return &Strange{fmt.Sprintf(format, args...)} }
+func reject(format string, args ...any) error { return &Rejected{fmt.Sprintf(format, args...)} }
 
-// Owner is the account that an entry speaks for.
+// Owner is the account for which an entry speaks.
 type Owner struct{ UID, GID int }
 
-// check refuses all but a plain file that only its owner can have written.
-func check(f *os.File, name Name) (Owner, error) {
+// checkFile rejects everything but a plain file that only its owner can have written.
+func checkFile(f *os.File, name Name) (Owner, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return Owner{}, err
@@ -118,35 +128,35 @@ func check(f *os.File, name Name) (Owner, error) {
 	owner := Owner{int(st.Uid), int(st.Gid)}
 	switch {
 	case !info.Mode().IsRegular():
-		return owner, strange("%s is not a file", name)
+		return owner, reject("%s is not a file", name)
 	case st.Nlink != 1:
-		return owner, strange("%s has %d names: an entry has one", name, st.Nlink)
+		return owner, reject("%s has %d names: an entry has one", name, st.Nlink)
 	case info.Mode().Perm()&0o022 != 0:
-		return owner, strange("%s may be written by others than its owner", name)
+		return owner, reject("%s: others than its owner may write it", name)
 	case info.Size() > MaxEntry:
-		return owner, strange("%s is longer than %d bytes", name, MaxEntry)
+		return owner, reject("%s is longer than %d bytes", name, MaxEntry)
 	case st.Blocks*512 > MaxEntry+slack:
-		return owner, strange("%s takes %d bytes of the disk: at most %d", name, st.Blocks*512, MaxEntry)
+		return owner, reject("%s takes %d bytes of the disk: at most %d", name, st.Blocks*512, MaxEntry)
 	}
 	return owner, nil
 }
 
-// parse reads the text of an entry and holds it against its name and owner.
+// parse reads the text of an entry and checks that it agrees with its name and its owner.
 func parse(name Name, uid int, text []byte) (Note, error) {
 	var n Note
 	if err := json.Unmarshal(text, &n); err != nil {
-		return Note{}, strange("%s: %v", name, err)
+		return Note{}, reject("%s: %v", name, err)
 	}
 	switch {
 	case n.Verb != name.Verb || n.Handle != name.Handle:
-		return Note{}, strange("%s: it says %.20q about %.40q", name, n.Verb, n.Handle)
+		return Note{}, reject("%s: its text is a %.20q of %.40q, which does not agree with its name", name, n.Verb, n.Handle)
 	case n.Verb == VerbSubmit && (n.Submit == nil || n.Submit.Key == "" || n.Submit.DryRun):
-		return Note{}, strange("%s: no submission with a request key", name)
+		return Note{}, reject("%s: it has no submission with a request key", name)
 	case n.Verb == VerbSubmit && jjm.HandleOf(uid, n.Submit.Key) != n.Handle:
-		return Note{}, strange("%s: the handle is not that of account %d and its key", name, uid)
+		return Note{}, reject("%s: the handle does not follow from account %d and the request key", name, uid)
 	case n.Verb == VerbKill:
 		if _, err := jjm.ParseRef("1" + n.Rest); err != nil {
-			return Note{}, strange("%s: %v", name, err)
+			return Note{}, reject("%s: %v", name, err)
 		}
 	}
 	return n, nil

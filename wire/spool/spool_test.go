@@ -41,7 +41,7 @@ func put(t *testing.T, dir string, n Note, at int64) {
 	}
 }
 
-// mine opens the caller's box, making it if it is not there.
+// mine opens the caller's box and makes it if it does not exist.
 func mine(t *testing.T, dir string) *Box {
 	t.Helper()
 	in, err := Open(dir)
@@ -49,7 +49,7 @@ func mine(t *testing.T, dir string) *Box {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	boxes, err := in.Mine(self)
+	boxes, err := in.BoxesOf(self)
 	if err == nil && len(boxes) == 0 {
 		var b *Box
 		b, err = in.make(self)
@@ -71,7 +71,7 @@ func names(t *testing.T, b *Box) []Name {
 	return ns
 }
 
-func TestPut_EntriesComeBackInTheirOrder(t *testing.T) {
+func TestPut_EntriesAreListedInTheOrderOfPut(t *testing.T) {
 	dir := box(t)
 	k := Note{Verb: VerbKill, Handle: jjm.HandleOf(self, "a"), Rest: ".3"}
 	put(t, dir, submitNote("a"), 100)
@@ -104,8 +104,9 @@ func TestPut_EntriesComeBackInTheirOrder(t *testing.T) {
 	}
 }
 
-// What is not what it seems is a Strange, whoever made it, and nothing hangs.
-func TestRead_RefusesWhatIsNoEntry(t *testing.T) {
+// Everything that is not a proper entry is a Rejected, whoever made it, and reading it does
+// not hang.
+func TestRead_RejectsEverythingButEntries(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "secret")
 	good := `{"verb":"kill","handle":"` + string(jjm.HandleOf(1, "k")) + `"}`
 	name := Name{Seq: 1, Handle: jjm.HandleOf(1, "k"), Verb: VerbKill}
@@ -139,7 +140,7 @@ func TestRead_RefusesWhatIsNoEntry(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, _, err := b.Read(name)
-			var bad *Strange
+			var bad *Rejected
 			if !errors.As(err, &bad) {
 				t.Errorf("error %v", err)
 			}
@@ -150,8 +151,8 @@ func TestRead_RefusesWhatIsNoEntry(t *testing.T) {
 	}
 }
 
-// A submission speaks for the account whose handle it names, and for no other.
-func TestRead_ASubmissionBelongsToTheOwnerOfItsFile(t *testing.T) {
+// A submission is accepted only under a handle of the account that owns its file.
+func TestRead_RejectsASubmissionUnderTheHandleOfAnotherAccount(t *testing.T) {
 	dir := box(t)
 	forged := submitNote("k")
 	forged.Handle = jjm.HandleOf(self+1, "k")
@@ -163,14 +164,14 @@ func TestRead_ASubmissionBelongsToTheOwnerOfItsFile(t *testing.T) {
 	put(t, dir, dry, 3)
 	b := mine(t, dir)
 	for _, n := range names(t, b) {
-		var bad *Strange
+		var bad *Rejected
 		if _, _, err := b.Read(n); !errors.As(err, &bad) {
 			t.Errorf("%v: %v", n, err)
 		}
 	}
 }
 
-func TestList_TellsEntriesFromTheRest(t *testing.T) {
+func TestList_SeparatesEntriesFromOtherNames(t *testing.T) {
 	dir := box(t)
 	b := mine(t, dir)
 	for _, name := range []string{"..x", ".tmp-1", fmt.Sprintf("%022d.%s.kill", int64(maxSeq)+1, jjm.HandleOf(1, "k")),
@@ -191,7 +192,7 @@ func TestList_TellsEntriesFromTheRest(t *testing.T) {
 	}
 }
 
-func TestPut_SaysWhyNothingWasAdded(t *testing.T) {
+func TestPut_ErrorsSayWhyNothingWasAdded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	if err := Put(dir, submitNote("k"), time.Now()); jjm.KindOf(err) != jjm.Busy {
 		t.Errorf("no folder: %v", err)
@@ -203,7 +204,7 @@ func TestPut_SaysWhyNothingWasAdded(t *testing.T) {
 	}
 }
 
-func TestMake_ModesAndSweeping(t *testing.T) {
+func TestMake_SetsModesAndRemovesUnfinishedFiles(t *testing.T) {
 	dir := box(t)
 	old := filepath.Join(dir, ".tmp-old")
 	for _, name := range []string{old, filepath.Join(dir, ".tmp-new")} {
@@ -241,9 +242,8 @@ func TestMake_ModesAndSweeping(t *testing.T) {
 	}
 }
 
-// A sequence of the distant future neither overflows nor lets what comes later
-// overtake it.
-func TestPut_TheLargestSequenceIsSaid(t *testing.T) {
+// A sequence far in the future must neither overflow nor make a later entry precede it.
+func TestPut_ReportsAnEntryWithTheLargestSequence(t *testing.T) {
 	dir := box(t)
 	b := mine(t, dir)
 	last := Name{Seq: maxSeq, Handle: submitNote("k").Handle, Verb: VerbKill}
@@ -257,8 +257,9 @@ func TestPut_TheLargestSequenceIsSaid(t *testing.T) {
 	put(t, dir, submitNote("other"), 1)
 }
 
-// Who has the name of an account's box keeps it from nothing, and loses it.
-func TestPut_ATakenNameKeepsNobodyOut(t *testing.T) {
+// Another account that takes the name of an account's box cannot keep that account from
+// making one, and loses the name.
+func TestPut_MakesABoxThoughItsNameIsTaken(t *testing.T) {
 	needs.Root(t, "to give a folder to another account")
 	dir := box(t)
 	taken := filepath.Join(dir, inName, boxName(self))
@@ -287,7 +288,7 @@ func TestPut_ATakenNameKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is accepted is an entry of its name.
+// FuzzParse: every accepted entry has its own name.
 func FuzzParse(f *testing.F) {
 	f.Add("0000000000000000000001."+string(jjm.HandleOf(1, "k"))+".submit", 1,
 		`{"verb":"submit","handle":"`+string(jjm.HandleOf(1, "k"))+`","submit":{"key":"k","text":"x","base_dir":"/"}}`)
@@ -312,8 +313,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What an older jjm left in a box is taken in: it wrote testdata/v1, for account 1003.
-func TestParse_ReadsEntriesOfOlderPrograms(t *testing.T) {
+// An older jjm wrote testdata/v1, the box of account 1003. This jjm must read its entries.
+func TestParse_ReadsEntriesOfOlderVersions(t *testing.T) {
 	entries, err := os.ReadDir("testdata/v1")
 	if err != nil {
 		t.Fatal(err)
@@ -346,7 +347,7 @@ func TestParse_ReadsEntriesOfOlderPrograms(t *testing.T) {
 	}
 }
 
-func TestParseName_KnowsTheVerbsThatMayBeLeft(t *testing.T) {
+func TestParseName_AcceptsExactlyTheSpooledVerbs(t *testing.T) {
 	for _, v := range wire.Verbs() {
 		name := Name{Seq: 1, Handle: jjm.HandleOf(1, "k"), Verb: v.Name}
 		if _, ok := ParseName(name.String()); ok != v.Spooled {

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,23 +13,25 @@ import (
 	"jjm"
 )
 
-// handlesDir, within the folder of the records, holds a symbolic link per
-// handle whose text is the id of the grid job; by the handle's first two random
-// characters.
+// handlesDir, within the folder of the records, has a symbolic link for each handle, in a
+// folder named by the first two random characters of the handle. The text of the link is
+// the id of the grid job.
 const handlesDir = "handles"
 
 func handlePath(dir string, h jjm.Handle) string {
 	return filepath.Join(dir, handlesDir, string(h[1:3]), string(h))
 }
 
-// ByHandle returns the grid job that a handle named when the daemon last wrote
-// it down. The error is of kind Gone if nothing is written: the daemon may know
-// more.
+// ByHandle returns the grid job that a handle named when the daemon last wrote its link.
+// The error is of kind Gone if there is no link; the daemon may know more.
 func ByHandle(dir string, h jjm.Handle) (jjm.GridID, error) {
 	if _, ok := jjm.ParseHandle(string(h)); !ok {
-		return 0, jjm.Errorf(jjm.Invalid, "%.40q is no handle", h)
+		return 0, jjm.Errorf(jjm.Invalid, "%.40q is not a handle", h)
 	}
 	text, err := os.Readlink(handlePath(dir, h))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, jjm.Errorf(jjm.Gone, "%w", missing{fmt.Sprintf("there is no record of %s in %s", h, dir), err})
+	}
 	if err != nil {
 		return 0, jjm.Errorf(kind(err), "find the record of %s: %w", h, err)
 	}
@@ -39,9 +42,9 @@ func ByHandle(dir string, h jjm.Handle) (jjm.GridID, error) {
 	return jjm.GridID(id), nil
 }
 
-// Point writes down which grid job a handle names. A handle never goes back to
-// an earlier grid job: then nothing is written.
-func Point(dir string, h jjm.Handle, grid jjm.GridID) error {
+// WriteHandle writes the link from a handle to a grid job. It does nothing if the handle
+// already names this or a later grid job: a handle never goes back.
+func WriteHandle(dir string, h jjm.Handle, grid jjm.GridID) error {
 	if now, err := ByHandle(dir, h); err == nil && now >= grid || jjm.KindOf(err) == jjm.Invalid {
 		return err
 	}
@@ -63,7 +66,7 @@ func Point(dir string, h jjm.Handle, grid jjm.GridID) error {
 		}
 	}
 	if err != nil {
-		return jjm.Errorf(jjm.Busy, "write down that %s is grid job %d: %w", h, grid, err)
+		return jjm.Errorf(jjm.Busy, "write the link from %s to grid job %d: %w", h, grid, err)
 	}
 	return nil
 }

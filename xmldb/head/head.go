@@ -1,10 +1,10 @@
-// Package head reads the head of a record: what a client needs to answer for a
-// grid job while the daemon is down. It is kept apart from package xmldb, and
-// free of its dependencies, because gatekeepers exec the client thousands of
-// times: reading a head costs well under a millisecond.
+// Package head reads the head of a record, which has what a client needs to answer about a
+// grid job while the daemon is down. It is a package of its own, without the dependencies
+// of package xmldb, because gatekeepers exec the client thousands of times: reading a head
+// takes well under a millisecond.
 //
-// A head is one file of at most [MaxBytes]: DIR/17/record.xml. docs/RECORDS.md
-// describes it, docs/record.xsd holds its schema, package xmldb writes it.
+// A head is one file of at most [MaxBytes]: DIR/17/record.xml. docs/RECORDS.md describes
+// it, docs/record.xsd is its schema, package xmldb writes it.
 package head
 
 import (
@@ -20,27 +20,26 @@ import (
 	"jjm"
 )
 
-// MaxBytes bounds the file of a head.
+// MaxBytes is the largest size of a head, in bytes.
 const MaxBytes = 64 << 10
 
 // File is the name of the head within the folder of its grid job.
 const File = "record.xml"
 
-// Head is the aggregate of a grid job at the time it was written.
+// Head is the summary of a grid job at the time when it was written.
 type Head struct {
-	// Grid is the grid job. Read fills what the record carries: ID, Owner,
-	// Spec's Type, Name, Key, Mode and Result, Status, Kill, KillBy, Reason,
-	// the times, the tar, and Step but for Carry.
+	// Grid is the grid job. Read fills in what the record contains: ID, Owner, Type, Name,
+	// Model, Key, Mode, Result, After and AfterEnd of Spec, Status, Generation, Kill, KillBy,
+	// Reason, the times, the tar, the warnings, and Step without Carry.
 	Grid jjm.GridJob
-	// Counts are the local jobs by state; Jobs is their number. How many there
-	// will be is Grid.Step.Expected.
+	// Counts are the numbers of local jobs by state; Jobs is their sum. Grid.Step.Expected
+	// is how many there will be.
 	Counts [jjm.NumStates]int
 	Jobs   int
-	// ClusterJobs are the local jobs by the cluster of their current or last
-	// attempt; those that had none are left out.
+	// ClusterJobs are the local jobs by the cluster of their current or last attempt; local
+	// jobs without any attempt are not in it.
 	ClusterJobs []jjm.ClusterJob
-	// GRAM, GRAMCode (17 when GRAM is FAILED) and Message are what a
-	// gatekeeper is told.
+	// GRAM, GRAMCode (17 when GRAM is FAILED) and Message are the answer for a gatekeeper.
 	GRAM     jjm.GRAM
 	GRAMCode int
 	Message  string
@@ -50,25 +49,58 @@ type Head struct {
 	Exit int
 	// Tar is the absolute path of the output tar, "" until it is complete.
 	Tar string
+	// Causes are why local jobs failed or are tried again.
+	Causes []jjm.Cause
 	// Phases sums the progress of the running local jobs.
 	Phases []jjm.Progress
 	// Inputs are the datasets that it reads.
 	Inputs []Input
-	// Steps are the local jobs step by step, in order, if there is more than one.
-	// Of the steps behind the first, Read gives no more than these.
+	// Steps are the counts of local jobs by step, in order, if there is more than one step.
+	// Read fills in nothing else about the steps after the first.
 	Steps []jjm.StepCounts
+	// Endings are how the generations ended that are past, oldest first. Those of Grid are
+	// not read.
+	Endings []Ending
 	// Written is when the record was written.
 	Written jjm.Time
 }
 
-// Input is a dataset that a grid job reads, and how far it has come with it.
+// Ending is how a generation of a grid job ended that is past, with the answer for a
+// gatekeeper. Counts are those of completed, failed and killed local jobs; Causes and Proof
+// are not in a record.
+type Ending struct {
+	jjm.Ending
+	GRAM     jjm.GRAM
+	GRAMCode int
+	Message  string
+	Master   string
+	Jobs     int
+	TarPath  string // absolute
+}
+
+// Told returns the head as gatekeepers are told it: once the first generation is over, as it
+// was then.
+func (h Head) Told() Head {
+	if len(h.Endings) == 0 {
+		return h
+	}
+	e := &h.Endings[0]
+	h.Grid.Status, h.Grid.Kill, h.Grid.KillBy, h.Grid.Usage = e.Status, e.Kill, e.KillBy, e.Usage
+	h.Grid.Ended, h.Grid.Step.Expected = e.Ended, e.Expected
+	h.Grid.Tar, h.Grid.TarBytes, h.Grid.TarSHA256 = e.Tar, e.TarBytes, e.TarSHA256
+	h.Counts, h.Jobs, h.GRAM, h.GRAMCode, h.Exit = e.Counts, e.Jobs, e.GRAM, e.GRAMCode, e.Exit
+	h.Message, h.Master, h.Tar = e.Message, e.Master, e.TarPath
+	return h
+}
+
+// Input is a dataset that a grid job reads, and how much of it is used.
 type Input struct {
 	Name         string
 	Master, Open bool
 	Counts       jjm.InputCounts
 }
 
-// Numbers returns the counters by the names of their attributes, in order.
+// Numbers yields the counters with the names of their attributes, in order.
 func (in *Input) Numbers() iter.Seq2[string, *int64] {
 	c := &in.Counts
 	names := [...]string{"files", "toBeUsed", "used", "finished", "failed", "events", "eventsUsed"}
@@ -81,17 +113,21 @@ func (in *Input) Numbers() iter.Seq2[string, *int64] {
 	}
 }
 
-// Path is the file of the head of a grid job, for records kept in dir.
+// Path returns the path of the head of a grid job, for records in dir.
 func Path(dir string, grid jjm.GridID) string {
 	return filepath.Join(dir, grid.String(), File)
 }
 
-// Read reads the head of a grid job. The error is of kind Gone if there is no
-// record, Denied if it may not be read, Internal if it is not a head: then
-// nothing is known of the grid job, and nothing may be concluded.
+// Read reads the head of a grid job. The error is of kind Gone if there is no record,
+// Denied if the caller may not read it, and Internal if the file is not a head; then
+// nothing is known about the grid job.
 func Read(dir string, grid jjm.GridID) (Head, error) {
 	path := Path(dir, grid)
-	data, err := readFile(path)
+	data, err := readFile(path, MaxBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		text := fmt.Sprintf("there is no record of grid job %d in %s", grid, dir)
+		return Head{}, jjm.Errorf(jjm.Gone, "%w", missing{text, err})
+	}
 	if err != nil {
 		return Head{}, jjm.Errorf(kind(err), "read record of grid job %d: %w", grid, err)
 	}
@@ -100,11 +136,22 @@ func Read(dir string, grid jjm.GridID) (Head, error) {
 		return Head{}, jjm.Errorf(jjm.Internal, "read record of grid job %d: %s: %w", grid, path, err)
 	}
 	if h.Grid.ID != grid {
-		return Head{}, jjm.Errorf(jjm.Internal, "read record of grid job %d: %s: it is the record of grid job %d", grid, path,
+		return Head{}, jjm.Errorf(jjm.Internal, "read record of grid job %d: %s: the file is the record of grid job %d", grid, path,
 			h.Grid.ID)
 	}
 	return h, nil
 }
+
+// missing is the error of a file that is not there, in words.
+type missing struct {
+	text string
+	err  error
+}
+
+func (m missing) Error() string { return m.text }
+
+// Unwrap returns the error of the file system.
+func (m missing) Unwrap() error { return m.err }
 
 func kind(err error) jjm.Kind {
 	switch {
@@ -116,9 +163,9 @@ func kind(err error) jjm.Kind {
 	return jjm.Internal
 }
 
-// readFile reads a regular file of at most MaxBytes. O_NONBLOCK keeps the
-// opening of a fifo from waiting for a writer (open(2)).
-func readFile(path string) ([]byte, error) {
+// readFile reads a regular file of at most limit bytes. With O_NONBLOCK opening a fifo does
+// not wait for a writer (open(2)).
+func readFile(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -131,12 +178,12 @@ func readFile(path string) ([]byte, error) {
 	if !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > MaxBytes {
-		return nil, fmt.Errorf("%s: longer than the %d bytes of a head", path, MaxBytes)
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s: longer than the %d bytes that it may have", path, limit)
 	}
 	return data, nil
 }

@@ -26,14 +26,14 @@ func write(t *testing.T, text string) (dir string) {
 	return dir
 }
 
-func TestRead_TellsTroubleApart(t *testing.T) {
+func TestRead_ClassifiesErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		dir  func(t *testing.T) string
 		kind jjm.Kind
 		text string
 	}{
-		{"no record", func(t *testing.T) string { return t.TempDir() }, jjm.Gone, "no such file"},
+		{"no record", func(t *testing.T) string { return t.TempDir() }, jjm.Gone, "there is no record of grid job 17 in "},
 		{"a file in the way", func(t *testing.T) string {
 			dir := t.TempDir()
 			if err := os.WriteFile(filepath.Join(dir, "17"), nil, 0o644); err != nil {
@@ -45,7 +45,7 @@ func TestRead_TellsTroubleApart(t *testing.T) {
 		{"truncated", func(t *testing.T) string { return write(t, small[:30]) }, jjm.Internal, "EOF"},
 		{"of another grid job", func(t *testing.T) string {
 			return write(t, strings.Replace(small, "17", "18", 1))
-		}, jjm.Internal, "it is the record of grid job 18"},
+		}, jjm.Internal, "the file is the record of grid job 18"},
 		{"too long", func(t *testing.T) string {
 			return write(t, small+strings.Repeat(" ", MaxBytes))
 		}, jjm.Internal, "longer than the 65536 bytes"},
@@ -86,7 +86,7 @@ func TestKind_OfAFileThatMayNotBeRead(t *testing.T) {
 	}
 }
 
-func TestParse_PassesOverWhatItDoesNotKnow(t *testing.T) {
+func TestParse_IgnoresWhatItDoesNotKnow(t *testing.T) {
 	h, err := Parse([]byte("\uFEFF" + `<?xml version="1.0"?><!-- by hand -->
 <gridjob xmlns:x="urn:x" schemaVersion="1.9" id="17" status="done" gram="8" x:id="99" colour="red">
   <message>a <b>not this</b>&lt;c></message>
@@ -105,7 +105,7 @@ func TestParse_PassesOverWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestParse_RefusesWhatIsNoHead(t *testing.T) {
+func TestParse_RefusesOtherDocuments(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"not XML", "status: done", "no element gridjob"},
 		{"another root", `<localjobs/>`, "want one gridjob"},
@@ -134,8 +134,8 @@ func TestParse_RefusesWhatIsNoHead(t *testing.T) {
 	}
 }
 
-// FuzzParse: no text makes it panic, and what it accepts has the three facts
-// that nothing may be concluded without.
+// No text may cause a panic, and an accepted text has the three facts without which nothing
+// may be concluded.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(small))
 	f.Add([]byte(

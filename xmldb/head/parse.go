@@ -6,15 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"jjm"
 )
 
-// Parse reads the text of a head. Elements and attributes that it does not
-// know are passed over. The error names the place.
+// Parse parses the text of a head. It ignores unknown elements and attributes. The error
+// names the place.
 func Parse(data []byte) (Head, error) {
 	p := parser{d: xml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\uFEFF"))))}
 	if err := p.document(); err != nil {
@@ -23,14 +25,14 @@ func Parse(data []byte) (Head, error) {
 	return p.head, nil
 }
 
-// parser keeps the first error that an attribute caused.
+// parser parses a head; err is the first error in an attribute.
 type parser struct {
 	d    *xml.Decoder
 	head Head
 	err  error
 }
 
-// document reads prologue, root element, and nothing behind it.
+// document reads the prologue and the root element; nothing else may follow.
 func (p *parser) document() error {
 	root := false
 	for {
@@ -59,6 +61,28 @@ func (p *parser) document() error {
 	}
 }
 
+// start reads the prologue and the start of the root element, which has to have the name.
+func (p *parser) start(name string) (xml.StartElement, error) {
+	for {
+		tok, err := p.d.Token()
+		if errors.Is(err, io.EOF) {
+			return xml.StartElement{}, fmt.Errorf("no element %s", name)
+		}
+		if err != nil {
+			return xml.StartElement{}, err
+		}
+		switch tok := tok.(type) {
+		case xml.Directive:
+			return xml.StartElement{}, errors.New("a document type declaration is not allowed in a record")
+		case xml.StartElement:
+			if tok.Name.Space != "" || tok.Name.Local != name {
+				return tok, fmt.Errorf("element %.40q: want %s", tok.Name.Local, name)
+			}
+			return tok, nil
+		}
+	}
+}
+
 // gridjob reads the root element to its end.
 func (p *parser) gridjob(root xml.StartElement) error {
 	p.root(attrs(root))
@@ -74,10 +98,14 @@ func (p *parser) gridjob(root xml.StartElement) error {
 			return p.clusterJobs()
 		case "inputs":
 			return p.inputs()
+		case "warnings":
+			return p.warnings()
 		case "step":
 			return p.step(attrs(e))
 		case "phases":
 			return p.phases()
+		case "causes":
+			return p.causes()
 		case "output":
 			a := attrs(e)
 			p.head.Tar, p.head.Grid.Tar = a["tar"], a["name"]
@@ -86,7 +114,9 @@ func (p *parser) gridjob(root xml.StartElement) error {
 		case "origin":
 			p.origin(attrs(e))
 		case "usage":
-			p.usage(attrs(e))
+			p.head.Grid.Usage = p.usage(attrs(e))
+		case "endings":
+			return p.endings()
 		}
 		return p.d.Skip()
 	})
@@ -101,20 +131,30 @@ func (p *parser) root(a map[string]string) {
 	const at = "gridjob"
 	g.ID = jjm.GridID(p.int(a, at, "id"))
 	g.Spec.Type, g.Spec.Name, g.Spec.Key = a["type"], a["name"], a["key"]
-	g.Spec.Mode, g.Spec.Result = a["mode"], a["result"]
+	g.Spec.Model, g.Spec.Mode, g.Spec.Result = a["model"], a["mode"], a["result"]
 	g.Owner = jjm.Owner{User: a["owner"], UID: int(p.int(a, at, "uid")), GID: int(p.int(a, at, "gid"))}
 	if err := g.Status.UnmarshalText([]byte(a["status"])); err != nil {
 		p.fail(fmt.Errorf("attribute status of %s: %w", at, err))
 	}
+	g.Generation = max(int(p.int(a, at, "generation")), 1)
+	for _, text := range strings.Fields(a["after"]) {
+		ref, err := jjm.ParseRef(text)
+		if err != nil || ref.Locals {
+			p.fail(fmt.Errorf("attribute after of %s: %.40q is not a grid job", at, text))
+		}
+		g.Spec.After = append(g.Spec.After, ref.Grid)
+	}
+	g.Spec.AfterEnd = a["afterEnd"]
 	g.Kill, g.KillBy = a["kill"] == "true", a["killedBy"]
 	g.Accepted, g.Changed, g.Ended = p.time(a, at, "accepted"), p.time(a, at, "changed"), p.time(a, at, "ended")
 	h.GRAM = jjm.GRAM(p.int(a, at, "gram"))
 	if h.GRAM.String() == "UNKNOWN" {
-		p.fail(fmt.Errorf("attribute gram of %s: %.40q is no GRAM state", at, a["gram"]))
+		p.fail(fmt.Errorf("attribute gram of %s: %.40q is not a GRAM state", at, a["gram"]))
 	}
 	h.GRAMCode = int(p.int(a, at, "code"))
 	h.Master = a["master"]
 	h.Exit = int(p.int(a, at, "exit"))
+	g.Proof = jjm.Proof(a["proof"])
 	h.Jobs = int(p.int(a, at, "jobs"))
 	h.Written = p.time(a, at, "written")
 }
@@ -127,12 +167,12 @@ func (p *parser) origin(a map[string]string) {
 	}
 }
 
-func (p *parser) usage(a map[string]string) {
+func (p *parser) usage(a map[string]string) *jjm.Usage {
 	const at = "usage"
 	if a["processors"] == "" {
-		return
+		return nil
 	}
-	p.head.Grid.Usage = &jjm.Usage{Signal: int(p.int(a, at, "signal")), Batch: a["batch"], Host: a["host"],
+	return &jjm.Usage{Signal: int(p.int(a, at, "signal")), Batch: a["batch"], Host: a["host"],
 		WallMS: p.int(a, at, "wallMs"),
 		UserMS: p.int(a, at, "userMs"), SysMS: p.int(a, at, "sysMs"), MaxRSSKB: p.int(a, at, "maxRssKb"),
 		Processors: int(p.int(a, at, "processors")), Started: p.time(a, at, "started"), Ended: p.time(a, at, "ended")}
@@ -172,6 +212,65 @@ func (p *parser) inputs() error {
 	})
 }
 
+func (p *parser) endings() error {
+	return p.children(func(e xml.StartElement) error {
+		if e.Name.Local != "ending" {
+			return p.d.Skip()
+		}
+		return p.ending(attrs(e))
+	})
+}
+
+// ending reads one element to its end.
+func (p *parser) ending(a map[string]string) error {
+	const at = "ending"
+	n := func(name string) int { return int(p.int(a, at, name)) }
+	e := Ending{GRAM: jjm.GRAM(n("gram")), GRAMCode: n("code"), Master: a["master"], Jobs: n("jobs"), TarPath: a["tar"]}
+	e.Generation, e.Exit, e.Expected = n("generation"), n("exit"), n("expected")
+	if err := e.Status.UnmarshalText([]byte(a["status"])); err != nil {
+		p.fail(fmt.Errorf("attribute status of %s: %w", at, err))
+	}
+	if e.GRAM.String() == "UNKNOWN" {
+		p.fail(fmt.Errorf("attribute gram of %s: %.40q is not a GRAM state", at, a["gram"]))
+	}
+	e.Kill, e.KillBy = a["kill"] == "true", a["killedBy"]
+	for _, s := range [...]jjm.State{jjm.Completed, jjm.Failed, jjm.Killed} {
+		e.Counts[s] = n(s.String())
+	}
+	e.Tar, e.TarBytes, e.TarSHA256 = a["name"], p.int(a, at, "bytes"), a["sha256"]
+	e.Ended, e.Reopened = p.time(a, at, "ended"), p.time(a, at, "reopened")
+	e.By, e.Why = a["by"], a["why"]
+	err := p.children(func(el xml.StartElement) error {
+		switch el.Name.Local {
+		case "message":
+			return p.text(&e.Message)
+		case "usage":
+			e.Usage = p.usage(attrs(el))
+		}
+		return p.d.Skip()
+	})
+	p.head.Endings = append(p.head.Endings, e)
+	return err
+}
+
+func (p *parser) warnings() error {
+	return p.children(func(e xml.StartElement) error {
+		if e.Name.Local != "warning" {
+			return p.d.Skip()
+		}
+		a := attrs(e)
+		w := jjm.Warning{Notice: jjm.Notice{Kind: jjm.NoticeKind(a["kind"])}, Count: int(p.int(a, "warning", "count"))}
+		first, err := jjm.ParseRef(a["first"])
+		if err != nil {
+			p.fail(fmt.Errorf("attribute first of warning: %w", err))
+		}
+		w.First = first.First
+		err = p.text(&w.Text)
+		p.head.Grid.Warnings = append(p.head.Grid.Warnings, w)
+		return err
+	})
+}
+
 func (p *parser) step(a map[string]string) error {
 	var why []string
 	err := p.children(func(e xml.StartElement) error {
@@ -194,8 +293,8 @@ func (p *parser) step(a map[string]string) error {
 	return err
 }
 
-// stepCounts reads how many local jobs a step has, of a grid job that has several.
-// The steps stand from the last to the first.
+// stepCounts reads the counts of a step; only records with several steps have them. The
+// steps are written from the last to the first.
 func (p *parser) stepCounts(a map[string]string) {
 	if a["of"] == "" {
 		return
@@ -221,8 +320,23 @@ func (p *parser) phases() error {
 	})
 }
 
-// children calls fn for every child element without a namespace; fn reads it
-// to its end. It returns at the end of the element it was called in.
+func (p *parser) causes() error {
+	return p.children(func(e xml.StartElement) error {
+		if e.Name.Local == "cause" {
+			a := attrs(e)
+			c := jjm.Cause{Text: a["text"], Again: a["again"] == "true", Jobs: int(p.int(a, "cause", "jobs")), First: a["first"],
+				Exit: -1}
+			if a["exit"] != "" {
+				c.Exit = int(p.int(a, "cause", "exit"))
+			}
+			p.head.Causes = append(p.head.Causes, c)
+		}
+		return p.d.Skip()
+	})
+}
+
+// children calls fn for every child element without a namespace; fn has to read it to its
+// end. children returns at the end of the parent element.
 func (p *parser) children(fn func(xml.StartElement) error) error {
 	for {
 		tok, err := p.d.Token()
@@ -247,7 +361,7 @@ func (p *parser) children(fn func(xml.StartElement) error) error {
 	}
 }
 
-// text reads the text of an element to its end, without that of its children.
+// text reads the text of an element up to its end, without that of its children.
 func (p *parser) text(s *string) error {
 	var b []byte
 	for {
@@ -269,7 +383,7 @@ func (p *parser) text(s *string) error {
 	}
 }
 
-// attrs are the attributes without a namespace.
+// attrs returns the attributes without a namespace.
 func attrs(e xml.StartElement) map[string]string {
 	m := make(map[string]string, len(e.Attr))
 	for _, a := range e.Attr {
@@ -286,7 +400,7 @@ func (p *parser) fail(err error) {
 	}
 }
 
-// int reads a number; a missing one is 0.
+// int returns a number; 0 if it is missing.
 func (p *parser) int(a map[string]string, elem, name string) int64 {
 	s, ok := a[name]
 	if !ok {
@@ -299,7 +413,16 @@ func (p *parser) int(a map[string]string, elem, name string) int64 {
 	return n
 }
 
-// time reads an xs:dateTime with a zone; a missing one is 0.
+// int32 is int for numbers from 0 that fit.
+func (p *parser) int32(a map[string]string, elem, name string) int32 {
+	n := p.int(a, elem, name)
+	if n < 0 || n > math.MaxInt32 {
+		p.fail(fmt.Errorf("attribute %s of %s: %d is out of range", name, elem, n))
+	}
+	return int32(n)
+}
+
+// time returns an xs:dateTime with a zone; 0 if it is missing.
 func (p *parser) time(a map[string]string, elem, name string) jjm.Time {
 	s, ok := a[name]
 	if !ok {

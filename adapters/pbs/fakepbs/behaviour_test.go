@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// The ends that were recorded on OpenPBS 23.06.06 (exit_statuses, mem_enforced,
-// unauth_user).
+// The ends were recorded on OpenPBS 23.06.06 (exit_statuses, mem_enforced, unauth_user).
 func TestEnds_AreThoseOfTheTable(t *testing.T) {
 	tests := []struct{ name, qsub, script, then, want string }{
 		{"ok", "", "exit 0", "", "F 92 0"},
@@ -51,7 +50,7 @@ func TestEnds_AreThoseOfTheTable(t *testing.T) {
 	}
 }
 
-// attribute takes a value out of qstat -f.
+// attribute returns a value from qstat -f.
 func attribute(text, name string) string {
 	_, after, _ := strings.Cut(text, "    "+name+" = ")
 	value, _, _ := strings.Cut(after, "\n")
@@ -61,7 +60,7 @@ func attribute(text, name string) string {
 	return value
 }
 
-// What history_timeline recorded.
+// The same was recorded in history_timeline.
 func TestHistory_Off(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, map[string]string{"FAKEPBS_HISTORY": "off"})
@@ -104,7 +103,7 @@ func TestArrays_MembersHaveNoHoldsAndLoseTheirRecord(t *testing.T) {
 	}
 }
 
-func TestOutput_ThatCannotBeDeliveredHoldsTheJobAndIsNotTold(t *testing.T) {
+func TestOutput_ThatCannotBeDeliveredKeepsTheJobInStateE(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, map[string]string{"FAKEPBS_STUCK": "5s"})
 	b.sh("jjmuser", "echo echo out | qsub -o /nonexistent/dir/ -e p/")
@@ -115,7 +114,7 @@ func TestOutput_ThatCannotBeDeliveredHoldsTheJobAndIsNotTold(t *testing.T) {
 	}
 }
 
-func TestTorque_HasItsOwnWords(t *testing.T) {
+func TestTorque_PrintsItsOwnTexts(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, map[string]string{"FAKEPBS_DIALECT": "torque"})
 	if out := b.sh("jjmuser", "qstat --version; qstat -x; qsub -J 0-1 p/j.sh"); !strings.HasPrefix(string(out.Stdout),

@@ -29,7 +29,7 @@ type request struct {
 	Stdin []byte
 }
 
-// response is what the command prints, and how it ends.
+// response is what the command prints, and its exit code.
 type response struct {
 	Stdout, Stderr []byte
 	Exit           int
@@ -37,7 +37,7 @@ type response struct {
 	Die bool
 }
 
-// call is a command of PBS: it hands everything to the server.
+// call is a command of PBS: it passes everything to the server.
 func call(verb string, args []string) int {
 	dir := stateDir(os.Args[0])
 	if r, out := offline(dir, verb, args); out {
@@ -66,8 +66,8 @@ func deliver(r response) int {
 	return r.Exit
 }
 
-// offline plays the faults that keep a command from its server. Options that
-// only ask for the version need none.
+// offline plays the faults that keep a command from its server. Options that only ask for
+// the version need no server.
 func offline(dir, verb string, args []string) (response, bool) {
 	if len(args) == 1 && args[0] == "--version" {
 		return response{}, false
@@ -89,8 +89,8 @@ func fault(dir, name string) bool {
 	return err == nil
 }
 
-// refused is what commands say when the server does not answer, each in its own
-// words.
+// refused returns what a command prints when the server does not answer; each has its own
+// text.
 func refused(verb string, args []string) response {
 	const no = "Connection refused\n"
 	switch verb {
@@ -100,7 +100,7 @@ func refused(verb string, args []string) response {
 		return response{Exit: 1, Stderr: []byte(no + "pbsnodes: cannot connect to server " + server + ", error=15010\n")}
 	case "qstat":
 		r := response{Exit: 255, Stderr: []byte(no + "qstat: cannot connect to server " + server + " (errno=15010)\n")}
-		if hasJSON(args) { // healthy to look at, and of no worth
+		if hasJSON(args) { // looks like a good answer, and is worthless
 			r.Stdout = []byte(jsonHead(time.Now()) + "\n}")
 		}
 		return r
@@ -127,8 +127,8 @@ func environment(list []string) map[string]string {
 	return env
 }
 
-// caller is the user who asks, as the kernel knows him; FAKEPBS_USER is for
-// tests of several users.
+// caller returns the user who calls, as the kernel knows it; FAKEPBS_USER replaces it in
+// tests with several users.
 func caller() string {
 	if name := os.Getenv("FAKEPBS_USER"); name != "" {
 		return name
@@ -139,8 +139,7 @@ func caller() string {
 	return "u" + strconv.Itoa(os.Getuid())
 }
 
-// ask hands a request to the server of a folder, and starts one if there is
-// none.
+// ask sends a request to the server of a folder, and starts one if there is none.
 func ask(dir string, q request) (response, error) {
 	var r response
 	c, err := dial(dir)
@@ -156,8 +155,8 @@ func ask(dir string, q request) (response, error) {
 	return r, gob.NewDecoder(c).Decode(&r)
 }
 
-// dial reaches a socket through its folder's descriptor, because the path of a
-// socket may have only 107 bytes.
+// dial connects to a socket through its folder's descriptor, because the path of a socket
+// may have only 107 bytes.
 func dial(dir string) (net.Conn, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -167,7 +166,7 @@ func dial(dir string) (net.Conn, error) {
 	return net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d/socket", f.Fd()))
 }
 
-// start makes sure that a server runs; the lock sees to it that there is one.
+// start makes sure that exactly one server runs; a lock guards that.
 func start(dir string) (net.Conn, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -216,8 +215,7 @@ func launch(dir string) error {
 	return p.Close()
 }
 
-// stop ends the server of a folder, if there is one, and waits until its jobs
-// are dead.
+// stop ends the server of a folder, if there is one, and waits until its jobs have ended.
 func stop(dir string) error {
 	c, err := dial(dir)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// eachTarget does something for every identifier on a command line. The exit
-// code is that of the last error.
+// eachTarget calls act for every identifier on a command line. The exit code is that of the
+// last error.
 func (c *complex) eachTarget(q request, ids []string, act func(target) int) response {
 	var r response
 	for _, id := range ids {
@@ -31,7 +31,7 @@ func (c *complex) eachTarget(q request, ids []string, act func(target) int) resp
 	return r
 }
 
-// named is the identifier as a message has it: qdel repeats what it was given,
+// named returns the identifier as it appears in a message: qdel repeats what it was given,
 // the others write it in full.
 func named(verb, id string, code int) string {
 	if strings.Contains(id, ".") || verb == "qdel" && code == errUnknownJob {
@@ -65,7 +65,7 @@ func (c *complex) qdel(q request) response {
 	return r
 }
 
-// narrow applies Torque's -t to an array.
+// narrow applies Torque's option -t to an array.
 func (t target) narrow(span string) target {
 	list, _, err := indexList(span)
 	if err != nil || !t.job.array {
@@ -80,8 +80,8 @@ func (t target) narrow(span string) target {
 	return t
 }
 
-// del deletes a job, or elements of an array. Deleting a whole array or a range
-// of it makes the server forget how the ended elements in it ended.
+// del deletes a job, or elements of an array. Deleting a whole array or a range of it makes
+// the server forget how its ended elements ended.
 func (c *complex) del(t target, force, purge bool) int {
 	j := t.job
 	switch {
@@ -108,7 +108,7 @@ func (c *complex) del(t target, force, purge bool) int {
 				k.exit, k.hasExit = 271, true
 			}
 		case c.fault("mom-down") && force:
-			// The server books the end; the process is the node's affair.
+			// The server records the end; the node ends the process later.
 			k.deleted = true
 		case c.fault("mom-down"):
 			return errNoMom
@@ -121,7 +121,7 @@ func (c *complex) del(t target, force, purge bool) int {
 	return 0
 }
 
-// qhold is qhold and qrls. OpenPBS knows neither for elements of an array.
+// qhold is qhold and qrls. OpenPBS has neither for elements of an array.
 func (c *complex) qhold(q request) response {
 	opts, ids, bad := getopt(q.Args, "h:t:")
 	if bad != "" || len(ids) == 0 {
@@ -173,8 +173,8 @@ func (j *job) each(f func(*task)) {
 	}
 }
 
-// holdTasks holds or releases single elements, in Torque. Releasing one of a
-// held array leaves the others held.
+// holdTasks holds or releases single elements, which only Torque can. Releasing one element
+// of a held array leaves the others held.
 func (c *complex) holdTasks(t target, hold bool) int {
 	if t.job.holds != "" {
 		t.job.holds = ""
@@ -193,7 +193,7 @@ const qselectUsage = `usage: qselect [-a [op]date_time] [-A account_string] [-c 
        qselect --version
 `
 
-// qselect lists jobs. No match is no error.
+// qselect lists jobs. It is no error if none matches.
 func (c *complex) qselect(q request) response {
 	opts, _, bad := getopt(q.Args, "a:A:c:h:HJl:N:p:q:r:s:t:TP:xu:")
 	if bad != "" {
@@ -230,8 +230,8 @@ func (c *complex) qselect(q request) response {
 	return r
 }
 
-// selection returns which jobs an option of qselect means, nil for all; ok is false if its
-// value is illegal.
+// selection returns a test for the jobs that an option of qselect selects, nil for all; ok
+// is false if the option's value is illegal.
 func (c *complex) selection(o option, zone string) (test func(*job) bool, ok bool) {
 	v := o.value
 	switch o.letter {
@@ -254,8 +254,8 @@ func (c *complex) selection(o option, zone string) (test func(*job) bool, ok boo
 	return nil, true
 }
 
-// modified reads the value of -t as far as it is known here: m.ge.CCYYMMDDhhmm.SS, in
-// the zone of the command (qselect.c, cvtdate.c).
+// modified parses the form of -t that this fake knows: m.ge.CCYYMMDDhhmm.SS, in the zone of
+// the command (qselect.c, cvtdate.c).
 func modified(value, zone string) (time.Time, bool) {
 	text, ok := strings.CutPrefix(value, "m.ge.")
 	where, err := time.LoadLocation(zone)
@@ -266,7 +266,8 @@ func modified(value, zone string) (time.Time, bool) {
 	return at, err == nil && at.Unix() >= 0
 }
 
-// changed is the mtime of a job as the server shows it: of a plain job that of its run.
+// changed returns the mtime of a job as the server shows it: for a plain job that of its
+// run.
 func (j *job) changed() time.Time {
 	at := j.mtime
 	if !j.array && j.tasks[0].mtime.After(at) {
@@ -275,7 +276,7 @@ func (j *job) changed() time.Time {
 	return at.Truncate(time.Second)
 }
 
-// qmgr knows a few settings: set server ..., set queue NAME ....
+// qmgr supports a few settings: set server ..., set queue NAME ....
 func (c *complex) qmgr(q request) response {
 	opts, _, bad := getopt(q.Args, "c:")
 	if bad != "" || len(opts) != 1 {
@@ -294,7 +295,7 @@ func (c *complex) qmgr(q request) response {
 		case "max_array_size":
 			c.maxArray = n
 			return response{}
-		case "next": // no setting of PBS: the next job's number
+		case "next": // not a setting of PBS: the next job's number
 			c.next = n
 			return response{}
 		case "max_queued":

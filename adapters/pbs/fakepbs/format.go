@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// jsonHead is how JSON begins, up to the last member that is always there.
+// jsonHead returns the beginning of the JSON, up to the last member that is always there.
 func jsonHead(now time.Time) string {
 	return fmt.Sprintf("{\n    \"timestamp\":%d,\n    \"pbs_version\":%q,\n    \"pbs_server\":%q", now.Unix(), version,
 		server)
 }
 
-// jsonText writes records as qstat 23.06.06 does. Without records the member is
-// missing, and so is the last newline.
+// jsonText writes records as qstat 23.06.06 does. Without records the member and the last
+// newline are missing.
 func jsonText(member string, records []record, now time.Time) []byte {
 	head := jsonHead(now)
 	if len(records) == 0 {
@@ -92,18 +92,18 @@ func jsonVariables(b *strings.Builder, vars []pair) {
 	}
 }
 
-// plainNumber is what the writer takes for text although strtod(3) reads it.
+// quotedNumber matches numbers of strtod(3) that the writer nevertheless quotes.
 var quotedNumber = regexp.MustCompile(`^[+-]?0[0-9xX]|_|^[+-]?0[xX]`)
 
-// beginsNumber are the bytes that strtod(3) lets a number begin with, nan and inf
-// included: most values are text, which the first byte tells.
+// beginsNumber are the bytes with which a number of strtod(3) can start, nan and inf
+// included. Most values are text, which the first byte shows.
 const beginsNumber = "+-.0123456789iInN"
 
-// escaped writes what the writer escapes; it is safe for concurrent use.
+// escaped escapes what the writer escapes; it is safe for concurrent use.
 var escaped = strings.NewReplacer(`"`, `\"`, "\n", `\n`, "\t", `\t`)
 
-// jsonValue writes a value: bare if strtod(3) would read all of it, which lets
-// through +5, .5 and nan.
+// jsonValue writes a value. It is not quoted if strtod(3) would read all of it, which
+// includes +5, .5 and nan.
 func jsonValue(v string, _ bool) string {
 	if v != "" && strings.IndexByte(beginsNumber, v[0]) >= 0 && !quotedNumber.MatchString(v) {
 		if _, err := strconv.ParseFloat(v, 64); err == nil || strings.Contains(fmt.Sprint(err), "range") {
@@ -113,7 +113,7 @@ func jsonValue(v string, _ bool) string {
 	return `"` + escaped.Replace(v) + `"`
 }
 
-// dsvText is one line a record.
+// dsvText writes one line for each record.
 func dsvText(records []record, delimiter string) []byte {
 	var out []byte
 	for _, r := range records {
@@ -137,7 +137,7 @@ func list(vars []pair) string {
 	return strings.Join(items, ",")
 }
 
-// plainText is qstat -f: lines of at most 79 columns, broken after commas.
+// plainText writes qstat -f: lines of at most 79 columns, broken after commas.
 func plainText(kind string, records []record, wide bool) []byte {
 	var out []byte
 	for _, r := range records {
@@ -163,10 +163,10 @@ func plainText(kind string, records []record, wide bool) []byte {
 	return out
 }
 
-// columns is where the plain form breaks a line.
+// columns is the width at which the plain form breaks a line.
 const columns = 79
 
-// wrap breaks text after commas, and anywhere where there is none.
+// wrap breaks text after commas, or anywhere if there is no comma.
 func wrap(text string, column int) string {
 	var b strings.Builder
 	for text != "" {

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// recorded is what a shell command printed on a host with OpenPBS 23.06.06.
+// recorded returns what a shell command printed on a host with OpenPBS 23.06.06.
 type recorded struct {
 	user, command  string
 	exit           int
@@ -72,7 +72,7 @@ func read(t *testing.T, name string) recorded {
 	return r
 }
 
-// bed is a complex of its own with a home for its users.
+// bed is a complex with a home for its users.
 type bed struct {
 	t                *testing.T
 	bin, state, home string
@@ -81,7 +81,7 @@ type bed struct {
 
 func newBed(t *testing.T, env map[string]string) *bed {
 	t.Helper()
-	// As long as /home/jjmuser, so that lines break where they were recorded to.
+	// As long as /home/jjmuser, so that lines break at the recorded places.
 	home := fmt.Sprintf("/tmp/jjm%05d", rand.IntN(100000))
 	if err := os.Mkdir(home, 0o777); err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func (b *bed) sh(user, command string) jjmrun.Output {
 	return out
 }
 
-// fault sets or removes one.
+// fault sets or removes a fault.
 func (b *bed) fault(name string, on bool) {
 	b.t.Helper()
 	path := filepath.Join(b.state, "faults", name)
@@ -137,7 +137,7 @@ func (b *bed) fault(name string, on bool) {
 	}
 }
 
-// until runs a command until it prints what is wanted.
+// until runs a command until it prints what is expected.
 func (b *bed) until(command, want string) string {
 	b.t.Helper()
 	var out string
@@ -150,7 +150,7 @@ func (b *bed) until(command, want string) string {
 	return ""
 }
 
-// What differs between two runs of the same thing.
+// What differs between two runs of the same command.
 var different = []struct{ from, to string }{
 	{`\b\d+(\[[^]]*\])?\.pbshost`, `N$1.pbshost`},
 	{`(?m)^pbshost              0 .*$`, `SERVER`},

@@ -39,8 +39,8 @@ type job struct {
 	ctime, qtime, mtime time.Time
 	endedAt             time.Time
 	ready               time.Time // when the scheduler looks at it
-	// comment is that of an array: the last of what happened to it, or of what a
-	// listing said of one of its elements (see epitaph).
+	// comment is an array's: the last thing that happened to it, or that a listing said
+	// about one of its elements (see epitaph).
 	comment string
 }
 
@@ -60,18 +60,18 @@ type task struct {
 	stime    time.Time
 	obit     time.Time
 	mtime    time.Time
-	began    bool // it has a record of its own
-	held     bool // alone, in Torque
+	began    bool // PBS has a record of this element
+	held     bool // held alone, in Torque
 
 	proc    *jjmrun.Process
 	deleted bool
 	rerun   bool
 	limit   int    // the exit status of a limit that was exceeded
-	why     string // of it
+	why     string // the reason for it
 	dying   chan struct{}
 }
 
-// id is the job's identifier: 25.pbshost, or 25[].pbshost for an array.
+// id returns the job's identifier: 25.pbshost, or 25[].pbshost for an array.
 func (j *job) id() string {
 	if j.array {
 		return fmt.Sprintf("%d[].%s", j.seq, server)
@@ -92,7 +92,7 @@ func (t *task) over() bool { return t.state == 'F' || t.state == 'X' }
 // done reports whether the whole job has ended.
 func (j *job) done() bool { return !j.endedAt.IsZero() }
 
-// letter is the state that qstat shows for the job as a whole.
+// letter returns the state that qstat shows for the job as a whole.
 func (j *job) letter(torque bool) byte {
 	if !j.array {
 		return j.taskLetter(j.tasks[0], torque)
@@ -114,8 +114,8 @@ func (j *job) letter(torque bool) byte {
 	return j.waitLetter()
 }
 
-// taskLetter is the state that qstat shows for one task. The ended elements of
-// an array that still has live ones are X.
+// taskLetter returns the state that qstat shows for one task. Ended elements of an array
+// with live ones are X.
 func (j *job) taskLetter(t *task, torque bool) byte {
 	switch {
 	case t.over() && torque:
@@ -144,7 +144,7 @@ func (j *job) waitLetter() byte {
 	return 'Q'
 }
 
-// task finds an element of an array.
+// task returns an element of an array.
 func (j *job) task(index int) *task {
 	for _, t := range j.tasks {
 		if t.index == index {
@@ -163,7 +163,7 @@ func (j *job) resource(name string) string {
 	return ""
 }
 
-// remaining are the array's elements that wait, "9-18" or "-".
+// remaining returns the array's elements that wait, "9-18", or "-".
 func (j *job) remaining() string {
 	var list []int
 	for _, t := range j.tasks {
@@ -204,7 +204,7 @@ func (c *complex) find(seq int) *job {
 	return nil
 }
 
-// target is what an identifier on a command line means.
+// target is what an identifier on a command line stands for.
 type target struct {
 	text  string // as the server names it in messages
 	job   *job
@@ -212,8 +212,8 @@ type target struct {
 	many  bool    // a range, or a list
 }
 
-// parseTarget reads 25, 25.pbshost, 25[], 25[3], 25[1-4,7].pbshost. bad is true
-// for what is no identifier at all.
+// parseTarget parses 25, 25.pbshost, 25[], 25[3], 25[1-4,7].pbshost. bad is true for
+// anything else.
 func (c *complex) parseTarget(text string) (t target, bad bool) {
 	t.text = text
 	id, host, hasHost := strings.Cut(text, ".")
@@ -250,7 +250,7 @@ func (c *complex) parseTarget(text string) (t target, bad bool) {
 	return t, false
 }
 
-// indexList reads "1-4,7" and "0-9:3".
+// indexList parses "1-4,7" and "0-9:3".
 func indexList(text string) (list []int, many bool, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		span, step, stepped := strings.Cut(part, ":")
@@ -278,8 +278,8 @@ func indexList(text string) (list []int, many bool, err error) {
 	return list, many || len(list) > 1, nil
 }
 
-// sigOf is the exit status of a wait status: PBS adds 256 for a job whose own
-// shell was killed.
+// sigOf returns the exit status for a wait status: PBS adds 256 for a job whose own shell
+// was killed.
 func sigOf(ws syscall.WaitStatus) int {
 	if ws.Signaled() {
 		return 256 + int(ws.Signal())

@@ -3,9 +3,9 @@
 // qrls, pbsnodes and a little of qmgr, chosen by the name under which it is
 // called. Jobs really run, as detached processes.
 //
-// It answers as OpenPBS 23.06.06 did, defects included: exit codes, messages,
-// the odd JSON, what history remembers. FAKEPBS_DIALECT=torque makes it answer
-// as Torque does, whose behaviour is known from its source and manual only.
+// It answers as OpenPBS 23.06.06 did, defects included: exit codes, messages, the invalid
+// JSON, what history remembers. FAKEPBS_DIALECT=torque makes it answer as Torque does,
+// whose behaviour is taken from its source and manual only.
 //
 //	fakepbs install BIN   puts the commands into the folder BIN
 //	fakepbs stop          ends the server of a folder, and all jobs

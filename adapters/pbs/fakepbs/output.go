@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// openSpool opens the files that a task writes to: in the spool, from where
-// they are copied at its end; with keep "oed" the final ones; /dev/null where
-// that is the destination.
+// openSpool opens the files that a task writes to: files in the spool, which are copied at
+// its end; with keep "oed" the final files; /dev/null where that is the destination.
 func (c *complex) openSpool(j *job, t *task) (out, errs *os.File, err error) {
 	open := func(kind string) (*os.File, error) {
 		path := c.spoolPath(j, t, kind)
@@ -45,8 +44,8 @@ func (j *job) mode() os.FileMode {
 	return 0o600
 }
 
-// destination is where output goes: what -o says, in a folder under the job's
-// id, else <name>.o<number> in the folder of qsub.
+// destination returns where output goes: the path of -o, in a folder a file with the job's
+// id, or else <name>.o<number> in the folder of qsub.
 func (c *complex) destination(j *job, t *task, kind string) string {
 	to, letter := j.output, "o"
 	if kind == "ER" {
@@ -70,8 +69,8 @@ func (c *complex) destination(j *job, t *task, kind string) string {
 	return to
 }
 
-// copyOut delivers a task's output. What cannot be delivered stays in the
-// spool, and no command tells.
+// copyOut delivers a task's output. Output that cannot be delivered stays in the spool, and
+// no command reports that.
 func (c *complex) copyOut(j *job, t *task) bool {
 	good := true
 	for _, kind := range []string{"OU", "ER"} {

@@ -11,12 +11,12 @@ import (
 type record struct {
 	id    string
 	attrs []pair
-	// vars are the members of Variable_List, which stands in attrs.
+	// vars are the members of Variable_List, whose place is in attrs.
 	vars []pair
 	zone *time.Location
 }
 
-// statOptions are those of one qstat.
+// statOptions are the options of one qstat.
 type statOptions struct {
 	full, wide, history, expand bool
 	server, queues              bool
@@ -93,8 +93,8 @@ type row struct {
 	task *task // nil for an array as a whole
 }
 
-// rows selects what the identifiers mean, or everything, and says in r what is
-// wrong with them.
+// rows returns what the identifiers stand for, or everything, and writes complaints about
+// them to r.
 func (c *complex) rows(ids []string, o statOptions, r *response) []row {
 	var rows []row
 	add := func(j *job) {
@@ -180,9 +180,8 @@ func (c *complex) records(rows []row, zone *time.Location) []record {
 
 const stamp = "Mon Jan _2 15:04:05 2006"
 
-// record is one job in OpenPBS's words. An element of an array that has no
-// record of its own is shown with its array's, and a comment that says how it
-// ended.
+// record returns one job in OpenPBS's form. An element of an array without a record of its
+// own is shown with that of its array, and a comment that says how it ended.
 func (c *complex) record(w row, zone *time.Location) record {
 	j, t := w.job, w.task
 	r := record{id: w.id(), vars: j.vars, zone: zone}
@@ -248,7 +247,7 @@ func (c *complex) record(w row, zone *time.Location) record {
 	return r
 }
 
-// recordEnd is the second half of a record.
+// recordEnd writes the second half of a record.
 func (c *complex) recordEnd(r *record, j *job, t *task, s summary) {
 	own := t != nil && t.began
 	r.put("substate", strconv.Itoa(s.substate))
@@ -279,7 +278,7 @@ func (c *complex) recordEnd(r *record, j *job, t *task, s summary) {
 		r.put("array_indices_submitted", j.indices)
 		r.put("array_indices_remaining", j.remaining())
 	case j.array && !own:
-		return // the rest belongs to the array only
+		return // the rest is only for the array
 	}
 	if j.done() {
 		r.put("history_timestamp", strconv.FormatInt(j.endedAt.Unix(), 10))
@@ -302,7 +301,7 @@ func (r *record) when(name string, at time.Time) {
 	}
 }
 
-// summary is what an array says of itself as a whole.
+// summary is what an array shows about itself as a whole.
 type summary struct {
 	substate int
 	exit     int
@@ -327,7 +326,7 @@ func (j *job) summary() summary {
 		if !t.stime.IsZero() && (s.stime.IsZero() || t.stime.Before(s.stime)) {
 			s.stime, s.substate = t.stime, 70
 		}
-		if t.over() && !t.stime.IsZero() { // one that never ran leaves no status
+		if t.over() && !t.stime.IsZero() { // an element that never ran leaves no status
 			s.hasExit = true
 			if t.exit != 0 || t.deleted {
 				s.exit = 1
@@ -359,9 +358,9 @@ func (j *job) begun() bool {
 	return false
 }
 
-// epitaph is the comment of an ended element without a record of its own: it says
-// "finished" of those, too, that were deleted while they waited. While the array lives
-// it becomes the array's own comment, and so that of its elements that wait
+// epitaph returns the comment of an ended element without a record of its own. It says
+// "finished" even of those that were deleted while they waited. While the array is alive it
+// is also the comment of the array, and so of its elements that wait
 // (deleted_waiting_subjob).
 func (j *job) epitaph() string {
 	const text = "Subjob finished"
@@ -401,8 +400,7 @@ func (j *job) counts() string {
 	return fmt.Sprintf("Queued:%d Running:%d Exiting:%d Expired:%d", n['Q']+n['H']+n['W'], n['R'], n['E'], n['X'])
 }
 
-// shownPath is a path of an output file; one that was not given lies in the
-// folder of qsub.
+// shownPath returns the path of an output file; by default it lies in the folder of qsub.
 func (c *complex) shownPath(j *job, path, letter string) string {
 	if path != "" {
 		return path

@@ -27,7 +27,7 @@ const (
 	torqueOptions = "a:A:b:c:C:d:D:e:EfF:hIj:k:K:l:m:M:nN:o:p:P:q:Q:r:S:t:T:u:v:Vw:W:Xxz"
 )
 
-// scriptless options make qsub not read a script from its standard input.
+// readsStdin reports whether options make qsub read a script from its standard input.
 func readsStdin(args []string) bool {
 	o, rest, bad := getopt(args, openOptions+"t:w:d:D:")
 	return bad == "" && o != nil && (len(rest) == 0 || slices.Equal(rest, []string{"-"}))
@@ -35,8 +35,8 @@ func readsStdin(args []string) bool {
 
 type option struct{ letter, value string }
 
-// getopt reads options as getopt(3) does. rest are the operands; with "--" the
-// first of them is "--". bad is the letter of an unknown option.
+// getopt parses options as getopt(3) does. rest are the operands; with "--" the first of
+// them is "--". bad is the letter of an unknown option.
 func getopt(args []string, known string) (opts []option, rest []string, bad string) {
 	opts = []option{}
 	for len(args) > 0 {
@@ -69,7 +69,7 @@ func getopt(args []string, known string) (opts []option, rest []string, bad stri
 	return opts, nil, ""
 }
 
-// refusal is why a job is not created.
+// refusal says why a job is not created.
 type refusal struct {
 	code int
 	text string
@@ -125,7 +125,7 @@ func (c *complex) qsub(q request) response {
 	return response{Stdout: []byte(j.id() + "\n"), Die: c.fault("qsub-killed")}
 }
 
-// create gives the job its number, and takes it up.
+// create gives the job its number and adds it.
 func (c *complex) create(j *job) {
 	now := time.Now()
 	j.seq, j.ctime, j.qtime, j.mtime = c.next, now, now, now
@@ -158,7 +158,7 @@ func (c *complex) scriptOf(q request, rest []string) (script []byte, name string
 	return script, filepath.Base(path), nil
 }
 
-// directives are the #PBS lines before the first line that does something.
+// directives returns the #PBS lines before the first line with a command.
 func directives(script []byte) []string {
 	var out []string
 	for line := range bytes.Lines(script) {
@@ -174,8 +174,7 @@ func directives(script []byte) []string {
 	return out
 }
 
-// apply sets what the options say; those of the command line win over the
-// script's.
+// apply sets what the options say; those of the command line win over the script's.
 func (c *complex) apply(j *job, inScript []string, opts []option, known string) *refusal {
 	more, _, bad := getopt(inScript, known)
 	if bad != "" {
@@ -249,8 +248,8 @@ func (c *complex) set(j *job, o option) *refusal {
 	return nil
 }
 
-// pathOption is a path as the server shows it. The host is "localhost" for a
-// path that was given.
+// pathOption returns a path as the server shows it. The host is "localhost" for a path that
+// was given.
 func pathOption(path, dir string) string {
 	if strings.Contains(path, ":") {
 		return path
@@ -299,7 +298,7 @@ func (j *job) setAttribute(value string) *refusal {
 	return nil
 }
 
-// admit is the server's part: queue, limits.
+// admit is the server's part: queue and limits.
 func (c *complex) admit(j *job) *refusal {
 	queue := c.queue[j.queue]
 	switch {
@@ -330,7 +329,7 @@ func (c *complex) admit(j *job) *refusal {
 	return nil
 }
 
-// alive counts what a user has that has not ended.
+// alive counts the jobs of a user that have not ended.
 func (c *complex) alive(owner, queue string) int {
 	n := 0
 	for _, j := range c.jobs {
@@ -346,7 +345,7 @@ func (c *complex) alive(owner, queue string) int {
 	return n
 }
 
-// variables is the job's Variable_List.
+// variables returns the job's Variable_List.
 func variables(j *job) []pair {
 	var out []pair
 	for _, name := range []string{"HOME", "LANG", "LOGNAME", "PATH", "MAIL", "SHELL", "TZ"} {
@@ -359,8 +358,8 @@ func variables(j *job) []pair {
 	return append(out, pair{"PBS_O_QUEUE", j.queue}, pair{"PBS_O_HOST", server})
 }
 
-// userVariables reads the list of -v. Quotes protect commas and are lost;
-// backslashes are doubled twice.
+// userVariables parses the list of -v. Quotes protect commas and are removed; backslashes
+// are doubled twice.
 func userVariables(list string, env map[string]string) []pair {
 	var out []pair
 	var quote rune
@@ -394,8 +393,8 @@ func userVariables(list string, env map[string]string) []pair {
 	return out
 }
 
-// mangle writes control characters and all that is not ASCII as ^ and the byte
-// plus 64, as the recorded version does.
+// mangle writes control characters and everything that is not ASCII as ^ and the byte plus
+// 64, as the recorded version does.
 func mangle(s string) string {
 	var b strings.Builder
 	for _, ch := range []byte(s) {
@@ -408,7 +407,7 @@ func mangle(s string) string {
 	return b.String()
 }
 
-// known resources and whether their value is a time, a size, or a number.
+// known maps resources to the form of their value: a time, a size, or a number.
 var known = map[string]string{
 	"ncpus": "number", "ngpus": "number", "mpiprocs": "number", "nodes": "", "select": "", "place": "", "host": "",
 	"arch": "",

@@ -13,11 +13,11 @@ import (
 	jjmrun "jjm/run"
 )
 
-// exiting is how long a job is in state E at least.
+// exiting is the shortest time of a job in state E.
 const exiting = 10 * time.Millisecond
 
-// schedule starts what can start, in the order of submission; a job that does
-// not fit lets smaller ones pass. The lock is held.
+// schedule starts the jobs that can start, in the order of submission; smaller jobs may
+// pass one that does not fit. The lock is held.
 func (c *complex) schedule() {
 	if c.ended || c.fault("mom-down") {
 		return
@@ -45,7 +45,7 @@ func (c *complex) schedule() {
 	}
 }
 
-// attend lets the scheduler look at a job that can run, in its own time.
+// attend makes the scheduler look at a job that can run, after FAKEPBS_WAIT.
 func (c *complex) attend(j *job) {
 	if c.pause == 0 {
 		return
@@ -111,9 +111,9 @@ func (j *job) vnode() string {
 	return s
 }
 
-// launch starts the script through the job's shell, which is the session's
-// leader, as the login shell is in PBS: a job killed by signal n ends with
-// 128+n, and only a killed shell with 256+n.
+// launch starts the script through the job's shell, which leads the session, as the login
+// shell does in PBS: a job killed by signal n ends with 128+n, and only a killed shell with
+// 256+n.
 func (c *complex) launch(j *job, t *task) (*jjmrun.Process, error) {
 	if info, err := os.Stat(j.home); err != nil || !info.IsDir() {
 		return nil, os.ErrNotExist
@@ -140,7 +140,7 @@ func (c *complex) launch(j *job, t *task) (*jjmrun.Process, error) {
 	})
 }
 
-// interpreter is that of the first line, or the shell.
+// interpreter returns the one named in the first line, or the shell.
 func interpreter(script []byte, shell string) string {
 	line, _, _ := bytes.Cut(script, []byte("\n"))
 	if name, ok := bytes.CutPrefix(line, []byte("#!")); ok {
@@ -167,7 +167,8 @@ func (c *complex) jobEnv(j *job, t *task) []string {
 	return env
 }
 
-// taskName is what qstat calls a task: Torque numbers the names of elements.
+// taskName returns the name of a task in qstat: Torque appends the index to names of
+// elements.
 func (c *complex) taskName(j *job, t *task) string {
 	if c.torque && j.array {
 		return fmt.Sprintf("%s-%d", j.name, t.index)
@@ -187,7 +188,7 @@ func (c *complex) wait(j *job, t *task, p *jjmrun.Process) {
 	if dying != nil {
 		<-dying
 	}
-	killSession(p.PID, true) // as MOM does with what a job leaves behind
+	killSession(p.PID, true) // as MOM does with remaining processes
 	_ = p.Close()
 	c.end(j, t, sigOf(ws), ru)
 }
@@ -203,8 +204,8 @@ func (c *complex) exceed(j *job, t *task, p *jjmrun.Process, status int, what st
 	c.terminate(t)
 }
 
-// terminate sends TERM to the session of a task and KILL after the grace. The
-// lock is held.
+// terminate sends TERM to the session of a task, and KILL after the grace time. The lock is
+// held.
 func (c *complex) terminate(t *task) {
 	if t.dying != nil {
 		return
@@ -223,7 +224,7 @@ func (c *complex) terminate(t *task) {
 	}()
 }
 
-// end books the end of a task: E while its output is delivered, then F.
+// end records the end of a task: E while its output is delivered, then F.
 func (c *complex) end(j *job, t *task, exit int, ru *syscall.Rusage) {
 	defer c.all.Done()
 	c.mu.Lock()
@@ -254,8 +255,8 @@ func (c *complex) end(j *job, t *task, exit int, ru *syscall.Rusage) {
 	c.schedule()
 }
 
-// finish gives a task its final state, and its job too if it was the last. The
-// lock is held.
+// finish gives a task its final state, and also its job if it was the last one. The lock is
+// held.
 func (c *complex) finish(j *job, t *task, exit int) {
 	now := time.Now()
 	t.state, t.mtime, t.hasExit, t.exit = 'F', now, true, exit
@@ -282,11 +283,10 @@ func (c *complex) finish(j *job, t *task, exit int) {
 	c.closeJob(j)
 }
 
-// hows are what the comment of an array ends with, by its substate.
-var hows = map[int]string{91: " and terminated", 92: " and finished", 93: " and failed"}
+// endWords maps substates to the end of an array's comment.
+var endWords = map[int]string{91: " and terminated", 92: " and finished", 93: " and failed"}
 
-// closeJob notices that the last task of a job has ended. Without history the
-// job is gone at once.
+// closeJob handles the end of a job's last task. Without history the job is gone at once.
 func (c *complex) closeJob(j *job) {
 	for _, t := range j.tasks {
 		if !t.over() {
@@ -298,7 +298,7 @@ func (c *complex) closeJob(j *job) {
 	}
 	j.endedAt, j.mtime = time.Now(), time.Now()
 	if j.comment != "" {
-		j.comment += hows[j.summary().substate]
+		j.comment += endWords[j.summary().substate]
 	}
 	_ = os.Remove(filepath.Join(c.dir, "jobs", j.id()+".SC"))
 	if !c.history {

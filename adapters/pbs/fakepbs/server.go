@@ -15,13 +15,13 @@ import (
 // server is the name of the only host.
 const server = "pbshost"
 
-// version is the one that was recorded.
+// version is the version that was recorded.
 const version = "23.06.06"
 
 // idle is how long a server without work stays.
 const idle = 10 * time.Minute
 
-// settings are what the environment of the first command said.
+// settings are taken from the environment of the command that started the server.
 type settings struct {
 	torque  bool
 	slots   int
@@ -60,7 +60,7 @@ type complex struct {
 	settings
 	dir   string
 	queue map[string]*queue
-	// names of queues, in the order of their making
+	// queueNames in the order of creation
 	queueNames []string
 
 	mu        sync.Mutex // guards what follows
@@ -71,10 +71,10 @@ type complex struct {
 	maxQueued int // of one user, in all queues; 0 for no limit
 	busy      time.Time
 	ended     bool
-	all       sync.WaitGroup // of running jobs
+	all       sync.WaitGroup // for running jobs
 }
 
-// queue has the settings that matter to a client.
+// queue has the settings that a client can notice.
 type queue struct {
 	kind      string
 	enabled   bool
@@ -85,7 +85,7 @@ type queue struct {
 	to        string // of a routing queue
 }
 
-// newComplex has the queues that were there when the behaviour was recorded.
+// newComplex returns a complex with the queues of the recorded one.
 func newComplex(dir string, s settings) *complex {
 	return &complex{
 		settings: s, dir: dir, next: 1, free: s.slots, maxArray: 20000, busy: time.Now(),
@@ -101,7 +101,7 @@ func newComplex(dir string, s settings) *complex {
 	}
 }
 
-// serve is the server's process.
+// serve runs the server.
 func serve(dir string, env []string) error {
 	if err := os.Chdir(dir); err != nil {
 		return err
@@ -149,7 +149,8 @@ func (c *complex) answer(conn net.Conn, l net.Listener) {
 	_ = gob.NewEncoder(conn).Encode(c.do(q))
 }
 
-// watch ends a server that nobody needs: its folder is gone, or nothing happens.
+// watch ends a server that nobody needs: its folder is gone, or nothing has happened for
+// idle.
 func (c *complex) watch(l net.Listener) {
 	for range time.Tick(500 * time.Millisecond) {
 		_, err := os.Stat(filepath.Join(c.dir, "socket"))
@@ -163,7 +164,7 @@ func (c *complex) watch(l net.Listener) {
 	}
 }
 
-// shutdown kills what runs, and waits for it.
+// shutdown kills running jobs, and waits for them.
 func (c *complex) shutdown() {
 	c.mu.Lock()
 	c.ended = true
@@ -214,7 +215,7 @@ func (c *complex) versionOf() response {
 	return response{Stdout: []byte("pbs_version = " + version + "\n")}
 }
 
-// misbehave plays the faults that the server itself has.
+// misbehave plays the faults of the server itself.
 func (c *complex) misbehave() {
 	if c.fault("lost-history") {
 		c.forget(func(j *job) bool { return j.done() })
@@ -246,8 +247,8 @@ func (c *complex) forget(which func(*job) bool) {
 	c.jobs = kept
 }
 
-// The errors of the batch protocol that clients meet. Their exit code is the
-// number modulo 256.
+// The errors of the batch protocol that clients meet. Their exit code is the number modulo
+// 256.
 const (
 	errUnknownJob   = 15001
 	errNoAttribute  = 15002

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sessionOf lists the live processes of a session.
+// sessionOf returns the live processes of a session.
 func sessionOf(sid int) []int {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -27,8 +27,8 @@ func sessionOf(sid int) []int {
 		if err != nil {
 			continue
 		}
-		// Most processes belong to others: to ask for the session costs one system
-		// call, to read the state three and much text.
+		// Most processes belong to others. Getsid takes one system call; reading the state
+		// takes three, and more text.
 		if of, err := unix.Getsid(pid); err == nil && of == sid && !zombie(pid) {
 			pids = append(pids, pid)
 		}
@@ -36,19 +36,19 @@ func sessionOf(sid int) []int {
 	return pids
 }
 
-// zombie reports whether a process has ended; so has one that is not there.
+// zombie reports whether a process has ended; true also for one that does not exist.
 func zombie(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return true
 	}
-	// After the last ")": the state.
+	// The state follows the last ")".
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	return len(fields) > 0 && string(fields[0]) == "Z"
 }
 
-// killSession signals every process of a session; with KILL again and again
-// until none is left, because they may fork.
+// killSession signals every process of a session. With hard it sends KILL until none is
+// left, because they may fork.
 func killSession(sid int, hard bool) {
 	if !hard {
 		for _, pid := range sessionOf(sid) {
@@ -67,7 +67,7 @@ func killSession(sid int, hard bool) {
 	}
 }
 
-// resident is the memory of a session, in bytes.
+// resident returns the memory of a session, in bytes.
 func resident(sid int) int64 {
 	var sum int64
 	for _, pid := range sessionOf(sid) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// xmlJobs is Torque's qstat -x: one line, times as seconds since 1970, nothing
-// at all when there are no jobs.
+// xmlJobs writes Torque's qstat -x: one line, times as seconds since 1970, nothing at all
+// if there are no jobs.
 func xmlJobs(c *complex, rows []row) []byte {
 	if len(rows) == 0 {
 		return nil

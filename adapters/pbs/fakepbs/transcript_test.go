@@ -18,7 +18,7 @@ type step struct {
 
 var stepForm = regexp.MustCompile(`(?ms)^\$ (.*?)$\n(.*?)^\[exit (\d+)\]$`)
 
-// steps takes a session apart.
+// steps parses a session.
 func steps(t *testing.T, text string) (out []step) {
 	t.Helper()
 	for _, m := range stepForm.FindAllStringSubmatch(text, -1) {
@@ -31,9 +31,8 @@ func steps(t *testing.T, text string) (out []step) {
 	return out
 }
 
-// TestGolden_DeletedWhileWaiting plays the recorded session: what a subjob looks like
-// that was deleted before it ran, at once and after the end of its array, and what a
-// whole array and a plain job do.
+// The test plays the recorded session: how a subjob looks that was deleted before it ran,
+// at once and after the end of its array, and how a whole array and a plain job look.
 func TestGolden_DeletedWhileWaiting(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)

@@ -10,14 +10,13 @@ import (
 	"jjm/publish/advertise"
 )
 
-// Collector is what a broker's collector can be asked. Errors are of kind Busy:
-// it can be tried again.
+// Collector is a broker's collector. Its errors are of kind Busy: the call can be repeated.
 type Collector interface {
-	// Send publishes an ad. That it succeeds does not mean that the ad is there.
+	// Send publishes an ad. A nil error does not prove that the collector accepted it.
 	Send(ctx context.Context, ad string) error
-	// Held returns the ads of that name, whoever published them.
+	// Held returns the ads of a site, whoever published them.
 	Held(ctx context.Context, site string) ([]advertise.Held, error)
-	// Withdraw takes an instance's ad away. That none is there is a success.
+	// Withdraw removes the ad of an instance. It is no error if there is none.
 	Withdraw(ctx context.Context, site, instance string) error
 }
 
@@ -25,7 +24,7 @@ type Collector interface {
 type condor struct {
 	cli     adapters.CLI
 	pool    string
-	timeout time.Duration // of each command
+	timeout time.Duration // for each command
 }
 
 var _ Collector = condor{}
@@ -50,7 +49,7 @@ func (c condor) Withdraw(ctx context.Context, site, instance string) error {
 	return err
 }
 
-// run runs a command that must end with 0.
+// run runs a command and returns an error unless it exits with 0.
 func (c condor) run(ctx context.Context, stdin string, argv ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -59,18 +58,18 @@ func (c condor) run(ctx context.Context, stdin string, argv ...string) ([]byte, 
 		return nil, jjm.Errorf(jjm.Busy, "%w", err)
 	}
 	if out.Exit != 0 {
-		return nil, jjm.Errorf(jjm.Busy, "%s: exit %d: %s", argv[0], out.Exit, complaint(out.Stderr, out.Stdout))
+		return nil, jjm.Errorf(jjm.Busy, "%s: exit %d: %s", argv[0], out.Exit, outputOf(out.Stderr, out.Stdout))
 	}
 	return out.Stdout, nil
 }
 
-// complaint is what a command said, in one line.
-func complaint(stderr, stdout []byte) string {
+// outputOf returns the output of a failed command in one line.
+func outputOf(stderr, stdout []byte) string {
 	const most = 300
 	words := strings.Fields(string(stderr) + " " + string(stdout))
 	text := strings.Join(words, " ")
 	if text == "" {
-		return "it said nothing"
+		return "it printed nothing"
 	}
 	return text[:min(len(text), most)]
 }

@@ -18,12 +18,12 @@ import (
 	"jjm/publish/advertise"
 )
 
-// hostile is a site all of whose names are trouble.
+// hostile is a site whose names all have special characters.
 func hostile(site, queue, contact string) advertise.Facts {
 	return advertise.Facts{
 		Site: site, Instance: "jtest", Version: "1 \"dirty\"", Quality: "testing", At: jjm.At(time.Now()), Lifetime: 900,
 		Clusters: []advertise.Cluster{
-			{Name: "a", Kind: "slurm", Guarantee: queue, Health: advertise.Silent, Reason: contact, Queue: queue,
+			{Name: "a", Kind: "slurm", Guarantee: queue, Health: advertise.NotAnswering, Reason: contact, Queue: queue,
 				Queues: []string{queue, contact, site}},
 			{Name: "b", Kind: "condor", Health: advertise.Answering, Slots: advertise.Known(0), Queued: advertise.Known(3),
 				Running: advertise.Known(4),
@@ -42,9 +42,8 @@ func text() *rapid.Generator[string] {
 		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 }
 
-// What HTCondor's own parser reads of an ad is what was written, whatever the
-// names are.
-func TestCondor_ReadsWhatWasWritten(t *testing.T) {
+// Whatever the names are, HTCondor's own parser must read what was written.
+func TestCondor_ParsesWhatWasWritten(t *testing.T) {
 	bed := testbed.Start(t, "condor")
 	file := filepath.Join(bed.Dir(t), "ads")
 	cli := adapters.CLI{Bin: bed.Bin, Env: bed.Env}
@@ -93,7 +92,7 @@ func someIs(ad advertise.Ad, held []advertise.Held) bool {
 	return false
 }
 
-// The real collector holds what was sent, and drops it when told by its owner.
+// The real collector holds what was sent, and drops it when its owner withdraws it.
 func TestCondor_PublishesAndWithdrawsAtTheRealCollector(t *testing.T) {
 	bed := testbed.Start(t, "condor")
 	c := condor{cli: adapters.CLI{Bin: bed.Bin, Env: bed.Env}, pool: bed.Vars["COLLECTOR"], timeout: 20 * time.Second}
@@ -108,7 +107,7 @@ func TestCondor_PublishesAndWithdrawsAtTheRealCollector(t *testing.T) {
 			if held, err = c.Held(t.Context(), f.Site); err != nil {
 				return err
 			}
-			return judge(f.Ad(), f.Instance, held)
+			return checkHeld(f.Ad(), f.Instance, held)
 		})
 		if len(held) != 1 {
 			t.Errorf("%q: %d ads", site, len(held))
@@ -116,10 +115,10 @@ func TestCondor_PublishesAndWithdrawsAtTheRealCollector(t *testing.T) {
 		if err := c.Withdraw(t.Context(), f.Site, "somebody"); err != nil {
 			t.Fatal(err)
 		}
-		if held, err := c.Held(t.Context(), f.Site); err != nil || !ours(held, f.Instance) {
+		if held, err := c.Held(t.Context(), f.Site); err != nil || !holds(held, f.Instance) {
 			t.Errorf("%q: another instance took the ad away: %v, %v", site, held, err)
 		}
-		for range 2 { // and that none is there is a success
+		for range 2 { // it is no error if there is no ad
 			if err := c.Withdraw(t.Context(), f.Site, f.Instance); err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +138,7 @@ func eventually(t *testing.T, what string, ok func() error) {
 	await.Nil(t, what, ok)
 }
 
-func TestCondor_SaysWhatACommandSaid(t *testing.T) {
+func TestCondor_ErrorsShowTheOutputOfACommand(t *testing.T) {
 	dir := t.TempDir()
 	program := func(name, script string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
@@ -162,7 +161,7 @@ classad' >&2; exit 1`)
 	}
 	program("condor_advertise", "sleep 600")
 	if err := c.Withdraw(t.Context(), "x", "y"); jjm.KindOf(err) != jjm.Busy ||
-		!strings.Contains(err.Error(), "deadline") {
+		!strings.Contains(err.Error(), "its time was over") {
 		t.Errorf("a command that hangs: %v", err)
 	}
 	program("condor_status", "echo welcome to this machine")

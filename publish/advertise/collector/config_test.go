@@ -7,13 +7,13 @@ import (
 	"jjm"
 )
 
-func TestConfig_DefaultsAreRight(t *testing.T) {
+func TestConfig_DefaultsAreValid(t *testing.T) {
 	if ps := Defaults().Check(); len(ps) > 0 {
 		t.Error(ps)
 	}
 }
 
-func TestConfig_NamesEveryMistake(t *testing.T) {
+func TestConfig_ReportsEveryMistake(t *testing.T) {
 	for field, change := range map[string]func(*Config){
 		"interval":              func(c *Config) { c.Interval = 0 },
 		"lifetime":              func(c *Config) { c.Lifetime = 2 * c.Interval },

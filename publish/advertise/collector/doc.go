@@ -1,18 +1,18 @@
-// Package collector keeps a site's ad in the collectors of brokers: HTCondor's,
-// by its commands condor_advertise and condor_status.
+// Package collector keeps a site's ad in the collectors of brokers. It uses HTCondor's
+// commands condor_advertise and condor_status.
 //
-// # What it promises
+// It promises:
 //
-// The ad is sent again and again, because a collector drops what is not renewed
-// and forgets all when it starts anew; and each time it is read back and
-// compared, because condor_advertise ends with 0 also where nothing was
-// published. It is withdrawn when the daemon stops. Before anything is sent it is
-// noted in a file where an ad may lie, so that a daemon with other settings takes
-// away what a killed one left.
+//   - The ad is sent again and again, because a collector drops an ad that is not renewed
+//     and forgets all ads when it restarts.
+//   - After each sending the ad is read back and compared, because condor_advertise exits
+//     with 0 even if nothing was published.
+//   - The ad is withdrawn when the daemon stops. Before the first sending, the collector
+//     is recorded in a file. So a daemon with other settings can withdraw what a killed
+//     one left.
+//   - A collector that is down, refuses, hangs or forgets delays nothing else: each has a
+//     goroutine of its own, and each command a deadline. [Publisher.Status] shows the
+//     errors, and the keeper tries again.
 //
-// A collector that is down, refuses, hangs or forgets holds up nobody: each has a
-// goroutine of its own, each command a deadline. What goes wrong is told by
-// [Publisher.Status] and tried again.
-//
-// What the ad says is package advertise's.
+// The content of the ad is left to package advertise.
 package collector

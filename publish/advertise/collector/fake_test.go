@@ -14,21 +14,21 @@ import (
 	"jjm/publish/advertise"
 )
 
-// fake is a collector in memory, with the faults of real ones. The tests with a
-// bed have the real one.
+// fake is a collector in memory with the faults of real ones. The tests with a test bed use
+// a real one.
 type fake struct {
 	mu sync.Mutex
 	poolState
 }
 
-// poolState is what a fake holds, and how it fails.
+// poolState is what a fake holds and how it fails.
 type poolState struct {
 	ads                        map[string]string // text by name
 	sent, tries                int
 	down, drops, garble, hangs bool
 }
 
-// look returns what there is just now; set changes it.
+// look returns the current state; set changes it.
 func (f *fake) look() poolState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -45,10 +45,10 @@ func (f *fake) set(change func(*poolState)) {
 
 var _ Collector = (*fake)(nil)
 
-// commandTime is the deadline of a command, which the real one keeps itself.
+// commandTime is the deadline of a command. The real collector's commands have their own.
 const commandTime = 30 * time.Second
 
-// command begins a command; the lock is held when it succeeds.
+// command begins a command. If it succeeds, the lock is held.
 func (f *fake) command(ctx context.Context) error {
 	f.mu.Lock()
 	f.tries++
@@ -57,7 +57,7 @@ func (f *fake) command(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, commandTime)
 		defer cancel()
 		<-ctx.Done()
-		return jjm.Errorf(jjm.Busy, "run condor_advertise: stopped: %w", ctx.Err())
+		return jjm.Errorf(jjm.Busy, "run condor_advertise: stopped: %w", jjm.Plainly(ctx.Err()))
 	}
 	if f.down {
 		f.mu.Unlock()
@@ -107,7 +107,7 @@ func (f *fake) Withdraw(ctx context.Context, site, instance string) error {
 	return nil
 }
 
-// attribute reads a string of an ad's text.
+// attribute returns a string attribute of an ad's text.
 func attribute(ad, name string) string {
 	for line := range strings.Lines(ad) {
 		if value, ok := strings.CutPrefix(line, name+" = "); ok {
@@ -118,8 +118,8 @@ func attribute(ad, name string) string {
 	return ""
 }
 
-// held reads the ads that these tests publish as a collector shows them: old
-// ClassAds are JSON but for the brackets and the names.
+// held returns the ads of these tests in the form in which a collector shows them. Old
+// ClassAds are JSON except for the brackets and the names.
 func held(ad string) advertise.Held {
 	h := advertise.Held{}
 	for line := range strings.Lines(ad) {
@@ -136,7 +136,7 @@ func literal(text string) any {
 	case strings.HasPrefix(text, "{"):
 		list := []any{}
 		inner := strings.TrimSpace(text[1 : len(text)-1])
-		if inner != "" { // one element is all that these tests have
+		if inner != "" { // the lists of these tests have one element
 			list = append(list, literal(inner))
 		}
 		return list

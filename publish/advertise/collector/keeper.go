@@ -10,32 +10,33 @@ import (
 	"jjm/wire"
 )
 
-// look is how often the facts are looked at: an ad is sent before its time when
-// who takes what has changed.
-const look = 5 * time.Second
+// checkInterval is how often the facts are compared with those last sent. If the offer has
+// changed, the ad is sent early.
+const checkInterval = 5 * time.Second
 
-// keeper keeps the ad in one collector, or takes away one that was left there.
+// keeper keeps the ad in one collector, or withdraws an ad that an earlier daemon left
+// there.
 type keeper struct {
 	p         *Publisher
 	collector Collector
 	leftover  bool
-	kick      chan struct{} // somebody asks for a try
+	wake      chan struct{} // somebody asks for an attempt now
 
-	// What only the goroutine of Run touches.
+	// These are used by the goroutine of Run only.
 	failures int    // in a row
 	offer    string // of the facts that were sent last
 
 	mu    sync.Mutex
 	state wire.AdCollector
-	asked []chan struct{} // to be closed after the next try
+	asked []chan struct{} // to be closed after the next attempt
 }
 
 func newKeeper(p *Publisher, state wire.AdCollector) *keeper {
 	return &keeper{p: p, collector: p.deps.Open(state.Collector), leftover: state.State == wire.AdWithdrawing,
-		kick: make(chan struct{}, 1), state: state}
+		wake: make(chan struct{}, 1), state: state}
 }
 
-// keep sends and sends again until ctx ends, and withdraws.
+// keep sends the ad again and again until ctx ends, and then withdraws it.
 func (k *keeper) keep(ctx context.Context) {
 	for ctx.Err() == nil {
 		k.try(ctx)
@@ -47,13 +48,12 @@ func (k *keeper) keep(ctx context.Context) {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.p.config.WithdrawTime.D())
 	defer cancel()
 	if err := k.withdraw(end); err != nil {
-		k.p.deps.Log.Warn("the site's ad was not withdrawn and ends by itself", "collector", k.view().Collector, "expires",
+		k.p.deps.Log.Warn("the site's ad was not withdrawn: the collector drops it when it expires", "collector", k.view().Collector, "expires",
 			k.view().Expires, "error", err)
 	}
 }
 
-// clear withdraws an ad of former settings, until it is gone or has ended by
-// itself.
+// clear withdraws an ad of former settings. It tries until the ad is gone or has expired.
 func (k *keeper) clear(ctx context.Context) {
 	for ctx.Err() == nil && k.view().There {
 		err := k.withdraw(ctx)
@@ -69,21 +69,21 @@ func (k *keeper) clear(ctx context.Context) {
 	}
 }
 
-// wait waits for the next try: for so long, or until somebody asks, or there is
-// news.
+// wait waits for the next attempt: until pause has passed, somebody asks for one, or the
+// offer has changed.
 func (k *keeper) wait(ctx context.Context, pause time.Duration) {
 	k.mu.Lock()
 	k.state.Next = k.now().Add(pause)
 	k.mu.Unlock()
 	next := time.NewTimer(pause)
 	defer next.Stop()
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-k.kick:
+		case <-k.wake:
 			return
 		case <-next.C:
 			return
@@ -95,7 +95,7 @@ func (k *keeper) wait(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// try sends the ad once and sees whether it arrived.
+// try sends the ad once and checks whether it arrived.
 func (k *keeper) try(ctx context.Context) {
 	facts := k.p.deps.Facts()
 	k.mu.Lock()
@@ -104,26 +104,27 @@ func (k *keeper) try(ctx context.Context) {
 	before := k.state
 	k.state.Trying, k.state.Next = k.now(), 0
 	k.mu.Unlock()
-	k.intend(before)
+	k.noteSending(before)
 	err := k.renew(ctx, facts, before.State == wire.AdPublished)
 	if ctx.Err() == nil {
-		k.settle(facts, before, err)
+		k.finish(facts, before, err)
 	}
 	for _, done := range asked {
 		close(done)
 	}
 }
 
-// intend notes that there may be an ad from now on, before there is one.
-func (k *keeper) intend(before wire.AdCollector) {
+// noteSending records that the collector may hold an ad. It must be called before the ad is
+// sent.
+func (k *keeper) noteSending(before wire.AdCollector) {
 	if before.There {
 		return
 	}
 	k.change(func(s *wire.AdCollector) { s.There, s.Expires = true, k.now().Add(k.p.config.Lifetime.D()) })
 }
 
-// renew sends the ad. Where the last one was seen it is looked for first, to
-// learn whether the collector keeps what it gets.
+// renew sends the ad. If the last one was seen in the collector, renew first looks for it,
+// to find out whether the collector keeps ads.
 func (k *keeper) renew(ctx context.Context, facts advertise.Facts, seen bool) error {
 	var rival error
 	if seen {
@@ -132,9 +133,9 @@ func (k *keeper) renew(ctx context.Context, facts advertise.Facts, seen bool) er
 			return err
 		}
 		switch {
-		case ours(held, facts.Instance):
+		case holds(held, facts.Instance):
 		case len(held) > 0:
-			rival = twin(held)
+			rival = conflict(held)
 		default:
 			k.lost()
 		}
@@ -152,33 +153,34 @@ func (k *keeper) renew(ctx context.Context, facts advertise.Facts, seen bool) er
 	return rival
 }
 
-// readBack looks for the ad a few times: the collector takes it in its own time.
+// readBack looks for the ad several times, because the collector processes it with some
+// delay.
 func (k *keeper) readBack(ctx context.Context, facts advertise.Facts, ad advertise.Ad) (err error) {
 	for pause := 100 * time.Millisecond; ; pause *= 2 {
 		held, trouble := k.collector.Held(ctx, facts.Site)
 		if trouble != nil {
 			return trouble
 		}
-		if err = judge(ad, facts.Instance, held); err == nil || pause > time.Second {
+		if err = checkHeld(ad, facts.Instance, held); err == nil || pause > time.Second {
 			return err
 		}
 		if !sleep(ctx, pause) {
-			return jjm.Errorf(jjm.Busy, "read back: %w", ctx.Err())
+			return jjm.Errorf(jjm.Busy, "read back: %w", jjm.Plainly(ctx.Err()))
 		}
 	}
 }
 
-// lost notes that the collector had forgotten the ad.
+// lost records that the collector had forgotten the ad.
 func (k *keeper) lost() {
 	k.mu.Lock()
 	k.state.Lost++
 	k.state.LostAt = k.now()
 	k.mu.Unlock()
-	k.p.deps.Log.Warn("the collector had lost the site's ad; it gets it again", "collector", k.view().Collector)
+	k.p.deps.Log.Warn("the collector had lost the site's ad: it is sent again", "collector", k.view().Collector)
 }
 
-// settle notes what came of a try, and logs a change.
-func (k *keeper) settle(facts advertise.Facts, before wire.AdCollector, err error) {
+// finish records the result of an attempt and logs a change.
+func (k *keeper) finish(facts advertise.Facts, before wire.AdCollector, err error) {
 	log := k.p.deps.Log.With("collector", before.Collector)
 	if err != nil {
 		k.failures++
@@ -189,7 +191,7 @@ func (k *keeper) settle(facts advertise.Facts, before wire.AdCollector, err erro
 			}
 		})
 		if before.Error != err.Error() {
-			log.Warn("the site's ad is not as it should be; it is tried again", "error", err)
+			log.Warn("the site's ad was not published: jjm tries again", "error", err)
 		}
 		return
 	}
@@ -202,18 +204,18 @@ func (k *keeper) settle(facts advertise.Facts, before wire.AdCollector, err erro
 	}
 }
 
-// withdraw takes the ad away and sees whether it is gone.
+// withdraw removes the ad and checks whether it is gone.
 func (k *keeper) withdraw(ctx context.Context) error {
 	v := k.view()
 	err := k.collector.Withdraw(ctx, v.Site, v.Instance)
 	for pause := 100 * time.Millisecond; err == nil; pause *= 2 {
 		var held []advertise.Held
 		held, err = k.collector.Held(ctx, v.Site)
-		if err != nil || !ours(held, v.Instance) {
+		if err != nil || !holds(held, v.Instance) {
 			break
 		}
 		if pause > time.Second || !sleep(ctx, pause) {
-			err = jjm.Errorf(jjm.Busy, "the ad was withdrawn, and the collector shows it still")
+			err = jjm.Errorf(jjm.Busy, "the ad was withdrawn, but the collector still shows it")
 		}
 	}
 	k.change(func(s *wire.AdCollector) {
@@ -227,7 +229,7 @@ func (k *keeper) withdraw(ctx context.Context) error {
 	return err
 }
 
-// change changes the state and notes it down.
+// change changes the state and writes it to the file.
 func (k *keeper) change(do func(*wire.AdCollector)) {
 	k.mu.Lock()
 	do(&k.state)
@@ -241,14 +243,15 @@ func (k *keeper) view() wire.AdCollector {
 	return k.state
 }
 
-// ask wants a try that begins from now on; the channel is closed after it.
-func (k *keeper) ask() <-chan struct{} {
+// ask requests an attempt. The channel is closed after the first attempt that starts from
+// now on.
+func (k *keeper) request() <-chan struct{} {
 	done := make(chan struct{})
 	k.mu.Lock()
 	k.asked = append(k.asked, done)
 	k.mu.Unlock()
 	select {
-	case k.kick <- struct{}{}:
+	case k.wake <- struct{}{}:
 	default:
 	}
 	return done
@@ -256,7 +259,7 @@ func (k *keeper) ask() <-chan struct{} {
 
 func (k *keeper) now() jjm.Time { return jjm.At(k.p.deps.Now()) }
 
-// sleep reports whether the time passed before ctx ended.
+// sleep returns true if d passed before ctx ended.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

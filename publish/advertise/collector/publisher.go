@@ -11,30 +11,29 @@ import (
 	"jjm/wire"
 )
 
-// Deps are what a publisher works with.
+// Deps are what a publisher uses.
 type Deps struct {
-	// Facts returns what there is to tell. It is called often and returns at once.
+	// Facts returns the current facts. It is called often and must return at once.
 	Facts func() advertise.Facts
-	// File is where the publisher notes what it published; see wire.AdvertisedFile.
+	// File is where the publisher records the state of the ads; see wire.AdvertisedFile.
 	File string
 	Now  func() time.Time
 	Log  *slog.Logger
-	// Open returns a collector by its address; nil = HTCondor's commands.
+	// Open returns a collector by its address; nil means one that uses HTCondor's commands.
 	Open func(address string) Collector
 }
 
-// Publisher keeps the site's ad in all its collectors. Its methods may be called
-// from many goroutines.
+// Publisher keeps the site's ad in all collectors. Goroutines may share it.
 type Publisher struct {
 	config  Config
 	deps    Deps
 	keepers []*keeper
 
-	mu    sync.Mutex
-	noted bool // trouble with the file was logged
+	mu         sync.Mutex
+	fileFailed bool // an error with the file was logged
 }
 
-// New makes a publisher, which takes up what an earlier one noted in Deps.File. It
+// New makes a publisher, which continues with what an earlier one recorded in Deps.File. It
 // sends nothing.
 func New(config Config, deps Deps) *Publisher {
 	if deps.Open == nil {
@@ -44,7 +43,7 @@ func New(config Config, deps Deps) *Publisher {
 	}
 	p := &Publisher{config: config, deps: deps}
 	facts := deps.Facts()
-	before, err := recall(deps.File)
+	before, err := readState(deps.File)
 	if err != nil {
 		deps.Log.Warn("an ad that an earlier daemon left is not withdrawn", "error", err)
 	}
@@ -52,14 +51,14 @@ func New(config Config, deps Deps) *Publisher {
 		p.keepers = append(p.keepers, newKeeper(p,
 			wire.AdCollector{Collector: address, Site: facts.Site, Instance: facts.Instance, State: wire.AdUnsent}))
 	}
-	for _, c := range left(before, facts.Site, config.Collectors, jjm.At(deps.Now())) {
+	for _, c := range leftovers(before, facts.Site, config.Collectors, jjm.At(deps.Now())) {
 		p.keepers = append(p.keepers, newKeeper(p, c))
 	}
 	return p
 }
 
-// Run keeps the ads where they belong until ctx ends; then it withdraws them, for
-// at most Config.WithdrawTime and the end of a command.
+// Run keeps the ads in the collectors until ctx ends. It then withdraws them, which takes
+// Config.WithdrawTime at most.
 func (p *Publisher) Run(ctx context.Context) {
 	p.note()
 	var wg sync.WaitGroup
@@ -75,13 +74,13 @@ func (p *Publisher) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Now sends the ad at once and returns when all collectors have been tried, or
-// ctx ends. Status tells what came of it.
+// Now sends the ad at once. It returns after an attempt with each collector, or when ctx
+// ends. Status shows the result.
 func (p *Publisher) Now(ctx context.Context) {
 	var tried []<-chan struct{}
 	for _, k := range p.keepers {
 		if !k.leftover {
-			tried = append(tried, k.ask())
+			tried = append(tried, k.request())
 		}
 	}
 	for _, done := range tried {
@@ -93,7 +92,7 @@ func (p *Publisher) Now(ctx context.Context) {
 	}
 }
 
-// Status tells what the site says of itself, and where it stands.
+// Status returns the ad and its state in each collector.
 func (p *Publisher) Status() wire.Advertised {
 	facts := p.deps.Facts()
 	a := wire.Advertised{
@@ -102,7 +101,7 @@ func (p *Publisher) Status() wire.Advertised {
 	}
 	glue, err := facts.GLUE()
 	if err != nil {
-		p.deps.Log.Error("the document of GLUE 2.0 cannot be written", "error", err)
+		p.deps.Log.Error("the GLUE 2.0 document cannot be written", "error", err)
 	}
 	a.GLUE = glue
 	for _, k := range p.keepers {
@@ -111,8 +110,7 @@ func (p *Publisher) Status() wire.Advertised {
 	return a
 }
 
-// Trouble tells in a line each which collectors do not have the ad as it should
-// be.
+// Trouble returns a line for each collector that does not have the correct ad.
 func (p *Publisher) Trouble() []string {
 	var out []string
 	for _, k := range p.keepers {
@@ -123,13 +121,13 @@ func (p *Publisher) Trouble() []string {
 	return out
 }
 
-// note writes down where ads may lie.
+// note writes the state of the ads to the file.
 func (p *Publisher) note() {
-	p.mu.Lock() // the last to write knows best
+	p.mu.Lock() // the last writer has the newest state
 	defer p.mu.Unlock()
-	err := remember(p.deps.File, p.Status())
-	if err != nil && !p.noted {
-		p.deps.Log.Warn("what is advertised is not noted down; jjm works on", "error", err)
+	err := writeState(p.deps.File, p.Status())
+	if err != nil && !p.fileFailed {
+		p.deps.Log.Warn("the state of the site's ad cannot be written to its file: jjm goes on", "error", err)
 	}
-	p.noted = err != nil
+	p.fileFailed = err != nil
 }

@@ -17,7 +17,7 @@ import (
 	"jjm/wire"
 )
 
-// site is what a publisher under test has to tell.
+// site has the facts that a publisher under test publishes.
 type site struct {
 	name    string
 	drained atomic.Bool
@@ -28,17 +28,23 @@ func (s *site) facts() advertise.Facts {
 		Clusters: []advertise.Cluster{{Name: "c", Health: advertise.Answering, Drained: s.drained.Load()}}}
 }
 
-// running is a publisher at work, for a test in a bubble.
+// running is a running publisher of a test in a synctest bubble.
 type running struct {
 	*Publisher
 	stop func()
 }
 
-// run starts a publisher of s on fakes; dir keeps what it notes.
+// run starts a publisher of s with fake collectors. Its state file is in dir.
 func run(t *testing.T, dir string, s *site, pools map[string]*fake, names ...string) *running {
 	t.Helper()
 	config := Defaults()
 	config.Collectors = names
+	return runWith(t, config, dir, s, pools)
+}
+
+// runWith starts one with settings.
+func runWith(t *testing.T, config Config, dir string, s *site, pools map[string]*fake) *running {
+	t.Helper()
 	p := New(config, Deps{
 		Facts: s.facts, File: filepath.Join(dir, wire.AdvertisedFile), Now: time.Now,
 		Log:  slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -70,7 +76,7 @@ func TestPublisher_PublishesReadsBackRenewsAndWithdraws(t *testing.T) {
 	})
 }
 
-func TestPublisher_WhatIsLostIsToldAndSentAgain(t *testing.T) {
+func TestPublisher_ReportsALostAdAndSendsItAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := &fake{}
 		p := run(t, t.TempDir(), &site{name: "X"}, map[string]*fake{"a": pool}, "a")
@@ -84,7 +90,7 @@ func TestPublisher_WhatIsLostIsToldAndSentAgain(t *testing.T) {
 	})
 }
 
-func TestPublisher_ChangesAreSentAtOnceAndCountsAreNot(t *testing.T) {
+func TestPublisher_SendsANewOfferAtOnceButNotNewCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool, s := &fake{}, &site{name: "X"}
 		p := run(t, t.TempDir(), s, map[string]*fake{"a": pool}, "a")
@@ -94,22 +100,22 @@ func TestPublisher_ChangesAreSentAtOnceAndCountsAreNot(t *testing.T) {
 			t.Fatalf("sent %d times", pool.look().sent)
 		}
 		s.drained.Store(true)
-		time.Sleep(look + time.Second)
+		time.Sleep(checkInterval + time.Second)
 		if pool.look().sent != 2 || !strings.Contains(pool.look().ads["X"], `State = "drained"`) {
 			t.Errorf("sent %d times: %s", pool.look().sent, pool.look().ads["X"])
 		}
 	})
 }
 
-func TestPublisher_TroubleIsToldAndRetried(t *testing.T) {
+func TestPublisher_ReportsErrorsAndTriesAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		break_ func(*poolState)
 		want   string
 	}{
 		"down":        {func(f *poolState) { f.down = true }, "connection refused"},
 		"drops ads":   {func(f *poolState) { f.drops = true }, "does not show it"},
-		"garbles ads": {func(f *poolState) { f.garble = true }, "holds another ad than was sent: State is"},
-		"hangs":       {func(f *poolState) { f.hangs = true }, "deadline exceeded"},
+		"garbles ads": {func(f *poolState) { f.garble = true }, "holds an ad that differs from the one sent: State is"},
+		"hangs":       {func(f *poolState) { f.hangs = true }, "its time was over"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -136,7 +142,7 @@ func TestPublisher_TroubleIsToldAndRetried(t *testing.T) {
 	}
 }
 
-func TestPublisher_AnotherOfTheSameNameIsTold(t *testing.T) {
+func TestPublisher_ReportsAnotherInstanceOfTheSameName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := &fake{}
 		p := run(t, t.TempDir(), &site{name: "X"}, map[string]*fake{"a": pool}, "a")
@@ -152,12 +158,12 @@ func TestPublisher_AnotherOfTheSameNameIsTold(t *testing.T) {
 	})
 }
 
-func TestPublisher_AFrozenCollectorDoesNotHoldUpTheStop(t *testing.T) {
+func TestPublisher_StopsThoughACollectorHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool, dir := &fake{}, t.TempDir()
 		p := run(t, dir, &site{name: "X"}, map[string]*fake{"a": pool}, "a")
 		pool.set(func(p *poolState) { p.hangs = true })
-		time.Sleep(2*time.Minute + time.Second) // in the middle of a try
+		time.Sleep(2*time.Minute + time.Second) // in the middle of an attempt
 		before := time.Now()
 		p.stop()
 		if took := time.Since(before); took > Defaults().WithdrawTime.D() {
@@ -167,25 +173,25 @@ func TestPublisher_AFrozenCollectorDoesNotHoldUpTheStop(t *testing.T) {
 		if !v.There || !strings.Contains(v.Error, "not withdrawn") {
 			t.Errorf("%+v", v)
 		}
-		if a, err := recall(filepath.Join(dir, wire.AdvertisedFile)); err != nil || !a.Collectors[0].There {
+		if a, err := readState(filepath.Join(dir, wire.AdvertisedFile)); err != nil || !a.Collectors[0].There {
 			t.Errorf("noted: %+v, %v", a, err)
 		}
 	})
 }
 
-func TestPublisher_TakesAwayWhatAKilledOneLeft(t *testing.T) {
+func TestPublisher_WithdrawsWhatAKilledOneLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, dir := &fake{}, &fake{}, t.TempDir()
 		pools := map[string]*fake{"a": a, "b": b}
 		killed := run(t, dir, &site{name: "old"}, pools, "a", "b")
 		killed.stop()
-		// What a killed one leaves is as after a stop in which nobody could be
-		// reached.
+		// A killed daemon leaves the same state as one that stopped while no collector
+		// could be reached.
 		noted := killed.Status()
 		for i := range noted.Collectors {
 			noted.Collectors[i].There, noted.Collectors[i].Expires = true, jjm.At(time.Now().Add(10*time.Minute))
 		}
-		if err := remember(filepath.Join(dir, wire.AdvertisedFile), noted); err != nil {
+		if err := writeState(filepath.Join(dir, wire.AdvertisedFile), noted); err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range pools {
@@ -193,7 +199,7 @@ func TestPublisher_TakesAwayWhatAKilledOneLeft(t *testing.T) {
 		}
 		b.set(func(p *poolState) { p.down = true })
 
-		p := run(t, dir, &site{name: "new"}, pools, "a") // another name, and b is no collector any more
+		p := run(t, dir, &site{name: "new"}, pools, "a") // the name differs, and b is not configured any more
 		if a.look().ads["old"] != "" || a.look().ads["new"] == "" {
 			t.Errorf("a holds %q", a.look().ads)
 		}
@@ -202,7 +208,7 @@ func TestPublisher_TakesAwayWhatAKilledOneLeft(t *testing.T) {
 			t.Errorf("trouble %q", got)
 		}
 		p.stop()
-		p = run(t, dir, &site{name: "new"}, pools, "a") // b is not forgotten
+		p = run(t, dir, &site{name: "new"}, pools, "a") // b is still recorded
 		b.set(func(p *poolState) { p.down = false })
 		time.Sleep(time.Minute)
 		if len(b.look().ads) != 0 || len(p.Trouble()) != 0 {
@@ -217,13 +223,13 @@ func TestPublisher_TakesAwayWhatAKilledOneLeft(t *testing.T) {
 	})
 }
 
-func TestPublisher_GivesUpOnWhatHasEndedByItself(t *testing.T) {
+func TestPublisher_DoesNotWithdrawAnExpiredAd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		file := filepath.Join(dir, wire.AdvertisedFile)
 		left := wire.AdCollector{Collector: "gone", Site: "X", Instance: "jme", There: true,
 			Expires: jjm.At(time.Now().Add(3 * time.Minute))}
-		if err := remember(file, wire.Advertised{Collectors: []wire.AdCollector{left}}); err != nil {
+		if err := writeState(file, wire.Advertised{Collectors: []wire.AdCollector{left}}); err != nil {
 			t.Fatal(err)
 		}
 		p := run(t, dir, &site{name: "X"}, map[string]*fake{"gone": {poolState: poolState{down: true}}})
@@ -235,7 +241,7 @@ func TestPublisher_GivesUpOnWhatHasEndedByItself(t *testing.T) {
 	})
 }
 
-func TestPublisher_NowTriesAtOnceAndWaitsForNoLongerThanItsCaller(t *testing.T) {
+func TestPublisher_NowSendsAtOnceAndEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := &fake{}
 		p := run(t, t.TempDir(), &site{name: "X"}, map[string]*fake{"a": pool}, "a")
@@ -255,7 +261,7 @@ func TestPublisher_NowTriesAtOnceAndWaitsForNoLongerThanItsCaller(t *testing.T) 
 	})
 }
 
-func TestPublisher_AFileOfRubbishIsNoTrouble(t *testing.T) {
+func TestPublisher_IgnoresAStateFileOfRubbish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, wire.AdvertisedFile), []byte("{\x00"), 0o600); err != nil {

@@ -1,7 +1,7 @@
-// Package xmltext writes XML 1.0 by appending to a byte slice. It exists
-// because a record of a hundred thousand local jobs is written in a second,
-// and because what it writes can always be read back: characters that XML
-// cannot carry become U+FFFD.
+// Package xmltext writes XML 1.0 by appending to a byte slice. It is fast, because a record
+// of a hundred thousand local jobs has to be written within a second, and its output can
+// always be parsed: characters that XML cannot represent become U+FFFD. It does not check
+// the names that it is given.
 package xmltext
 
 import (
@@ -13,12 +13,12 @@ import (
 
 const bad = "\uFFFD"
 
-// Text appends s as character data. The result has no raw carriage return,
-// which a reader would turn into a newline.
+// Text appends s as character data. The result has no raw carriage return, which a reader
+// would turn into a newline.
 func Text(b []byte, s string) []byte { return escape(b, s, false) }
 
-// Attr appends ` name="s"`. Blanks other than the space are written as
-// character references, because a reader normalises raw ones.
+// Attr appends ` name="s"`. White space other than the blank becomes a character reference,
+// because a reader would normalise it.
 func Attr(b []byte, name, s string) []byte {
 	b = append(b, ' ')
 	b = append(b, name...)
@@ -27,7 +27,7 @@ func Attr(b []byte, name, s string) []byte {
 	return append(b, '"')
 }
 
-// OptAttr is Attr, and nothing for an empty s.
+// OptAttr is Attr, but appends nothing for an empty s.
 func OptAttr(b []byte, name, s string) []byte {
 	if s == "" {
 		return b
@@ -55,14 +55,14 @@ func Flag(b []byte, name string, on bool) []byte {
 // timeForm is xs:dateTime in UTC, as jjm.Time.String writes it.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
-// Times outside the years 1 to 9999 have no xs:dateTime that everybody reads.
+// Times outside the years 1 to 9999 have no xs:dateTime that every reader accepts.
 const (
 	firstTime jjm.Time = -62135596800000 // 0001-01-01T00:00:00.000Z
 	lastTime  jjm.Time = 253402300799999 // 9999-12-31T23:59:59.999Z
 )
 
-// Time appends ` name="2026-01-02T15:04:05.000Z"`, and nothing for 0 or a time
-// outside the years 1 to 9999.
+// Time appends ` name="2026-01-02T15:04:05.000Z"`, and nothing for 0 or a time outside the
+// years 1 to 9999.
 func Time(b []byte, name string, t jjm.Time) []byte {
 	if t == 0 || t < firstTime || t > lastTime {
 		return b
@@ -74,8 +74,8 @@ func Time(b []byte, name string, t jjm.Time) []byte {
 	return append(b, '"')
 }
 
-// Cut shortens s to at most n bytes, at a character boundary, and tells
-// whether it did.
+// Cut shortens s to at most n bytes, at a character boundary, and reports whether it had
+// to.
 func Cut(s string, n int) (string, bool) {
 	if len(s) <= n {
 		return s, false
@@ -86,7 +86,7 @@ func Cut(s string, n int) (string, bool) {
 	return s[:n], true
 }
 
-// escape copies runs that need nothing in one go.
+// escape copies runs of bytes that need no escape at once.
 func escape(b []byte, s string, attr bool) []byte {
 	start := 0
 	for i := 0; i < len(s); {
@@ -112,7 +112,7 @@ func escape(b []byte, s string, attr bool) []byte {
 	return append(b, s[start:]...)
 }
 
-// replacement returns what stands for an ASCII character, or "" for itself.
+// replacement returns the escape of an ASCII character, or "" if it needs none.
 func replacement(c byte, attr bool) string {
 	switch {
 	case c == '&':

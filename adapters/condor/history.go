@@ -1,0 +1,232 @@
+package condor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"jjm"
+)
+
+// condor_history reads from the newest record backwards, 8000 records a second, and a
+// schedd's history has tens of thousands. Records are in the order in which jobs left the
+// queue, which is neither the order of their ends nor that of any clock. Therefore the
+// records of each owner's jobs are remembered, and a scan reads back only to a record that
+// was seen before. The memory is lost with the process; the first scan of the next process
+// reads it again.
+
+// overlap is for how long records are read again. While the file is rotated, or on a slow
+// disk, a scan may miss a record that the next one finds, and a schedd that was killed may
+// write a record twice.
+const overlap = 20 * time.Second
+
+// askNewest is how often the end of scans is moved past the records of other owners. It
+// takes one more command.
+const askNewest = 5 * time.Minute
+
+// maxLate is how long a completed job may be in the queue beyond Keep: until the schedd
+// checks whether it may leave, also if the schedd was down meanwhile.
+const maxLate = 24 * time.Hour
+
+// idleOwner is how long the history of an owner is remembered that nobody asks for.
+const idleOwner = 24 * time.Hour
+
+// reach is how far back a scan goes.
+type reach int
+
+const (
+	// newOnly is what is newer than the records seen before.
+	newOnly reach = iota
+	// recent is what ended at some time or later.
+	recent
+	// everything is the whole history.
+	everything
+)
+
+// scan is one look at the history.
+type scan struct {
+	began time.Time
+	reach reach
+	// from is the earliest end, in Unix seconds, of the jobs that are known after the scan.
+	from int64
+	stop historyPos
+	// further is set for a scan that goes further back than earlier ones did.
+	further bool
+	// ask is set if the newest record of all owners is asked for first; newest is the
+	// answer, or zero.
+	ask    bool
+	newest historyPos
+}
+
+// endedInHistory returns the owner's jobs that left the queue and ended at from or later.
+func (a *Adapter) endedInHistory(ctx context.Context, owner jjm.Owner, from int64) (out []record, err error) {
+	err = a.read(ctx, owner, a.scanSince(owner.User, from), func(p *memory) {
+		out = p.since(from)
+		p.trim(from)
+	})
+	return out, err
+}
+
+// bulksInHistory returns the bulks with these tags from which a job left the queue.
+func (a *Adapter) bulksInHistory(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (out []bulk, err error) {
+	lossy := false
+	err = a.read(ctx, owner, a.scanAll(owner.User), func(p *memory) { out, lossy = p.clusters(tags), p.lossy })
+	if err != nil || !lossy {
+		return out, err
+	}
+	for some := range slices.Chunk(tags, tagsAtOnce) {
+		records, err := a.query(ctx, historyArgs(ownedBy(owner)+" && "+taggedWith(some), ""))
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range records {
+			out = append(out, bulk{r.tag, r.cluster})
+		}
+	}
+	return out, nil
+}
+
+// jobsInHistory returns the records of those jobs that left the queue. Only records that
+// are no longer remembered are read again.
+func (a *Adapter) jobsInHistory(ctx context.Context, owner jjm.Owner, jobs taggedJobs) (out []record, err error) {
+	var again taggedJobs
+	err = a.read(ctx, owner, a.scanAll(owner.User), func(p *memory) { out, again = p.pick(jobs) })
+	if err != nil {
+		return nil, err
+	}
+	for _, constraint := range again.constraints() {
+		// No -match: the number of matches is not known, because a record may be rotated
+		// away or be there twice.
+		records, err := a.query(ctx, historyArgs(ownedBy(owner)+" && ("+constraint+")", ""))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, records...)
+	}
+	return out, nil
+}
+
+// pick returns the remembered records of jobs, and the jobs whose records have to be read.
+func (p *memory) pick(jobs taggedJobs) (out []record, again taggedJobs) {
+	for _, j := range jobs {
+		if r, ok := p.records[j]; ok {
+			out = append(out, r)
+		} else if p.has(j) || p.lossy {
+			again = append(again, j)
+		}
+	}
+	return out, again
+}
+
+// read runs a scan, stores its records in memory, and passes that to use.
+func (a *Adapter) read(ctx context.Context, owner jjm.Owner, s scan, use func(p *memory)) error {
+	if s.ask {
+		s.newest = a.newest(ctx)
+	}
+	records, err := a.query(ctx, s.args(jjmJobsOf(owner), a.config.Keep.D()+maxLate))
+	if err != nil {
+		return err
+	}
+	a.remember(owner.User, s, records, use)
+	return nil
+}
+
+func (a *Adapter) remember(user string, s scan, records []record, use func(p *memory)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.memories[user]
+	if p == nil {
+		maps.DeleteFunc(a.memories, func(_ string, p *memory) bool { return s.began.Sub(p.used) > idleOwner })
+		p = newMemory(s.from)
+		a.memories[user] = p
+	}
+	p.learn(s, records)
+	use(p)
+}
+
+// scanSince returns the scan for the jobs that ended at from or later.
+func (a *Adapter) scanSince(user string, from int64) scan {
+	return a.scan(user, from, func(p *memory) bool { return p.from <= from }, recent)
+}
+
+// scanAll returns the scan after which every job is known.
+func (a *Adapter) scanAll(user string) scan {
+	return a.scan(user, 0, func(p *memory) bool { return p.whole }, everything)
+}
+
+// scan returns a scan that continues earlier ones if enough reports that they went far
+// enough, and else one that goes as far as far says.
+func (a *Adapter) scan(user string, from int64, enough func(*memory) bool, far reach) scan {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := scan{began: a.env.Now(), reach: far, from: from, ask: true, further: true}
+	p := a.memories[user]
+	if p == nil {
+		return s
+	}
+	s.ask = s.began.Sub(p.asked) >= askNewest
+	if !enough(p) {
+		if p.whole { // that was possible before, and is safer
+			s.reach = everything
+		}
+		return s
+	}
+	s.further, s.from, s.stop = false, p.from, p.stop
+	switch {
+	case p.stop != historyPos{}:
+		s.reach = newOnly
+	case p.whole:
+		s.reach = everything
+	default:
+		s.reach = recent
+	}
+	return s
+}
+
+// args returns the command of the scan. A scan of recent jobs stops at a completed job that
+// certainly left the queue before from: ended jobs stay there no longer than stay. That is
+// known only of jjm's own completed jobs: HTCondor keeps a removed job as long as its
+// machine does not answer.
+func (s scan) args(mine string, stay time.Duration) []string {
+	switch s.reach {
+	case recent:
+		return historyArgs(fmt.Sprintf("%s && EnteredCurrentStatus >= %d", mine, s.from),
+			fmt.Sprintf("(%s && JobStatus =?= %d && EnteredCurrentStatus < %d)", mine, completed, s.from-int64(stay.Seconds())))
+	case newOnly:
+		return historyArgs(mine, fmt.Sprintf("(ClusterId == %d && ProcId == %d && QDate == %d)", s.stop.cluster, s.stop.proc,
+			s.stop.queued))
+	}
+	return historyArgs(mine, "")
+}
+
+// newest returns the newest record of the history, of any owner; zero if it is not known.
+// Only numbers are asked for, because texts of other owners could look like answers.
+func (a *Adapter) newest(ctx context.Context) historyPos {
+	out, err := a.run(ctx, nil, sourceHistory, "-match", "1", "-af:h", "ClusterId", "ProcId", "QDate")
+	if err != nil || checkAnswer(sourceHistory, out) != nil {
+		return historyPos{}
+	}
+	return newestOf(string(out.Stdout))
+}
+
+// newestOf reads a heading and at most one line of three numbers.
+func newestOf(text string) historyPos {
+	heading, rest, _ := strings.Cut(text, "\n")
+	fields := strings.Fields(rest)
+	if strings.Join(strings.Fields(heading), " ") != "ClusterId ProcId QDate" || len(fields) != 3 {
+		return historyPos{}
+	}
+	var n [3]int64
+	for i, f := range fields {
+		v, err := strconv.ParseInt(f, 10, 64)
+		if err != nil || v < 0 || i == 1 && v > 1<<31-1 {
+			return historyPos{}
+		}
+		n[i] = v
+	}
+	return historyPos{jobID{n[0], int32(n[1])}, n[2]}
+}

@@ -1,0 +1,70 @@
+package conformance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// lasts returns how long a job lasts that the check cancels: longer than the check may wait for its
+// end, so that an end of its own is never taken for that of the cancel.
+func lasts(s *suite) time.Duration { return 2*s.Patience + 10*time.Minute }
+
+// beat is how often a lasting job shows that it runs.
+const beat = 100 * time.Millisecond
+
+// lasting returns a script that lasts so long. Where files are shared it shows all the time that it
+// runs, and ends when the check's folder is gone.
+func lasting(s *suite) string {
+	if !sharesFiles(s) {
+		return fmt.Sprintf("exec sleep %d", int64(lasts(s).Seconds()))
+	}
+	return fmt.Sprintf(`i=0; while [ $i -lt %d ] && echo x >> "beats.$JJM_INDEX"; do i=$((i+1)); sleep %g; done`,
+		lasts(s)/beat, beat.Seconds())
+}
+
+// No process of a job that was reported as cancelled may beat for longer than dyingFor. It counts as
+// gone when so many looks, a beat apart, saw none.
+const (
+	dyingFor   = 30 * time.Second
+	quietLooks = 30
+)
+
+// nothingBeats fails the check if a process of its lasting jobs, which were reported as cancelled, goes
+// on. Where files are not shared nobody can tell.
+func nothingBeats(s *suite) {
+	s.Helper()
+	if !sharesFiles(s) {
+		return
+	}
+	end := time.Now().Add(min(s.Patience, dyingFor))
+	last := beats(s)
+	for quiet := 0; quiet < quietLooks; quiet++ {
+		time.Sleep(beat)
+		now := beats(s)
+		if now == last {
+			continue
+		}
+		last, quiet = now, -1
+		if time.Now().After(end) {
+			s.because(causeCancel)
+			s.Errorf("a process of a job that is reported as cancelled still runs")
+			return
+		}
+	}
+}
+
+// beats returns how much all lasting jobs of the check have written.
+func beats(s *suite) (n int) {
+	paths, _ := filepath.Glob(s.path("beats.*"))
+	for _, path := range paths {
+		// A network file system tells what other hosts wrote to who opens the file.
+		text, err := os.ReadFile(path)
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		n += len(text)
+	}
+	return n
+}

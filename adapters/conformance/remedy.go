@@ -1,0 +1,122 @@
+package conformance
+
+import (
+	"fmt"
+	"strings"
+
+	"jjm"
+)
+
+// cause is what went wrong before a check could look at its property. It decides what an admin
+// is told to do, because the remedy of the check itself would mislead.
+type cause uint8
+
+const (
+	causeProperty cause = iota // the property that the check is about
+	causeProbe                 // the batch system did not tell its limits
+	causeSubmit                // the batch system accepted no job
+	causeDoubt                 // nobody knows whether the batch system took the jobs
+	causeList                  // no listing was given
+	causeUnlisted              // no listing shows the jobs
+	causeWaiting               // the jobs waited for too long
+	causeCancel                // a job runs on that was cancelled
+)
+
+// serversAnswer is the remedy where the batch system does not answer at all.
+const serversAnswer = "see that the batch system's servers answer from this machine, and that bin and env of the cluster " +
+	"are right"
+
+// causeRemedies returns what to do about each cause but the property itself.
+func causeRemedies() map[cause]string {
+	return map[cause]string{
+		causeProbe: serversAnswer,
+		causeSubmit: "the batch system accepted no job, for the reason above: see that this account may submit there " +
+			"(--queue, --account and --project say where), and that bin and env of the cluster are right",
+		causeDoubt: "it is not known whether the batch system took the job: what the command that submits printed is told " +
+			"above; run it by hand as this account, and see that it prints the id of each job that it takes",
+		causeList: "the command that lists jobs did not answer as it should, see above: run it by hand as this account",
+		causeUnlisted: "the jobs were submitted and no listing shows them: run the command that lists jobs by hand as this " +
+			"account; it must show the jobs of every state and queue, also those that ended lately",
+		causeWaiting: "the jobs still waited in the queue when the time was over: try again with a longer --patience, or " +
+			"with another --queue; if it starts none at all, submit one by hand as this account",
+		causeCancel: "the command that cancels jobs ends nothing, or not all of a job: run it by hand on a job that runs, " +
+			"as this account; its processes must be gone on the worker",
+	}
+}
+
+// because notes a cause for the outcome, if anybody wants to know.
+func (s *suite) because(c cause) {
+	if r, ok := s.TB.(*recorder); ok {
+		r.mu.Lock()
+		r.cause = c
+		r.mu.Unlock()
+	}
+}
+
+// refusal returns the cause for a submission that failed.
+func refusal(err error) cause {
+	if jjm.KindOf(err) == jjm.Ambiguous {
+		return causeDoubt
+	}
+	return causeSubmit
+}
+
+// remedy returns what an admin should do about a failed check on a site.
+func (c Check) remedy(site *Site, because cause) string {
+	var texts []string
+	add := func(text string) {
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	if because == causeProperty {
+		add(c.Remedy)
+		add(c.kinds[site.Kind])
+	}
+	if because == causeWaiting && !site.started.Load() {
+		add("the batch system accepts jobs and starts none of them")
+	}
+	add(causeRemedies()[because])
+	if because == causeWaiting {
+		add(site.submits())
+	}
+	if part := c.partFor(because); site.Description != "" && part != "" {
+		add(fmt.Sprintf("compare what the commands print with %s in %s", part, site.Description))
+	}
+	if len(texts) == 0 {
+		add(fmt.Sprintf("no setting of a site is known to cause this: tell the authors of jjm's adapter for %s, with these lines",
+			site.Kind))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// submits says which command submits jobs, "" where none does.
+func (s *Site) submits() string {
+	command := map[string]string{"slurm": "sbatch", "condor": "condor_submit", "pbs": "qsub", "sge": "qsub"}[s.Kind]
+	switch {
+	case s.Description != "":
+		return "the command that submits is that of [submit] in " + s.Description
+	case command != "":
+		return "the command that submits is " + command
+	}
+	return ""
+}
+
+// partFor returns the tables of a description that a failure is about.
+func (c Check) partFor(because cause) string {
+	switch because {
+	case causeProbe:
+		return "[[probe]]"
+	case causeSubmit:
+		return "[submit]"
+	case causeDoubt:
+		return "[[submit.outcome]]"
+	case causeList, causeUnlisted:
+		return "[list] and [states]"
+	case causeCancel:
+		return "[cancel]"
+	case causeWaiting:
+		return ""
+	}
+	return c.Part
+}

@@ -1,0 +1,43 @@
+package idealize
+
+import (
+	"context"
+
+	"jjm"
+	"jjm/run"
+)
+
+// health is what the outcome of a call shows about its batch system.
+type health uint8
+
+const (
+	healthUnknown health = iota // nothing
+	responded
+	noResponse
+)
+
+// healthOf classifies the outcome of a call. ctx is the caller's.
+//
+//	outcome                       why it shows nothing
+//	ctx ended                     the call was cut short by its caller
+//	Find                          it may ask several sources; which one failed is not known
+//	error of the run layer        it is trouble of the account that the command runs as
+//	Submit, Busy                  "too many jobs" is an answer, a time-out is not
+//	Invalid, Denied, Gone, ...    they may come from the adapter alone
+func healthOf(ctx context.Context, verb Verb, err error) health {
+	if ctx.Err() != nil || verb == Find || run.IsRunnerError(err) {
+		return healthUnknown
+	}
+	if err == nil {
+		return responded
+	}
+	switch jjm.KindOf(err) {
+	case jjm.Invalid, jjm.Denied, jjm.Gone, jjm.Conflict:
+		return healthUnknown
+	case jjm.Busy:
+		if verb == Submit {
+			return healthUnknown
+		}
+	}
+	return noResponse
+}

@@ -1,0 +1,90 @@
+package rule
+
+import (
+	"slices"
+)
+
+// Set is a list of rules in the order in which they are asked. The zero Set has no rules.
+type Set struct {
+	rules []Rule
+}
+
+// NewSet returns the rules of an origin as a set.
+func NewSet(origin string, rules []Rule) Set { return Set{}.With(origin, rules) }
+
+// With returns the set with the rules of an origin that outranks it: one with the name of a rule of
+// the set replaces that in its place, the others come first in their order.
+func (s Set) With(origin string, rules []Rule) Set {
+	merged := slices.Clone(s.rules)
+	var first []Rule
+	for _, r := range rules {
+		r.Origin = origin
+		if i := slices.IndexFunc(merged, func(old Rule) bool { return old.Name == r.Name }); i >= 0 {
+			merged[i] = r
+		} else {
+			first = append(first, r)
+		}
+	}
+	return Set{append(first, merged...)}
+}
+
+// Rules returns the rules in their order.
+func (s Set) Rules() []Rule { return s.rules }
+
+// Empty reports whether the set has no rules.
+func (s Set) Empty() bool { return len(s.rules) == 0 }
+
+// Verdict returns the rule that decides, the first of its kind that matches; nil if none does.
+// Noted are those with log_only that would have decided.
+func (s Set) Verdict(f *Facts) (decides *Rule, noted []*Rule) {
+	for i := range s.rules {
+		r := &s.rules[i]
+		switch {
+		case r.Kind() != KindVerdict || r.Unmet(f) != "":
+		case !r.LogOnly:
+			return r, noted
+		case len(noted) == 0: // the first would have decided, and the others not
+			noted = append(noted, r)
+		}
+	}
+	return nil, noted
+}
+
+// Orders returns the rules of the other kinds that decide, at most one of each kind. Noted are
+// those with log_only that would have decided instead.
+func (s Set) Orders(f *Facts) (decide, noted []*Rule) {
+	for _, kind := range []string{KindMemory, KindCPU, KindInput, KindRetry, KindAttention} {
+		best := s.best(kind, f, false)
+		if best != nil {
+			decide = append(decide, best)
+		}
+		if would := s.best(kind, f, true); would != nil && would.LogOnly {
+			noted = append(noted, would)
+		}
+	}
+	return decide, noted
+}
+
+// best returns the rule of a kind that matches best, nil if none does. With all set, rules with
+// log_only count as others do.
+func (s Set) best(kind string, f *Facts, all bool) (best *Rule) {
+	for i := range s.rules {
+		r := &s.rules[i]
+		if r.Kind() != kind || r.LogOnly && !all || r.Unmet(f) != "" {
+			continue
+		}
+		if best == nil || r.better(best) {
+			best = r
+		}
+	}
+	return best
+}
+
+// better reports whether a rule comes before one that stands before it in the set: it has more
+// conditions, or as many and allows fewer attempts.
+func (r *Rule) better(than *Rule) bool {
+	if a, b := r.Conditions(), than.Conditions(); a != b {
+		return a > b
+	}
+	return r.Kind() == KindRetry && r.limit() < than.limit()
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"jjm"
+	"jjm/fetch"
+	"jjm/internal/weburl"
+	"jjm/sandbox"
+)
+
+// fetch fetches the inputs that are URLs into the area, as the site does, and reports each wait.
+func (w *workplace) fetch(ctx context.Context, job *splitJob, inputs []jjm.Input, conf fetch.Config,
+	stderr io.Writer) error {
+	for i := range inputs {
+		in := &inputs[i]
+		if !weburl.Is(in.Path) {
+			continue
+		}
+		about := fmt.Sprintf("inputs[%d]: %s", i, weburl.Shown(in.Path))
+		credential, err := job.credential(in)
+		if err != nil {
+			return jjm.Errorf(jjm.Invalid, "%s: credential_file: %w", about, err)
+		}
+		if err := w.area.MakeFetched(foregroundGrid); err != nil {
+			return err
+		}
+		o := conf.Order(in, credential)
+		o.Root, o.File = w.area.Root(), sandbox.Fetched(foregroundGrid, in.Path)
+		fmt.Fprintf(stderr, "jjm run: fetching %s\n", printable(about))
+		if err := w.until(ctx, o, conf.Tries, about, stderr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// until repeats an order until it is done, fails for good, or has failed tries times.
+func (w *workplace) until(ctx context.Context, o fetch.Order, tries int, about string, stderr io.Writer) error {
+	for count := (fetch.Tries{}); ; {
+		r := fetch.Get(ctx, o)
+		vain := count.Add(r)
+		switch {
+		case r.Done:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("%s: %w", about, ctx.Err())
+		case !r.Again || vain >= tries:
+			return jjm.Errorf(jjm.Invalid, "%s: %s", about, r.Trouble)
+		}
+		pause := fetch.Pause(vain, r.Wait.D())
+		fmt.Fprintf(stderr, "jjm run: %s: %s; again in %s\n", printable(about), printable(r.Trouble),
+			jjm.HowLong(pause))
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// credential returns the content of the credential file of an input, "" if it has none.
+func (s *splitJob) credential(in *jjm.Input) (string, error) {
+	if in.CredentialFile == "" {
+		return "", nil
+	}
+	f, err := os.Open(s.path(in.CredentialFile))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	text, err := fetch.ReadCredential(f)
+	if err != nil {
+		return "", fmt.Errorf("%s %w", in.CredentialFile, err)
+	}
+	return text, nil
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"jjm"
+	"jjm/adapters/conformance"
+	"jjm/app"
+)
+
+// testReport writes outcomes as they come.
+type testReport struct {
+	out   io.Writer
+	json  bool
+	began time.Time
+	sums  struct {
+		Cluster       string `json:"cluster"`
+		Passed        int    `json:"passed"`
+		Failed        int    `json:"failed"`
+		NotApplicable int    `json:"not_applicable"`
+		NotTried      int    `json:"not_tried,omitempty"`
+		WhyNot        string `json:"why_not_tried,omitempty"`
+		TookMS        int64  `json:"took_ms"`
+	}
+	err error // the first of writing
+}
+
+func (r *testReport) printf(format string, args ...any) {
+	if _, err := io.WriteString(r.out, printable(fmt.Sprintf(format, args...))); r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *testReport) object(v any) {
+	line, err := json.Marshal(v)
+	if err == nil {
+		_, err = r.out.Write(append(line, '\n'))
+	}
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *testReport) begin(t *app.ClusterTest) {
+	if r.json {
+		return
+	}
+	r.printf("Testing cluster %s (%s) as %s, with jobs in %s; each may take %s.\n",
+		t.Cluster, t.Kind, t.Owner.User, t.Dir, jjm.HowLong(t.Patience))
+	for _, note := range t.Notes {
+		r.printf("%s\n", note)
+	}
+}
+
+// outcome writes one check: what it was, and if it failed, why and what to do.
+func (r *testReport) outcome(o conformance.Outcome) {
+	switch {
+	case len(o.Failures) > 0:
+		r.sums.Failed++
+	case o.NotTried != "":
+		r.sums.NotTried++
+	case o.Skipped != "":
+		r.sums.NotApplicable++
+	default:
+		r.sums.Passed++
+	}
+	if r.json {
+		r.object(struct {
+			Check    string   `json:"check"`
+			Result   string   `json:"result"`
+			TookMS   int64    `json:"took_ms"`
+			Failures []string `json:"failures,omitempty"`
+			Remedy   string   `json:"remedy,omitempty"`
+			Why      string   `json:"why,omitempty"`
+			Notes    []string `json:"notes,omitempty"`
+		}{o.Check.Name, strings.ToLower(o.Word()), o.Took.Milliseconds(), o.Failures, o.Remedy,
+			cmp.Or(o.Skipped, o.NotTried), o.Notes})
+		return
+	}
+	r.printf("%s: %s (%s)\n", o.Word(), o.Check.Name, jjm.HowLong(o.Took))
+	for _, line := range details(o) {
+		r.printf("%s%s\n", indent, line)
+	}
+}
+
+// The details of a check are at most so many lines, of so many columns, below its own line.
+const (
+	mostDetails = 19
+	indent      = "    "
+	columns     = 120 - len(indent)
+)
+
+// details returns the lines below a check: what failed, or why it does not apply, and what
+// else is to know; what to do comes last. What is said several times is said once.
+func details(o conformance.Outcome) []string {
+	texts := slices.Concat(folded(o.Failures), folded(o.Notes))
+	if why := cmp.Or(o.Skipped, o.NotTried); why != "" && len(o.Failures) == 0 {
+		texts = []string{why}
+	}
+	var lines, last []string
+	for _, text := range texts {
+		lines = append(lines, wrapped(text)...)
+	}
+	if o.Remedy != "" {
+		last = wrapped("remedy: " + o.Remedy)
+	}
+	if room := mostDetails - len(last); len(lines) > room {
+		left := len(lines) - room + 1
+		lines = append(lines[:room-1], fmt.Sprintf("and %d more lines: --json has all", left))
+	}
+	return append(lines, last...)
+}
+
+// tags matches the names that jjm gives to jobs. Texts that differ by them alone say the same.
+var tags = regexp.MustCompile(`\bj[a-z0-9]{14}\b`)
+
+// folded returns texts that say the same once, with how often.
+func folded(texts []string) (out []string) {
+	times := map[string]int{}
+	for _, text := range texts {
+		times[tags.ReplaceAllString(text, "")]++
+	}
+	for _, text := range texts {
+		key := tags.ReplaceAllString(text, "")
+		n := times[key]
+		delete(times, key)
+		switch {
+		case n == 1:
+			out = append(out, text)
+		case n > 1:
+			out = append(out, fmt.Sprintf("%s (%d times)", text, n))
+		}
+	}
+	return out
+}
+
+// wrapped breaks a text into lines between words; a word that is too long is cut.
+func wrapped(text string) (lines []string) {
+	for paragraph := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		line := ""
+		for _, word := range strings.Fields(paragraph) {
+			for len(word) > columns {
+				word, lines = word[columns:], append(lines, word[:columns])
+			}
+			switch {
+			case line == "":
+				line = word
+			case len(line)+1+len(word) <= columns:
+				line += " " + word
+			default:
+				line, lines = word, append(lines, line)
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func (r *testReport) end(t *app.ClusterTest) {
+	r.sums.Cluster, r.sums.TookMS = t.Cluster, time.Since(r.began).Milliseconds()
+	r.sums.NotTried, r.sums.WhyNot = r.sums.NotTried+t.NotTried, t.Why
+	if r.json {
+		r.object(r.sums)
+		return
+	}
+	if t.NotTried > 0 {
+		r.printf("%s: %s not tried.\n", strings.ToUpper(t.Why[:1])+t.Why[1:], jjm.Count(t.NotTried, "check"))
+	}
+	untried := ""
+	if r.sums.NotTried > 0 {
+		untried = fmt.Sprintf("%d not tried, ", r.sums.NotTried)
+	}
+	r.printf("%s passed, %d failed, %s%d not applicable, in %s.\n", jjm.Count(r.sums.Passed, "check"), r.sums.Failed,
+		untried, r.sums.NotApplicable, jjm.HowLong(time.Since(r.began)))
+}
+
+// printable replaces what could control a terminal: batch systems and jobs have
+// written some of it.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '\n' || unicode.IsPrint(c) {
+			return c
+		}
+		return '?'
+	}, text)
+}

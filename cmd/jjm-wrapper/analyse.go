@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"jjm"
+	"jjm/glf"
+)
+
+// The limits of what the type's command writes, in bytes.
+const (
+	maxAnswer = 64 << 10 // of standard output
+	maxStderr = 1 << 10  // of standard error, quoted in the result
+)
+
+// The files of the type's command, in the attempt's folder.
+const (
+	questionName  = "analyse.json"
+	complaintName = "analyse.stderr"
+)
+
+// question is what the type's command reads on its standard input.
+type question struct {
+	Protocol int         `json:"protocol"` // always 1
+	Verb     string      `json:"verb"`     // always "analyse"
+	Part     *jjm.Part   `json:"part"`
+	Result   *jjm.Result `json:"result"`
+}
+
+// analyse runs the job type's command that decides what becomes of the attempt, if there is one. It returns nil if
+// there is none, if the command has no opinion, and if the attempt was told to end. If the command fails, the opinion
+// is to hold the local job, because nobody knows what the type would have decided.
+func (a *attempt) analyse(signals *signalBox) *jjm.Opinion {
+	if len(a.assign.Analyse) == 0 || signals.ending() {
+		return nil
+	}
+	op, err := a.askCommand(signals)
+	switch {
+	case signals.ending():
+		return nil
+	case err != nil:
+		op = &jjm.Opinion{Action: jjm.Hold, Text: fmt.Sprintf("its command %s failed: %v",
+			clip(glf.JoinArgs(a.assign.Analyse), 256), err)}
+	case op == nil:
+		return nil
+	}
+	a.logLine(glf.Info, fmt.Sprintf("the job type says %s: %s", op.Action, op.Text))
+	return op
+}
+
+// askCommand runs the type's command to its end and parses its answer. The command has as long as an application has
+// between TERM and KILL.
+func (a *attempt) askCommand(signals *signalBox) (*jjm.Opinion, error) {
+	files, answers, err := a.analyseFiles()
+	if err != nil {
+		closeAll(files)
+		return nil, err
+	}
+	defer answers.Close()
+	pid, _, err := a.launch(a.assign.Analyse, files)
+	closeAll(files)
+	if err != nil {
+		return nil, err
+	}
+	read := make(chan []byte, 1)
+	go func() { read <- readAnswer(answers, signals) }()
+	var late atomic.Bool
+	timer := time.AfterFunc(a.grace(), func() {
+		late.Store(true)
+		signals.send(syscall.SIGKILL)
+	})
+	exit, _ := a.finish(pid, signals)
+	timer.Stop()
+	_ = answers.SetReadDeadline(now().Add(stragglerTime)) // a process that could not be killed may hold the other end
+	switch text := <-read; {
+	case late.Load():
+		return nil, fmt.Errorf("it did not end within %s", jjm.HowLong(a.grace()))
+	case len(text) > maxAnswer:
+		return nil, fmt.Errorf("it writes more than %d KiB: make the answer shorter", maxAnswer>>10)
+	case exit != 0:
+		return nil, fmt.Errorf("it ended with exit code %d%s", exit, a.stderrTail())
+	default:
+		return readOpinion(text)
+	}
+}
+
+// analyseFiles opens the command's standard files: the question, a pipe whose other end is answers, and a file for its
+// standard error. If it fails, it also returns those that it opened.
+func (a *attempt) analyseFiles() (files []*os.File, answers *os.File, err error) {
+	seen := a.result
+	var logErr error
+	seen.GLF, logErr = a.log.text()
+	fit(&seen)
+	text, err := json.Marshal(question{1, "analyse", &a.assign.Part, &seen})
+	if err := errors.Join(logErr, err, a.root.WriteFile(questionName, append(text, '\n'), 0o600)); err != nil {
+		return nil, nil, err
+	}
+	asked, err := a.root.Open(questionName)
+	if err != nil {
+		return nil, nil, err
+	}
+	answers, write, err := os.Pipe()
+	if err != nil {
+		return []*os.File{asked}, nil, err
+	}
+	complaints, err := a.root.OpenFile(complaintName, os.O_WRONLY|os.O_CREATE|os.O_APPEND|os.O_TRUNC, 0o600)
+	if err != nil {
+		return []*os.File{asked, answers, write}, nil, err
+	}
+	return []*os.File{asked, write, complaints}, answers, nil
+}
+
+// readAnswer reads until the command and all its children are gone. A command that writes too much is killed.
+func readAnswer(answers io.Reader, signals *signalBox) []byte {
+	text, _ := io.ReadAll(io.LimitReader(answers, maxAnswer+1))
+	if len(text) > maxAnswer {
+		signals.send(syscall.SIGKILL)
+	}
+	return text
+}
+
+// stderrTail returns the end of what the command wrote to its standard error.
+func (a *attempt) stderrTail() string {
+	f, err := a.root.Open(complaintName)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return ""
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, max(0, end-maxStderr), maxStderr))
+	if words := strings.Fields(strings.ToValidUTF8(string(text), "?")); err == nil && len(words) > 0 {
+		return ": " + strings.Join(words, " ")
+	}
+	return ", and says nothing on its standard error"
+}
+
+// readOpinion parses the command's answer: an opinion, or {} for none.
+func readOpinion(text []byte) (*jjm.Opinion, error) {
+	const form = `want {"action": ..., "text": ...}, or {} for no opinion`
+	op := &jjm.Opinion{}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(op); err != nil {
+		return nil, fmt.Errorf("its answer %.80q: %w: "+form, text, err)
+	}
+	if dec.More() {
+		return nil, fmt.Errorf("its answer goes on behind the JSON object: " + form)
+	}
+	op.Text = clip(strings.Join(strings.Fields(op.Text), " "), 4<<10)
+	switch {
+	case op.Action == "" && op.Text == "" && op.RetryArgs == nil:
+		return nil, nil
+	case op.Text == "":
+		return nil, errors.New("its answer has no text: why, for people")
+	case op.RetryArgs != nil && op.Action != jjm.Retry:
+		return nil, fmt.Errorf("its answer has retry_args, which mean nothing unless action is %s", jjm.Retry)
+	}
+	for _, known := range []jjm.Action{jjm.Complete, jjm.Retry, jjm.Hold, jjm.Fail} {
+		if op.Action == known {
+			return op, nil
+		}
+	}
+	return nil, fmt.Errorf("its answer has action %.40q: want %s, %s, %s or %s", op.Action, jjm.Complete, jjm.Retry,
+		jjm.Hold, jjm.Fail)
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/gate/client"
+	"jjm/wire"
+)
+
+const (
+	// mostExamples is the number of causes for which the end of the example's standard error is shown.
+	mostExamples = 3
+	// endLines is how many lines of it are shown, each up to lastColumns long.
+	endLines    = 5
+	lastColumns = 100
+	// lastBytes is how many bytes of it are requested, and examplePatience how long to wait for them.
+	lastBytes       = 4 << 10
+	examplePatience = 5 * time.Second
+)
+
+// causeText returns why local jobs failed or are tried again, with one of them.
+func causeText(c jjm.Cause) string {
+	text := c.Text
+	if text == "" {
+		text = "other reasons"
+	}
+	text = jjm.Count(c.Jobs, "local job") + ": " + text
+	if c.First == "" {
+		return text
+	}
+	text += "; such as " + c.First
+	if code := fmt.Sprintf("exit code %d", c.Exit); c.Exit >= 0 && !strings.Contains(c.Text, code) {
+		text += ", " + code
+	}
+	return text
+}
+
+// firstCause returns the cause of most failures, "" if nothing failed for good.
+func firstCause(causes []jjm.Cause) string {
+	if len(causes) == 0 || causes[0].Again {
+		return ""
+	}
+	return cmp.Or(causes[0].Text, "various")
+}
+
+// causeCell returns the cause of most failures, and which grid jobs do what failed.
+func causeCell(st wire.Status) string {
+	cause := firstCause(st.Causes)
+	if cause == "" || len(st.RecoveredBy) == 0 {
+		return cause
+	}
+	return "recovered by " + idsText(st.RecoveredBy) + "; " + cause
+}
+
+// causeTitle returns what the local jobs of a cause did.
+func causeTitle(c jjm.Cause) string {
+	if c.Again {
+		return "tried again"
+	}
+	return "failed"
+}
+
+// causeRows returns the rows of the causes of a grid job, with the last lines of examples.
+func causeRows(causes []jjm.Cause, words map[string][]string) (rows [][2]string) {
+	last := ""
+	for _, c := range causes {
+		title := causeTitle(c)
+		if title == last {
+			title = ""
+		} else {
+			last = title
+		}
+		rows = append(rows, [2]string{title, causeText(c)})
+		rows = append(rows, wordsRows(c.First, words)...)
+	}
+	return rows
+}
+
+// wordsRows returns the rows of the last lines that a local job wrote to standard error, none if there are none.
+func wordsRows(local string, words map[string][]string) (rows [][2]string) {
+	for i, line := range words[local] {
+		if i == 0 {
+			rows = append(rows, [2]string{"",
+				fmt.Sprintf("%s ends its standard error with (jjm cat %s --stderr shows all):", local, local)})
+		}
+		rows = append(rows, [2]string{"", "| " + line})
+	}
+	return rows
+}
+
+// spoken returns of whom the last words are shown with a status: of the examples of its causes or, if it is that of
+// one local job, of this one if it failed or is tried again.
+func spoken(st wire.Status) []jjm.Cause {
+	switch {
+	case st.Lookup.Stale:
+		return nil
+	case len(st.Locals) == 0:
+		return st.Causes
+	case len(st.Locals) > 1 || st.Locals[0].State != jjm.Failed && st.Locals[0].Phase != jjm.RetryWait:
+		return nil
+	}
+	return []jjm.Cause{{First: st.Locals[0].ID.String()}}
+}
+
+// lastWords returns, by id, the last lines that the examples of causes wrote to standard error. An example that cannot
+// be read is left out: the answer is complete without it.
+func lastWords(daemon *client.Client, causes []jjm.Cause) map[string][]string {
+	ctx, cancel := context.WithTimeout(context.Background(), examplePatience)
+	defer cancel()
+	words := map[string][]string{}
+	for i, c := range causes {
+		if i == mostExamples {
+			break
+		}
+		if c.First == "" {
+			continue
+		}
+		if lines := lastLinesOf(ctx, daemon, c.First); len(lines) > 0 {
+			words[c.First] = lines
+		}
+	}
+	return words
+}
+
+func lastLinesOf(ctx context.Context, daemon *client.Client, local string) []string {
+	req := wire.CatRequest{One: wire.OneRef(local), CatFile: wire.CatFile{File: "stderr"}, Tail: lastBytes}
+	_, r, err := client.Open(ctx, daemon, wire.VerbCat(), req)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = r.Close() }()
+	text, err := io.ReadAll(io.LimitReader(r, lastBytes))
+	if err != nil {
+		return nil
+	}
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		// Blanks at the front stay: they place the marks of compilers and interpreters.
+		if line = strings.TrimRight(printable(strings.TrimRight(line, "\r\n")), " "); line != "" {
+			lines = append(lines, shorten(line, lastColumns))
+		}
+	}
+	return lines[max(0, len(lines)-endLines):]
+}

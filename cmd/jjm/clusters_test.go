@@ -1,0 +1,38 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jjm"
+	"jjm/wire"
+)
+
+// Of a cluster that was never listed no listing is shown, as one of no time would be.
+func TestListingText_OfAClusterThatNobodyListedYet(t *testing.T) {
+	for want, c := range map[string]wire.Cluster{
+		"":               {Interval: jjm.Duration(5e9)},
+		"0 ms every 5 s": {Interval: jjm.Duration(5e9), LastSeen: 1},
+	} {
+		if got := listingText(c); got != want {
+			t.Errorf("last seen %d: %q, want %q", c.LastSeen, got, want)
+		}
+	}
+}
+
+// A cause that the line about an outage tells is not told again by a trouble, nor is the name of the cluster.
+func TestClusterNotes_TellACauseOnce(t *testing.T) {
+	troubles := []string{"farm has answered no listing since 2026-11-25 08:00 CET: squeue: exit 1",
+		"farm could not be probed for its limits since 2026-11-25 08:00 CET: sinfo: exit 2"}
+	probed := "could not be probed for its limits since 2026-11-25 08:00 CET: sinfo: exit 2"
+	for want, c := range map[string]wire.Cluster{
+		"no listing: squeue: exit 1":                                         {Cause: "squeue: exit 1"},
+		"has answered no listing since 2026-11-25 08:00 CET: squeue: exit 1": {Healthy: true},
+	} {
+		c.Name, c.Trouble = "farm", troubles
+		if diff := cmp.Diff([]string{want, probed}, clusterNotes(c)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+
+	"jjm"
+)
+
+// manyJobs is how many jobs a command changes at most without a person who confirms it, and how
+// many it names in one request.
+const manyJobs = 100
+
+// confirm asks a person to confirm what is done to many jobs, one of which is called word. A
+// program, which has no terminal, has to say --yes. The error is not nil if nothing is to be done.
+func (c *cli) confirm(verb string, jobs int, word string, yes bool) error {
+	if yes || jobs <= manyJobs {
+		return nil
+	}
+	in, ok := c.in.(*os.File)
+	if !ok || !isTerminal(in) || c.errFile == nil || !isTerminal(c.errFile) {
+		return usage("%s %s: for more than %d say --yes; --dry-run shows what would be done", verb,
+			jjm.Count(jobs, word), manyJobs)
+	}
+	if _, err := fmt.Fprintf(c.err, "%s %s? Type yes: ", verb, jjm.Count(jobs, word)); err != nil {
+		return err
+	}
+	answer, _ := bufio.NewReader(in).ReadString('\n') // no answer is not yes
+	if strings.TrimSpace(answer) != "yes" {
+		return usage("not confirmed: nothing was done")
+	}
+	return nil
+}

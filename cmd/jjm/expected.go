@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"jjm"
+	"jjm/wire"
+)
+
+// expectedText tells when a grid job will end, roughly, and by what: "about 14:20, by the 120
+// local jobs that ended in the last hour".
+func expectedText(e *wire.ExpectedEnd, now time.Time) string {
+	if e == nil {
+		return ""
+	}
+	last := jjm.HowLong(e.Within.D())
+	if e.Within.D() == time.Hour {
+		last = "hour"
+	}
+	text := fmt.Sprintf("about %s, by the %s that ended in the last %s", minuteAt(e.At, now),
+		jjm.Count(e.Ended, "local job"), last)
+	if e.Held > 0 {
+		text += fmt.Sprintf("; without %s", jjm.Count(e.Held, "held one"))
+	}
+	return text
+}
+
+// minuteAt formats a time to the minute, without the date if it is today.
+func minuteAt(t jjm.Time, now time.Time) string {
+	at := t.Time().In(now.Location())
+	if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
+		return at.Format("2006-01-02 15:04")
+	}
+	return at.Format("15:04")
+}

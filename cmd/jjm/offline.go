@@ -1,0 +1,260 @@
+package main
+
+import (
+	"os"
+	"slices"
+
+	"jjm"
+	"jjm/gate/client"
+	"jjm/wire"
+	"jjm/xmldb/head"
+)
+
+// offline answers from the records, because no daemon does. What an account may read there is
+// decided by the access lists of the folders: its own records, administrators all.
+type offline struct {
+	c    *cli
+	name string // of the command
+	dir  string // of the records
+	down error  // why no daemon answers
+	most int    // of how many records at most the heads are read to list grid jobs
+}
+
+func (p place) offline(c *cli, name string, down error) *offline {
+	return &offline{c: c, name: name, dir: p.at(c).RecordsDir(), down: down, most: mostScanned}
+}
+
+// say says that an answer is from the records, and of which time: 0 is not known.
+func (o *offline) say(asOf jjm.Time) {
+	o.c.say("jjm %s: %v", o.name, o.down)
+	at := ""
+	if asOf != 0 {
+		at = "as of " + clock(asOf) + ", "
+	}
+	o.c.say("%sthe daemon does not answer: this is from the records in %s", at, o.dir)
+}
+
+// unknown is the error if the records do not tell, which says nothing about the job: the daemon
+// may know it.
+func (o *offline) unknown(err error) error {
+	switch jjm.KindOf(err) {
+	case jjm.Denied:
+		return jjm.Errorf(jjm.Denied, "%v; and this account may not read its record: %w", o.down, err)
+	case jjm.Gone:
+		return jjm.Errorf(jjm.Busy, "%w; and %w", o.down, err)
+	}
+	return jjm.Errorf(jjm.Busy, "%w; and its record does not tell: %w", o.down, err)
+}
+
+// ref returns what an id or a handle, which was checked, means.
+func (o *offline) ref(text string) (jjm.Ref, error) {
+	h, rest, ok := jjm.CutHandle(text)
+	if !ok {
+		return jjm.ParseRef(text)
+	}
+	grid, err := head.ByHandle(o.dir, h)
+	if err != nil {
+		return jjm.Ref{}, err
+	}
+	return jjm.ParseRef(grid.String() + rest)
+}
+
+// head reads the head of a grid job's record. The error is of kind Gone if it is sure that there
+// is no such local job, else as of unknown.
+func (o *offline) head(text string) (head.Head, jjm.Ref, error) {
+	ref, err := o.ref(text)
+	var h head.Head
+	if err == nil {
+		h, err = head.Read(o.dir, ref.Grid)
+	}
+	switch {
+	case err != nil:
+		return h, ref, o.unknown(err)
+	case !ref.Locals || ref.Last < 0 || int(ref.First) < h.Jobs:
+		return h, ref, nil
+	}
+	err = jjm.Errorf(jjm.Gone, "%s: grid job %s has %s, numbered from 0", ref, ref.Grid, jjm.Count(h.Jobs, "local job"))
+	if !h.Grid.Status.Final() { // others may have been made
+		err = o.unknown(err)
+	}
+	return h, ref, err
+}
+
+// history returns the last changes that the record of a job tells, oldest first, at most limit
+// of them if that is not 0.
+func (o *offline) history(text string, limit int) ([]jjm.JournalEntry, error) {
+	_, ref, err := o.head(text)
+	if err != nil {
+		return nil, err
+	}
+	h, err := head.ReadHistory(o.dir, ref.Grid)
+	if err != nil {
+		return nil, o.unknown(err)
+	}
+	all := h.Changes[:0]
+	for _, e := range h.Changes {
+		if !ref.Locals || e.First >= 0 && e.Last >= ref.First && (ref.Last < 0 || e.First <= ref.Last) {
+			all = append(all, e)
+		}
+	}
+	o.say(h.Written)
+	cut := limit > 0 && len(all) > limit
+	if cut {
+		all = all[len(all)-limit:]
+	}
+	if h.Older && !cut {
+		o.c.say("these are the last changes: the daemon tells older ones")
+	}
+	return all, nil
+}
+
+// mostScanned bounds the heads that a list reads: a few seconds.
+const mostScanned = 20_000
+
+// list returns the grid jobs that l selects among the records that may be read, newest first.
+// bad is how many could not be read.
+func (o *offline) list(l wire.List) (found []wire.Status, bad int, err error) {
+	if err := checkStatus(l.Status); err != nil {
+		return nil, 0, err
+	}
+	want, err := o.choose(l)
+	if err != nil {
+		return nil, 0, err
+	}
+	ids, err := o.ids(jjm.GridID(l.Before))
+	if err != nil {
+		return nil, 0, err
+	}
+	var asOf jjm.Time
+	for i, id := range ids {
+		if i == o.most || len(found) == l.Limit {
+			break
+		}
+		h, ok, err := o.readable(id)
+		if ok {
+			ok, err = want.has(&h)
+		}
+		if err != nil {
+			bad++
+			o.c.say("jjm %s: %v", o.name, err)
+		}
+		if ok {
+			asOf = max(asOf, h.Written)
+			found = append(found, client.StatusFromRecord(o.dir, &h))
+		}
+	}
+	o.say(asOf)
+	if len(ids) > o.most && len(found) < l.Limit {
+		o.c.say("only the newest %d records were looked at; for the next ones: --before %s", o.most, ids[o.most-1])
+	}
+	return found, bad, nil
+}
+
+// checkStatus refuses a word that is no status of grid jobs, as the daemon does.
+func checkStatus(word string) error {
+	if word == "" {
+		return nil
+	}
+	var st jjm.GridStatus
+	if err := st.UnmarshalText([]byte(word)); err != nil {
+		return usage("--status: %w", err)
+	}
+	return nil
+}
+
+// selects reports whether l selects a grid job.
+func selects(l wire.List, h *head.Head) bool {
+	g := &h.Grid
+	return (l.Status == "" || g.Status.String() == l.Status) && (l.All || !g.Status.Final()) &&
+		(l.Type == "" || g.Spec.Type == l.Type) && (l.Owner == "" || g.Owner.User == l.Owner)
+}
+
+// ids returns the grid jobs that have records, those below an id if it is not 0, newest first.
+func (o *offline) ids(below jjm.GridID) ([]jjm.GridID, error) {
+	ids, err := head.IDs(o.dir)
+	if err != nil {
+		return nil, o.unknown(err)
+	}
+	return slices.DeleteFunc(ids, func(id jjm.GridID) bool { return below > 0 && id >= below }), nil
+}
+
+// readable reads the head of a record; ok is false for another account's, and for one that is
+// gone. The error says that it is damaged.
+func (o *offline) readable(id jjm.GridID) (h head.Head, ok bool, err error) {
+	h, err = head.Read(o.dir, id)
+	switch jjm.KindOf(err) {
+	case jjm.Gone, jjm.Denied:
+		return h, false, nil
+	}
+	return h, err == nil, err
+}
+
+// mostLocals bounds the local jobs in an answer, as the daemon does.
+const mostLocals = 100_000
+
+// status returns the status of each reference. Of several, what a record does not tell is in its
+// answer.
+func (o *offline) status(refs []string) ([]wire.Status, error) {
+	out := make([]wire.Status, len(refs))
+	var asOf jjm.Time
+	for i, text := range refs {
+		st, id, err := o.statusOf(text)
+		if err != nil && len(refs) == 1 {
+			return nil, err
+		}
+		if err != nil {
+			st = wire.Status{Lookup: wire.Lookup{ID: id, Error: wire.ErrorOf(err)}}
+		}
+		out[i] = st
+		asOf = max(asOf, st.Lookup.AsOf)
+	}
+	o.say(asOf)
+	return out, nil
+}
+
+// statusOf returns the status of a grid job, and the local jobs that are asked for.
+func (o *offline) statusOf(text string) (wire.Status, jjm.GridID, error) {
+	h, ref, err := o.head(text)
+	if err != nil {
+		return wire.Status{}, ref.Grid, err
+	}
+	st := client.StatusFromRecord(o.dir, &h)
+	if !ref.Locals {
+		return st, ref.Grid, nil
+	}
+	st.Locals, err = head.Locals(o.dir, ref, mostLocals)
+	switch {
+	case err != nil:
+		return st, ref.Grid, o.unknown(err)
+	case len(st.Locals) == 0 && ref.Last >= 0:
+		return st, ref.Grid, o.unknown(jjm.Errorf(jjm.Gone, "%s is not in it", ref))
+	}
+	return st, ref.Grid, nil
+}
+
+// files says where the files of a grid job may be found while no daemon gives them, if this account may read them
+// there. What is not known is no error: the daemon's absence has been told.
+func (o *offline) files(text string) {
+	h, _, err := o.head(text)
+	if err != nil {
+		return
+	}
+	switch tar := h.Tar; {
+	case tar != "" && opens(tar):
+		o.c.say("the outputs of grid job %s are in %s: tar -tf lists them, tar -xf takes them", h.Grid.ID, tar)
+	case tar != "":
+		o.c.say("the outputs of grid job %s are in %s, which this account may not read now", h.Grid.ID, tar)
+	default:
+		o.c.say("grid job %s has no tar yet; its record is %s", h.Grid.ID, head.Path(o.dir, h.Grid.ID))
+	}
+}
+
+// opens reports whether this account can read a file.
+func opens(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	_ = f.Close()
+	return true
+}

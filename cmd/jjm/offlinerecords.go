@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"jjm"
+	"jjm/wire"
+	"jjm/xmldb/head"
+	"jjm/xmldb/query"
+)
+
+// record returns what the path selects in the record of a grid job; "" is the whole record.
+func (o *offline) record(text, path string) ([]string, error) {
+	if _, err := query.Parse(path); err != nil {
+		return nil, err
+	}
+	h, _, err := o.head(text)
+	if err != nil {
+		return nil, err
+	}
+	found, err := o.query(&h, path)
+	if jjm.KindOf(err) == jjm.Invalid {
+		return nil, err
+	}
+	if err != nil {
+		return nil, o.unknown(err)
+	}
+	o.say(h.Written)
+	return found, nil
+}
+
+// query evaluates a path on the documents of a record, one at a time.
+func (o *offline) query(h *head.Head, path string) ([]string, error) {
+	q, err := query.Parse(path)
+	if err != nil {
+		return nil, err
+	}
+	if q.Wants("gridjob") {
+		if err := o.addTo(q, h, head.File); err != nil {
+			return nil, err
+		}
+	}
+	for n := 0; q.Wants("localjobs") && n*head.ShardSize < h.Jobs; n++ {
+		if err := o.addTo(q, h, head.ShardFile(n)); err != nil && jjm.KindOf(err) != jjm.Gone {
+			return nil, err
+		}
+	}
+	return q.Results(), nil
+}
+
+func (o *offline) addTo(q *query.Query, h *head.Head, name string) error {
+	data, err := head.Document(o.dir, h.Grid.ID, name)
+	if err != nil {
+		return err
+	}
+	if err := q.Add(data); err != nil {
+		return jjm.Errorf(jjm.KindOf(err), "record of grid job %s: %s: %w", h.Grid.ID, name, err)
+	}
+	return nil
+}
+
+// records calls send for each of the records that may be read and that of selects, newest
+// first, in which the path selects something, or that is damaged.
+func (o *offline) records(ctx context.Context, path string, of wire.Selection, send func(*wire.Found) error) error {
+	if _, err := query.Parse(path); err != nil {
+		return err
+	}
+	if err := checkStatus(of.Status); err != nil {
+		return err
+	}
+	ids, err := o.ids(0)
+	if err != nil {
+		return err
+	}
+	var asOf jjm.Time
+	defer func() { o.say(asOf) }()
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		h, ok, err := o.readable(id)
+		if err == nil && !(ok && selected(of, &h)) {
+			continue
+		}
+		asOf = max(asOf, h.Written)
+		found := wire.Found{ID: id, Type: h.Grid.Spec.Type, Owner: h.Grid.Owner.User}
+		if err == nil {
+			found.Record, err = o.query(&h, path)
+		}
+		switch {
+		case jjm.KindOf(err) == jjm.Invalid:
+			return err
+		case err != nil:
+			found.Error = err.Error()
+		case len(found.Record) == 0:
+			continue
+		}
+		if err := send(&found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// selected reports whether a selection has a grid job.
+func selected(of wire.Selection, h *head.Head) bool {
+	l := wire.List{All: true, Status: of.Status, Type: of.Type, Owner: of.Owner}
+	onCluster := slices.ContainsFunc(h.ClusterJobs, func(j jjm.ClusterJob) bool { return j.Cluster == of.Cluster })
+	return selects(l, h) && (of.Cluster == "" || onCluster) &&
+		(of.Since == 0 || h.Grid.Accepted >= of.Since) && (of.Until == 0 || h.Grid.Accepted < of.Until)
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+
+	"jjm"
+	"jjm/selection"
+	"jjm/wire"
+)
+
+// remove removes grid jobs that are over.
+type remove struct {
+	Force bool `help:"Also if the gatekeeper of a grid job was not told yet that it is over."`
+
+	many
+}
+
+// Help returns the text of --help below the usage.
+func (*remove) Help() string {
+	return "What goes are the folder in the work area, the tars of all generations, packages that no other grid job " +
+		"uses, the record, and the rows. Nothing brings them back. Its id is never given out again: lookup still " +
+		"tells how it ended, and history and log what was done and who removed it. A grid job must be over: kill it " +
+		"first. It stays, with the reason, while another one depends on it, or its gatekeeper was not told the end. It " +
+		"prints a line for each grid job: ID accepted (the request is stored and then carried out), or ID error KIND " +
+		"TEXT. Above 100 grid jobs it asks, or wants --yes. For the owner and administrators.\n\n" +
+		"Filters select whole grid jobs that are over, among the ids or, without any, among all yours (an " +
+		"administrator's: all); one of local jobs those that have one that fits. jjm remove --status done --age 30d " +
+		"--dry-run shows what would be removed."
+}
+
+// Run carries out the command.
+func (r *remove) Run(c *cli) error {
+	refs, err := r.choose(c, selection.ToRemove, "")
+	if err != nil {
+		return err
+	}
+	removed := 0
+	all := results[wire.Removed]{c: c, command: "remove",
+		ask: func(refs []string) ([]wire.Removed, error) {
+			a, err := ask(c, r.place, wire.VerbRemove(), wire.RemoveRequest{Refs: refs, Force: r.Force, DryRun: r.Dry})
+			return a.Remove, err
+		},
+		outcome: func(one wire.Removed) *wire.Error { return one.Error },
+		show: func(one wire.Removed) error {
+			if one.Error == nil {
+				removed++
+			}
+			return r.show(c, one)
+		}}
+	err = all.of(inChunks(refs))
+	if r.Dry && len(refs) > 1 {
+		c.say("in all %s would be removed", jjm.Count(removed, "grid job"))
+	}
+	return err
+}
+
+// show prints the result for one grid job.
+func (r *remove) show(c *cli, one wire.Removed) (err error) {
+	switch {
+	case r.JSON:
+		return c.printJSON(one)
+	case one.Error != nil:
+		_, err = fmt.Fprintf(c.out, "%s error %s %s\n", one.ID, one.Error.Kind, printable(one.Error.Text))
+	case r.Dry:
+		_, err = fmt.Fprintf(c.out, "%s would be removed\n", one.ID)
+	default:
+		_, err = fmt.Fprintf(c.out, "%s accepted\n", one.ID)
+	}
+	return err
+}

@@ -1,0 +1,18 @@
+package main
+
+import "jjm/analyse/rule"
+
+// rules prints the rules that jjm ships.
+type rules struct{}
+
+// Help is the rest of its help.
+func (*rules) Help() string {
+	return "They are TOML. A rule of the same name in the configuration of the site ([[engine.rule]]), or in the file of a " +
+		"job type ([[rule]]), takes the place of one; others come first. It needs no daemon."
+}
+
+// Run carries out the command.
+func (*rules) Run(c *cli) error {
+	_, err := c.out.WriteString(rule.ShippedText())
+	return err
+}

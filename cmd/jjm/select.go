@@ -1,0 +1,251 @@
+package main
+
+import (
+	"strings"
+
+	"jjm"
+	"jjm/gate/client"
+	"jjm/selection"
+	"jjm/wire"
+)
+
+// filters are the filters of list, and of the commands that change many jobs: docs/SELECTION.md. They have the fields
+// of selection.Filters.
+type filters struct {
+	State   string `name:"job-state" placeholder:"WORD,..." help:"Local jobs in one of these states, such as failed,killed."`
+	Host    string `placeholder:"GLOB" help:"Local jobs whose host, the last one, fits, such as 'node7*'."`
+	Exit    string `placeholder:"CODES" help:"Local jobs whose last attempt ended with one of these exit codes: 3,128-255."`
+	Reason  string `placeholder:"GLOB" help:"Local jobs that failed, are tried again, are held or wait for a reason that fits, such as '*disk*'."`
+	Cluster string `placeholder:"NAME" help:"Local jobs that are, or were last, at this cluster."`
+	Status  string `placeholder:"WORD" help:"Grid jobs in this status, such as failed: all of it failed. Where some local jobs failed it is finished."`
+	Type    string `placeholder:"TYPE" help:"Grid jobs of this job type."`
+	User    string `aliases:"owner" placeholder:"USER" help:"Grid jobs of this user."`
+	Age     string `placeholder:"AGE" help:"Grid jobs accepted at least so long ago: 7d, 36h; or between two ages: 0-12h."`
+}
+
+// where returns the filters in the form of requests. The error says which flag is wrong.
+func (f *filters) where() (selection.Filters, error) {
+	w := selection.Filters(*f)
+	err := w.Check()
+	switch {
+	case err == nil:
+		return w, nil
+	case strings.HasPrefix(err.Error(), "state"): // --state is the daemon's folder
+		return w, usage("--job-%w", err)
+	}
+	return w, usage("--%w", err)
+}
+
+// patterns parses ids and patterns of a command line. If grid is set, local jobs are an error.
+func patterns(refs []string, grid bool) (selection.List, error) {
+	list, err := selection.Parse(refs)
+	if err != nil {
+		return nil, &exit{exitUsage, err}
+	}
+	for _, p := range list {
+		if grid && p.Ref.Locals {
+			whole, _, _ := strings.Cut(p.String(), ".")
+			return nil, usage("id %q: want a grid job, such as %s", p.String(), whole)
+		}
+	}
+	return list, nil
+}
+
+// hasName reports whether a pattern of names is in a list.
+func hasName(list selection.List) bool {
+	for _, p := range list {
+		if p.Name != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// named returns the ids that patterns mean, one by one. Names are looked up by the daemon or, for the commands that
+// also answer from the records, there. name is that of the command.
+func (p place) named(c *cli, name string, refs []string, grid, records bool) ([]string, error) {
+	list, err := patterns(refs, grid)
+	if err != nil || !hasName(list) {
+		return list.Words(), err
+	}
+	a, err := ask(c, p, wire.VerbSelect(), wire.SelectRequest{Refs: list.Words()})
+	if records && client.IsUnreachable(err) {
+		return p.offline(c, name, err).named(list)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.Select.Refs, nil
+}
+
+// one returns the id of the only job that a pattern means, for the commands about one.
+func (p place) one(c *cli, name, pattern string, grid, records bool) (string, error) {
+	refs, err := p.named(c, name, []string{pattern}, grid, records)
+	if err != nil {
+		return "", err
+	}
+	if len(refs) != 1 {
+		return "", usage("%s means %s, such as %s and %s: jjm %s is about one job, name it", pattern,
+			jjm.Count(len(refs), "job"), refs[0], refs[1], name)
+	}
+	return refs[0], nil
+}
+
+// oneLocal returns an error unless a pattern means exactly one local job, which the commands about one need.
+func oneLocal(command, pattern string) error {
+	list, err := patterns([]string{pattern}, false)
+	if err != nil {
+		return err
+	}
+	p := list[0]
+	switch n, known := p.Jobs(); {
+	case len(list) > 1 || p.Name != "":
+		return usage("%.80q: jjm %s is about one local job, such as 12.3", pattern, command)
+	case !p.Ref.Locals:
+		return usage("%s is a grid job: want one of its local jobs, such as %s.0", pattern, pattern)
+	case !known || n > 1:
+		first := p
+		first.Ref.Last = first.Ref.First
+		return usage("%s means several local jobs: jjm %s is about one, such as %s", pattern, command, first)
+	}
+	return nil
+}
+
+// many has the flags and arguments of the commands that change many jobs.
+type many struct {
+	Dry  bool     `name:"dry-run" help:"Change nothing; show and count what would be done."`
+	Yes  bool     `help:"Do not ask, however many jobs are selected."`
+	JSON bool     `name:"json" help:"One JSON object per line."`
+	Refs []string `arg:"" optional:"" name:"ID" help:"Grid jobs or local jobs: 12, 12.3, 12.3-7, 12.*, name:GLOB."`
+
+	filters
+	place
+}
+
+// choose returns the ids of what the command line selects, after a person confirmed it or a program said --yes if that
+// is many. normally is the state of local jobs that a command means if none is given; "" is any that it can change.
+func (m *many) choose(c *cli, command selection.Purpose, normally string) ([]string, error) {
+	list, err := patterns(m.Refs, command == selection.ToRemove)
+	if err != nil {
+		return nil, err
+	}
+	where, err := m.where()
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 && !where.Any() {
+		return nil, usage("which jobs? Want ids or filters, such as jjm %s 17 or jjm %s --user alice", command, command)
+	}
+	found := where.Any() || hasName(list)
+	if found && where.State == "" {
+		where.State = normally
+	}
+	refs, jobs, known := list.Words(), 0, true
+	for _, p := range list {
+		n, ok := p.Jobs()
+		jobs, known = jobs+n, known && ok
+	}
+	if found || !known && !m.Dry && !m.Yes {
+		a, err := ask(c, m.place, wire.VerbSelect(), wire.SelectRequest{Refs: refs, Where: where, For: command})
+		if err != nil {
+			return nil, err
+		}
+		if jobs = a.Select.Jobs(); found { // what is named is told to the daemon as it was named
+			refs = a.Select.Refs
+		}
+	}
+	if len(refs) == 0 {
+		c.say("jjm %s: there is no such job that it could change", command)
+	}
+	if m.Dry {
+		return refs, nil
+	}
+	return refs, c.confirm(string(command), jobs, jobWord(command), m.Yes)
+}
+
+// jobWord is what the jobs of a command are called.
+func jobWord(command selection.Purpose) string {
+	if command == selection.ToRemove {
+		return "grid job"
+	}
+	return "job"
+}
+
+// keepGoing has the flag of the commands that may stop at the first failure (ganga.md 5.5: they go on).
+type keepGoing struct {
+	KeepGoing bool `negatable:"" default:"true" help:"Go on after a failure and report it at the end, which is normal; or stop at the first."`
+}
+
+// results are the answers for many jobs, shown a line each.
+type results[T any] struct {
+	c       *cli
+	command string
+	stop    bool // at the first error
+	ask     func(refs []string) ([]T, error)
+	outcome func(T) *wire.Error
+	show    func(T) error
+}
+
+// of asks for chunks of ids one after the other and shows each answer. It returns the first error.
+func (r *results[T]) of(chunks [][]string) error {
+	var first error
+	for i, refs := range chunks {
+		answers, err := r.ask(refs)
+		if err != nil {
+			return err
+		}
+		for _, one := range answers {
+			if e := r.outcome(one); e != nil && first == nil {
+				first = e.Err()
+			}
+			if err := r.show(one); err != nil {
+				return err
+			}
+		}
+		_ = r.c.out.Flush() // before the total, which goes to another stream
+		if rest := chunks[i+1:]; first != nil && r.stop && len(rest) > 0 {
+			r.c.say("jjm %s: stopped; not attempted from %s on", r.command, rest[0][0])
+			return first
+		}
+	}
+	return first
+}
+
+// inChunks divides ids into requests.
+func inChunks(refs []string) (chunks [][]string) {
+	for ; len(refs) > manyJobs; refs = refs[manyJobs:] {
+		chunks = append(chunks, refs[:manyJobs])
+	}
+	if len(refs) == 0 {
+		return chunks
+	}
+	return append(chunks, refs)
+}
+
+// gridsAtOnce is how many grid jobs one request resubmits: each may have to be read from the history.
+const gridsAtOnce = 20
+
+// byGrid divides ids into requests so that all of a grid job are in one, in the order in which grid jobs are named
+// first: a grid job is reopened once.
+func byGrid(refs []string) (chunks [][]string) {
+	var order []string
+	of := map[string][]string{}
+	for _, ref := range refs {
+		grid, _, _ := strings.Cut(ref, ".")
+		if of[grid] == nil {
+			order = append(order, grid)
+		}
+		of[grid] = append(of[grid], ref)
+	}
+	grids, chunk := 0, []string(nil)
+	for _, grid := range order {
+		if grids == gridsAtOnce || len(chunk) > 0 && len(chunk)+len(of[grid]) > wire.MaxRefs {
+			chunks, chunk, grids = append(chunks, chunk), nil, 0
+		}
+		chunk, grids = append(chunk, of[grid]...), grids+1
+	}
+	if len(chunk) == 0 {
+		return chunks
+	}
+	return append(chunks, chunk)
+}

@@ -1,0 +1,257 @@
+package all_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"jjm"
+	"jjm/cover"
+	"jjm/internal/golden"
+	"jjm/jobfile"
+	"jjm/split"
+)
+
+// otherwise returns the rows of recoveries for which jjm's result differs, and the reason.
+func otherwise() map[string]string {
+	const order = "files are taken by the lowest run that is missing, not by the lowest that they ever had"
+	const again = "events are made again by the numbers that they had; WMCore counts on from the first that was lost, " +
+		"over events that were made, and estimates a short part as a whole one"
+	const nowhere = "the documents name events that the file never had, in sections that no cut of it makes: " +
+		"what is missing is what the ledger knows"
+	return map[string]string{
+		"LumiBased-edge-008":          "nothing is lost: no recovery. To WMCore an empty list means all",
+		"LumiBased-rnd-079":           order,
+		"EventAwareLumiBased-rnd-001": order,
+		"EventBased-edge-008":         again,
+		"EventBased-rnd-023":          again,
+		"EventBased-rnd-047":          again,
+		"EventBased-rnd-055":          again,
+		"EventBased-rnd-072":          again,
+		"EventBased-rnd-074":          again,
+		"EventBased-ut-034":           nowhere,
+		"EventBased-ut-035":           nowhere,
+	}
+}
+
+// lost returns what was lost according to a row's documents, in the order of the files, in the form in which the ledger
+// finds it missing. wrong describes lost parts that no file has.
+func (r *wmRow) lost(files []jjm.File) (unit string, all []cover.Finding, wrong string) {
+	unit = jjm.UnitRange
+	if r.Whitelist != nil {
+		unit = jjm.UnitLumi
+	}
+	for i := range files {
+		f := &files[i]
+		if unit == jjm.UnitLumi {
+			for _, l := range missing(f, r.Whitelist) {
+				all = append(all, cover.Finding{Kind: cover.Missing, LFN: f.LFN, Run: l.Run, First: int64(l.First),
+					Last: int64(l.Last)})
+			}
+			continue
+		}
+		some := r.pieces(f)
+		for _, one := range some {
+			if one.First < 0 || one.Last >= f.Events {
+				wrong = fmt.Sprintf("%s has %d events: not those from %d to %d", f.LFN, f.Events, one.First, one.Last)
+			}
+		}
+		all = append(all, some...)
+	}
+	return unit, all, wrong
+}
+
+// pieces returns the lost events of a file, each once.
+func (r *wmRow) pieces(f *jjm.File) (all []cover.Finding) {
+	for _, doc := range r.Docs {
+		d, named := doc.Files[f.LFN]
+		first := d.FirstEvent - f.FirstEvent
+		one := cover.Finding{Kind: cover.Missing, LFN: f.LFN, First: first, Last: first + d.Events - 1}
+		if named && !slices.ContainsFunc(all, func(o cover.Finding) bool { return o.First == one.First }) {
+			all = append(all, one)
+		}
+	}
+	slices.SortFunc(all, func(a, b cover.Finding) int { return cmp.Compare(a.First, b.First) })
+	return all
+}
+
+// missing returns the lost sections of a file.
+func missing(f *jjm.File, lost map[string][][2]uint32) (out []jjm.LumiRange) {
+	for _, l := range f.Lumis {
+		for n := int64(l.First); n <= int64(l.Last); n++ {
+			if slices.ContainsFunc(lost[strconv.Itoa(int(l.Run))], func(m [2]uint32) bool {
+				return n >= int64(m[0]) && n <= int64(m[1])
+			}) {
+				out = append(out, jjm.LumiRange{Run: l.Run, First: uint32(n), Last: uint32(n)})
+			}
+		}
+	}
+	return out
+}
+
+// recovered cuts a row's recovery as the product does: what the documents name is missing in the grid job of the row's
+// job file, and the job file of the recovery is parsed and cut.
+func (r *wmRow) recovered(splitter string, w split.Work) (c goldenCut, wrong string, err error) {
+	job, _, err := r.jobFile(splitter, &w)
+	if err != nil {
+		return c, "", err
+	}
+	job.first = 0
+	text, err := job.text()
+	if err != nil {
+		return c, "", err
+	}
+	doc, problems := jobfile.Parse("job.json", []byte(text))
+	if len(problems) > 0 {
+		return c, "", problems.Err()
+	}
+	unit, lost, wrong := r.lost(w.Files)
+	rec := cover.NewRecovery(doc.Spec, unit, 1, int(r.ExistingJobs), 0, "")
+	files := map[string]jjm.File{}
+	for _, f := range w.Files {
+		files[f.LFN] = f
+	}
+	for _, one := range lost {
+		if err := rec.Add(one); err != nil {
+			return c, "", err
+		}
+	}
+	if rec.Empty() {
+		return c, "", nil
+	}
+	written, err := rec.JobFile("f", "r", func(lfn string) (jjm.File, error) { return files[lfn], nil })
+	if err != nil {
+		return c, "", err
+	}
+	c, err = cutText(string(written.Job), r.site(&split.Work{}))
+	return c, wrong, err
+}
+
+// checkRecovery cuts a row's recovery and returns what is wrong with the parts.
+func (r *wmRow) checkRecovery(id, splitter string) string {
+	got, wrong, err := r.recovered(splitter, r.work())
+	why := otherwise()[id]
+	switch {
+	case wrong != "" && why != "":
+		if err == nil || !strings.Contains(err.Error(), "events, counted from 0") {
+			return fmt.Sprintf("%s, and their recovery is no error: %v", wrong, err)
+		}
+		return ""
+	case err != nil || wrong != "":
+		return fmt.Sprintf("recovery: %v %s", err, wrong)
+	}
+	want, have := joined(r.want()), joined(shown(got.parts))
+	if why == "" {
+		return gocmp.Diff(want, have, sameJobs)
+	}
+	if gocmp.Equal(want, have, sameJobs) {
+		return "it is the same: not " + why
+	}
+	if r.Whitelist != nil {
+		if len(r.Whitelist) == 0 {
+			want = nil
+		}
+		return gocmp.Diff(sectionsOf(want), sectionsOf(have))
+	}
+	return gocmp.Diff(r.madeAgain(), madeOf(have)) + gocmp.Diff(sectionsMade(want), sectionsMade(have))
+}
+
+// madeAgain returns the lost events, by the first number of each piece.
+func (r *wmRow) madeAgain() map[string]int64 {
+	out := map[string]int64{}
+	for _, doc := range r.Docs {
+		for lfn, d := range doc.Files {
+			out[fmt.Sprint(lfn, " ", d.FirstEvent)] = d.Events
+		}
+	}
+	return out
+}
+
+// madeOf returns the events that jobs make, by the first number of each job.
+func madeOf(groups []wmGroup) map[string]int64 {
+	out := map[string]int64{}
+	for _, g := range groups {
+		for _, j := range g.Jobs {
+			out[fmt.Sprint(j.Files[0], " ", *j.Mask.FirstEvent)] += *j.Mask.LastEvent - *j.Mask.FirstEvent + 1
+		}
+	}
+	return out
+}
+
+// sectionsMade returns the sections in which jobs make events, by file.
+func sectionsMade(groups []wmGroup) []string {
+	out := map[string]bool{}
+	for _, g := range groups {
+		for _, j := range g.Jobs {
+			for n := *j.Mask.FirstLumi; n <= *j.Mask.LastLumi; n++ {
+				out[fmt.Sprint(j.Files[0], " ", n)] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(out))
+}
+
+// sectionsOf returns the sections of all jobs, with how often each is cut.
+func sectionsOf(groups []wmGroup) map[string]int {
+	out := map[string]int{}
+	for _, g := range groups {
+		for _, j := range g.Jobs {
+			for run, ranges := range j.Mask.Lumis {
+				for _, r := range ranges {
+					for n := r[0]; n <= r[1]; n++ {
+						out[fmt.Sprintf("%s:%d", run, n)]++
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// joined returns jobs whose sections are ranges that do not touch. A recovery lists what is missing in its own order,
+// WMCore in the order of the file.
+func joined(groups []wmGroup) []wmGroup {
+	for g := range groups {
+		for j := range groups[g].Jobs {
+			for run, ranges := range groups[g].Jobs[j].Mask.Lumis {
+				slices.SortFunc(ranges, func(a, b [2]uint32) int { return int(a[0]) - int(b[0]) })
+				var out [][2]uint32
+				for _, r := range ranges {
+					if n := len(out); n > 0 && out[n-1][1]+1 == r[0] {
+						out[n-1][1] = r[1]
+						continue
+					}
+					out = append(out, r)
+				}
+				groups[g].Jobs[j].Mask.Lumis[run] = out
+			}
+		}
+	}
+	return groups
+}
+
+// Every recovery of the golden rows is cut from the recovery's own job file.
+func TestGolden_WMCoreRecoveries(t *testing.T) {
+	found := map[string]int{}
+	for _, name := range wmNames() {
+		splitter, _, _ := strings.Cut(name, ".")
+		golden.Rows(t, "wmcore/"+name, func(id string, r wmRow) string {
+			if !r.recovers() {
+				return ""
+			}
+			found[splitter]++
+			return r.checkRecovery(id, splitter)
+		})
+	}
+	for splitter, least := range map[string]int{split.EventBased: 12, split.LumiBased: 1, split.EventAwareLumiBased: 1} {
+		if found[splitter] < least {
+			t.Errorf("%s: %d recoveries found, want %d", splitter, found[splitter], least)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package conformance
+
+import (
+	"jjm"
+	"jjm/handlers"
+)
+
+// keepsLimit checks that a type makes no more local jobs than a site allows: where n are too
+// many it says so when the job is checked, or makes fewer.
+func keepsLimit(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, n int) {
+	t.Helper()
+	if n < 2 {
+		return // 0 would be the default
+	}
+	site.MaxLocalJobs = n - 1
+	planned, problems := handlers.Planned(h, clone(t, spec), site)
+	if len(problems) == 0 {
+		problems = h.Check(planned, site)
+	}
+	if len(problems) > 0 {
+		return
+	}
+	c, err := h.Split(planned, site)
+	if err != nil {
+		t.Errorf("where the site allows %s, Check accepts what Split refuses: %v", jjm.Count(n-1, "local job"), err)
+		return
+	}
+	if got := len(cutAll(t, c)); got > n-1 {
+		t.Errorf("the site allows %s (MaxLocalJobs), and the type makes %d: does it ask site.MaxJobs or site.Cut?",
+			jjm.Count(n-1, "local job"), got)
+	}
+}

@@ -1,0 +1,23 @@
+package handlers
+
+import "strings"
+
+// Lines holds the templates of the commands of a part.
+type Lines struct {
+	// Command is the command line, Analyse the command that says what becomes of an
+	// attempt, Env is added to the environment of both.
+	Command, Analyse CommandTemplate
+	Env              map[string]CommandTemplate
+}
+
+// Expand returns the commands of a part with these values.
+func (l Lines) Expand(values Values) Command {
+	c := Command{Argv: l.Command.Expand(values), Analyse: l.Analyse.Expand(values)}
+	if len(l.Env) > 0 {
+		c.Env = make(map[string]string, len(l.Env))
+	}
+	for name, t := range l.Env {
+		c.Env[name] = strings.Join(t.Expand(values), " ")
+	}
+	return c
+}

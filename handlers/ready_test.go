@@ -1,0 +1,24 @@
+package handlers_test
+
+import (
+	"strings"
+	"testing"
+
+	"jjm"
+	"jjm/handlers"
+	"jjm/handlers/montecarlo"
+)
+
+// Exit codes mean nothing for a job that reports by its log: the key would be accepted and ignored.
+func TestReady_RefusesExitCodesOfAJobThatReportsByItsLog(t *testing.T) {
+	spec := jjm.Spec{Type: "montecarlo", Retry: jjm.Retries{OnExit: []int{75}},
+		Params: map[string]any{"command": []string{"mc"}, "events": 10}}
+	_, problems := handlers.Ready(montecarlo.Handler{}, &spec, handlers.Site{})
+	if !strings.Contains(problems.Error(), "retry.on_exit: the job reports by its GBS log file") {
+		t.Errorf("problems: %v", problems)
+	}
+	spec.Result = jjm.ResultExit
+	if _, problems := handlers.Ready(montecarlo.Handler{}, &spec, handlers.Site{}); len(problems) > 0 {
+		t.Errorf("of one that reports by its exit code: %v", problems)
+	}
+}

@@ -1,0 +1,222 @@
+package plan
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// elided replaces what differs from one local job to another in a cause.
+const elided = "…"
+
+// maxCause is the longest text of a cause, in characters.
+const maxCause = 160
+
+// Cause returns the part of a message that does not depend on the local job, so that local jobs that failed alike are
+// counted together:
+//
+//	"exit code 3 after 4 s on wn7: no space"      "exit code 3: no space"
+//	"cannot open /data/17/raw.root: no such file" "cannot open …: no such file"
+//	"17.3 wants 12 events, \"x\" has 7"           "… wants … events, … has …"
+//
+// How long an attempt ran, and on which host, is left out. Paths, quoted texts and numbers, alone or within words,
+// become an ellipsis. A number that says what happened stays: that of an exit code, a signal, a status or an error.
+// Only the first line counts. The cause of a cause is the same, unless it was cut.
+func Cause(message string) string {
+	return cut(strings.Join(causeWords(message, common), " "), maxCause)
+}
+
+// InCommon returns the text of a cause for one more local job: told is that of the local jobs before, "" if there are
+// none. Whole numbers stay that all of them have, such as a limit.
+//
+//	""                              "walltime limit of 5 s reached after 7 s"   "walltime limit of 5 s reached"
+//	"walltime limit of 5 s reached" "walltime limit of 9 s reached after 9 s"   "walltime limit of … s reached"
+func InCommon(told, message string) string {
+	cause := Cause(message)
+	own := cut(strings.Join(causeWords(message, numbered), " "), maxCause)
+	if told == "" {
+		return own
+	}
+	words, others, general := strings.Fields(told), strings.Fields(own), strings.Fields(cause)
+	if len(words) != len(others) || len(words) != len(general) {
+		return cause // it was cut
+	}
+	for i := range words {
+		if words[i] != others[i] {
+			words[i] = general[i]
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// causeWords returns the words of a cause; general makes each of one in a message and the word before it.
+func causeWords(message string, general func(word, last string) string) []string {
+	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	words := strings.Fields(unquoted(line))
+	out := make([]string, 0, len(words))
+	told := false // the words before are an exit code, after which the host follows
+	for i := 0; i < len(words); {
+		if n := circumstance(words[i:], told); n > 0 {
+			out = endWith(out, words[i+n-1])
+			i, told = i+n, true
+			continue
+		}
+		told = number(words[i]) || strings.HasSuffix(words[i], ")")
+		out = append(out, general(words[i], before(words, i)))
+		i++
+	}
+	return out
+}
+
+// circumstance returns how many words say how long an attempt ran or where: "after 2 min 3 s", "on wn7". After an exit
+// code (told) any word is a host.
+func circumstance(words []string, told bool) int {
+	switch {
+	case words[0] == "on" && len(words) > 1 && (told || host(strip(words[1]))):
+		return 2
+	case words[0] != "after":
+		return 0
+	}
+	n := 1
+	for n+1 < len(words) && number(strings.Replace(words[n], ".", "", 1)) && unit(strip(words[n+1])) {
+		n += 2
+		if strip(words[n-1]) != words[n-1] { // the clause ends here
+			break
+		}
+	}
+	if n == 1 {
+		return 0
+	}
+	return n
+}
+
+func unit(word string) bool {
+	switch word {
+	case "ms", "s", "min", "h", "d":
+		return true
+	}
+	return false
+}
+
+// endWith appends the punctuation at the end of a dropped word to the word before it.
+func endWith(out []string, dropped string) []string {
+	if end := dropped[len(strings.TrimRight(dropped, ".,;:")):]; end != "" && len(out) > 0 {
+		out[len(out)-1] += end
+	}
+	return out
+}
+
+// before returns the word before the i-th, without punctuation.
+func before(words []string, i int) string {
+	if i == 0 {
+		return ""
+	}
+	return strings.ToLower(strip(words[i-1]))
+}
+
+// strip removes the punctuation around a word.
+func strip(word string) string {
+	return strings.TrimRight(strings.TrimLeft(word, "([{<'\"="), ".,;:)]}>'\"=")
+}
+
+// common returns a word without what belongs to one local job.
+func common(word, last string) string {
+	core := strip(word)
+	switch {
+	case core == "" || strings.Contains(core, elided):
+		return word
+	case located(core):
+		return strings.Replace(word, core, elided, 1)
+	case number(core) && telling(last):
+		return word
+	}
+	return strings.Replace(word, core, undigited(core), 1)
+}
+
+// numbered is common for a local job alone: whole numbers stay.
+func numbered(word, last string) string {
+	if number(strip(word)) {
+		return word
+	}
+	return common(word, last)
+}
+
+// telling reports whether the number after a word says what happened.
+func telling(word string) bool {
+	switch word {
+	case "code", "exit", "signal", "status", "error", "errno":
+		return true
+	}
+	return false
+}
+
+// located reports whether a word is the path of a file or an address.
+func located(word string) bool {
+	return strings.HasPrefix(word, "/") && len(word) > 1 || strings.HasPrefix(word, "./") ||
+		strings.HasPrefix(word, "../") || strings.HasPrefix(word, "~/") || strings.Contains(word, "://") ||
+		strings.Contains(word, "/") && strings.ContainsFunc(word, unicode.IsDigit)
+}
+
+// host reports whether a word may be the name of a host.
+func host(word string) bool {
+	return strings.ContainsAny(word, "0123456789.") || strings.Contains(word, elided) || word == "localhost"
+}
+
+func number(word string) bool {
+	return word != "" && strings.IndexFunc(word, func(r rune) bool { return !unicode.IsDigit(r) }) < 0
+}
+
+// undigited replaces each run of digits in a word by an ellipsis, with the dots, dashes and the like between them. A
+// long word of hexadecimal digits is replaced completely.
+func undigited(word string) string {
+	if !strings.ContainsFunc(word, unicode.IsDigit) {
+		return word
+	}
+	if len(word) >= 8 && strings.Trim(word, "0123456789abcdefABCDEF-") == "" {
+		return elided
+	}
+	var b strings.Builder
+	in := false
+	for i, r := range word {
+		digit := unicode.IsDigit(r)
+		if in && strings.ContainsRune(".:-_", r) {
+			next, _ := utf8.DecodeRuneInString(word[i+1:])
+			digit = unicode.IsDigit(next)
+		}
+		switch {
+		case !digit:
+			b.WriteRune(r)
+		case !in:
+			b.WriteString(elided)
+		}
+		in = digit
+	}
+	return b.String()
+}
+
+// unquoted replaces texts in double quotes.
+func unquoted(line string) string {
+	var b strings.Builder
+	for {
+		from := strings.IndexByte(line, '"')
+		if from < 0 {
+			break
+		}
+		to := strings.IndexByte(line[from+1:], '"')
+		if to < 0 {
+			break
+		}
+		b.WriteString(line[:from] + elided)
+		line = line[from+1+to+1:]
+	}
+	b.WriteString(line)
+	return b.String()
+}
+
+// cut shortens a text to n characters. The last one is an ellipsis.
+func cut(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return strings.TrimRight(string([]rune(s)[:n-1]), " "+elided) + elided
+}

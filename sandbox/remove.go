@@ -1,0 +1,130 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"strconv"
+
+	"jjm"
+)
+
+// RemoveGrid removes the folder of a grid job with all its tars. There may be any number of files
+// in it, so it stops when ctx ends, with an error of kind Busy, and another call removes the rest.
+func (a *Area) RemoveGrid(ctx context.Context, grid jjm.GridID) error {
+	dir := GridDir(grid)
+	for name, err := range a.names(dir) { // a folder of a thousand local jobs, and few files
+		if ctx.Err() != nil {
+			return jjm.Errorf(jjm.Busy, "sandbox: remove grid job %s: %w", grid, ctx.Err())
+		}
+		if err == nil {
+			err = a.removeTree(ctx, dir+"/"+name)
+		}
+		if err != nil {
+			return a.wrap(err, "remove grid job %s", grid)
+		}
+	}
+	return a.wrap(a.removeTree(ctx, dir), "remove grid job %s", grid)
+}
+
+// removeTree removes a file or folder. Applications leave folders in which nobody may write: the
+// owner may change that.
+func (a *Area) removeTree(ctx context.Context, name string) error {
+	err := a.fs.RemoveAll(name)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	a.openUp(ctx, name, mostDeep)
+	return a.fs.RemoveAll(name)
+}
+
+// openUp lets the owner write in a folder and those below, as far as possible.
+func (a *Area) openUp(ctx context.Context, dir string, deep int) {
+	info, err := a.fs.Lstat(dir)
+	if err != nil || !info.IsDir() || deep == 0 || ctx.Err() != nil {
+		return
+	}
+	if info.Mode().Perm()&dirMode != dirMode && a.fs.Chmod(dir, dirMode) != nil {
+		return
+	}
+	for name, err := range a.names(dir) {
+		if err != nil {
+			return
+		}
+		a.openUp(ctx, dir+"/"+name, deep-1)
+	}
+}
+
+// names yields the names in a folder, none for one that does not exist. An error is the last.
+func (a *Area) names(dir string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		d, err := a.openDir(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			yield("", err)
+			return
+		}
+		defer d.Close()
+		for {
+			names, err := d.Readdirnames(1024)
+			for _, name := range names {
+				if !yield(name, nil) {
+					return
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield("", err)
+				return
+			}
+		}
+	}
+}
+
+// RemovePackages removes the packages that the file of no grid job names. No package may be made
+// meanwhile. The error is of kind Invalid if the file of a grid job cannot be read: then nothing is
+// removed, because that one may need any of them.
+func (a *Area) RemovePackages(ctx context.Context) error {
+	used := map[string]bool{}
+	for name, err := range a.names("jobs") {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return a.wrap(err, "find the packages in use")
+		}
+		id, err := strconv.ParseInt(name, 10, 64)
+		if err != nil || id < 1 {
+			continue
+		}
+		job, err := a.ReadJob(jjm.GridID(id))
+		switch {
+		case jjm.KindOf(err) == jjm.Gone: // it was ended before it had one
+		case err != nil:
+			return a.wrap(err, "find the packages in use")
+		default:
+			used[job.Package] = true
+		}
+	}
+	for name, err := range a.names("packages") {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return a.wrap(err, "remove packages that are no longer used")
+		}
+		if used[name] || isTmp(name) {
+			continue
+		}
+		if err := a.removeTree(ctx, "packages/"+name); err != nil {
+			return a.wrap(err, "remove package %.12s, which is no longer used", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+
+	"jjm"
+	"jjm/split"
+)
+
+// plainly cuts work into parts as a program would that knows nothing else: files by name,
+// each in pieces, so many pieces a part. It checks nothing, obeys no limit, knows no places
+// and no groups, and takes each slice as it comes: what a splitter does beside that, and
+// saves, shows beside it.
+func plainly(work split.Work, piecesOf func(*jjm.File) []jjm.FileLumis, perPart int) []jjm.Part {
+	files := slices.Clone(work.Files)
+	slices.SortFunc(files, func(a, b jjm.File) int { return cmp.Compare(a.LFN, b.LFN) })
+	var parts []jjm.Part
+	room := 0
+	for i := range files {
+		for _, piece := range piecesOf(&files[i]) {
+			if room == 0 {
+				parts = append(parts, jjm.Part{Unit: jjm.UnitLumi, First: int64(len(parts) * perPart),
+					Serial: int64(len(parts) + 1), Input: &jjm.PartInput{}})
+				room = perPart
+			}
+			p := &parts[len(parts)-1]
+			if in := p.Input; len(in.Files) == 0 || in.Files[len(in.Files)-1] != files[i].LFN {
+				in.Files = append(in.Files, files[i].LFN)
+			}
+			piece.File = int32(len(p.Input.Files) - 1)
+			p.Input.Lumis = append(p.Input.Lumis, piece)
+			p.Count++
+			room--
+		}
+	}
+	return parts
+}
+
+// wholeFile is one piece.
+func wholeFile(*jjm.File) []jjm.FileLumis { return make([]jjm.FileLumis, 1) }
+
+// quarters are four, as of events.
+func quarters(*jjm.File) []jjm.FileLumis { return make([]jjm.FileLumis, 4) }
+
+// lumiSections are one for each luminosity section.
+func lumiSections(f *jjm.File) (pieces []jjm.FileLumis) {
+	for _, r := range f.Lumis {
+		for n := r.First; n <= r.Last; n++ {
+			pieces = append(pieces, jjm.FileLumis{LumiRange: jjm.LumiRange{Run: r.Run, First: n, Last: n}})
+		}
+	}
+	return pieces
+}

@@ -1,0 +1,67 @@
+package jjm
+
+import "fmt"
+
+// NoticeKind is the subject of a notice.
+type NoticeKind string
+
+// The kinds of notices.
+const (
+	// NoKeyword: an attempt should report by its log, and wrote no keyword.
+	NoKeyword NoticeKind = "keyword"
+	// NoOutput: a local job completed without an output that was asked for.
+	NoOutput NoticeKind = "output"
+	// Further stands for the notices of a grid job after the first MaxWarnings different ones.
+	Further NoticeKind = "further"
+)
+
+// Notice is something about the end of an attempt that people should know and that no state shows.
+type Notice struct {
+	Kind NoticeKind `json:"kind"`
+	// Text contains no number, so that equal notices of one grid job can be counted together.
+	Text string `json:"text"`
+}
+
+// Warning is something about a grid job that people should know and that its status does not show: equal notices about
+// the ends of its attempts.
+type Warning struct {
+	Notice
+	// Count is the number of attempts; for NoOutput the number of local jobs.
+	Count int `json:"count"`
+	// First is the number of the first local job with this notice.
+	First int32 `json:"first"`
+}
+
+// MaxWarnings limits the different warnings of a grid job. They are stored with it, and jobs must not be able to make
+// them grow.
+const MaxWarnings = 20
+
+// Warned returns the warnings with a further notice of a local job. It does not change all.
+func Warned(all []Warning, n Notice, local int32) []Warning {
+	out := append([]Warning(nil), all...)
+	for i := range out {
+		if out[i].Notice == n {
+			out[i].Count++
+			return out
+		}
+	}
+	if n.Kind != Further && len(out) >= MaxWarnings {
+		return Warned(out, Notice{Further, "other warnings, which are told with their local jobs"}, local)
+	}
+	return append(out, Warning{n, 1, local})
+}
+
+// Line returns a warning of a grid job as people read it: "TEXT (3 attempts, such as one of 17.0)", "TEXT (2 local
+// jobs, such as 17.0)".
+func (w Warning) Line(grid GridID) string {
+	first := LocalID{Grid: grid, N: w.First}
+	switch local := w.Kind == NoOutput; {
+	case local && w.Count == 1:
+		return fmt.Sprintf("%s (1 local job: %s)", w.Text, first)
+	case local:
+		return fmt.Sprintf("%s (%d local jobs, such as %s)", w.Text, w.Count, first)
+	case w.Count == 1:
+		return fmt.Sprintf("%s (1 attempt, of %s)", w.Text, first)
+	}
+	return fmt.Sprintf("%s (%d attempts, such as one of %s)", w.Text, w.Count, first)
+}

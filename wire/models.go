@@ -1,0 +1,31 @@
+package wire
+
+// VerbModels is the verb "models": it shows the models of job files of the site.
+func VerbModels() Verb[ModelsRequest, ModelsAnswer] {
+	return Verb[ModelsRequest, ModelsAnswer]{About{Name: "models", MaxBytes: maxShort,
+		Help: "The models of job files, with their files."}}
+}
+
+// ModelsRequest has no members of its own.
+type ModelsRequest struct{ Head }
+
+// Check accepts every request.
+func (ModelsRequest) Check() error { return nil }
+
+// ModelsAnswer is the answer of "models".
+type ModelsAnswer struct {
+	Reply
+	Models []Model `json:"models,omitempty"`
+}
+
+// Model is a named set of defaults for job files.
+type Model struct {
+	Name string `json:"name"`
+	// Type is the job type that it says, "" if it leaves that to job files.
+	Type string `json:"type,omitempty"`
+	// File is the path of its file, "" for the default model without one; Text is what it holds.
+	File string `json:"file,omitempty"`
+	Text string `json:"text,omitempty"`
+	// Problems are the mistakes for which it cannot be used.
+	Problems []string `json:"problems,omitempty"`
+}

@@ -1,0 +1,52 @@
+package head
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"jjm"
+)
+
+// namesAtOnce is how many names of a folder are in memory at a time.
+const namesAtOnce = 1024
+
+// IDs returns the grid jobs that have a folder in dir, newest first. What is in the folders is
+// not looked at.
+func IDs(dir string) ([]jjm.GridID, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, jjm.Errorf(kind(err), "list the records: %w", err)
+	}
+	defer f.Close()
+	var ids []jjm.GridID
+	for {
+		names, err := f.Readdirnames(namesAtOnce)
+		for _, name := range names {
+			if id, bad := strconv.ParseInt(name, 10, 64); bad == nil && id > 0 && strconv.FormatInt(id, 10) == name {
+				ids = append(ids, jjm.GridID(id))
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			slices.SortFunc(ids, func(a, b jjm.GridID) int { return cmp.Compare(b, a) })
+			return ids, nil
+		}
+		if err != nil {
+			return nil, jjm.Errorf(kind(err), "list the records in %s: %w", dir, err)
+		}
+	}
+}
+
+// Document reads a file of a record as it is: [File], or that of a shard. Kinds of errors: as of
+// Read.
+func Document(dir string, grid jjm.GridID, name string) ([]byte, error) {
+	data, err := readFile(filepath.Join(dir, grid.String(), name), MaxShard)
+	if err != nil {
+		return nil, jjm.Errorf(kind(err), "read record of grid job %d: %w", grid, err)
+	}
+	return data, nil
+}

@@ -1,0 +1,64 @@
+package xmldb
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"jjm"
+	"jjm/xmldb/head"
+)
+
+// namesAtOnce is how many names of a folder are read at once.
+const namesAtOnce = 4096
+
+// near is how many grid jobs [HighestNear] looks at.
+const near = 64
+
+// HighestNear returns the highest of the grid jobs next above the one given that has a
+// record below dir; 0 if none has. It takes the same time however many records there are.
+func HighestNear(dir string, above jjm.GridID) (highest jjm.GridID) {
+	for id := above + 1; id <= above+near; id++ {
+		if recorded(dir, id) {
+			highest = id
+		}
+	}
+	return highest
+}
+
+// recorded reports whether a grid job has a record.
+func recorded(dir string, id jjm.GridID) bool {
+	info, err := os.Lstat(head.Path(dir, id))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Highest returns the highest grid job, above the one given, that has a record below
+// dir; 0 if there is none. It reads the names of all records, some 100 000 in 0.1 s, and
+// looks at none but those above.
+func Highest(dir string, above jjm.GridID) (highest jjm.GridID, err error) {
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, jjm.Errorf(diskKind(err), "look through the records: %w", err)
+	}
+	defer d.Close()
+	for {
+		names, err := d.Readdirnames(namesAtOnce)
+		for _, name := range names {
+			n, bad := strconv.ParseInt(name, 10, 64)
+			if bad == nil && jjm.GridID(n) > max(above, highest) && recorded(dir, jjm.GridID(n)) {
+				highest = jjm.GridID(n)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return highest, nil
+		}
+		if err != nil {
+			return 0, jjm.Errorf(diskKind(err), "look through the records in %s: %w", dir, err)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+// Package query evaluates paths on the documents of records. It reads no files itself.
+//
+// It is the path language of etree, a subset of XPath 1.0; a path may end in @name, @* or
+// text():
+//
+//	//localjob[@state='failed']/@id
+//	/gridjob/@status
+//	//phase[@name='simulate']
+//
+// Elements are returned as XML text, attributes and text() as text, level by level within a
+// document. Numbers in brackets count within one document.
+package query
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/beevik/etree"
+
+	"jjm"
+)
+
+// Bounds of a query.
+const (
+	// maxPath is the longest path, in bytes.
+	maxPath = 1 << 10
+	// maxAnswer bounds the text of all results, in bytes; each result counts 32 bytes more.
+	maxAnswer = 32 << 20
+	// maxTree bounds the estimated memory of one document as a tree, in bytes.
+	maxTree = 512 << 20
+)
+
+var errAnswerTooLong = jjm.Errorf(jjm.Invalid, "the answer exceeds %d MiB: use a narrower path, or read the files",
+	maxAnswer>>20)
+
+var errTooManyElements = jjm.Errorf(jjm.Invalid, "the file has too many elements for a query: read it instead")
+
+// Query is a path, and its results so far.
+type Query struct {
+	whole   bool // the path ""
+	path    etree.Path
+	attr    string // @attr at the end; "*" for all
+	text    bool   // text() at the end
+	root    string // the root element with which the path starts; "" if it names none
+	results []string
+	size    int
+}
+
+// Parse reads a path; "" selects documents as they are. The error is of kind Invalid.
+func Parse(path string) (*Query, error) {
+	q, err := parse(path)
+	if err != nil {
+		return nil, jjm.Errorf(jjm.Invalid, "path %.200q: %w", path, err)
+	}
+	return q, nil
+}
+
+// Wants reports whether the path can select something in documents with this root element.
+func (q *Query) Wants(root string) bool {
+	other := q.root == "gridjob" || q.root == "localjobs"
+	return !other || q.root == root
+}
+
+// Results returns what was found so far.
+func (q *Query) Results() []string { return q.results }
+
+// Add adds what the path selects in a document. It makes a tree of it, which may take many
+// times its size in memory. The error is of kind Invalid if document or answer are too large.
+func (q *Query) Add(data []byte) error {
+	if q.whole {
+		return q.add(string(data))
+	}
+	// An element takes some 300 bytes of memory, an attribute 100, so a file full of <a/>
+	// is small on disk and large in memory.
+	if bytes.Count(data, []byte("<"))*300+bytes.Count(data, []byte("="))*100 > maxTree {
+		return errTooManyElements
+	}
+	doc := etree.NewDocument()
+	if err := doc.ReadFromBytes(data); err != nil {
+		return err
+	}
+	for e := range doc.FindElementsPathSeq(q.path) {
+		if e == &doc.Element {
+			continue // the document itself has no name and no attributes
+		}
+		if err := q.addElement(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parse(path string) (*Query, error) {
+	if len(path) > maxPath {
+		return nil, fmt.Errorf("longer than %d bytes", maxPath)
+	}
+	if strings.TrimSpace(path) == "" {
+		return &Query{whole: true}, nil
+	}
+	q := &Query{}
+	steps := splitSteps(path)
+	switch last := steps[len(steps)-1]; {
+	case strings.HasPrefix(last, "@"):
+		q.attr = last[1:]
+		if q.attr == "" || strings.ContainsAny(q.attr, "[]='\"") {
+			return nil, errors.New("want the name of an attribute after @")
+		}
+		steps = steps[:len(steps)-1]
+	case last == "text()":
+		q.text = true
+		steps = steps[:len(steps)-1]
+	case last == "":
+		return nil, errors.New("want no slash at the end")
+	}
+	base := strings.Join(steps, "/")
+	switch {
+	case strings.Trim(base, "/") == "" && strings.HasPrefix(path, "//"):
+		base = "//*" // "//@id" stands for the attribute of any element
+	case strings.Trim(base, "/") == "":
+		return nil, errors.New("want an element: begin with //, or with /gridjob or /localjobs")
+	case strings.HasSuffix(base, "/"):
+		base += "*"
+	}
+	if err := checkCost(splitSteps(base)); err != nil {
+		return nil, err
+	}
+	if len(steps) > 1 && steps[0] == "" {
+		q.root, _, _ = strings.Cut(steps[1], "[")
+	}
+	var err error
+	q.path, err = compile(base)
+	return q, err
+}
+
+// splitSteps splits a path at slashes outside quotes.
+func splitSteps(path string) []string {
+	var steps []string
+	var quote byte
+	start := 0
+	for i := range len(path) {
+		switch c := path[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case c == '/':
+			steps = append(steps, path[start:i])
+			start = i + 1
+		}
+	}
+	return append(steps, path[start:])
+}
+
+// checkCost refuses paths that visit the same elements many times: etree removes duplicates
+// only at the end, so //../*/../*/../* takes the cube of the number of local jobs.
+func checkCost(steps []string) error {
+	climbed, deep := false, 0
+	for i, s := range steps {
+		switch {
+		case s == "" && i > 0:
+			if deep++; deep > 3 {
+				return errors.New("// more than three times")
+			}
+			fallthrough
+		case s != "" && s != "." && !strings.HasPrefix(s, ".."):
+			if climbed {
+				return errors.New("a step down after .. : end the path with .., or use a condition in brackets")
+			}
+		case strings.HasPrefix(s, ".."):
+			climbed = true
+		}
+	}
+	return nil
+}
+
+// compile turns a panic of etree into an error.
+func compile(path string) (p etree.Path, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the path cannot be parsed: %v", r)
+		}
+	}()
+	p, err = etree.CompilePath(path)
+	if err != nil {
+		err = errors.New(strings.TrimPrefix(err.Error(), "etree: "))
+	}
+	return p, err
+}
+
+func (q *Query) addElement(e *etree.Element) error {
+	switch {
+	case q.attr != "":
+		for _, a := range e.Attr {
+			if q.attr == "*" || a.FullKey() == q.attr {
+				if err := q.add(a.Value); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	case q.text:
+		if s := e.Text(); s != "" {
+			return q.add(s)
+		}
+		return nil
+	}
+	doc := etree.NewDocumentWithRoot(e.Copy())
+	doc.WriteSettings = etree.WriteSettings{CanonicalText: true, CanonicalAttrVal: true}
+	s, err := doc.WriteToString()
+	if err != nil {
+		return err
+	}
+	return q.add(strings.TrimSpace(s))
+}
+
+func (q *Query) add(s string) error {
+	if q.size += len(s) + 32; q.size > maxAnswer {
+		return errAnswerTooLong
+	}
+	q.results = append(q.results, s)
+	return nil
+}
