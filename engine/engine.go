@@ -163,7 +163,7 @@ func build(cfg Config, deps Deps) *Engine {
 	ends := endings.New(s.Accounts.Of)
 	types, ln, sw := jobtype.New(s, as), lineage.New(b), sweep.New(s, as)
 	e := &Engine{state: s, areas: as, asked: asked{chooser: choice.New(s)}}
-	e.clusters = cluster.New(s, as, ln, ends)
+	e.clusters = cluster.New(s, as, sw, ln, ends)
 	e.prover = proof.New(s, types, ln)
 	e.datasets = dataset.New(s, as, types, ln, cfg.Workers, gridjob.StepPatience)
 	e.feeder = feed.New(s, ln, e.prover)

@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"jjm"
 	"jjm/adapters/adaptertest"
+	"jjm/sandbox"
 	"jjm/wire"
 )
 
@@ -52,6 +54,138 @@ func TestKill_OfAJobThatSurvivesACancelIsOrderedInTheWorkArea(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// What the engine writes for an attempt after the grid job is over leaves no folder of a bulk behind:
+// nothing would remove it. An order to end comes that late if the cancel before it or the order
+// itself takes long, the daemon's claim if its bulk is refused meanwhile.
+func TestKill_WhatIsWrittenTooLateLeavesNoFolder(t *testing.T) {
+	t.Parallel()
+	survive := func(w *world, id jjm.GridID) {
+		w.running(id, 1)
+		w.sim.IgnoreCancels(1) // the second cancel ends it, and an order follows that
+	}
+	for name, test := range map[string]struct {
+		before func(*world)
+		until  func(*world, jjm.GridID)
+		// hold calls its argument before the engine writes.
+		hold func(*world, *heldUsers, func())
+	}{
+		"order after a long cancel": {until: survive, hold: func(w *world, _ *heldUsers, hold func()) {
+			cancels := 0
+			w.adapter.onCancel.set(func() {
+				if cancels++; cancels == 2 {
+					hold()
+				}
+			})
+		}},
+		"order": {until: survive, hold: func(_ *world, users *heldUsers, hold func()) {
+			users.makes.set(func(name string) {
+				if strings.HasSuffix(name, "/end") {
+					hold()
+				}
+			})
+		}},
+		"claim": {before: func(w *world) { w.sim.OnSubmit(adaptertest.LoseRequest) },
+			until: func(w *world, id jjm.GridID) { w.pass(time.Minute) },
+			hold: func(_ *world, users *heldUsers, hold func()) {
+				users.makes.set(func(name string) {
+					if strings.Contains(name, "/claims/") {
+						hold()
+					}
+				})
+			}},
+		"claim after somebody removed the folder": {
+			before: func(w *world) { w.sim.OnSubmit(adaptertest.LoseRequest) },
+			until:  func(w *world, id jjm.GridID) { w.pass(time.Minute) },
+			hold: func(w *world, users *heldUsers, hold func()) {
+				users.makes.set(func(name string) {
+					if strings.Contains(name, "/claims/") {
+						w.must(os.RemoveAll(filepath.Join(w.dir, "work", "bob", filepath.Dir(filepath.Dir(name)))))
+					} else if strings.HasSuffix(name, "/claims") {
+						hold()
+					}
+				})
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			users := &heldUsers{slowUsers: &slowUsers{}}
+			sim := adaptertest.SimConfig{Life: 10 * time.Hour, Settle: 10 * time.Minute}
+			inWorld(t, options{sim: sim, users: users}, func(t *testing.T, w *world) {
+				if test.before != nil {
+					test.before(w)
+				}
+				id := w.submit(bob, mc(1))
+				test.until(w, id)
+				var held, over atomic.Bool
+				test.hold(w, users, func() {
+					if !held.Swap(true) {
+						over.Store(w.untilArchived(id, time.Hour))
+					}
+				})
+				w.engine.Kill(t.Context(), bob, []jjm.Ref{{Grid: id}}, wire.KillHow{})
+				w.final(2*time.Hour, id)
+				w.pass(time.Minute)
+				if !over.Load() {
+					t.Error("the write was not held until the grid job was over")
+				}
+				w.verify(id, ends(jjm.Aborted, 1, endsOf(1, jjm.Killed)))
+				w.verifyQuiet()
+				if w.logs.has("removed by somebody else") {
+					t.Error("the sweep is taken for somebody else's")
+				}
+			})
+		})
+	}
+}
+
+// untilArchived waits, in a goroutine of the engine, until a grid job is in the history. It
+// reports whether that came within the limit.
+func (w *world) untilArchived(id jjm.GridID, limit time.Duration) bool {
+	for start := time.Now(); time.Since(start) < limit; time.Sleep(time.Second) {
+		if w.archived(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// heldUsers calls makes, if it is set, before the engine makes a folder or a file in a work area.
+type heldUsers struct {
+	*slowUsers
+	makes fault[func(name string)]
+}
+
+func (u *heldUsers) Area(o jjm.Owner, root string) (sandbox.FS, error) {
+	f, err := u.slowUsers.Area(o, root)
+	if err != nil {
+		return nil, err
+	}
+	return &heldFS{f, u}, nil
+}
+
+type heldFS struct {
+	sandbox.FS
+	of *heldUsers
+}
+
+func (f *heldFS) MkdirAll(name string, perm os.FileMode) error {
+	f.of.before(name)
+	return f.FS.MkdirAll(name, perm)
+}
+
+func (f *heldFS) OpenFile(name string, flag int, perm os.FileMode) (*os.File, error) {
+	if flag&os.O_CREATE != 0 {
+		f.of.before(name)
+	}
+	return f.FS.OpenFile(name, flag, perm)
+}
+
+func (u *heldUsers) before(name string) {
+	if makes := u.makes.get(); makes != nil {
+		makes(name)
 	}
 }
 

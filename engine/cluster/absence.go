@@ -160,15 +160,11 @@ func (w *watcher) prove(ctx context.Context, account jjm.Owner, lost []absentee)
 		w.b.Complain(slog.LevelWarn, "absence/"+w.name, "absence cannot be proven yet", "cluster", w.name,
 			"local", lost[0].id.LocalID, "jobs", len(lost), "error", err)
 	}
-	ends := map[jjm.Owner][]position{}
-	for _, a := range lost {
-		if l, owner, ok := w.s.AttemptRow(a.id); ok {
-			ends[owner] = append(ends[owner], position{l.Tag, l.Pos})
-		}
+	ids := make([]jjm.AttemptID, len(lost))
+	for i := range lost {
+		ids[i] = lost[i].id
 	}
-	for owner, of := range ends {
-		w.c.orderEnds(owner, of)
-	}
+	w.c.orderEnds(ids)
 }
 
 // cancelAndLook cancels batch jobs and searches for their tags, both within the deadline

@@ -70,7 +70,7 @@ func (ct *controller) controlLoop(ctx context.Context) {
 			ct.controls.Do(ct.c.account(owner), func() {
 				if c := cancels[owner]; len(c.refs) > 0 {
 					ct.cancel(ctx, owner, c.refs)
-					ct.c.orderEnds(owner, c.again)
+					ct.c.orderEnds(c.again)
 				}
 				ct.releaseHeld(ctx, owner, releases[owner])
 			}, func() { fair.Kick(ct.controlKick) })
@@ -91,11 +91,11 @@ func owners(cancels map[jjm.Owner]dueCancels, releases map[jjm.Owner][]absentee)
 	return all
 }
 
-// dueCancels are the batch jobs of one owner to cancel now. again are the positions of
-// those that were cancelled before and did not end.
+// dueCancels are the batch jobs of one owner to cancel now. again are the attempts whose
+// batch jobs were cancelled before and did not end.
 type dueCancels struct {
 	refs  []adapters.Ref
-	again []position
+	again []jjm.AttemptID
 }
 
 // cancelsDue returns the batch jobs to cancel now, duplicates included, and forgets
@@ -126,7 +126,7 @@ func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 			d := due[owner]
 			d.refs = append(d.refs, ref)
 			if c.sent {
-				d.again = append(d.again, position{l.Tag, l.Pos})
+				d.again = append(d.again, id)
 			}
 			due[owner] = d
 			sent = append(sent, id)

@@ -24,6 +24,7 @@ import (
 	"jjm/engine/fair"
 	"jjm/engine/lineage"
 	"jjm/engine/state"
+	"jjm/engine/sweep"
 )
 
 // Clusters are the batch systems of the site. The methods may be called from many goroutines.
@@ -32,13 +33,14 @@ type Clusters struct {
 	s       *state.State
 	areas   *areas.Areas
 	lineage *lineage.Lineage
+	sweeper *sweep.Sweeper
 	ends    *endings.Endings
 	all     map[string]*Cluster
 }
 
 // New returns the clusters of the configuration. It starts no goroutine; see Loops.
-func New(s *state.State, as *areas.Areas, ln *lineage.Lineage, ends *endings.Endings) *Clusters {
-	cs := &Clusters{b: s.B, s: s, areas: as, lineage: ln, ends: ends, all: map[string]*Cluster{}}
+func New(s *state.State, as *areas.Areas, sw *sweep.Sweeper, ln *lineage.Lineage, ends *endings.Endings) *Clusters {
+	cs := &Clusters{b: s.B, s: s, areas: as, sweeper: sw, lineage: ln, ends: ends, all: map[string]*Cluster{}}
 	for _, c := range s.B.Deps.Clusters {
 		cs.all[c.Adapter.Name()] = newCluster(cs, c)
 	}

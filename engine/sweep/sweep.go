@@ -8,7 +8,8 @@ import (
 )
 
 // SweepUnused removes the folders of an account's bulks that are no longer needed. If one
-// cannot be removed, SweepOrphans finds it after the next start.
+// cannot be removed, SweepOrphans finds it after the next start at which the owner has a live
+// grid job.
 func (sw *Sweeper) SweepUnused(ctx context.Context, uid int) {
 	var unused []state.UnusedBulk
 	sw.s.Mark(func(m *state.Marks) { unused = m.TakeUnused(uid) })
@@ -47,6 +48,22 @@ func (sw *Sweeper) SweepOrphans(ctx context.Context, uid int) {
 			}
 		}
 	}
+}
+
+// SweepLate removes the folder of a bulk that is no longer in use. Whoever writes below the folder
+// of a stored bulk, and would make that folder if it were gone, calls SweepLate afterwards: if the
+// folder was swept meanwhile, perhaps no other sweep finds it again. If the bulk is still in use here, the sweep that
+// removes the folder is yet to come. late is true if the bulk is no longer in use; the error is
+// about the removal.
+func (sw *Sweeper) SweepLate(owner jjm.Owner, tag jjm.Tag) (late bool, err error) {
+	if sw.inUse(tag) {
+		return false, nil
+	}
+	ar, err := sw.areas.Of(owner)
+	if err != nil {
+		return true, err
+	}
+	return true, ar.RemoveBulk(context.Background(), tag) // not interrupted when the daemon stops
 }
 
 // inUse reports whether the folder of a bulk is needed; see state.Memory.InUse.

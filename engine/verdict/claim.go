@@ -94,7 +94,8 @@ func (ju *Judge) shows(l *jjm.LocalJob, en *endings.Ending) bool {
 }
 
 // takeClaim takes the attempt's claim for the daemon, so that no wrapper can start the
-// attempt any more. If a wrapper has the claim, it keeps it.
+// attempt any more. If a wrapper has the claim, it keeps it. If the attempt is no longer
+// current, takeClaim may do nothing.
 func (ju *Judge) takeClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) error {
 	host, _ := os.Hostname() // only people read it
 	nonce := make([]byte, 8)
@@ -104,9 +105,19 @@ func (ju *Judge) takeClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) er
 	mine := jjm.Claim{Holder: jjm.HolderDaemon, Host: host,
 		PID: os.Getpid(), Nonce: hex.EncodeToString(nonce), Time: jjm.At(ju.b.Now())}
 	holder, _, err := ar.Claim(l.Tag, l.Pos, mine)
-	if errors.Is(err, fs.ErrNotExist) && ar.RestoreClaims(l.Tag, id.Grid) == nil {
-		ju.b.Complain(slog.LevelWarn, "claims/"+string(l.Tag), "the folder of a bulk was removed by somebody else", "tag", l.Tag)
-		holder, _, err = ar.Claim(l.Tag, l.Pos, mine)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, owner, current := ju.s.AttemptRow(id)
+		if !current {
+			return nil // its bulk was refused meanwhile, and swept
+		}
+		if ar.RestoreClaims(l.Tag, id.Grid) == nil {
+			holder, _, err = ar.Claim(l.Tag, l.Pos, mine)
+			if late, err := ju.sweeper.SweepLate(owner, l.Tag); late {
+				return err
+			}
+			ju.b.Complain(slog.LevelWarn, "claims/"+string(l.Tag), "the folder of a bulk was removed by somebody else",
+				"tag", l.Tag)
+		}
 	}
 	if err != nil {
 		return err
