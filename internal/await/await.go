@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// patience ends a wait for a condition that never becomes true. It is longer than anything
-// takes even on a busy machine. every is the pause between two checks.
+// patience is the guard of a wait for a condition that never becomes true. Nothing takes that
+// long, even on a busy machine. every is the pause between two checks.
 const (
 	patience = 4 * time.Minute
 	every    = 5 * time.Millisecond
@@ -33,7 +33,7 @@ var errNotYet = errors.New("not yet")
 // Nil waits until try returns nil. If it never does, the test ends with the last error.
 func Nil(t testing.TB, what string, try func() error) {
 	t.Helper()
-	wait(t, patience, what, try)
+	wait(t, Guard(patience), what, try)
 }
 
 func wait(t testing.TB, most time.Duration, what string, try func() error) {

@@ -1,0 +1,90 @@
+package await
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// Slowness names the environment variable that says how many times slower than an idle
+// machine this one starts processes. `make test` sets the variable from a measurement.
+const Slowness = "JJM_SLOWNESS"
+
+// leastGuard is the shortest guard: on a busy machine each shorter wait ends too early
+// some day. mostSlowness bounds the factor, so that a wrong measurement does not turn minutes
+// into days.
+const (
+	leastGuard   = time.Minute
+	mostSlowness = 20
+)
+
+// Guard returns how long a wait may take before the wait counts as a hang: d times the
+// slowness of the machine. Panics if d is less than a minute. For a deadline that a
+// test provokes, see Provoked.
+func Guard(d time.Duration) time.Duration {
+	if d < leastGuard {
+		panic(fmt.Sprintf("await: a guard of %v is a time limit: the least is %v", d, leastGuard))
+	}
+	return Provoked(d)
+}
+
+// Provoked returns the deadline of a call that the test lets hang: d times the slowness of the
+// machine. Before the deadline the call must get as far as where it hangs.
+func Provoked(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * slowness(os.Getenv(Slowness)))
+}
+
+// slowness returns the factor that text names, within 1 and mostSlowness. Returns 1 if text
+// is not a number.
+func slowness(text string) float64 {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(x) {
+		return 1
+	}
+	return min(max(x, 1), mostSlowness)
+}
+
+// Context returns a context that ends with the test, or after Guard(d).
+func Context(t testing.TB, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Guard(d))
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Closed waits until ch is closed or delivers a value. If neither happens, the test ends with
+// an error that names what.
+func Closed[T any](t testing.TB, what string, ch <-chan T) {
+	t.Helper()
+	receive(t, Guard(patience), what, ch)
+}
+
+// Receive waits for a value from ch and returns the value. If none comes, or ch is closed, the
+// test ends with an error that names what.
+func Receive[T any](t testing.TB, what string, ch <-chan T) T {
+	t.Helper()
+	v, open := receive(t, Guard(patience), what, ch)
+	if !open {
+		t.Fatalf("%s: the channel is closed and empty", what)
+	}
+	return v
+}
+
+// receive returns what a receive from ch returns. If nothing comes within most, the test
+// ends, and open is true so that no second error follows.
+func receive[T any](t testing.TB, most time.Duration, what string, ch <-chan T) (v T, open bool) {
+	t.Helper()
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case v, open = <-ch:
+		return v, open
+	case <-timer.C:
+		t.Fatalf("waited %v in vain: %s", most, what)
+		return v, true
+	}
+}
