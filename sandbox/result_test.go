@@ -165,7 +165,7 @@ func FuzzReadResult(f *testing.F) {
 	})
 }
 
-func TestResults_OfAThousandCostLittle(t *testing.T) {
+func TestResults_OfAThousand(t *testing.T) {
 	a := newBulk(t, 1)
 	for pos := range int32(1000) {
 		b, err := json.Marshal(resultAt(pos))
@@ -174,19 +174,12 @@ func TestResults_OfAThousandCostLittle(t *testing.T) {
 		}
 		put(t, a, posFile(tag, "done", pos, ".json"), string(b))
 	}
-	best := time.Hour
-	for range 5 {
-		start := time.Now()
-		got, problems, err := resultsOf(a, tag, nil)
-		if err != nil || len(problems) > 0 || len(got) != 1000 {
-			t.Fatal(len(got), problems, err)
-		}
-		best = min(best, time.Since(start))
+	start := time.Now()
+	got, problems, err := resultsOf(a, tag, nil)
+	if err != nil || len(problems) > 0 || len(got) != 1000 {
+		t.Error(len(got), problems, err)
 	}
-	t.Logf("1000 results: %v", best)
-	if best > 500*time.Millisecond {
-		t.Errorf("1000 results took %v", best)
-	}
+	t.Logf("1000 results: %v", time.Since(start))
 }
 
 func TestProgress_ReturnsNewAndValidFiles(t *testing.T) {

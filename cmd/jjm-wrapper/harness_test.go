@@ -146,7 +146,7 @@ func runCommand(t testing.TB, cmd *exec.Cmd) (int, string) {
 // wait waits for a started command.
 func wait(t testing.TB, cmd *exec.Cmd) int {
 	t.Helper()
-	timer := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(await.Guard(time.Minute), func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	var exit *exec.ExitError
 	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {

@@ -382,49 +382,6 @@ func TestRun_OneOfManyPositionsRuns(t *testing.T) {
 	}
 }
 
-// cpuPerJob is what one /bin/true with its wrapper may cost, including process starts.
-const cpuPerJob = 5 * time.Millisecond
-
-// TestRun_CostsAFewMillisecondsOfCPU measures the best of several rounds, in /dev/shm if it exists, because the cost of
-// a disk's file system varies.
-func TestRun_CostsAFewMillisecondsOfCPU(t *testing.T) {
-	const rounds, n = 5, 20
-	dir, err := os.MkdirTemp("/dev/shm", "jjm-wrapper-test-")
-	if err != nil {
-		dir = t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := newSiteAt(t, dir, "")
-	s.as = nil
-	for i := range rounds * n {
-		s.as = append(s.as, sandbox.Assignment{Grid: 17, Local: int32(i), Argv: []string{"/bin/true"}})
-	}
-	s.write()
-	best := time.Hour
-	for round := range rounds {
-		before := childrenCPU(t)
-		for i := range n {
-			if code, stderr := runCommand(t, s.command(round*n+i)); code != 0 {
-				t.Fatalf("exit %d: %s", code, stderr)
-			}
-		}
-		best = min(best, (childrenCPU(t)-before)/n)
-	}
-	t.Logf("%v of CPU per job", best)
-	if best > 2*cpuPerJob { // twice, because the machines that run tests are shared and some are slow
-		t.Errorf("%v of CPU per job, want at most %v", best, cpuPerJob)
-	}
-}
-
-func childrenCPU(t *testing.T) time.Duration {
-	t.Helper()
-	var ru syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &ru); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
-}
-
 // Each process gets XCPU after it has used its processor time, whatever the batch system does.
 func TestRun_ProcessorTimeIsLimited(t *testing.T) {
 	s := newSite(t, `while :; do :; done`)

@@ -18,7 +18,7 @@ import (
 // forAuthors are the packages whose messages may show values in Go syntax, because only authors of adapters and job
 // types, or readers of a test's log, see them.
 var forAuthors = []string{"jjm/adapters/conformance", "jjm/adapters/testbed", "jjm/handlers/conformance",
-	"jjm/internal/await", "jjm/internal/cost", "jjm/test/"}
+	"jjm/internal/await", "jjm/test/"}
 
 // No text of a program shows a value in Go syntax: a list in brackets, a struct in braces, "2h0m0s".
 func TestPlain_NoTextShowsAValueAsGoDoes(t *testing.T) {
