@@ -12,6 +12,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/await"
 )
 
 // program writes a script into a folder and returns its path.
@@ -54,7 +55,7 @@ func TestCLI_ACommandWithoutATurnIsNotStarted(t *testing.T) {
 func TestCLI_AFrozenCommandEndsWithItsContext(t *testing.T) {
 	dir := t.TempDir()
 	program(t, dir, "squeue", "sleep 600")
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Provoked(time.Second))
 	defer cancel()
 	_, err := adapters.CLI{Bin: dir}.Run(ctx, nil, "squeue")
 	if jjm.KindOf(err) != jjm.Ambiguous || jjm.KindOf(adapters.AsBusy(err)) != jjm.Busy {
@@ -70,7 +71,7 @@ func TestCLI_EndsACommandThatPrintsTooMuch(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program(t, dir, "qstat", "exec yes 'a line of a listing that goes on for as long as somebody reads it'")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Guard(time.Minute))
 	defer cancel()
 	out, err := adapters.CLI{Bin: dir}.Run(ctx, nil, "qstat", "-f")
 	if jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "qstat -f printed more than 256 MiB") ||

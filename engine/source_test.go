@@ -17,6 +17,7 @@ import (
 	"jjm"
 	"jjm/adapters/adaptertest"
 	"jjm/catalogue"
+	"jjm/internal/await"
 	"jjm/wire"
 )
 
@@ -116,16 +117,16 @@ func TestSource_AWatchedFolderIsProcessedAsItGrows(t *testing.T) {
 		put("b.txt", old)
 		put("being-written.root", time.Now().Add(time.Hour))
 		id := w.submit(alice, fileJob("", "name = \"raw\"\nwatch = \"raw/*.root\"\n"))
-		await(t, w, "one completed", func() bool { return w.lookup(id).Counts.Completed == 1 })
+		await.True(t, "one completed", func() bool { return w.lookup(id).Counts.Completed == 1 })
 		put("line\nbreak.root", old)
 		put("c.root", old)
-		await(t, w, "two completed", func() bool { return w.lookup(id).Counts.Completed == 2 })
+		await.True(t, "two completed", func() bool { return w.lookup(id).Counts.Completed == 2 })
 		w.must(os.RemoveAll(folder))
-		await(t, w, "the trouble is shown", func() bool {
+		await.True(t, "the trouble is shown", func() bool {
 			return strings.Contains(strings.Join(w.status(id).Trouble, "\n"), "find: exit 1")
 		})
 		w.closeDataset(alice, "raw")
-		await(t, w, "final", func() bool { return w.lookup(id).Status == "done" })
+		await.True(t, "final", func() bool { return w.lookup(id).Status == "done" })
 		if got := w.input(id); got.Finished != 3 {
 			t.Errorf("%+v", got)
 		}
@@ -143,34 +144,24 @@ func TestSource_AProgramListsFiles(t *testing.T) {
 				fmt.Sprintf("name = %q\nprogram = [%q]\n%s", name, filepath.Join(w.dir, "client"), more)))
 		}
 		open := job("open", "open = true\n")
-		await(t, w, "its failure is told", func() bool {
+		await.True(t, "its failure is told", func() bool {
 			return strings.Contains(strings.Join(w.status(open).Trouble, "\n"), "No such file")
 		})
 		w.must(os.WriteFile(list, []byte("{\"lfn\": \"a\"}\n{\"lfn\": \"b\"}\n"), 0o644))
 		whole := job("whole", "")
-		await(t, w, "the closed one is done", func() bool { return w.lookup(whole).Status == "done" })
-		await(t, w, "the open one has two", func() bool {
+		await.True(t, "the closed one is done", func() bool { return w.lookup(whole).Status == "done" })
+		await.True(t, "the open one has two", func() bool {
 			return w.lookup(open).Counts.Completed == 1 && len(w.status(open).Trouble) == 0
 		})
 		w.must(os.WriteFile(list, []byte("{\"lfn\": \"a\"}\n{\"lfn\": \"b\"}\n{\"lfn\": \"c\"}\n"), 0o644))
-		await(t, w, "the open one has three", func() bool { return w.lookup(open).Counts.Completed == 2 })
+		await.True(t, "the open one has three", func() bool { return w.lookup(open).Counts.Completed == 2 })
 		w.closeDataset(alice, "open")
-		await(t, w, "final", func() bool { return w.lookup(open).Status == "done" })
+		await.True(t, "final", func() bool { return w.lookup(open).Status == "done" })
 	})
 }
 
 // quickSim runs its jobs for a moment.
 func quickSim() adaptertest.SimConfig { return adaptertest.SimConfig{Life: 10 * time.Millisecond} }
-
-// await waits for a condition in real time.
-func await(t *testing.T, w *world, what string, cond func() bool) {
-	t.Helper()
-	for start := time.Now(); !cond(); time.Sleep(20 * time.Millisecond) {
-		if time.Since(start) > time.Minute {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
 
 // writeList writes a list of n files.
 func (w *world) writeList(name string, n int) {

@@ -10,6 +10,7 @@ import (
 
 	"jjm"
 	"jjm/adapters/adaptertest"
+	"jjm/internal/await"
 	"jjm/wire"
 )
 
@@ -51,7 +52,7 @@ func TestSource_NoticesFilesThatVanishOrChange(t *testing.T) {
 		}
 		w.sim.Down(1000 * time.Hour) // nothing is submitted
 		id := w.submit(alice, fileJob("", "name = \"raw\"\nwatch = \"raw/*\"\n"+oneEach))
-		await(t, w, "four wait", func() bool { return w.lookup(id).Counts.Total == 4 })
+		await.True(t, "four wait", func() bool { return w.lookup(id).Counts.Total == 4 })
 		w.closeDataset(alice, "raw")
 		w.must(os.Remove(filepath.Join(folder, "a")))
 		w.must(os.Remove(filepath.Join(folder, "b")))
@@ -59,12 +60,12 @@ func TestSource_NoticesFilesThatVanishOrChange(t *testing.T) {
 		is := func(want map[string]string) func() bool {
 			return func() bool { return fmt.Sprint(w.fileStates("raw")) == fmt.Sprint(want) }
 		}
-		await(t, w, "they are marked", is(map[string]string{"a": "lost", "b": "lost", "c": "broken"}))
+		await.True(t, "they are marked", is(map[string]string{"a": "lost", "b": "lost", "c": "broken"}))
 		put("b", "data")
-		await(t, w, "b is back", is(map[string]string{"a": "lost", "c": "broken"}))
+		await.True(t, "b is back", is(map[string]string{"a": "lost", "c": "broken"}))
 		w.must(os.Rename(folder, folder+".away"))
 		w.must(os.Mkdir(folder, 0o755))
-		await(t, w, "an empty folder is not believed", func() bool {
+		await.True(t, "an empty folder is not believed", func() bool {
 			return strings.Contains(strings.Join(w.status(id).Trouble, "\n"), "nothing is there of its 2 files: is the file system")
 		})
 		if !is(map[string]string{"a": "lost", "c": "broken"})() {
@@ -73,7 +74,7 @@ func TestSource_NoticesFilesThatVanishOrChange(t *testing.T) {
 		w.must(os.Remove(folder))
 		w.must(os.Rename(folder+".away", folder))
 		w.sim.Down(0)
-		await(t, w, "it ends", func() bool { return w.lookup(id).Status == "done" || w.lookup(id).Status == "finished" })
+		await.True(t, "it ends", func() bool { return w.lookup(id).Status == "done" || w.lookup(id).Status == "finished" })
 		if in := w.input(id); in.Finished < 1 {
 			t.Errorf("%+v", in)
 		}
@@ -100,14 +101,14 @@ func TestSource_AFileThatAProgramNoLongerListsIsLost(t *testing.T) {
 				write(`{"lfn": "a", "checksum": "1"}`, `{"lfn": "b", "checksum": "1"}`, `{"lfn": "c"}`)
 				id := w.submit(alice, fileJob("", fmt.Sprintf("name = \"raw\"\nopen = true\nincremental = %t\nprogram = [%q]\n"+oneEach,
 					incremental, client)))
-				await(t, w, "three wait", func() bool { return w.lookup(id).Counts.Total == 3 })
+				await.True(t, "three wait", func() bool { return w.lookup(id).Counts.Total == 3 })
 				_, err := w.engine.Dataset(w.t.Context(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw",
 					Files: []jjm.File{{LFN: "hand"}}})
 				w.must(err)
-				await(t, w, "four wait", func() bool { return w.lookup(id).Counts.Total == 4 })
+				await.True(t, "four wait", func() bool { return w.lookup(id).Counts.Total == 4 })
 				write(`{"lfn": "a", "checksum": "2"}`, `{"lfn": "c"}`)
 				before := asked()
-				await(t, w, "it was asked again", func() bool { return asked() > before+4 })
+				await.True(t, "it was asked again", func() bool { return asked() > before+4 })
 				want := map[string]string{"a": "broken", "b": "lost"}
 				if incremental {
 					want = map[string]string{}

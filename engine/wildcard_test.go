@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jjm"
+	"jjm/internal/await"
 	"jjm/internal/golden"
 	"jjm/store"
 	"jjm/wire"
@@ -91,7 +92,7 @@ func TestWildcards_GoldenRows(t *testing.T) {
 			id := w.submit(alice, fileJob("", "name = \"raw\"\n"+files)+fmt.Sprintf(
 				"[split]\nby = \"GangaDatasetSplitter\"\nparams = {files_per_subjob = %d, maxFiles = %d}\n", r.PerSubjob,
 				r.MaxFiles))
-			await(t, w, "done", func() bool { return w.lookup(id).Status == "done" })
+			await.True(t, "done", func() bool { return w.lookup(id).Status == "done" })
 			wrong = cmp.Diff(r.Expect.Subjobs, w.subjobs(id))
 		})
 		return wrong
@@ -117,7 +118,7 @@ func TestWildcards_InTheirPlaces(t *testing.T) {
 			t.Errorf("a dry run makes %d local jobs: %+v", dry.Plan.Jobs, dry.Plan)
 		}
 		id := w.submit(alice, job)
-		await(t, w, "done", func() bool { return w.lookup(id).Status == "done" })
+		await.True(t, "done", func() bool { return w.lookup(id).Status == "done" })
 		if diff := cmp.Diff([]any{[]any{"first", "a.root"}, []any{"c.root", "b.root"}}, w.subjobs(id)); diff != "" {
 			t.Error(diff)
 		}
@@ -158,7 +159,7 @@ func TestWildcards_Mistakes(t *testing.T) {
 			"/*.dat": "whose names no dataset can hold",
 		} {
 			id := w.submit(alice, job("{wildcard = "+text(folder+pattern)+"}"))
-			await(t, w, "over", func() bool { return w.lookup(id).Status == "broken" })
+			await.True(t, "over", func() bool { return w.lookup(id).Status == "broken" })
 			if l := w.lookup(id); !strings.Contains(l.Message, want) {
 				t.Errorf("%s: %s", pattern, l.Message)
 			}

@@ -45,7 +45,7 @@ func dial(t *testing.T, socket string) raw {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(await.Guard(2 * time.Minute))); err != nil {
 		t.Fatal(err)
 	}
 	u := c.(*net.UnixConn)
@@ -233,7 +233,7 @@ func TestGate_AClosedConnectionCancelsItsRequest(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("ctx ended with %v", err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(await.Guard(time.Minute)):
 		t.Fatal("the request was not cancelled")
 	}
 }
@@ -298,7 +298,7 @@ func TestGate_HalfClosedClientGetsItsAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-began
-	time.AfterFunc(300*time.Millisecond, func() { close(goOn) }) // longer than between two checks of the connection
+	time.AfterFunc(300*time.Millisecond, func() { close(goOn) }) // pause: longer than between two checks of the connection
 	if a := c.answer(t); !a.OK {
 		t.Errorf("answer %+v", a.Error)
 	}

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"jjm"
+	"jjm/internal/await"
 	"jjm/internal/needs"
 )
 
@@ -332,7 +333,7 @@ func TestWatch_SignalsCompleteFilesAndEnds(t *testing.T) {
 	}
 	select {
 	case <-c:
-	case <-time.After(time.Minute):
+	case <-time.After(await.Guard(time.Minute)):
 		t.Fatal("nothing told of the file")
 	}
 	cancel()
@@ -382,7 +383,7 @@ func TestDrop_DoesNotWaitForAFileSystemThatAWriterMounted(t *testing.T) {
 		if diff := cmp.Diff([]string{"b.xml"}, got); diff != "" {
 			t.Error(diff)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(await.Guard(time.Minute)):
 		t.Error("the scan does not come back")
 	}
 }

@@ -1,12 +1,15 @@
 package adaptertest
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"jjm/adapters/conformance"
+	"jjm/internal/await"
 )
 
 // System is a batch system that is tested.
@@ -26,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) System) {
 	conformance.Schedule(conformance.ForTests(), func(c conformance.Check) (parallel bool) {
 		t.Run(c.Name, func(t *testing.T) {
 			system := open(t)
+			system.Patience = cmp.Or(system.Patience, await.Guard(4*time.Minute))
 			parallel = system.Parallel
 			reason := c.Run(t, system)
 			mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"jjm/adapters/adaptertest"
 	"jjm/adapters/command"
 	"jjm/adapters/testbed"
+	"jjm/internal/await"
 	"jjm/run"
 )
 
@@ -33,7 +34,8 @@ func TestConformance_Slurm(t *testing.T) {
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
 			Adapter: all, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
-			Request: jjm.Request{MemoryMB: 64}, Patience: 6 * time.Minute, Pause: 100 * time.Millisecond, Parallel: true,
+			Request: jjm.Request{MemoryMB: 64}, Patience: await.Guard(6 * time.Minute),
+			Pause: 100 * time.Millisecond, Parallel: true,
 			Jobs: 60,
 			Requeue: func(t adaptertest.TB, id string) {
 				scontrol(t, bed, "update", "JobId="+id, "Requeue=1")

@@ -13,6 +13,7 @@ import (
 	"jjm/adapters"
 	"jjm/adapters/adaptertest"
 	"jjm/adapters/command"
+	"jjm/internal/await"
 )
 
 // The test reads the example of the document and runs the suite with it, on the batch
@@ -40,8 +41,8 @@ func TestConformance_ExampleOfTheDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 		return adaptertest.System{
-			Adapter: with(t, bin, home), Owner: self(t), Dir: t.TempDir(), Parallel: true, Patience: 6 * time.Minute, Jobs: 50,
-			ReservedExits: asSignals(), NotHere: notTiny(),
+			Adapter: with(t, bin, home), Owner: self(t), Dir: t.TempDir(), Parallel: true,
+			Patience: await.Guard(6 * time.Minute), Jobs: 50, ReservedExits: asSignals(), NotHere: notTiny(),
 			Bin: bin, Commands: []string{"tsub", "tstat", "tdel"}, Submits: "tsub",
 			WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return with(t, bin, home) },
 		}

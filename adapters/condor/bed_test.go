@@ -13,6 +13,7 @@ import (
 	"jjm/adapters/adaptertest"
 	"jjm/adapters/condor"
 	"jjm/adapters/testbed"
+	"jjm/internal/await"
 	"jjm/internal/needs"
 	"jjm/run"
 )
@@ -103,7 +104,7 @@ func TestConformance(t *testing.T) {
 			Adapter: all, Probed: true, Owner: bed.Owner, Other: &other, Dir: bed.Dir(t), Walltime: 3 * time.Second,
 			MemoryMB: 40,
 			// Each takes 40 ms of CPU
-			Parallel: true, Patience: 8 * time.Minute, Pause: 50 * time.Millisecond, Jobs: 60, AllExits: true,
+			Parallel: true, Patience: await.Guard(8 * time.Minute), Pause: 50 * time.Millisecond, Jobs: 60, AllExits: true,
 			NotHere: notHere, Bin: bed.Bin, Submits: "condor_submit",
 			Commands: []string{"condor_q", "condor_history", "condor_submit", "condor_rm", "condor_hold", "condor_release",
 				"condor_config_val", "condor_status"},
@@ -173,7 +174,7 @@ func (s *site) control(op adapters.Op, jobs ...adapters.Ref) {
 }
 
 // patience is the longest time of every wait.
-const patience = 8 * time.Minute
+var patience = await.Guard(8 * time.Minute)
 
 // until lists until ok accepts job 0 of a bulk.
 func (s *site) until(what string, b adapters.Bulk, ok func(r jjm.Report) bool) jjm.Report {
@@ -226,7 +227,7 @@ func (s *site) busy(what string, err error) {
 
 // soon is the deadline of calls to a frozen schedd.
 func (s *site) soon() context.Context {
-	ctx, cancel := context.WithTimeout(s.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(s.Context(), await.Provoked(2*time.Second))
 	s.Cleanup(cancel)
 	return ctx
 }
@@ -549,11 +550,7 @@ func pokes(s *site) {
 	done := make(chan error, 1)
 	go func() { done <- s.Adapter.Run(ctx) }()
 	s.submit(s.bulk(1, "true"))
-	select {
-	case <-s.Changed():
-	case <-time.After(patience):
-		s.Error("no poke")
-	}
+	await.Closed(s, "a poke", s.Changed())
 	cancel()
 	if err := <-done; err != nil {
 		s.Error(err)

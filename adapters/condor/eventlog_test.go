@@ -5,7 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"jjm/internal/await"
 )
 
 func appendTo(t *testing.T, path, text string) {
@@ -63,11 +64,7 @@ func TestRun_NotifiesUntilItsContextEnds(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- a.Run(ctx) }()
 	appendTo(t, path, `{"JJMTag": "a"}`+"\n")
-	select {
-	case <-a.Changed():
-	case <-time.After(30 * time.Second):
-		t.Error("no poke")
-	}
+	await.Closed(t, "a poke", a.Changed())
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)

@@ -27,7 +27,7 @@ func lasting(s *suite) string {
 // No process of a job that was reported as cancelled may beat for longer than dyingFor. It counts as
 // gone when so many looks, a beat apart, saw none.
 const (
-	dyingFor   = 30 * time.Second
+	dyingFor   = 2 * time.Minute
 	quietLooks = 30
 )
 

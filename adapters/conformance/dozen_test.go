@@ -9,6 +9,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/local"
+	"jjm/internal/await"
 )
 
 const whileTheyRun = "listings are whole while jobs run"
@@ -23,7 +24,7 @@ func roomy(t *testing.T, plant func(l *liar, s *System)) func(l *liar, s *System
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.Adapter, s.Patience = a, time.Minute
+		l.Adapter, s.Patience = a, await.Guard(4*time.Minute)
 		l.caps = func(c adapters.Capabilities) adapters.Capabilities { c.MaxBulk = 1; return c }
 		l.pretend = func(adapters.Bulk) error { time.Sleep(400 * time.Millisecond); return nil }
 		plant(l, s)

@@ -13,6 +13,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/local"
+	"jjm/internal/await"
 )
 
 // liar is the embedded batch system, which runs real jobs, with one verb that
@@ -157,7 +158,7 @@ func localSystem(plant func(l *liar, s *System)) func(t TB) System {
 		l := &liar{Adapter: a}
 		s := System{
 			Adapter: l, Owner: jjm.Owner{UID: os.Getuid(), GID: os.Getgid(), User: "me"}, Dir: dir,
-			Patience: 2 * time.Second, Walltime: time.Second, Jobs: 100,
+			Patience: await.Provoked(2 * time.Second), Walltime: time.Second, Jobs: 100,
 		}
 		if plant != nil {
 			plant(l, &s)

@@ -124,7 +124,7 @@ func (s *suite) noLeftovers(sh shims) {
 	if err != nil {
 		s.Fatalf("%v", err)
 	}
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(s.Patience); ; time.Sleep(20 * time.Millisecond) {
 		left := ""
 		for line := range strings.Lines(string(text)) {
 			name, pid, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -12,6 +12,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/await"
 )
 
 // siteSystem is the embedded batch system as a site has it: all checks share one worker
@@ -37,7 +38,7 @@ func siteSystem(t TB, site *Site, plant func(l *liar, s *System)) func(t TB) Sys
 
 func TestSite_AGoodSitePasses(t *testing.T) {
 	reported := 0
-	open := siteSystem(t, &Site{}, func(_ *liar, s *System) { s.Patience = 30 * time.Second })
+	open := siteSystem(t, &Site{}, func(_ *liar, s *System) { s.Patience = await.Guard(4 * time.Minute) })
 	sum := Run(t.Context(), ForSite(), open, func(o Outcome) {
 		reported++
 		if o.Word() != "ok" && (o.Check.Site || o.Word() != "not applicable") {
@@ -54,7 +55,7 @@ func TestSite_AGoodSitePasses(t *testing.T) {
 func TestSite_WhatAClusterDoesNotHaveIsNotTested(t *testing.T) {
 	facts := []string{"host", "submitted", "started", "ended", "exit", "signal"}
 	inner := siteSystem(t, &Site{Kind: "command"}, func(l *liar, s *System) {
-		s.Patience = 30 * time.Second
+		s.Patience = await.Guard(4 * time.Minute)
 		l.report = func(r jjm.Report) (jjm.Report, bool) {
 			r.Host, r.Submitted, r.Started, r.Ended, r.Exit, r.Signal = "", 0, 0, 0, 0, 0
 			if r.State == jjm.BatchEndedFailed {
@@ -218,7 +219,7 @@ func (i idle) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, er
 // those that remain when somebody interrupts the test.
 func TestRun_WhatCannotBeTriedIsCounted(t *testing.T) {
 	inner := siteSystem(t, &Site{Kind: "slurm"}, func(l *liar, s *System) {
-		s.Patience = time.Second
+		s.Patience = time.Second // provoked: no job starts
 		l.report = func(r jjm.Report) (jjm.Report, bool) {
 			r.State, r.Host, r.Started = jjm.BatchQueued, "", 0
 			return r, true
@@ -241,7 +242,7 @@ func TestRun_WhatCannotBeTriedIsCounted(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	open := siteSystem(t, &Site{}, func(_ *liar, s *System) { s.Patience = 30 * time.Second })
+	open := siteSystem(t, &Site{}, func(_ *liar, s *System) { s.Patience = await.Guard(4 * time.Minute) })
 	sum = Run(ctx, ForSite(), open, func(o Outcome) {
 		cancel()
 		if strings.Contains(fmt.Sprint(o), "context canceled") {

@@ -12,6 +12,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/await"
 )
 
 // toy is a batch system of three scripts that keeps jobs and never runs them. Its adapter
@@ -50,9 +51,9 @@ func newToy(t TB) (bin string) {
 // defect.
 func toySystem(defect string) func(t TB) System {
 	return func(t TB) System {
-		bin, patience := newToy(t), 2*time.Second
+		bin, patience := newToy(t), await.Provoked(2*time.Second)
 		if defect == "" {
-			patience = 30 * time.Second
+			patience = await.Guard(4 * time.Minute)
 		}
 		return System{
 			Adapter: &toy{CLI: adapters.CLI{Bin: bin}}, Owner: jjm.Owner{UID: os.Getuid()}, Dir: t.TempDir(),

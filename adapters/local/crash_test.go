@@ -16,6 +16,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/local"
+	"jjm/internal/await"
 	"jjm/run"
 )
 
@@ -84,7 +85,7 @@ func beDaemon(text string) error {
 	if err == nil && d.Purge {
 		later.Store(int64(2 * c.Keep))
 		_, err = a.Control(ctx, self(), adapters.Cancel, nil) // makes it look at the clock
-		time.Sleep(time.Second)                               // it should die meanwhile
+		time.Sleep(await.Guard(4 * time.Minute))              // it dies meanwhile
 	}
 	cancel()
 	if err != nil {
@@ -99,7 +100,7 @@ func (d daemon) act(ctx context.Context, a *local.Adapter) error {
 			return err
 		}
 	}
-	for end := time.Now().Add(4 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(await.Guard(4 * time.Minute)); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		l, err := a.List(ctx, self(), time.Time{})
 		if err != nil {
 			return err

@@ -107,7 +107,7 @@ func killAll(a *local.Adapter) {
 		return
 	}
 	_, _ = a.Control(context.Background(), self(), adapters.Cancel, alive)
-	for end := time.Now().Add(4 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(await.Guard(4 * time.Minute)); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if l, err := a.List(context.Background(), self(), time.Now()); err != nil || len(l.Reports) == 0 {
 			return
 		}
@@ -170,7 +170,7 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 func waitState(t testing.TB, a *local.Adapter, b adapters.Bulk, n int, ok func(jjm.BatchState) bool) []jjm.Report {
 	t.Helper()
 	var found []jjm.Report
-	for end := time.Now().Add(4 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(await.Guard(4 * time.Minute)); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		found = list(t, a, b)
 		good := 0
 		for _, r := range found {

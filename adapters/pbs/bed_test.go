@@ -14,6 +14,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/await"
 	"jjm/run"
 )
 
@@ -33,7 +34,7 @@ var fakeProgram = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(dir, "fakepbs")
 	out, err := run.Run(context.Background(), run.Cmd{
 		Argv: []string{"go", "build", "-ldflags", "-s -w", "-o", path, "./fakepbs"}, Env: os.Environ(),
-		Deadline: 5 * time.Minute,
+		Deadline: await.Guard(5 * time.Minute),
 	})
 	if err == nil && out.Exit != 0 {
 		err = fmt.Errorf("build the fake: exit %d: %s", out.Exit, out.Stderr)

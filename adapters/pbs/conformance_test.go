@@ -9,6 +9,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/adaptertest"
+	"jjm/internal/await"
 )
 
 var commandNames = []string{"qsub", "qstat", "qselect", "qdel", "qhold", "qrls", "pbsnodes"}
@@ -43,7 +44,7 @@ func onFake(t *testing.T, settings ...string) adaptertest.System {
 		Adapter: b.adapter(), Owner: b.owner, Dir: t.TempDir(), Parallel: true,
 		AllExits: b.env["FAKEPBS_DIALECT"] != "torque",
 		Other:    &jjm.Owner{UID: 65534, GID: 65534, User: "nobody"},
-		Walltime: time.Second, MemoryMB: 48, Patience: 6 * time.Minute, // on a busy machine
+		Walltime: time.Second, MemoryMB: 48, Patience: await.Guard(6 * time.Minute), // on a busy machine
 		Bin: b.bin, Commands: commandNames, Submits: "qsub",
 		WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter {
 			return b.adapter(func(c *Config) { c.Bin, c.Dialect = bin, b.env["FAKEPBS_DIALECT"] })
@@ -76,7 +77,7 @@ func onReal(t *testing.T) adaptertest.System {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	on := func(bin string) *Adapter { return makeAdapter(t, func(c *Config) { c.Bin = bin }) }
 	return adaptertest.System{
-		Adapter: on(bin), Owner: self(t), Dir: dir, Patience: 6 * time.Minute, Parallel: true, AllExits: true,
+		Adapter: on(bin), Owner: self(t), Dir: dir, Patience: await.Guard(6 * time.Minute), Parallel: true, AllExits: true,
 		NotHere: map[string]string{
 			holdCheck:                                openPBSHold,
 			"the jobs of two owners are kept apart":  "the test runs as one account",

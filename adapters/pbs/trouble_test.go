@@ -11,6 +11,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/await"
 )
 
 // site is an adapter on a complex that belongs to one test, with helpers.
@@ -101,7 +102,7 @@ func (s *site) list(tag jjm.Tag) map[int32]jjm.Report {
 func (s *site) until(what string, tag jjm.Tag, ok func(map[int32]jjm.Report) bool) map[int32]jjm.Report {
 	s.t.Helper()
 	var found map[int32]jjm.Report
-	for end := time.Now().Add(6 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(await.Guard(6 * time.Minute)); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if found = s.list(tag); ok(found) {
 			return found
 		}
@@ -274,7 +275,7 @@ func (s *site) everythingIs(submit, others jjm.Kind, b adapters.Bulk, id string)
 	s.t.Helper()
 	call := func(what string, want jjm.Kind, do func(context.Context) error) {
 		s.t.Helper()
-		ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(s.t.Context(), await.Provoked(2*time.Second))
 		defer cancel()
 		s.wantKind(what, do(ctx), want)
 	}

@@ -7,6 +7,7 @@ import (
 	"jjm/adapters"
 	"jjm/adapters/adaptertest"
 	"jjm/adapters/testbed"
+	"jjm/internal/await"
 )
 
 // onBed makes an adapter for the Grid Engine of the test bed. change may alter its
@@ -41,7 +42,7 @@ func TestConformance(t *testing.T) {
 		return adaptertest.System{
 			Adapter: all, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
 			// On a machine of two cores that other tests load.
-			Patience: 6 * time.Minute,
+			Patience: await.Guard(6 * time.Minute),
 			Walltime: 2 * time.Second, Pause: 100 * time.Millisecond, Parallel: true, Jobs: 60, AllExits: true,
 			NotHere: map[string]string{
 				"the jobs of two owners are kept apart": "the bed's commands act for one account only",

@@ -11,10 +11,11 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/testbed"
+	"jjm/internal/await"
 )
 
 // patience is how long the bed may take on a busy machine.
-const patience = 6 * time.Minute
+var patience = await.Guard(6 * time.Minute)
 
 // patient polls until ok, or gives up.
 func patient(t *testing.T, what string, ok func() bool) {
@@ -69,7 +70,7 @@ func TestFaults(t *testing.T) {
 	bed.Do(t, "freeze", "qmaster")
 	doubtful := bulkOf(t, bed, dir, 1, "echo x >>doubtful")
 	short := func() context.Context {
-		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, await.Provoked(2*time.Second))
 		t.Cleanup(cancel)
 		return ctx
 	}

@@ -12,6 +12,7 @@ import (
 	"jjm/adapters/adaptertest"
 	"jjm/adapters/slurm"
 	"jjm/adapters/testbed"
+	"jjm/internal/await"
 	"jjm/run"
 )
 
@@ -30,7 +31,7 @@ func open(t adaptertest.TB, bed *testbed.Bed, change func(*slurm.Config)) *slurm
 
 func probed(t *testing.T, a *slurm.Adapter) *slurm.Adapter {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Guard(4*time.Minute))
 	defer cancel()
 	if err := a.Probe(ctx); err != nil {
 		t.Fatal(err)
@@ -61,7 +62,8 @@ func mustAdmin(t adaptertest.TB, bed *testbed.Bed, args ...string) {
 func system(t *testing.T, bed *testbed.Bed, a adapters.Adapter, change func(*slurm.Config)) adaptertest.System {
 	return adaptertest.System{
 		Adapter: a, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
-		Patience: 4 * time.Minute, Pause: 100 * time.Millisecond, Parallel: true, Jobs: 60, MemoryMB: 50, NoOOM: true,
+		Patience: await.Guard(4 * time.Minute),
+		Pause:    100 * time.Millisecond, Parallel: true, Jobs: 60, MemoryMB: 50, NoOOM: true,
 		Requeue: func(t adaptertest.TB, id string) {
 			mustAdmin(t, bed, "update", "JobId="+id, "Requeue=1")
 			mustAdmin(t, bed, "requeue", id)
@@ -87,7 +89,7 @@ func system(t *testing.T, bed *testbed.Bed, a adapters.Adapter, change func(*slu
 // nodeUp waits until a node accepts jobs again.
 func nodeUp(t adaptertest.TB, bed *testbed.Bed, host string) {
 	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(300 * time.Millisecond) {
+	for end := time.Now().Add(await.Guard(3 * time.Minute)); ; time.Sleep(300 * time.Millisecond) {
 		out := admin(t, bed, "-o", "show", "node", host)
 		if strings.Contains(string(out.Stdout), "State=IDLE ") {
 			return

@@ -16,6 +16,7 @@ import (
 	"jjm/adapters"
 	"jjm/adapters/slurm"
 	"jjm/adapters/testbed"
+	"jjm/internal/await"
 	"jjm/run"
 )
 
@@ -93,7 +94,7 @@ func present(t *testing.T, a *slurm.Adapter, b adapters.Bulk) adapters.Found {
 	t.Helper()
 	var found []adapters.Found
 	var err error
-	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
+	for end := time.Now().Add(await.Guard(3 * time.Minute)); time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
 		found, err = a.Find(t.Context(), b.Owner, []jjm.Tag{b.Tag})
 		if err == nil && found[0].Presence == adapters.Present {
 			return found[0]
@@ -133,7 +134,7 @@ func killedSbatch(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 		_, err := a.Submit(ctx, b)
 		submitted <- err
 	}()
-	for end := time.Now().Add(time.Minute); !arrived(t, b.Tag); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(await.Guard(time.Minute)); !arrived(t, b.Tag); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("no request comes to the controller")
 		}
@@ -231,7 +232,7 @@ func down(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	if err == nil || !strings.Contains(err.Error(), "no controller answers: scontrol ping") {
 		t.Errorf("the probe did not see by the ping that nobody answers: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Provoked(time.Second))
 	defer cancel()
 	l, err := a.List(ctx, bed.Owner, time.Now())
 	wantKind(t, "list", err, jjm.Busy)

@@ -40,7 +40,7 @@ func TestHold_KeepsScriptsAndOtherUsersOffABed(t *testing.T) {
 	select {
 	case <-second:
 		t.Error("a second user came in beside one who is alone")
-	case <-time.After(50 * time.Millisecond):
+	case <-time.After(50 * time.Millisecond): // pause: to come in although it must not
 	}
 	if err := first.Share(); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestHold_KeepsScriptsAndOtherUsersOffABed(t *testing.T) {
 	select {
 	case <-third:
 		t.Error("one who wants to be alone came in beside another")
-	case <-time.After(50 * time.Millisecond):
+	case <-time.After(50 * time.Millisecond): // pause: to come in although it must not
 	}
 	if err := other.Leave(); err != nil {
 		t.Error(err)

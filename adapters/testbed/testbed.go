@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/internal/await"
 	"jjm/internal/needs"
 	"jjm/run"
 )
@@ -37,10 +38,10 @@ type Bed struct {
 }
 
 // startTime is the deadline for starting a bed, its installation included.
-const startTime = 8 * time.Minute
+var startTime = await.Guard(12 * time.Minute)
 
-// statusTime is the deadline of a bed's status, short because a frozen bed does not answer.
-const statusTime = 30 * time.Second
+// statusTime is the deadline of a bed's status. The guard is short because a frozen bed does not answer.
+var statusTime = await.Guard(time.Minute)
 
 // Start brings up a bed ("slurm", "condor", "sge") unless it is up, and leaves it up. Until
 // the end of t other tests may use it at the same time, but none that called StartAlone. A

@@ -19,6 +19,7 @@ import (
 	"jjm"
 	"jjm/gate"
 	"jjm/gate/gatetest"
+	"jjm/internal/await"
 	"jjm/wire"
 )
 
@@ -275,7 +276,7 @@ func asked(ts *testscript.TestScript, _ bool, args []string) {
 		defer b.mu.Unlock()
 		return b.asked[args[0]]
 	}
-	for end := time.Now().Add(20 * time.Second); count() < want; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(await.Guard(4 * time.Minute)); count() < want; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			ts.Fatalf("%s was asked %d times, want %d", args[0], count(), want)
 		}

@@ -22,6 +22,7 @@ import (
 	"jjm"
 	"jjm/handlers"
 	"jjm/handlers/all"
+	"jjm/internal/await"
 	"jjm/internal/needs"
 	"jjm/jobfile"
 	"jjm/split"
@@ -62,7 +63,7 @@ func awks(t *testing.T) []string {
 // sh runs a script of this folder in a directory, and returns its exit code and standard error.
 func sh(t *testing.T, dir string, env []string, script string, args ...string) (int, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), await.Guard(10*time.Minute))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", append([]string{filepath.Join(here(t), script)}, args...)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
@@ -352,7 +353,7 @@ func TestMonteCarlo_HangsUntilItsGroupIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	generated := filepath.Join(dir, "generate.000000001-000000030.txt")
-	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(await.Guard(5 * time.Minute)); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(generated); err == nil {
 			break
 		}
@@ -365,14 +366,14 @@ func TestMonteCarlo_HangsUntilItsGroupIsTold(t *testing.T) {
 	select {
 	case err := <-ended:
 		t.Errorf("it did not hang: %v", err)
-	case <-time.After(200 * time.Millisecond):
+	case <-time.After(200 * time.Millisecond): // pause: to end although it must not
 	}
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case <-ended:
-	case <-time.After(5 * time.Minute):
+	case <-time.After(await.Guard(5 * time.Minute)):
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		t.Error("it survived a TERM to its process group")
 	}

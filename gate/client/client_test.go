@@ -19,6 +19,7 @@ import (
 	"jjm/gate"
 	"jjm/gate/client"
 	"jjm/gate/gatetest"
+	"jjm/internal/await"
 	"jjm/wire"
 )
 
@@ -81,7 +82,7 @@ func TestCall_RepeatsARequestToABusyDaemon(t *testing.T) {
 		t.Errorf("error %v after %d calls", err, calls.Load())
 	}
 	calls.Store(-1 << 20)
-	c.Timeout = 100 * time.Millisecond
+	c.Timeout = await.Provoked(time.Second)
 	if _, err := client.Call(t.Context(), &c, wire.VerbList(), wire.ListRequest{}); jjm.KindOf(err) != jjm.Busy {
 		t.Errorf("a daemon that stays busy: %v", err)
 	}
@@ -120,7 +121,7 @@ func silent(t *testing.T, hang bool) string {
 
 func TestCall_DaemonThatHangsOrDiesIsUnreachable(t *testing.T) {
 	for _, hang := range []bool{true, false} {
-		c := client.Client{Socket: silent(t, hang), Timeout: 100 * time.Millisecond}
+		c := client.Client{Socket: silent(t, hang), Timeout: await.Provoked(time.Second)}
 		if _, err := client.Call(t.Context(), &c, wire.VerbList(), wire.ListRequest{}); !client.IsUnreachable(err) {
 			t.Errorf("hang %v: list: %v", hang, err)
 		}
@@ -133,7 +134,7 @@ func TestCall_DaemonThatHangsOrDiesIsUnreachable(t *testing.T) {
 
 func TestCall_EndsWithItsContext(t *testing.T) {
 	c := client.Client{Socket: silent(t, true)}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Provoked(30*time.Millisecond))
 	defer cancel()
 	if _, err := client.Call(ctx, &c, wire.VerbList(), wire.ListRequest{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
@@ -246,7 +247,7 @@ func TestCall_AnswerWithoutItsMemberIsInternal(t *testing.T) {
 // A dry run stores nothing, so a lost answer does not mean that something may have been
 // accepted.
 func TestCall_LostDryRunIsUnreachable(t *testing.T) {
-	c := client.Client{Socket: silent(t, false), Timeout: 100 * time.Millisecond}
+	c := client.Client{Socket: silent(t, false), Timeout: await.Guard(4 * time.Minute)}
 	req := wire.SubmitRequest{Submit: &wire.Submit{Text: "x", BaseDir: "/", DryRun: true}}
 	_, err := client.Call(t.Context(), &c, wire.VerbSubmit(), req)
 	if !client.IsUnreachable(err) || jjm.KindOf(err) == jjm.Ambiguous {

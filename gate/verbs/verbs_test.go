@@ -19,6 +19,7 @@ import (
 	"jjm/gate"
 	"jjm/gate/gatetest"
 	"jjm/gate/verbs"
+	"jjm/internal/await"
 	"jjm/wire"
 )
 
@@ -261,7 +262,7 @@ func converse(t *testing.T, served []gate.Verb, request []byte, lines int) []byt
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(await.Guard(2 * time.Minute))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Write(request); err != nil {

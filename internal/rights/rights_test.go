@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"jjm/internal/acl"
+	"jjm/internal/await"
 	"jjm/internal/needs"
 )
 
@@ -182,7 +183,7 @@ func TestOpen_DoesNotEnterAFileSystemOfAnAccount(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "a file system of uid 70002") || theirs.Unanswered() != 0 {
 			t.Errorf("%v; %d questions", err, theirs.Unanswered())
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(await.Guard(time.Minute)):
 		t.Error("it does not come back")
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/internal/await"
 	"jjm/internal/needs"
 	"jjm/internal/tree"
 	"jjm/run"
@@ -146,11 +147,11 @@ func TestRun_KeepsThePromisesOfRun(t *testing.T) {
 		t.Error(err)
 	}
 	out, err = run.Run(ctx, run.Cmd{Argv: []string{"/bin/sh", "-c", "echo begun; sleep 600 & sleep 600"},
-		Deadline: 300 * time.Millisecond})
+		Deadline: await.Provoked(time.Second)})
 	if jjm.KindOf(err) != jjm.Ambiguous || !errors.Is(err, context.DeadlineExceeded) || string(out.Stdout) != "begun\n" {
 		t.Errorf("deadline: %q, %v", out.Stdout, err)
 	}
-	soon, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	soon, cancel := context.WithTimeout(ctx, await.Provoked(time.Second))
 	defer cancel()
 	if _, err = run.Run(soon, run.Cmd{Argv: []string{"/bin/sleep", "600"}}); jjm.KindOf(err) != jjm.Ambiguous ||
 		!errors.Is(err, context.DeadlineExceeded) {
@@ -370,13 +371,13 @@ func TestRun_CapsOutputAndMemory(t *testing.T) {
 	for _, script := range []string{"while :; do echo 0123456789; done",
 		"trap '' TERM PIPE; while :; do echo 0123456789; done 2>/dev/null"} {
 		out, err := run.Run(ctx, run.Cmd{Argv: []string{"/bin/sh", "-c", script}, MaxOutput: 1 << 20, EndAtMax: true,
-			Deadline: time.Minute})
+			Deadline: await.Guard(time.Minute)})
 		if err != nil || !out.Truncated || len(out.Stdout) != 1<<20 {
 			t.Errorf("%s: %d bytes, truncated %v, %v", script, len(out.Stdout), out.Truncated, err)
 		}
 	}
 	out, err := run.Run(ctx, run.Cmd{Argv: []string{"/bin/sh", "-c", hoard},
-		Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, MaxMemory: 64 << 20, Deadline: time.Minute})
+		Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, MaxMemory: 64 << 20, Deadline: await.Guard(time.Minute)})
 	if err != nil || out.Exit == 0 || !strings.Contains(string(out.Stderr), "memory") {
 		t.Errorf("exit %d, error %v, it said %q", out.Exit, err, out.Stderr)
 	}

@@ -23,7 +23,8 @@ import (
 )
 
 // quick are limits with which a hanging helper is found soon.
-var quick = Limits{Silence: 400 * time.Millisecond, Act: time.Second, Aside: 300 * time.Millisecond}
+var quick = Limits{Silence: await.Provoked(time.Second), Act: await.Provoked(2 * time.Second),
+	Aside: await.Provoked(300 * time.Millisecond)}
 
 // until waits until ok returns true.
 func until(t *testing.T, what string, ok func() bool) {
@@ -286,7 +287,7 @@ func pass(t *testing.T, f *Files, flag int) error {
 	select {
 	case err := <-opened:
 		return err
-	case <-time.After(60 * time.Second):
+	case <-time.After(await.Guard(time.Minute)):
 		return errors.New("it does not come back")
 	}
 }
@@ -318,7 +319,7 @@ func TestHelper_PassesOnlyWhatWasAskedFor(t *testing.T) {
 		{"at", "own", os.O_RDONLY, "opened with flags"},
 		{"read", "roots", os.O_RDONLY, "belongs to uid 0"},
 	} {
-		p := pool(t, Limits{Silence: 2 * time.Second, Act: 10 * time.Second, Aside: time.Millisecond})
+		p := pool(t, Limits{Silence: await.Guard(time.Minute), Act: await.Guard(time.Minute), Aside: time.Millisecond})
 		p.word = "liar-" + c.what + ":" + filepath.Join(dir, "their", c.path)
 		f, err := p.For(owner).Area(filepath.Join(dir, "area"))
 		must(t, err)
@@ -338,7 +339,8 @@ func TestHelper_PassesNoFileThatBlocks(t *testing.T) {
 	dir := needs.PublicDir(t)
 	must(t, os.Mkdir(filepath.Join(dir, "fuse"), 0o755))
 	theirs := needs.MountFUSE(t, filepath.Join(dir, "fuse"), owner.UID)
-	p := pool(t, Limits{Silence: 400 * time.Millisecond, Act: time.Second, Aside: time.Millisecond})
+	p := pool(t, Limits{Silence: await.Provoked(400 * time.Millisecond), Act: await.Provoked(time.Second),
+		Aside: time.Millisecond})
 	p.word = "liar-at:" + filepath.Join(dir, "fuse/file")
 	u, good := p.For(owner), p.For(somebody(t, "bin"))
 	f, err := u.Area(filepath.Join(dir, "area"))
@@ -361,7 +363,7 @@ func TestHelper_PassesNoFileThatBlocks(t *testing.T) {
 	select {
 	case err := <-ended:
 		must(t, err)
-	case <-time.After(60 * time.Second):
+	case <-time.After(await.Guard(time.Minute)):
 		t.Fatal("the pool does not end")
 	}
 	theirs.End()

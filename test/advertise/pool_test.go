@@ -117,7 +117,7 @@ func (p *pool) log() []byte {
 
 // run runs one of HTCondor's commands with an input.
 func (p *pool) run(input string, argv ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), await.Guard(4*time.Minute))
 	defer cancel()
 	out, err := adapters.CLI{Bin: p.bin, Env: p.env}.Run(ctx, []byte(input), argv...)
 	if err != nil || out.Exit != 0 {

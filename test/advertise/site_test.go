@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"jjm/gate/client"
+	"jjm/internal/await"
 	"jjm/test/programs"
 	"jjm/wire"
 )
@@ -26,7 +27,7 @@ var bin programs.Programs
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 // patience is the longest wait; a test that passes never waits so long.
-const patience = 4 * time.Minute
+var patience = await.Guard(4 * time.Minute)
 
 // site is an installation of jjm that advertises itself at a collector.
 type site struct {
@@ -36,8 +37,10 @@ type site struct {
 	env  map[string]string // added to the environment of the commands
 	// lifetime is the lifetime of its ad.
 	lifetime string
-	cmd      *exec.Cmd
-	over     chan struct{}
+	// timeout is the deadline of a command of the daemon.
+	timeout time.Duration
+	cmd     *exec.Cmd
+	over    chan struct{}
 }
 
 func newSite(t *testing.T, p *pool) *site {
@@ -46,7 +49,7 @@ func newSite(t *testing.T, p *pool) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, pool: p, dir: dir, lifetime: "10m"}
+	s := &site{t: t, pool: p, dir: dir, lifetime: "10m", timeout: await.Guard(4 * time.Minute)}
 	t.Cleanup(func() { s.stop(syscall.SIGTERM); _ = os.RemoveAll(dir) })
 	return s
 }
@@ -70,9 +73,9 @@ func (s *site) configure(name string, collectors []string, more string) {
 		s.t.Fatal(err)
 	}
 	text := fmt.Sprintf(
-		"log = \"debug\"\nstate = %q\n[advertise]\nsite = %s\ncollectors = %s\nbin = %q\nenv = {%s}\ninterval = \"1s\"\nlifetime = %q\ntimeout = \"3s\"\nwithdraw_time = \"2s\"\n%s\n"+
+		"log = \"debug\"\nstate = %q\n[advertise]\nsite = %s\ncollectors = %s\nbin = %q\nenv = {%s}\ninterval = \"1s\"\nlifetime = %q\ntimeout = \"%s\"\nwithdraw_time = \"20s\"\n%s\n"+
 			"[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 3\n", s.dir+"/state", quoted, list, s.pool.bin,
-		strings.Join(env, ", "), s.lifetime, more)
+		strings.Join(env, ", "), s.lifetime, min(s.timeout, 10*time.Minute), more)
 	if err := os.WriteFile(s.path("jjm.toml"), []byte(text), 0o644); err != nil {
 		s.t.Fatal(err)
 	}

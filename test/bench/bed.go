@@ -81,7 +81,7 @@ func (b *bench) enter(name string, alone bool) (*testbed.Hold, error) {
 			return e.hold, e.err
 		case <-b.ctx.Done():
 			return nil, b.ctx.Err()
-		case <-time.After(5 * time.Second):
+		case <-time.After(5 * time.Second): // pause: between two messages
 			b.say("  waiting for the users of the test bed %s", name)
 		}
 	}

@@ -14,12 +14,13 @@ import (
 
 	"jjm"
 	"jjm/gate/client"
+	"jjm/internal/await"
 	"jjm/wire"
 )
 
 // blahpPatience is longer than it takes jjm to give up a job that Slurm has lost:
 // absent_for, 10 minutes, and the proof.
-const blahpPatience = 15 * time.Minute
+var blahpPatience = await.Guard(15 * time.Minute)
 
 // blahpClients submit one-part jobs at once: blahpd runs up to 50 scripts.
 const blahpClients = 8

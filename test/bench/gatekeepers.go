@@ -223,7 +223,7 @@ func (c *arcControl) script(verb, arg string, as *syscall.Credential) (float64, 
 	cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Credential: as, Setpgid: true}
 	var said strings.Builder
 	cmd.Stderr = &said
-	cmd.WaitDelay = time.Second // the fork script's jobs keep its output open
+	cmd.WaitDelay = time.Second // provoked: the fork script's jobs keep its output open
 	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		return 0, fmt.Errorf("%s: %w: %.400s", strings.Join(argv, " "), err, said.String())
 	}

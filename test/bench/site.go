@@ -202,7 +202,7 @@ func until(ctx context.Context, what string, within time.Duration, done func() (
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(10 * time.Millisecond): // pause: between two looks
 		}
 	}
 }

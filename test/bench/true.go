@@ -17,6 +17,7 @@ import (
 
 	"jjm"
 	"jjm/gate/client"
+	"jjm/internal/await"
 	"jjm/wire"
 )
 
@@ -209,7 +210,7 @@ func (b *bench) startDaemonAs(dir, config string, as *syscall.Credential) (*real
 	if err := d.cmd.Start(); err != nil {
 		return nil, err
 	}
-	err = until(b.ctx, "the daemon answers", 20*time.Second, func() (bool, error) {
+	err = until(b.ctx, "the daemon answers", await.Guard(4*time.Minute), func() (bool, error) {
 		_, err := client.Call(b.ctx, &d.client, wire.VerbPing(), wire.PingRequest{})
 		return err == nil, nil
 	})

@@ -89,7 +89,8 @@ func TestUntilOf_TellsWhatIsNotOverAndKeepsTheFolder(t *testing.T) {
 	if err := b.until(j, id, "it runs", func(c wire.Counts) bool { return c.Running == 1 }); err != nil {
 		t.Fatal(err)
 	}
-	err = b.untilOf(j, "the moon is blue", 10*time.Millisecond, func() (bool, error) { return false, nil })
+	const vain = 10 * time.Millisecond // provoked: the moon is never blue
+	err = b.untilOf(j, "the moon is blue", vain, func() (bool, error) { return false, nil })
 	if !errors.Is(err, errVain) || !strings.Contains(err.Error(), "the moon is blue") ||
 		!strings.Contains(err.Error(), j.state) {
 		t.Errorf("%v", err)

@@ -154,7 +154,7 @@ func TestNotify_ReadyWatchdogStopping(t *testing.T) {
 	expect := func(want string) {
 		t.Helper()
 		buf := make([]byte, 256)
-		if err := conn.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		if err := conn.SetReadDeadline(time.Now().Add(await.Guard(2 * time.Minute))); err != nil {
 			t.Fatal(err)
 		}
 		for {

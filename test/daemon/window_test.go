@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/internal/await"
 	"jjm/wire"
 )
 
@@ -66,7 +67,7 @@ func TestWindow_IsAnnouncedShownAndKept(t *testing.T) {
 // In a window nothing is submitted, and afterwards all goes on by itself.
 func TestWindow_AllGoesOnAfterIt(t *testing.T) {
 	d := start(t, "")
-	end := time.Now().Add(3 * time.Second)
+	end := time.Now().Add(await.Provoked(4 * time.Second))
 	out, code := d.says("drain", "cluster", "local", "--from", time.Now().Add(-time.Hour).Format(time.RFC3339), "--until",
 		end.Format(time.RFC3339Nano), "--reason", "new disks")
 	if code != 0 {

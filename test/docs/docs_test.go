@@ -2,7 +2,6 @@
 package docs_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"jjm/internal/await"
 	"jjm/test/programs"
 )
 
@@ -145,8 +145,7 @@ func serve(t *testing.T, dir string, env []string) {
 			t.Errorf("the daemon did not stop cleanly: %v", err)
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := await.Context(t, 4*time.Minute)
 	for {
 		cmd := exec.CommandContext(ctx, jjm, "clusters")
 		cmd.Env = env

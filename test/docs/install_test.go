@@ -142,7 +142,7 @@ func installedWorks(t *testing.T, dir string) {
 	}
 	cmd := exec.Command(dir+"/usr/bin/jjm", "submit", "--wait", job)
 	cmd.Env = env
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = time.Second // provoked: the daemon that it starts keeps its output open
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("a grid job: %v\n%s", err, out)
 	}

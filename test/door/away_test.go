@@ -26,7 +26,7 @@ import (
 func (s *site) lookedUp(h jjm.Handle) (l wire.Lookup) {
 	s.t.Helper()
 	programs.Await(s.t, patience, pollEvery, "an answer to lookup "+string(h), func() bool {
-		l = s.door(time.Second).Lookup(s.t.Context(), string(h))[0]
+		l = s.door(await.Provoked(time.Second)).Lookup(s.t.Context(), string(h))[0]
 		return l.Error == nil || l.Error.Kind != jjm.Busy
 	})
 	return l
@@ -46,7 +46,7 @@ func TestAway_EveryGridJobIsMadeOnce(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for i := range keys {
-				key, deadline := fmt.Sprintf("key-%d", i), time.Second
+				key, deadline := fmt.Sprintf("key-%d", i), await.Provoked(time.Second)
 				if i == 0 {
 					deadline = ample // the daemon itself takes it
 				}
@@ -115,7 +115,7 @@ func TestFrozen_TheDaemonHangs(t *testing.T) {
 		return d.Lookup(ctx, string(running.Handle))[0].GRAM == jjm.GRAMActive
 	})
 	await.Freeze(t, s.daemon.Process.Pid)
-	d := s.door(200 * time.Millisecond)
+	d := s.door(await.Provoked(time.Second))
 	fresh, err := d.Submit(ctx, s.job("fresh", "exit 0"))
 	if err != nil || !fresh.Spooled {
 		t.Errorf("submit: %+v, %v", fresh, err)
@@ -185,7 +185,7 @@ func TestFullDisk_EverythingIsAnswered(t *testing.T) {
 	disk := needs.Tmpfs(t, t.TempDir(), "size=24m")
 	s := newSite(t, local, filepath.Join(disk, "s"))
 	s.start()
-	ctx, d := t.Context(), s.door(5*time.Second)
+	ctx, d := t.Context(), s.door(ample)
 	r, err := d.Submit(ctx, s.job("before", "sleep 600"))
 	s.must(err)
 	s.await("it runs", func() bool { return d.Lookup(ctx, string(r.Handle))[0].GRAM == jjm.GRAMActive })

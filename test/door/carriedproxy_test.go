@@ -49,7 +49,7 @@ while [ "$was" = "$(cksum <"$X509_USER_PROXY")" ]; do sleep 0.1; done; cksum <"$
 	var newer []string
 	var made time.Time
 	s.await("the job has seen a newer one", func() bool {
-		if time.Since(made) > 3*time.Second {
+		if time.Since(made) > 3*time.Second { // pause: HTCondor sees the next one
 			renew(at("px"), 9+len(newer))
 			_, err := s.door(ample).Refresh(t.Context(), string(r.Handle), jjm.ProxyKind, at("px"), nil, "")
 			s.must(err)

@@ -42,7 +42,7 @@ func TestBlahpd_LargeTarsHoldUpNobody(t *testing.T) {
 			case <-over:
 				asked <- n
 				return
-			case <-time.After(time.Millisecond):
+			case <-time.After(time.Millisecond): // pause: between two looks
 			}
 			if !begun() {
 				continue

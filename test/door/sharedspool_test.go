@@ -45,7 +45,7 @@ func TestAway_ACredentialIsNotLeftWhereOthersReadIt(t *testing.T) {
 
 	patient := make(chan string)
 	go func() {
-		out, said, code := s.script("jjm-submit", "--key", "k", "--patience", "2m", "--token", at("token"), at("asks.toml"))
+		out, said, code := s.script("jjm-submit", "--key", "k", "--patience", "10m", "--token", at("token"), at("asks.toml"))
 		patient <- fmt.Sprintf("%s%d %s", out, code, said)
 	}()
 	s.start()

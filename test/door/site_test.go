@@ -21,6 +21,7 @@ import (
 	"jjm"
 	"jjm/gate/client"
 	"jjm/gatekeeper"
+	"jjm/internal/await"
 	"jjm/test/programs"
 	"jjm/wire"
 )
@@ -29,8 +30,9 @@ var bin programs.Programs
 
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
+var patience = await.Guard(6 * time.Minute)
+
 const (
-	patience  = 6 * time.Minute
 	pollEvery = 20 * time.Millisecond
 )
 
@@ -107,7 +109,7 @@ func (s *site) door(deadline time.Duration) *gatekeeper.Door {
 }
 
 // ample is a deadline for answers of the daemon itself, on any machine.
-const ample = time.Minute
+var ample = await.Guard(4 * time.Minute)
 
 // begin starts a daemon and does not wait.
 func (s *site) begin(env ...string) {

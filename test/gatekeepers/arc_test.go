@@ -101,11 +101,19 @@ func (a *arcSite) end(t *testing.T, p *person, dir, url string, states ...string
 func (a *arcSite) get(t *testing.T, p *person, dir, url string) string {
 	t.Helper()
 	to := p.folderFor(t, filepath.Join(dir, "got"))
-	s := p.arc(t, dir, "arcget", "-k", "-D", to, url)
-	found, _ := filepath.Glob(filepath.Join(to, "*"))
-	if s.exit != 0 || len(found) != 1 {
-		t.Fatalf("arcget: exit %d\n%s%s", s.exit, s.out, s.err)
-	}
+	var found []string
+	awaitEvery(t, time.Second, "arcget fetches one folder", func() bool {
+		s := p.arc(t, dir, "arcget", "-k", "-D", to, url)
+		found, _ = filepath.Glob(filepath.Join(to, "*"))
+		if s.exit != 0 || len(found) != 1 {
+			t.Logf("arcget: exit %d\n%s%s", s.exit, s.out, s.err)
+			for _, half := range found {
+				_ = os.RemoveAll(half)
+			}
+			return false
+		}
+		return true
+	})
 	return found[0]
 }
 

@@ -65,7 +65,7 @@ func (c *control) run(t testing.TB, as *syscall.Credential, verb string, args ..
 		append([]string{"arc", verb, "--config", "/etc/arc.conf"}, args...)...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/root", "JJM_STATE=" + c.state()}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
-	cmd.WaitDelay = 5 * time.Second
+	cmd.WaitDelay = 5 * time.Second // provoked: what it leaves running keeps its output open
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		t.Fatalf("%s: %v", verb, err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"jjm/adapters/testbed"
 	"jjm/wire"
@@ -166,9 +167,13 @@ func TestARC_TheProxyFollows(t *testing.T) {
 	await(t, "the job has seen its proxy", func() bool { return exists(runs) })
 	a.nowhere(t, filepath.Join(bed.Vars["CONTROL"], "job."+filepath.Base(url)+".proxy"))
 	one.proxy(t, bed.Vars["PROXY"], proxy, 200)
-	if s := me.arc(t, dir, "arcrenew", "-a"); s.exit != 0 {
-		t.Fatalf("arcrenew: exit %d\n%s%s", s.exit, s.out, s.err)
-	}
+	awaitEvery(t, time.Second, "arcrenew, which needs a report of the job from A-REX, succeeds", func() bool {
+		s := me.arc(t, dir, "arcrenew", "-a")
+		if s.exit != 0 {
+			t.Logf("arcrenew: exit %d\n%s%s", s.exit, s.out, s.err)
+		}
+		return s.exit == 0
+	})
 	a.end(t, me, dir, url, "Finished")
 	text, err := os.ReadFile(filepath.Join(a.get(t, me, dir, url), "out.txt"))
 	lines := strings.Fields(strings.ReplaceAll(string(text), "GMT", ""))

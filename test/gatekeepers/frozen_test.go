@@ -128,7 +128,7 @@ func (s *site) said(t *testing.T, args ...string) string {
 	cmd := exec.Command(bin.Path(t, "jjm-gatekeeper"), args...)
 	cmd.Env, cmd.Dir = []string{"PATH=/usr/bin:/bin", "HOME=/", "JJM_STATE=" + s.state()}, s.path("iwd")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential(s.owner)}
-	cmd.WaitDelay = 5 * time.Second
+	cmd.WaitDelay = 5 * time.Second // provoked: what it leaves running keeps its output open
 	out, err := cmd.Output()
 	if err != nil {
 		t.Errorf("jjm-gatekeeper %q: %v\n%s", args, err, out)

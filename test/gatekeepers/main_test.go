@@ -13,12 +13,14 @@ import (
 	"testing"
 	"time"
 
+	awaits "jjm/internal/await"
 	"jjm/test/programs"
 )
 
 // The deadlines are generous: a test that passes never waits for one.
+var patience = awaits.Guard(8 * time.Minute)
+
 const (
-	patience  = 8 * time.Minute
 	pollEvery = 300 * time.Millisecond
 )
 

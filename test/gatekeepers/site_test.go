@@ -182,7 +182,7 @@ func final(word string) bool {
 func (s *site) log() string { return programs.LogEnd(s.path("daemon.log")) }
 
 func (s *site) client() *client.Client {
-	return &client.Client{Socket: filepath.Join(s.state(), "jjm.sock"), Timeout: 20 * time.Second}
+	return &client.Client{Socket: filepath.Join(s.state(), "jjm.sock"), Timeout: patience}
 }
 
 // ask repeats a request until the daemon answers.

@@ -181,7 +181,7 @@ func TestAccounting_AForgedResultChangesNoOtherField(t *testing.T) {
 				b.Must(err)
 				b.Final(f.bobs, "aborted")
 				b.want(f.bobs, b.bob, f.bob)
-				b.echo(time.Now())
+				b.echo()
 			})
 		}
 	}
@@ -193,10 +193,10 @@ func TestAccounting_AForgedResultChangesNoOtherField(t *testing.T) {
 func (b *accountingSiege) used(f *forgery) {
 	b.t.Helper()
 	u := b.Status(f.id).Lookup.Usage
-	most := time.Since(b.began).Milliseconds()
-	began := jjm.At(b.began)
+	began, now := jjm.At(b.began), jjm.At(time.Now())
+	most := now.Sub(began).Milliseconds()
 	if u == nil || u.Batch != f.local.BatchID || u.WallMS > most ||
-		u.Started < began || u.Ended < u.Started || u.Ended > jjm.At(time.Now()) {
+		u.Started < began || u.Ended < u.Started || u.Ended > now {
 		b.t.Errorf("grid job %s used %+v: want batch id %s, from %s to now at most", f.id, u, f.local.BatchID, began)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	_ "modernc.org/sqlite" // for A-REX's list of delegations
 
@@ -180,7 +179,7 @@ func TestARC_ADelegationOfAnothersIsNotHandedOn(t *testing.T) {
 				_, err := s.JJM(s.mallory, "kill", h)
 				s.Must(err)
 			}
-			s.echo(time.Now())
+			s.echo()
 		})
 	}
 }

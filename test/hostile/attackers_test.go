@@ -155,7 +155,7 @@ func stopAll(folder string, wanted func(line string) bool) {
 				stopped[pid] = true
 			}
 		}
-		if time.Since(told) < 20*time.Millisecond {
+		if time.Since(told) < 20*time.Millisecond { // pause: between two acts of the attacker
 			return
 		}
 		told = time.Now()
@@ -182,12 +182,12 @@ func takeSockets(folder string) {
 				taken++
 				count(folder, "taken", taken)
 			}
-			if time.Since(born[pid]) > 50*time.Millisecond {
+			if time.Since(born[pid]) > 50*time.Millisecond { // pause: between two acts of the attacker
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 				delete(born, pid)
 			}
 		}
-		if time.Since(told) > 20*time.Millisecond {
+		if time.Since(told) > 20*time.Millisecond { // pause: between two acts of the attacker
 			told = time.Now()
 			count(folder, "tries", tries)
 		}

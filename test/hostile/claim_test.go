@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -63,7 +62,7 @@ func TestAccounting_AForgedClaimPointsToNoJobOfOthers(t *testing.T) {
 				if l := b.runs(f.bobs); !cmp.Equal(l, f.bob) {
 					t.Errorf("bob's local job changes: %s", cmp.Diff(f.bob, l))
 				}
-				b.echo(time.Now())
+				b.echo()
 			})
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"jjm/internal/needs"
 	"jjm/test/site"
@@ -105,5 +104,5 @@ func TestQuota_OfADiskThatIsFullPutsNewWorkOff(t *testing.T) {
 		out, err := s.JJM(s.bob, "clusters")
 		return err == nil && !strings.Contains(out, "engine.min_free_bytes")
 	})
-	s.echo(time.Now())
+	s.echo()
 }

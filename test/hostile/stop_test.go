@@ -31,7 +31,7 @@ func (s *siege) submits() (stop func()) {
 			select {
 			case <-over:
 				return
-			case <-time.After(20 * time.Millisecond):
+			case <-time.After(20 * time.Millisecond): // pause: between two submissions
 			}
 			_, _ = s.JJM(s.mallory, "submit", file) // refused while she is banned
 		}
@@ -113,7 +113,7 @@ func TestStop_ADaemonKilledBesideStoppedProcessesStartsAgain(t *testing.T) {
 		s.Must(s.Daemon.Process.Kill())
 		<-s.Ended()
 		s.Start()
-		s.echo(time.Now())
+		s.echo()
 	}
 }
 

@@ -18,13 +18,15 @@ import (
 	"testing"
 	"time"
 
+	"jjm/internal/await"
 	"jjm/internal/needs"
 	"jjm/test/programs"
 	"jjm/wire"
 )
 
+var patience = await.Guard(6 * time.Minute)
+
 const (
-	patience  = 6 * time.Minute
 	pollEvery = 200 * time.Millisecond
 )
 

@@ -9,6 +9,7 @@ import (
 
 	"jjm"
 	"jjm/adapters/testbed"
+	"jjm/internal/await"
 	"jjm/wire"
 )
 
@@ -33,17 +34,18 @@ func (f fault) kind() string {
 	return f.do + " " + f.daemon + " and at once " + f.undo
 }
 
+// healAfter is when an administrator looks after a batch system whose trouble is over but which still is not well.
+var healAfter = await.Provoked(25 * time.Second)
+
+// frozen is longer than the deadline of a command, and than clients of a batch system wait for a daemon that is gone.
+var frozen = await.Provoked(8 * time.Second)
+
 const (
-	// frozen is longer than the deadline of a command, and than clients of a batch system wait for a daemon that is
-	// gone.
-	frozen = 8 * time.Second
-	down   = 3 * time.Second
+	down = 3 * time.Second
 	// forgetting is longer than the time after which Slurm forgets ended jobs, which is at most 10 s here.
 	forgetting = 12 * time.Second
-	// healAfter is when an administrator looks after a batch system whose trouble is over but which still is not well.
-	healAfter = 25 * time.Second
 	// rounds is how often the administrator looks. A submission in doubt takes a minute and more.
-	rounds = 5
+	rounds = 12
 )
 
 // trouble returns the faults of each bed. The first shows most; the short form includes the first two.

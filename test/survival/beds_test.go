@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"jjm/adapters/testbed"
+	"jjm/internal/await"
 )
 
 // bedPatience is how long a grid job may take on a batch system that needs seconds to start a job, and more to report
 // its end.
-const bedPatience = 10 * time.Minute
+var bedPatience = await.Guard(10 * time.Minute)
 
 // place is a batch system that a site can have as its cluster.
 type place struct {
@@ -80,7 +81,7 @@ func (s *site) carries() bool {
 // noCarriedJobRuns checks that no carried job of the site runs. It finds their applications by the environment, in
 // which HTCondor names the folder of a carried job; site.processes finds only those that see the work area.
 func (s *site) noCarriedJobRuns(t *testing.T) {
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(pollEvery) {
+	for deadline := time.Now().Add(deadWithin); ; time.Sleep(pollEvery) {
 		var left []string
 		files, _ := filepath.Glob("/proc/[0-9]*/environ")
 		for _, name := range files {

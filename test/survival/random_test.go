@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/internal/await"
 )
 
 // campaign returns the size of the campaign, for the form that was asked for.
@@ -47,7 +48,7 @@ func TestSurvival_RandomKills(t *testing.T) {
 func randomKills(t *testing.T, r *rand.Rand, kills int, glf bool) {
 	s := newSite(t, settings{slots: 4})
 	d := design{jobs: 200, glf: glf, mix: "yes", key: "once"}
-	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), await.Guard(6*time.Minute))
 	defer cancel()
 	killed := make(chan struct{})
 	s.start("")

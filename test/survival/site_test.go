@@ -16,16 +16,18 @@ import (
 
 	"jjm"
 	"jjm/gate/client"
+	"jjm/internal/await"
 	"jjm/wire"
 )
 
 // The deadlines are generous: a test that passes never waits for one.
-const (
-	aliveWithin = time.Minute
-	deadWithin  = 2 * time.Minute
-	finalWithin = 5 * time.Minute
-	pollEvery   = 100 * time.Millisecond
+var (
+	aliveWithin = await.Guard(4 * time.Minute)
+	deadWithin  = await.Guard(4 * time.Minute)
+	finalWithin = await.Guard(6 * time.Minute)
 )
+
+const pollEvery = 100 * time.Millisecond // pause: between two looks
 
 // nobody is the account of daemons that must not be root; by convention 65534.
 const nobody = 65534
@@ -126,6 +128,9 @@ func shortTemp() string {
 	return "/tmp"
 }
 
+// commandTime is the deadline of a batch system's command. staleTime is how long a wrapper that runs may show nothing.
+var commandTime, staleTime = await.Provoked(5 * time.Second).String(), await.Provoked(5 * time.Second).String()
+
 // configure writes the configuration, with short times everywhere.
 func (s *site) configure(set settings) error {
 	keep := set.keep
@@ -143,18 +148,18 @@ reserve_bytes = 0 # a disk that is full is full
 poll = %q
 harvest = "200ms"
 result_settle = "2s"
-command = "5s"
+command = %q
 cancel_again = "1s"
 absent_listings = 3
 absent_for = "3s"
 heartbeat = "500ms"
-heartbeat_stale = "5s"
+heartbeat_stale = %q
 grace = "1s"
 backoff = "0s"
 publish_every = "100ms"
 %s[engine.retry]
 max_retry_early = %d
-%s`, poll, set.engine, max(set.retry, 1), clusters)
+%s`, poll, commandTime, staleTime, set.engine, max(set.retry, 1), clusters)
 	return os.WriteFile(s.config, []byte(text), 0o644)
 }
 
@@ -260,8 +265,8 @@ func (s *site) stop() {
 	began := time.Now()
 	select {
 	case <-s.d.done:
-	case <-time.After(10 * time.Second):
-		s.t.Fatal("the daemon does not stop within 10 s of SIGTERM")
+	case <-time.After(deadWithin):
+		s.t.Fatal("the daemon does not stop after SIGTERM")
 	}
 	if s.d.err != nil {
 		s.t.Errorf("the daemon ended after SIGTERM with %v, want exit 0", s.d.err)
@@ -286,7 +291,7 @@ func (s *site) close() {
 			_ = s.d.cmd.Process.Signal(syscall.SIGQUIT)
 			select {
 			case <-s.d.done:
-			case <-time.After(time.Second):
+			case <-time.After(time.Second): // pause: the daemon may hang
 			}
 		}
 		_ = s.d.cmd.Process.Kill()
@@ -352,7 +357,7 @@ func (s *site) processes() []process {
 }
 
 func (s *site) client() *client.Client {
-	return &client.Client{Socket: filepath.Join(s.state, "jjm.sock"), Timeout: 10 * time.Second}
+	return &client.Client{Socket: filepath.Join(s.state, "jjm.sock"), Timeout: aliveWithin}
 }
 
 // ask repeats a request until a daemon answers, as gatekeepers do, because daemons die and start.

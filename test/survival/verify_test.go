@@ -50,7 +50,7 @@ func (s *site) verify(id jjm.GridID, d design) *ended {
 func (s *site) nothingRuns() {
 	s.t.Helper()
 	var left []process
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(pollEvery) {
+	for deadline := time.Now().Add(deadWithin); ; time.Sleep(pollEvery) {
 		if left = s.processes(); len(left) == 0 {
 			return
 		}

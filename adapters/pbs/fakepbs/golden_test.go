@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	jjmrun "jjm/run"
+
+	"jjm/internal/await"
 )
 
 // TestMain lets the test's own binary be the commands.
@@ -115,7 +117,7 @@ func (b *bed) sh(user, command string) jjmrun.Output {
 		env = append(env, k+"="+v)
 	}
 	out, err := jjmrun.Run(b.t.Context(),
-		jjmrun.Cmd{Argv: []string{"/bin/bash", "-c", command}, Dir: b.home, Env: env, Deadline: time.Minute})
+		jjmrun.Cmd{Argv: []string{"/bin/bash", "-c", command}, Dir: b.home, Env: env, Deadline: await.Guard(time.Minute)})
 	if err != nil {
 		b.t.Fatalf("%s: %v", command, err)
 	}
@@ -141,7 +143,7 @@ func (b *bed) fault(name string, on bool) {
 func (b *bed) until(command, want string) string {
 	b.t.Helper()
 	var out string
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(await.Guard(4 * time.Minute)); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if out = string(b.sh("jjmuser", command).Stdout); strings.Contains(out, want) {
 			return out
 		}

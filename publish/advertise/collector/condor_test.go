@@ -95,7 +95,8 @@ func someIs(ad advertise.Ad, held []advertise.Held) bool {
 // The real collector holds what was sent, and drops it when its owner withdraws it.
 func TestCondor_PublishesAndWithdrawsAtTheRealCollector(t *testing.T) {
 	bed := testbed.Start(t, "condor")
-	c := condor{cli: adapters.CLI{Bin: bed.Bin, Env: bed.Env}, pool: bed.Vars["COLLECTOR"], timeout: 20 * time.Second}
+	c := condor{cli: adapters.CLI{Bin: bed.Bin, Env: bed.Env}, pool: bed.Vars["COLLECTOR"],
+		timeout: await.Guard(4 * time.Minute)}
 	for i, site := range []string{"plain", "a \"quoted\"\nname", `back\slash\`, "Köln € \x00 \xff", ""} {
 		f := hostile(fmt.Sprintf("jjm-test-%d-%s", i, site), site, site)
 		if err := c.Send(t.Context(), f.Ad().Text()); err != nil {
@@ -145,7 +146,7 @@ func TestCondor_ErrorsShowTheOutputOfACommand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := condor{cli: adapters.CLI{Bin: dir}, pool: "broker:9618", timeout: 200 * time.Millisecond}
+	c := condor{cli: adapters.CLI{Bin: dir}, pool: "broker:9618", timeout: await.Guard(4 * time.Minute)}
 	if err := c.Send(t.Context(), "x"); jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "condor_advertise") {
 		t.Errorf("no such program: %v", err)
 	}
@@ -160,10 +161,12 @@ classad' >&2; exit 1`)
 		t.Errorf("it was called with %q, want %q", got, want)
 	}
 	program("condor_advertise", "sleep 600")
+	c.timeout = await.Provoked(time.Second)
 	if err := c.Withdraw(t.Context(), "x", "y"); jjm.KindOf(err) != jjm.Busy ||
 		!strings.Contains(err.Error(), "its time was over") {
 		t.Errorf("a command that hangs: %v", err)
 	}
+	c.timeout = await.Guard(4 * time.Minute)
 	program("condor_status", "echo welcome to this machine")
 	if _, err := c.Held(t.Context(), "x"); jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "welcome") {
 		t.Errorf("a banner: %v", err)

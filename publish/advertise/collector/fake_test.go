@@ -45,6 +45,7 @@ func (f *fake) set(change func(*poolState)) {
 
 var _ Collector = (*fake)(nil)
 
+// provoked: the fake command hangs.
 // commandTime is the deadline of a command. The real collector's commands have their own.
 const commandTime = 30 * time.Second
 
