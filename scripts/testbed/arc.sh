@@ -112,7 +112,7 @@ start() {
 	# Each leaves copies of its configuration behind at every start.
 	in_net "$net" env -i PATH="$PATH" LANG=C.UTF-8 HOME=/root TMPDIR="$bed/tmp" ARC_CONFIG="$bed/arc.conf" \
 		"/usr/share/arc/$program" </dev/null >"$bed/log/$1.start" 2>&1 5>&- 8>&- 9>&- || fail "$1 does not start: see $bed/log/$1.start"
-	within 120 pid "$1" || fail "$1 does not run: see $bed/log/$1.log"
+	within 240 pid "$1" || fail "$1 does not run: see $bed/log/$1.log"
 }
 
 services() {
@@ -121,7 +121,7 @@ services() {
 	configuration
 	start arex
 	start ws
-	within 120 listens "$net" $port || fail "the REST interface does not listen: see $bed/log/ws.log"
+	within 240 listens "$net" $port || fail "the REST interface does not listen: see $bed/log/ws.log"
 }
 
 up() {
@@ -192,7 +192,7 @@ kill)
 	locked "$base/arc.lock"
 	p=$(pid arex) || exit 0
 	kill -KILL "$p"
-	within 30 gone arex || fail "a-rex (process $p) does not end"
+	within 240 gone arex || fail "a-rex (process $p) does not end"
 	;;
 start)
 	locked "$base/arc.lock"

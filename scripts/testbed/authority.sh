@@ -114,7 +114,7 @@ make_users() {
 # Another bed may make the same account at the same moment.
 make_account() {
 	id "$1" >/dev/null 2>&1 || useradd -u "$2" -U -M -d "$base/home/$1" -s /bin/sh "$1" 2>/dev/null || :
-	within 15 id "$1" || fail "cannot make the account $1"
+	within 240 id "$1" || fail "cannot make the account $1"
 	home=$(home_of "$1")
 	mkdir -p "$home"
 	chown "$1": "$home"

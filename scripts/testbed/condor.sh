@@ -372,7 +372,7 @@ ready() {
 }
 
 wait_ready() {
-	within 180 ready && return 0
+	within 240 ready && return 0
 	tail -n 5 "$bed/master.out" "$root"/var/log/condor/*Log >&2 || true
 	fail "HTCondor does not answer after 180 s"
 }
@@ -450,7 +450,7 @@ down() {
 	send CONT any
 	send QUIT master # a fast shutdown: jobs are killed, the queue is kept
 	within 60 none || send KILL any
-	within 15 none || fail "processes of $root do not end: $(pids any | tr '\n' ' ')"
+	within 240 none || fail "processes of $root do not end: $(pids any | tr '\n' ' ')"
 	for dir in $(mounts_below "$root"); do
 		umount "$dir" || umount -l "$dir"
 	done
@@ -501,7 +501,7 @@ disturb() { # disturb VERB DAEMON
 	kill)
 		send STOP master
 		send KILL "$2"
-		within 15 is_gone "$2" || fail "$2 does not end"
+		within 240 is_gone "$2" || fail "$2 does not end"
 		[ "$2" = startd ] || return 0
 		send KILL starter
 		for pid in $(jobs); do
@@ -512,7 +512,7 @@ disturb() { # disturb VERB DAEMON
 		send STOP master
 		send CONT "$2"
 		send QUIT "$2"
-		within 60 is_gone "$2" || fail "$2 does not end"
+		within 240 is_gone "$2" || fail "$2 does not end"
 		;;
 	start)
 		send CONT "$2"

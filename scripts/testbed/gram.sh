@@ -74,7 +74,7 @@ gatekeeper() {
 		globus-gatekeeper -pidfile "$bed/gatekeeper.pid" -p $port -l "$bed/log/gatekeeper.log" \
 		-grid_services "$bed/services" -gridmap "$bed/grid-mapfile" -x509_cert_dir "$certificates" \
 		-x509_user_cert "$host_cert" -x509_user_key "$host_key" </dev/null >/dev/null 2>&1 5>&- 8>&- 9>&- || fail "the gatekeeper does not start: see $bed/log/gatekeeper.log"
-	within 90 listens "$net" $port || fail "the gatekeeper does not listen: see $bed/log/gatekeeper.log"
+	within 240 listens "$net" $port || fail "the gatekeeper does not listen: see $bed/log/gatekeeper.log"
 }
 
 up() {

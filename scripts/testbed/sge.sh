@@ -55,7 +55,7 @@ make_account() {
 	id $owner >/dev/null 2>&1 && return
 	mkdir -p "$bed/home"
 	useradd -u 61001 -m -d "$bed/home/$owner" -s /bin/sh $owner 2>/dev/null || true
-	within 15 id $owner || fail "cannot make the account $owner"
+	within 240 id $owner || fail "cannot make the account $owner"
 }
 
 # make_cell writes a cell as the package's own scripts do, below $here.
@@ -150,7 +150,7 @@ start() {
 # ready waits until a daemon does its work, and puts it before the tests that
 # load the machine and wait for it; execd resets its priority when it starts.
 ready() {
-	if [ "$1" = qmaster ]; then within 90 master_answers; else within 90 host_reports; fi ||
+	if [ "$1" = qmaster ]; then within 240 master_answers; else within 240 host_reports; fi ||
 		fail "$1 does not answer; see $here/log"
 	renice -n -10 -p "$(pid_of "$1")" >/dev/null 2>&1 || true
 }
@@ -243,7 +243,7 @@ up() {
 	start execd
 	thaw execd
 	ready execd
-	if ! within 60 well; then
+	if ! within 240 well; then
 		trouble >&2
 		fail "the bed is not well; see $here/log"
 	fi
@@ -315,7 +315,7 @@ heal() {
 		esac || true
 	done
 	$real/qmod -cq '*' >/dev/null || true
-	within 60 well || { trouble >&2 && fail "cannot heal that"; }
+	within 240 well || { trouble >&2 && fail "cannot heal that"; }
 }
 
 lose_history() { : >"$SGE_ROOT/default/common/accounting"; }
@@ -349,7 +349,7 @@ thaw) daemon "$@" && thaw "$1" ;;
 kill)
 	daemon "$@"
 	kill -KILL "$(pid_of "$1")"
-	within 15 dead "$1" || fail "$1 does not end"
+	within 240 dead "$1" || fail "$1 does not end"
 	;;
 stop) daemon "$@" && stop "$1" ;;
 start)

@@ -103,7 +103,7 @@ end() {
 	kill -CONT "$p" 2>/dev/null || :
 	if ! within 45 gone "$2"; then
 		kill -KILL "$p" 2>/dev/null || :
-		within 15 gone "$2" || fail "$2 (process $p) does not end"
+		within 240 gone "$2" || fail "$2 (process $p) does not end"
 	fi
 	rm -f "$(pidfile "$2")"
 }
@@ -131,7 +131,7 @@ start() {
 			--socket="$bed/munge/munge.sock" --key-file="$bed/munge/munge.key" \
 			--pid-file="$bed/munge/munged.pid" --log-file="$bed/munge/munged.log" \
 			--seed-file="$bed/munge/munged.seed" --num-threads=4
-		within 30 timeout 40 munge --socket="$bed/munge/munge.sock" -n || fail "munged does not answer"
+		within 240 timeout 40 munge --socket="$bed/munge/munge.sock" -n || fail "munged does not answer"
 		;;
 	mariadbd)
 		setsid mariadbd --no-defaults --user=mysql --datadir="$bed/sql/data" \
@@ -141,33 +141,33 @@ start() {
 			--innodb-flush-log-at-trx-commit=0 --innodb-lock-wait-timeout=900 \
 			--innodb-doublewrite=0 --skip-log-bin --performance-schema=OFF \
 			--max-allowed-packet=64M </dev/null >"$bed/log/mariadbd.log" 2>&1 8>&- 9>&- &
-		within 120 timeout 40 mariadb -uroot -S "$bed/sql/s.sock" -e 'select 1' || fail "mariadbd does not answer"
+		within 240 timeout 40 mariadb -uroot -S "$bed/sql/s.sock" -e 'select 1' || fail "mariadbd does not answer"
 		;;
 	slurmdbd)
 		quiet slurmdbd || fail "slurmdbd does not start"
-		within 120 timeout 40 sacctmgr -n show cluster || fail "slurmdbd does not answer"
+		within 240 timeout 40 sacctmgr -n show cluster || fail "slurmdbd does not answer"
 		;;
 	slurmctld)
 		quiet slurmctld || fail "slurmctld does not start"
-		within 90 controller_up || fail "slurmctld does not answer"
+		within 240 controller_up || fail "slurmctld does not answer"
 		;;
 	n[1-4])
 		mkdir -p "$bed/spool/$1"
 		[ -e "/proc/$(world)/ns" ] || make_world
 		rm -f "$(inside "$1")"
 		quiet in_world slurmd -N "$1" || fail "slurmd of $1 does not start"
-		within 30 node_process "$1" || fail "slurmd of $1 has ended: see $bed/log/slurmd.$1.log"
+		within 240 node_process "$1" || fail "slurmd of $1 has ended: see $bed/log/slurmd.$1.log"
 		node_process "$1" >"$(pidfile "$1")"
 		;;
 	rest)
 		# It wants a SLURM_JWT of its own, though every request brings one.
 		spawn rest slurmrest env SLURM_JWT=daemon slurmrestd -a rest_auth/jwt "127.0.0.1:$port_rest"
-		within 60 listens "$port_rest" || fail "slurmrestd does not listen"
+		within 240 listens "$port_rest" || fail "slurmrestd does not listen"
 		;;
 	rest-unix)
 		rm -f "$bed/rest/owner/sock"
 		spawn rest-unix "$owner" slurmrestd -a rest_auth/local "unix:$bed/rest/owner/sock"
-		within 60 test -S "$bed/rest/owner/sock" || fail "slurmrestd makes no socket"
+		within 240 test -S "$bed/rest/owner/sock" || fail "slurmrestd makes no socket"
 		;;
 	esac
 }
@@ -183,7 +183,7 @@ make_world() {
 	setsid unshare --pid --mount --propagation slave --fork sh -c "$keep_world" "$bed" \
 		</dev/null >"$bed/log/world.log" 2>&1 8>&- 9>&- &
 	echo $! >"$bed/pid/world"
-	within 30 test -e "$bed/pid/world.ready" || fail "the nodes have no /proc: see $bed/log/world.log"
+	within 240 test -e "$bed/pid/world.ready" || fail "the nodes have no /proc: see $bed/log/world.log"
 }
 
 # world prints the process whose children are in that world.
@@ -225,7 +225,7 @@ account() { # account NAME [UID]
 		useradd -r -U -M -d /nonexistent -s /usr/sbin/nologin "$1" 2>/dev/null || :
 	fi
 	# Another bed may have made it at the same moment.
-	within 15 id "$1" || fail "cannot make the account $1"
+	within 240 id "$1" || fail "cannot make the account $1"
 }
 
 folders() {
@@ -445,7 +445,7 @@ up() {
 	if [ "$accounting" = 1 ]; then database; fi
 	for d in slurmctld n1 n2 n3 n4; do start "$d"; done
 	if [ "$rest" = 1 ]; then start rest && start rest-unix; fi
-	if ! within 90 well; then
+	if ! within 240 well; then
 		trouble >&2
 		fail "the bed is not well; see $bed/log"
 	fi
@@ -502,7 +502,7 @@ heal() {
 	for d in $(daemons); do
 		if p=$(pid "$d"); then kill -CONT "$p"; else start "$d"; fi
 	done
-	within 90 controller_up || fail "slurmctld does not answer"
+	within 240 controller_up || fail "slurmctld does not answer"
 	end_forgotten
 	# Nodes tell anew what they run: slurmctld ends what they do not.
 	scontrol reconfigure >/dev/null 2>&1 || :
@@ -518,7 +518,7 @@ heal() {
 		echo "releasing job $job ($reason)"
 		scontrol release "$job" || :
 	done
-	within 90 well || { trouble >&2 && fail "cannot heal that"; }
+	within 240 well || { trouble >&2 && fail "cannot heal that"; }
 }
 
 # forget_ids makes a node accept ids that it has seen before.
@@ -567,7 +567,7 @@ children() { pgrep -P "$1" || :; }
 forget() {
 	minjobage=$1
 	slurm_conf | put "$bed/etc/slurm.conf"
-	within 60 timeout 40 scontrol reconfigure || fail "slurmctld does not take another MinJobAge"
+	within 240 timeout 40 scontrol reconfigure || fail "slurmctld does not take another MinJobAge"
 }
 
 # empty_of_ended may meet slurmdbd in a deadlock, and is tried again then.
@@ -578,7 +578,7 @@ empty_of_ended() {
 lose_accounting() {
 	[ "$accounting" = 1 ] || return 0
 	for table in job step; do
-		within 30 empty_of_ended "jjmtest_${table}_table" || fail "$table records cannot be deleted"
+		within 240 empty_of_ended "jjmtest_${table}_table" || fail "$table records cannot be deleted"
 	done
 }
 
