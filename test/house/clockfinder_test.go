@@ -1,0 +1,313 @@
+package house_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// clocks finds the clocks in the tests of one folder.
+type clocks struct {
+	set    *token.FileSet
+	files  []*ast.File
+	marked map[string]map[int]bool // by file, the lines with a mark
+	shorts map[string]bool         // the names of package constants below a minute without a mark
+}
+
+func newClocks() *clocks {
+	return &clocks{set: token.NewFileSet(), marked: map[string]map[int]bool{}, shorts: map[string]bool{}}
+}
+
+// add reads a file.
+func (c *clocks) add(path, text string) error {
+	file, err := parser.ParseFile(c.set, path, text, parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	c.files = append(c.files, file)
+	c.marked[path] = marks(text)
+	for _, d := range file.Decls {
+		if d, ok := d.(*ast.GenDecl); ok {
+			c.declared(d, c.shorts)
+		}
+	}
+	return nil
+}
+
+var mark = regexp.MustCompile(`//\s*(provoked|pause): \S`)
+
+// marks returns the lines of a text that have a mark. A mark on a line of its own marks the first line of code below.
+func marks(text string) map[int]bool {
+	lines, open := map[int]bool{}, false
+	for i, line := range strings.Split(text, "\n") {
+		alone := strings.HasPrefix(strings.TrimSpace(line), "//")
+		found := mark.MatchString(line)
+		lines[i+1] = found || open && !alone
+		open = alone && (found || open)
+	}
+	return lines
+}
+
+// find returns where the clocks are.
+func (c *clocks) find() (found []string) {
+	for _, file := range c.files {
+		if slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing/synctest"` }) {
+			continue // fake time
+		}
+		for _, d := range file.Decls {
+			f := finder{clocks: c, shorts: map[string]bool{}, took: map[string]bool{}, ends: map[string]token.Pos{}}
+			ast.Inspect(d, f.learn)
+			ast.Inspect(d, f.look)
+			found = append(found, f.found...)
+		}
+	}
+	return found
+}
+
+// declared adds the names that a declaration gives to times below a minute without a mark.
+func (c *clocks) declared(d *ast.GenDecl, shorts map[string]bool) {
+	for _, s := range d.Specs {
+		if v, ok := s.(*ast.ValueSpec); ok && len(v.Values) == len(v.Names) {
+			for i, name := range v.Names {
+				c.name(name, v.Values[i], shorts)
+			}
+		}
+	}
+}
+
+func (c *clocks) name(name *ast.Ident, value ast.Expr, shorts map[string]bool) {
+	if d, known := lasts(value); known && d < time.Minute && !c.isMarked(name.Pos()) {
+		shorts[name.Name] = true
+	}
+}
+
+func (c *clocks) isMarked(at token.Pos) bool {
+	p := c.set.Position(at)
+	return c.marked[p.Filename][p.Line]
+}
+
+// finder finds the clocks of one declaration.
+type finder struct {
+	*clocks
+	shorts map[string]bool      // names of times below a minute
+	took   map[string]bool      // names of how long something took
+	ends   map[string]token.Pos // names of the moments less than a minute away
+	found  []string
+}
+
+// learn notes what the declaration's names stand for.
+func (f *finder) learn(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.GenDecl:
+		f.declared(n, f.shorts)
+	case *ast.AssignStmt:
+		for i, left := range n.Lhs {
+			if name, ok := left.(*ast.Ident); ok && len(n.Lhs) == len(n.Rhs) {
+				f.name(name, n.Rhs[i], f.shorts)
+				if f.measures(n.Rhs[i]) {
+					f.took[name.Name] = true
+				}
+				if f.soon(n.Rhs[i]) {
+					f.ends[name.Name] = n.Pos()
+				}
+			}
+		}
+	}
+	return true
+}
+
+var (
+	// limits are the fields with the deadline of a call or the patience of a test.
+	limits = []string{"Deadline", "Timeout", "Patience", "WaitDelay"}
+	// guards are the names of times that guard against hangs.
+	guards = regexp.MustCompile(`(?i)patience$|^(alive|dead|final)within$|^hang$`)
+	// waits are the names of functions that wait for a condition.
+	waits = regexp.MustCompile(`(?i)^(await|until|untilof|eventually|overwithin|died)$`)
+	// processor are the names of functions that return a time of a processor.
+	processor = regexp.MustCompile(`(^|\.)(cpu|childrenCPU|processCPU|threadCPU)$|\.(User|System)Time$`)
+	// timers are the functions with a time after which something ends, and the argument with the time.
+	timers = map[string]int{"context.WithTimeout": 1, "context.WithTimeoutCause": 1, "time.After": 0, "time.NewTimer": 0,
+		"time.AfterFunc": 0, "SetDeadline": 0, "SetReadDeadline": 0, "SetWriteDeadline": 0}
+)
+
+// look adds the clocks of a node.
+func (f *finder) look(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.BinaryExpr:
+		compares := slices.Contains([]token.Token{token.LSS, token.LEQ, token.GTR, token.GEQ, token.EQL, token.NEQ}, n.Op)
+		if compares && (f.measures(n.X) || f.measures(n.Y)) {
+			f.add(n, "compares how long something took")
+		}
+	case *ast.CallExpr:
+		f.call(n)
+	case *ast.KeyValueExpr:
+		f.limit(n.Key, n.Value)
+	case *ast.AssignStmt:
+		for i := range min(len(n.Lhs), len(n.Rhs)) {
+			f.limit(n.Lhs[i], n.Rhs[i])
+		}
+	case *ast.ForStmt:
+		f.loop(n)
+	case *ast.ValueSpec:
+		for i := range min(len(n.Names), len(n.Values)) {
+			if _, known := lasts(n.Values[i]); known && guards.MatchString(n.Names[i].Name) {
+				f.add(n, n.Names[i].Name+" is no await.Guard")
+			}
+		}
+	}
+	return true
+}
+
+func (f *finder) call(n *ast.CallExpr) {
+	name := called(n)
+	last := name[strings.LastIndex(name, ".")+1:]
+	at, ok := timers[name]
+	if !ok {
+		at, ok = timers[last]
+		ok = ok && strings.HasPrefix(last, "Set")
+	}
+	switch {
+	case ok && at < len(n.Args) && (f.short(n.Args[at]) || f.soon(n.Args[at])):
+		f.add(n, name+" of less than a minute")
+	case waits.MatchString(last) && slices.ContainsFunc(n.Args, literal):
+		f.add(n, name+" for less than a minute")
+	}
+}
+
+// limit adds a field that a deadline below a minute is given to.
+func (f *finder) limit(field, value ast.Expr) {
+	name := ""
+	switch x := field.(type) {
+	case *ast.Ident:
+		name = x.Name
+	case *ast.SelectorExpr:
+		name = x.Sel.Name
+	}
+	if slices.Contains(limits, name) && f.short(value) {
+		f.add(value, name+" of less than a minute")
+	}
+}
+
+// loop adds a loop that ends less than a minute from its start.
+func (f *finder) loop(n *ast.ForStmt) {
+	if a, ok := n.Init.(*ast.AssignStmt); ok && slices.ContainsFunc(a.Rhs, f.soon) {
+		f.add(n, "a loop of less than a minute")
+		return
+	}
+	ast.Inspect(n, func(inner ast.Node) bool {
+		name, ok := inner.(*ast.Ident)
+		if at, end := token.NoPos, false; ok {
+			if at, end = f.ends[name.Name]; end && at < n.Pos() && !f.isMarked(at) {
+				f.add(n, "a loop of less than a minute")
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (f *finder) add(n ast.Node, what string) {
+	if !f.isMarked(n.Pos()) {
+		f.found = append(f.found, fmt.Sprintf("%s: %s", f.set.Position(n.Pos()), what))
+	}
+}
+
+// measures reports whether an expression has how long something took in it, outside of comparisons.
+func (f *finder) measures(x ast.Expr) (found bool) {
+	ast.Inspect(x, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.Ident:
+			found = found || f.took[n.Name]
+		case *ast.CallExpr:
+			name := called(n)
+			found = found || name == "time.Since" || name == "time.Now.Sub" || processor.MatchString(name)
+		}
+		return !found
+	})
+	return found
+}
+
+// soon reports whether an expression is a moment less than a minute from now.
+func (f *finder) soon(x ast.Expr) bool {
+	call, ok := x.(*ast.CallExpr)
+	return ok && called(call) == "time.Now.Add" && len(call.Args) == 1 && f.short(call.Args[0])
+}
+
+// short reports whether an expression is a time below a minute.
+func (f *finder) short(x ast.Expr) bool {
+	if name, ok := x.(*ast.Ident); ok {
+		return f.shorts[name.Name] || f.clocks.shorts[name.Name]
+	}
+	if call, ok := x.(*ast.CallExpr); ok && len(call.Args) == 1 && strings.HasSuffix(called(call), "Duration") {
+		return f.short(call.Args[0])
+	}
+	return literal(x)
+}
+
+// literal reports whether an expression is a time below a minute without any name.
+func literal(x ast.Expr) bool {
+	d, known := lasts(x)
+	return known && d < time.Minute
+}
+
+var units = map[string]time.Duration{"Nanosecond": time.Nanosecond, "Microsecond": time.Microsecond,
+	"Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute, "Hour": time.Hour}
+
+// lasts returns the time that a literal expression stands for. Zero, which sets no limit, is none.
+func lasts(x ast.Expr) (time.Duration, bool) {
+	d, unit := value(x)
+	return time.Duration(d), unit && d > 0
+}
+
+// value returns the number of nanoseconds of an expression, or its number if it has no unit.
+func value(x ast.Expr) (n float64, unit bool) {
+	switch x := x.(type) {
+	case *ast.BasicLit:
+		n, _ = strconv.ParseFloat(x.Value, 64)
+	case *ast.ParenExpr:
+		return value(x.X)
+	case *ast.SelectorExpr:
+		if p, ok := x.X.(*ast.Ident); ok && p.Name == "time" && units[x.Sel.Name] > 0 {
+			return float64(units[x.Sel.Name]), true
+		}
+	case *ast.CallExpr:
+		if len(x.Args) == 1 && strings.HasSuffix(called(x), "Duration") {
+			return value(x.Args[0])
+		}
+	case *ast.BinaryExpr:
+		a, ofA := value(x.X)
+		b, ofB := value(x.Y)
+		switch {
+		case x.Op == token.MUL:
+			return a * b, ofA || ofB
+		case x.Op == token.ADD && ofA && ofB:
+			return a + b, true
+		}
+	}
+	return n, false
+}
+
+// called returns the dotted name of what a call calls, without the arguments of the calls in it.
+func called(call *ast.CallExpr) string {
+	var name func(ast.Expr) string
+	name = func(x ast.Expr) string {
+		switch x := x.(type) {
+		case *ast.Ident:
+			return x.Name
+		case *ast.SelectorExpr:
+			return name(x.X) + "." + x.Sel.Name
+		case *ast.CallExpr:
+			return name(x.Fun)
+		}
+		return ""
+	}
+	return name(call.Fun)
+}

@@ -1,0 +1,109 @@
+package house_test
+
+import (
+	"cmp"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The verdict of a test does not depend on the speed of the machine. A test does not compare how long something took,
+// and a guard against a hang lasts minutes (await.Guard). Two comments mark exceptions, on the line or above it:
+// "provoked: why" marks a time that must pass on every machine, such as the deadline of a command that the test lets
+// hang, and "pause: why" marks a rest between two looks.
+func TestClocks_NoVerdictDependsOnOne(t *testing.T) {
+	files := 0
+	dirs := map[string][]string{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if path = filepath.ToSlash(path); err == nil && !d.IsDir() && ofTests(path) {
+			files++
+			dirs[filepath.Dir(path)] = append(dirs[filepath.Dir(path)], path)
+		}
+		return err
+	})
+	for dir, paths := range dirs {
+		c := newClocks()
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err = cmp.Or(err, c.add(path, string(text))); err != nil {
+				t.Error(err)
+			}
+		}
+		if slices.Contains(fakeTime, dir) {
+			continue
+		}
+		for _, f := range c.find() {
+			t.Errorf("%s", f)
+		}
+	}
+	if err != nil || files < 300 {
+		t.Errorf("%d files seen, %v: the test does not see the house", files, err)
+	}
+}
+
+// fakeTime are the packages all of whose tests run in a bubble of testing/synctest that their harness makes.
+var fakeTime = []string{"engine"}
+
+// helpers are the folders of test helpers whose files are no _test.go.
+var helpers = []string{"test/", "adapters/adaptertest/", "adapters/testbed/", "handlers/handlertest/",
+	"internal/needs/", "gate/gatetest/"}
+
+// ofTests reports whether a file is a test or a helper of tests.
+func ofTests(path string) bool {
+	if !strings.HasSuffix(path, ".go") || strings.HasPrefix(path, "internal/await/") {
+		return false
+	}
+	return strings.HasSuffix(path, "_test.go") ||
+		slices.ContainsFunc(helpers, func(dir string) bool { return strings.HasPrefix(path, dir) })
+}
+
+func TestClocks_EachWayIsFound(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want int
+	}{
+		{`func F(t0 time.Time) bool { return time.Since(t0) > time.Hour }`, 1},
+		{`func F(t0 time.Time) bool { return time.Hour < time.Now().Sub(t0) }`, 1},
+		{`func F(t0 time.Time) bool { took := time.Since(t0); return took > time.Hour }`, 1},
+		{`func F(t0, b time.Duration) bool { b = min(b, time.Since(t0)); return 3*b > time.Hour }`, 1},
+		{`func F() { until(ctx, "it answers", 20*time.Second, nil); s.await("x", time.Second, nil) }`, 2},
+		{`func F() bool { b := childrenCPU(); return childrenCPU()-b > time.Hour }`, 1},
+		{`func F() bool { return cmd.ProcessState.UserTime() > time.Hour }`, 1},
+		{`func F(t0 time.Time) bool { return time.Since(t0) < time.Second } // provoked: the job sleeps 1 s`, 0},
+		{`func F(t0 time.Time) { t.Log(time.Since(t0)) }`, 0},
+		{`func F() { context.WithTimeout(ctx, 59 * time.Second) }`, 1},
+		{`func F() { context.WithTimeout(ctx, time.Second) }`, 1},
+		{`func F() { context.WithTimeout(ctx, time.Duration(300) * time.Millisecond) }`, 1},
+		{`func F() { context.WithTimeout(ctx, time.Second) } // provoked: the command hangs`, 0},
+		{`func F() { context.WithTimeout(ctx, await.Guard(time.Minute)) }`, 0},
+		{`func F() { context.WithTimeout(ctx, time.Minute) }`, 0},
+		{`func F() { <-time.After(2 * time.Second); time.NewTimer(time.Second); time.AfterFunc(1, nil) }`, 2},
+		{`const soon = 2 * time.Second; func F() { <-time.After(soon) }`, 1},
+		{"// provoked: the door is closed\nconst soon = 2 * time.Second\nfunc F() { <-time.After(soon) }", 0},
+		{"const (\n// pause: between two looks\nsoon = time.Second\nlater = time.Second\n)\nfunc F() { <-time.After(later) }", 1},
+		{`func F() { const soon = 2 * time.Second; <-time.After(soon) }`, 1},
+		{"func F() {\n\tsoon := time.Second\n\tcontext.WithTimeout(ctx, soon)\n}", 1},
+		{"func F() {\n\tsoon := time.Second // provoked: it hangs\n\tcontext.WithTimeout(ctx, soon)\n}", 0},
+		{`func F() { for end := time.Now().Add(5*time.Second); ; time.Sleep(time.Second) { } }`, 1},
+		{`func F() { for end := time.Now().Add(5*time.Minute); ; time.Sleep(time.Second) { } }`, 0},
+		{`func F() { end := time.Now().Add(time.Second); for time.Now().Before(end) { } }`, 1},
+		{`func F() { end := time.Now().Add(time.Second); if x.After(end) { } }`, 0},
+		{`func F() { c.SetReadDeadline(time.Now().Add(time.Second)) }`, 1},
+		{`var c = run.Cmd{Deadline: time.Second, Other: time.Second}`, 1},
+		{`func F() { c.Timeout = 20*time.Second; c.X, c.Deadline = 1, jjm.Duration(time.Second) }`, 2},
+		{"var c = run.Cmd{\n\tDeadline: time.Second, // provoked: it hangs\n}", 0},
+		{`var c = System{Patience: 2*time.Second}`, 1},
+		{`const patience = 4 * time.Minute; const aliveWithin = 4 * time.Minute`, 2},
+		{`var patience = await.Guard(4 * time.Minute)`, 0},
+		{`import "testing/synctest"; func F(t0 time.Time) bool { return time.Since(t0) > time.Hour }`, 0},
+	} {
+		k := newClocks()
+		err := k.add("x_test.go", "package x\n"+c.text+"\n")
+		if found := k.find(); err != nil || len(found) != c.want {
+			t.Errorf("%s: found %q, error %v; want %d", c.text, found, err, c.want)
+		}
+	}
+}
