@@ -164,7 +164,8 @@ func TestAdvertise_WhatAKilledDaemonLeftIsTakenAwayByTheNext(t *testing.T) {
 func TestAdvertise_WhatAKilledDaemonLeftEndsByItself(t *testing.T) {
 	t.Parallel()
 	p := startPool(t)
-	for name, lifetime := range map[string]string{"jjm-test-short": await.Provoked(3 * time.Second).String(), "jjm-test-long": "10m"} {
+	short := await.Provoked(3 * time.Second).String()
+	for name, lifetime := range map[string]string{"jjm-test-short": short, "jjm-test-long": "10m"} {
 		s := newSite(t, p)
 		s.lifetime = lifetime
 		s.configure(name, []string{p.address}, "")

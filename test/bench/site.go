@@ -16,6 +16,7 @@ import (
 	"jjm/gate"
 	"jjm/gate/verbs"
 	handlersall "jjm/handlers/all"
+	"jjm/internal/await"
 	"jjm/run/asuser"
 	"jjm/store"
 	"jjm/wire"
@@ -189,8 +190,9 @@ func (s *site) counts(ctx context.Context, id jjm.GridID) (wire.Counts, error) {
 // errVain is the error of a wait that took too long.
 var errVain = errors.New("in vain")
 
-// until waits until done returns true.
+// until waits until done returns true, on a slow machine for longer than within.
 func until(ctx context.Context, what string, within time.Duration, done func() (bool, error)) error {
+	within = await.Provoked(within)
 	deadline := time.Now().Add(within)
 	for {
 		if ok, err := done(); ok || err != nil {

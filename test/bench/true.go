@@ -17,7 +17,6 @@ import (
 
 	"jjm"
 	"jjm/gate/client"
-	"jjm/internal/await"
 	"jjm/wire"
 )
 
@@ -210,7 +209,7 @@ func (b *bench) startDaemonAs(dir, config string, as *syscall.Credential) (*real
 	if err := d.cmd.Start(); err != nil {
 		return nil, err
 	}
-	err = until(b.ctx, "the daemon answers", await.Guard(4*time.Minute), func() (bool, error) {
+	err = until(b.ctx, "the daemon answers", 4*time.Minute, func() (bool, error) {
 		_, err := client.Call(b.ctx, &d.client, wire.VerbPing(), wire.PingRequest{})
 		return err == nil, nil
 	})

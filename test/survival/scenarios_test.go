@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/internal/await"
 	"jjm/wire"
 	"jjm/wire/spool"
 )
@@ -94,8 +95,8 @@ func scenarios() map[string]scenario {
 	}
 	changes("spool-refuse", func(glf bool) scenario { return leftInSpool(mixed(glf)) })
 	add("reconcile.found", scenario{design: mixed(true).design, lives: []string{"submit.acted", "reconcile.found"}})
-	add("local.purging", scenario{design: mixed(false).design, set: settings{keep: "1m"}, patience: 6 * time.Minute,
-		lives: []string{"", "local.purging"}})
+	add("local.purging", scenario{design: mixed(false).design, set: settings{keep: "1m"},
+		patience: await.Guard(6 * time.Minute), lives: []string{"", "local.purging"}})
 	for point, nth := range map[string]int{"publish.before": 5, "publish.after": 4, "watch.listed": 3,
 		"local.marked": 7, "local.started": 9, "local.recorded": 12, "local.ended": 3, "local.closed": 5} {
 		sc := all[point]
