@@ -20,8 +20,11 @@ func self() jjm.Owner {
 	return jjm.Owner{UID: os.Getuid(), GID: os.Getgid(), User: "me"}
 }
 
+// grace is the time between TERM and KILL. On a slow machine more time passes: a job must get to its trap.
+const grace = 200 * time.Millisecond
+
 func config(slots int) local.Config {
-	return local.Config{Slots: slots, Keep: jjm.Duration(time.Hour), Grace: jjm.Duration(200 * time.Millisecond)}
+	return local.Config{Slots: slots, Keep: jjm.Duration(time.Hour), Grace: jjm.Duration(await.Provoked(grace))}
 }
 
 // warnings collects an adapter's warnings.

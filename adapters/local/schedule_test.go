@@ -14,6 +14,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/await"
 )
 
 func TestRun_StartsInTheOrderOfSubmission(t *testing.T) {
@@ -260,12 +261,13 @@ func TestRun_AJobOverItsWalltimeGetsTermThenKill(t *testing.T) {
 	serve(t, a)
 	polite := shell(t, 1, "trap 'echo term > got; exit 0' TERM; sleep 1000 & wait")
 	deaf := shell(t, 1, "trap '' TERM; sleep 1000; sleep 1000")
+	limit := await.Provoked(2 * time.Second) // enough to set the traps
 	for _, b := range []adapters.Bulk{polite, deaf} {
-		b.Request.Walltime = jjm.Duration(2 * time.Second)
+		b.Request.Walltime = jjm.Duration(limit)
 		submit(t, a, b)
 	}
 	if r := waitEnd(t, a, polite)[0]; r.State != jjm.BatchTimeout || r.Signal != 0 ||
-		!strings.Contains(r.Reason, "of 2s") {
+		!strings.Contains(r.Reason, "of "+limit.String()) {
 		t.Errorf("polite: %+v", r)
 	}
 	if lines(t, polite, "got") != 1 {
@@ -275,7 +277,7 @@ func TestRun_AJobOverItsWalltimeGetsTermThenKill(t *testing.T) {
 	if r.State != jjm.BatchTimeout || r.Signal != int(syscall.SIGKILL) {
 		t.Errorf("deaf: %+v", r)
 	}
-	if took := r.Ended.Sub(r.Started); took < 2200*time.Millisecond {
+	if took := r.Ended.Sub(r.Started); took < limit+grace {
 		t.Errorf("killed after %v, before the grace was over", took)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"jjm"
 	"jjm/glf"
+	"jjm/internal/await"
 	"jjm/sandbox"
 )
 
@@ -111,7 +112,7 @@ func TestSignals_AnOrderInTheWorkAreaEndsTheApplication(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, script)
-			s.job.Heartbeat, s.job.Grace = jjm.Duration(20*time.Millisecond), jjm.Duration(200*time.Millisecond)
+			s.job.Heartbeat, s.job.Grace = jjm.Duration(20*time.Millisecond), jjm.Duration(await.Provoked(time.Second))
 			w, app := s.startJob()
 			if err := s.area.OrderEnd(testTag, 0); err != nil {
 				t.Fatal(err)
