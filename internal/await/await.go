@@ -10,11 +10,21 @@ import (
 )
 
 // patience is the guard of a wait for a condition that never becomes true. Nothing takes that
-// long, even on a busy machine. every is the pause between two checks.
+// long, even on a busy machine. every is the shortest pause between two checks.
 const (
 	patience = 4 * time.Minute
 	every    = 5 * time.Millisecond
 )
+
+// longestRest is the longest pause between two checks.
+const longestRest = 2 * time.Second
+
+// Rest returns the pause after a check that took some time: five times as long, and at least
+// least. Many tests wait at the same time, and checks that start a command would leave no CPU
+// for what the tests wait for.
+func Rest(least, took time.Duration) time.Duration {
+	return max(least, min(5*took, longestRest))
+}
 
 // True waits until ok returns true. If it never does, the test ends with an error that
 // names what.
@@ -38,14 +48,19 @@ func Nil(t testing.TB, what string, try func() error) {
 
 func wait(t testing.TB, most time.Duration, what string, try func() error) {
 	t.Helper()
-	for end := time.Now().Add(most); ; time.Sleep(every) {
+	for end := time.Now().Add(most); ; {
+		began := time.Now()
 		err := try()
 		if err == nil {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("waited %v in vain: %s: %v", most, what, err)
+			t.Fatalf("waited %v, %s: %s: %v", most, Hung, what, err)
 			return
 		}
+		time.Sleep(Rest(every, time.Since(began)))
 	}
 }
+
+// Hung is part of what a test prints whose hang guard ended it.
+const Hung = "beyond its hang guard"

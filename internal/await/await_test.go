@@ -33,3 +33,16 @@ func TestAwait_NamesTheConditionThatNeverHeld(t *testing.T) {
 		t.Errorf("it said %q", s.said)
 	}
 }
+
+func TestRest_IsLongerAfterAnExpensiveCheck(t *testing.T) {
+	for _, c := range []struct{ every, took, want time.Duration }{
+		{100 * time.Millisecond, time.Millisecond, 100 * time.Millisecond},
+		{100 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond},
+		{100 * time.Millisecond, time.Minute, longestRest},
+		{5 * time.Second, time.Minute, 5 * time.Second},
+	} {
+		if got := Rest(c.every, c.took); got != c.want {
+			t.Errorf("after %v, asking every %v: rests %v, want %v", c.took, c.every, got, c.want)
+		}
+	}
+}

@@ -33,9 +33,10 @@ func Guard(d time.Duration) time.Duration {
 }
 
 // Provoked returns the deadline of a call that the test lets hang: d times the slowness of the
-// machine. Before the deadline the call must get as far as where it hangs.
+// machine, rounded up to a whole number. Before the deadline the call must get as far as where
+// it hangs.
 func Provoked(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * slowness(os.Getenv(Slowness)))
+	return d * time.Duration(math.Ceil(slowness(os.Getenv(Slowness))))
 }
 
 // slowness returns the factor that text names, within 1 and mostSlowness. Returns 1 if text
@@ -84,7 +85,7 @@ func receive[T any](t testing.TB, most time.Duration, what string, ch <-chan T) 
 	case v, open = <-ch:
 		return v, open
 	case <-timer.C:
-		t.Fatalf("waited %v in vain: %s", most, what)
+		t.Fatalf("waited %v, %s: %s", most, Hung, what)
 		return v, true
 	}
 }

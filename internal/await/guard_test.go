@@ -12,7 +12,7 @@ func TestGuard_IsLongerOnASlowMachine(t *testing.T) {
 		slowness string
 		want     time.Duration
 	}{
-		{"", 2 * time.Minute}, {"1", 2 * time.Minute}, {"2.5", 5 * time.Minute}, {"20", 40 * time.Minute},
+		{"", 2 * time.Minute}, {"1", 2 * time.Minute}, {"2.5", 6 * time.Minute}, {"20", 40 * time.Minute},
 		{"0.1", 2 * time.Minute}, {"-3", 2 * time.Minute}, {"1e9", 40 * time.Minute}, {"+Inf", 40 * time.Minute},
 		{"NaN", 2 * time.Minute}, {"slow", 2 * time.Minute}, {"2,5", 2 * time.Minute},
 	} {

@@ -3,14 +3,12 @@ package programs
 import (
 	"testing"
 	"time"
+
+	"jjm/internal/await"
 )
 
-// longestRest is the longest wait of Await between two calls.
-const longestRest = 2 * time.Second
-
 // Await calls ok until it returns true, and ends the test if that takes too long. Between two calls it waits at least
-// every, and five times as long as the call took: many tests wait at once, and those that ask a batch system by a
-// command would leave it no CPU for what they wait for.
+// every, and as long as [await.Rest] says.
 func Await(t testing.TB, patience, every time.Duration, what string, ok func() bool) {
 	t.Helper()
 	end := time.Now().Add(patience)
@@ -20,9 +18,9 @@ func Await(t testing.TB, patience, every time.Duration, what string, ok func() b
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("waited %v in vain: %s", patience, what)
+			t.Fatalf("waited %v, %s: %s", patience, await.Hung, what)
 		}
-		time.Sleep(rest(every, time.Since(asked)))
+		time.Sleep(await.Rest(every, time.Since(asked)))
 	}
 }
 
@@ -38,13 +36,8 @@ func AwaitNone(t testing.TB, patience, every time.Duration, what string, left fu
 			least, since = n, asked
 		}
 		if asked.Sub(since) > patience {
-			t.Fatalf("waited %v in vain: %s, of which %d are left", patience, what, n)
+			t.Fatalf("waited %v, %s: %s, of which %d are left", patience, await.Hung, what, n)
 		}
-		time.Sleep(rest(every, time.Since(asked)))
+		time.Sleep(await.Rest(every, time.Since(asked)))
 	}
-}
-
-// rest returns the wait after a call that took some time.
-func rest(every, took time.Duration) time.Duration {
-	return max(every, min(5*took, longestRest))
 }

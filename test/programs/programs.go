@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"jjm/internal/needs"
 )
 
 // Programs is where one test program has its programs. The zero value is ready;
@@ -36,6 +38,7 @@ func (p *Programs) Main(m *testing.M) int {
 // they reach JJM_BIN, or the folder for temporary files.
 func (p *Programs) Dir(t testing.TB) string {
 	t.Helper()
+	needs.EndToEnd(t)
 	p.once.Do(p.find)
 	if p.err != nil {
 		t.Fatal(p.err)
