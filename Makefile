@@ -9,7 +9,7 @@ BUILD    = $(GO) build -ldflags '$(LDFLAGS)'
 export CGO_ENABLED = 0
 export GOFLAGS += -trimpath
 
-.PHONY: build demo test test-all units test-faults test-hostile test-settings race race-short lint vet nice-vet tools bench fuzz clean install uninstall check
+.PHONY: build demo test-settings lint vet tools bench fuzz clean install uninstall check
 
 build:
 	$(BUILD) -o bin/ ./cmd/jjm ./cmd/jjm-gatekeeper ./cmd/jjm-daemon ./cmd/jjm-wrapper
@@ -39,61 +39,45 @@ $(LANGUAGES:%=check-%):
 demo: build
 	sh scripts/demo.sh
 
-# Everything that must be true, in minutes; as root on Debian with the real
-# batch systems. Packages that wait rather than work are begun first, and vet
-# takes what they leave of the processors; the short race comes after them. One build of the
-# programs serves all; accounts without privileges reach it. Test programs, and what compiles and links
-# them, spend memory rather than time on garbage. At the end come the tables that
-# tests made, of faults and what became of local jobs.
-WAITING = ./test/survival ./test/hostile ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/testbed ./adapters/slurm ./test/door ./test/identity ./test/bench ./engine ./adapters/command ./adapters/conformance ./run ./etc/examples ./adapters/pbs ./test/advertise
-test: tools
-	sh scripts/testbed/with.sh $(MAKE) --no-print-directory test-all
-test-all: build
-	@$(MAKE) --no-print-directory -j2 nice-vet units
-	@$(MAKE) --no-print-directory race-short
-units:
-	@bin=$$(mktemp -d) && tables=$$(mktemp -d) && chmod 755 $$bin && cp bin/jjm* $$bin && { \
-		GOGC=400 JJM_BIN=$$bin JJM_TABLES=$$tables $(GO) test -count=1 -timeout 40m -vet=off -p 7 -parallel 24 $(WAITING) ./... ; \
-		status=$$? ; cat /dev/null $$tables/* ; rm -rf $$bin $$tables ; exit $$status ; }
-nice-vet:
-	@nice $(MAKE) --no-print-directory vet
+# The tests come in tiers; CONTRIBUTING.md describes them, and test/tiers/tiers.go
+# says which packages and batch systems each of them has.
+#
+#   make unit             what needs no daemon, batch system or account: while writing
+#   make test             everything that must be true, in minutes; as root on Debian
+#                         with the real batch systems
+#   make test-faults      a campaign, by name; make campaign runs all of them
+TIERS = $(GO) run ./test/tiers
+.PHONY: unit test test-faults test-hostile test-gatekeepers test-systems campaign race
+unit:
+	@$(TIERS) unit
+test: tools build vet
+	@$(TIERS) test
+test-faults: tools build
+	@$(TIERS) faults
+test-hostile: tools build
+	@$(TIERS) hostile
+test-gatekeepers: tools build
+	@$(TIERS) gatekeepers
+test-systems: tools build
+	@$(TIERS) systems
+campaign: tools build vet
+	@$(TIERS) campaign
 
-# The whole campaign: 500 random kills of the daemon, every failpoint, and each
-# fault of each real batch system at each moment. Half an hour.
-test-faults: build
-	JJM_FAULTS=whole sh scripts/testbed/with.sh \
-		$(GO) test -count=1 -timeout 100m -parallel 8 -v -run 'Survival|Failpoint|Faults' ./test/survival
-	JJM_FAULTS=whole $(GO) test -count=1 -timeout 60m -run 'Crash|Property' ./engine
+# The daemon's packages under the race detector. It is a C library, so cgo is on here
+# and nowhere else, and gcc is needed (tools).
+race: tools
+	@if command -v gcc >/dev/null 2>&1; then $(TIERS) race; \
+	else echo "race: NOT TESTED: it needs gcc" >&2; [ "$${CI:-}" != true ]; fi
 
 # Tries of each setting whether the test that is said to show it fails in a jjm without it.
 test-settings:
 	JJM_MUTANTS=all $(GO) test -count=1 -timeout 6h -v -run TestSettings_AProof ./test/house
 
-# The whole campaign of hostile accounts: attacks in full size.
-test-hostile: build
-	JJM_HOSTILE=whole sh scripts/testbed/with.sh $(GO) test -count=1 -timeout 60m -v ./test/hostile
-
-# The daemon's packages under the race detector, one after another. It is a C
-# library, so cgo is on here and nowhere else, and gcc is needed (tools). The short
-# form is part of make test, after the units, which run the same tests without it:
-# it fails for data races, not for what the detector makes late.
-RACING  = ./adapters ./adapters/idealize ./adapters/local ./run/... ./sandbox ./store ./plan ./xmldb/... ./wire/... ./publish/... ./gate/... ./gatekeeper/... ./engine/... ./app
-RACING_SHORT = ./adapters/idealize ./gate ./run/asuser
-RACE = nice env CGO_ENABLED=1 $(GO) test -race -count=1 -vet=off
-race: tools
-	@if command -v gcc >/dev/null 2>&1; then $(RACE) -p 1 -timeout 60m $(RACING); \
-	else echo "race: NOT TESTED: it needs gcc" >&2; [ "$${CI:-}" != true ]; fi
-race-short: tools
-	@if ! command -v gcc >/dev/null 2>&1; then echo "race: NOT TESTED: it needs gcc" >&2; [ "$${CI:-}" != true ]; exit; fi; \
-	out=$$(mktemp) && $(RACE) -short -p 1 -timeout 20m $(RACING_SHORT) >$$out 2>&1; status=$$?; \
-	cat $$out; races=$$(grep -c 'WARNING: DATA RACE' $$out); built=$$(grep -c '^ok\|^--- ' $$out); rm -f $$out; \
-	if [ "$$races" -gt 0 ]; then echo "race: $$races data races" >&2; exit 1; fi; \
-	if [ "$$status" -ne 0 ] && [ "$$built" = 0 ]; then exit 1; fi
-
 # Before a commit: vet, and the linter. Tests go without it: in an empty cache it
 # compiles itself and reads every dependency, 160 core-seconds.
 lint: vet
 	$(GO) tool staticcheck ./...
+	@$(TIERS) lint
 vet:
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
 	if [ -n "$$bad" ]; then echo "gofmt: these files are not formatted:"; echo "$$bad"; exit 1; fi

@@ -52,10 +52,13 @@ func Start(t testing.TB, name string) *Bed { return start(t, name, false) }
 // test uses the bed, and keeps others out until the end of t. HTCondor has a second pool
 // for such tests, "condor2". A test, its parents included, calls Start or StartAlone at
 // most once.
+//
+// Both skip the test if the step of the run does not have this bed; see [needs.System].
 func StartAlone(t testing.TB, name string) *Bed { return start(t, name, true) }
 
 func start(t testing.TB, name string, alone bool) *Bed {
 	t.Helper()
+	needs.System(t, name)
 	needs.Root(t, "to install and start "+name)
 	needs.Debian(t)
 	b := &Bed{script: filepath.Join(root(t), "scripts", "testbed", name+".sh")}

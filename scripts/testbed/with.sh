@@ -92,8 +92,10 @@ if [ -n "$beds" ] && { [ "$(id -u)" != 0 ] || [ ! -e /etc/debian_version ]; }; t
 fi
 for bed in $beds; do start_bed "$bed"; done
 
+# In the background, because a shell acts on a signal only when its command is over.
 status=0
-TMPDIR=$run "$@" 7>&- || status=$?
+TMPDIR=$run "$@" 7>&- <&0 &
+wait $! || status=$?
 
 downs=""
 for bed in $beds; do

@@ -1,0 +1,91 @@
+package needs
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A run of the tests has a tier, which JJM_TIER names: "unit", "test", or one or more
+// campaigns. Unset means "test". The program test/tiers sets both variables for each step of
+// a run; CONTRIBUTING.md explains them to people.
+const (
+	tierVar    = "JJM_TIER"
+	systemsVar = "JJM_SYSTEMS"
+
+	// Whole is the value of JJM_TIER that stands for all campaigns.
+	Whole = "campaign"
+
+	unit = "unit"
+)
+
+// The campaigns. The Makefile has a target for each: see [Target].
+const (
+	Faults      = "faults"
+	Hostile     = "hostile"
+	Gatekeepers = "gatekeepers"
+	Systems     = "systems"
+
+	// Lint has the tests that compile or analyse the whole tree: "make lint".
+	Lint = "lint"
+)
+
+// What a test says that this run leaves to another one. The program test/tiers reads both.
+const (
+	LeftToTarget = "LEFT TO make "
+	LeftToStep   = "LEFT TO THE STEP OF "
+)
+
+// Target returns the target of the Makefile that runs a campaign.
+func Target(campaign string) string {
+	if campaign == Lint {
+		return Lint
+	}
+	return "test-" + campaign
+}
+
+// InCampaign reports whether this run includes the campaign. A test that has a short form
+// chooses its size by it.
+func InCampaign(name string) bool { return includes(os.Getenv(tierVar), name) }
+
+// Campaign skips a test that runs in a campaign only.
+func Campaign(t testing.TB, name string) {
+	t.Helper()
+	if !InCampaign(name) {
+		t.Skip(LeftToTarget + Target(name))
+	}
+}
+
+// EndToEnd skips a test in the tier "unit". The test starts jjm's programs, other accounts'
+// processes or a batch system.
+func EndToEnd(t testing.TB) {
+	t.Helper()
+	if os.Getenv(tierVar) == unit {
+		t.Skip(LeftToTarget + "test")
+	}
+}
+
+// System skips a test that uses a batch system or gatekeeper which this step does not start.
+// JJM_SYSTEMS names those that it starts, separated by blanks; unset means all.
+func System(t testing.TB, name string) {
+	t.Helper()
+	EndToEnd(t)
+	if systems, set := os.LookupEnv(systemsVar); set && !slices.Contains(strings.Fields(systems), name) {
+		t.Skip(LeftToStep + name)
+	}
+}
+
+// NoSystem skips a test that uses no real system in the steps that have one, because the test
+// runs in the step without.
+func NoSystem(t testing.TB) {
+	t.Helper()
+	if os.Getenv(systemsVar) != "" && os.Getenv(tierVar) != "" {
+		t.Skip(LeftToStep + "no system")
+	}
+}
+
+func includes(tiers, name string) bool {
+	all := strings.FieldsFunc(tiers, func(r rune) bool { return r == ' ' || r == ',' })
+	return slices.Contains(all, name) || slices.Contains(all, Whole)
+}

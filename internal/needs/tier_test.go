@@ -1,0 +1,54 @@
+package needs
+
+import (
+	"testing"
+)
+
+// skipped runs do as a test of its own and returns whether it was skipped.
+func skipped(t *testing.T, do func(t *testing.T)) (was bool) {
+	t.Helper()
+	t.Run("inside", func(t *testing.T) {
+		t.Cleanup(func() { was = t.Skipped() })
+		do(t)
+	})
+	return was
+}
+
+func TestTier_EachTestRunsWhereItBelongs(t *testing.T) {
+	campaign := func(t *testing.T) { Campaign(t, Faults) }
+	slurm := func(t *testing.T) { System(t, "slurm") }
+	none := func(t *testing.T) { NoSystem(t) }
+	end := func(t *testing.T) { EndToEnd(t) }
+	for _, c := range []struct {
+		name, tier, systems string
+		do                  func(*testing.T)
+		skipped             bool
+	}{
+		{"a campaign in unit", "unit", "", campaign, true},
+		{"a campaign in test", "test", "", campaign, true},
+		{"a campaign by default", "", "", campaign, true},
+		{"a campaign in its own", "faults", "", campaign, false},
+		{"a campaign in another", "hostile", "", campaign, true},
+		{"a campaign beside another", "hostile,faults", "", campaign, false},
+		{"a campaign in all", "campaign", "", campaign, false},
+		{"end to end in unit", "unit", "", end, true},
+		{"end to end in test", "test", "", end, false},
+		{"end to end by default", "", "", end, false},
+		{"end to end in a campaign", "faults", "", end, false},
+		{"a system in unit", "unit", "slurm", slurm, true},
+		{"a system in its step", "test", "arc slurm", slurm, false},
+		{"a system in another step", "test", "sge", slurm, true},
+		{"a system in a step without any", "test", "", slurm, true},
+		{"no system in the step of one", "test", "slurm", none, true},
+		{"no system in the step without", "test", "", none, false},
+		{"no system by default", "", "", none, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(tierVar, c.tier)
+			t.Setenv(systemsVar, c.systems)
+			if was := skipped(t, c.do); was != c.skipped {
+				t.Errorf("skipped: %v, want %v", was, c.skipped)
+			}
+		})
+	}
+}

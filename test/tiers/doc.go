@@ -1,0 +1,19 @@
+// Command tiers runs one tier of jjm's tests and reports what the run cost.
+//
+//	go run ./test/tiers unit          what needs no daemon, batch system or account
+//	go run ./test/tiers test          make test
+//	go run ./test/tiers faults        a campaign, by name; "campaign" runs all of them
+//	go run ./test/tiers test slurm    some steps of a tier
+//
+// A tier is a list of steps. Each step runs some packages, with the real batch systems that
+// it names started before and stopped after. gotestsum runs the packages, at most two at a
+// time (JJM_TEST_JOBS), and runs failed tests again, alone, at the end of the step.
+//
+// The report at the end has the yardstick of the machine, wall and CPU time of the run, the
+// packages and tests that cost most, the tests that passed only when they ran again (FLAKY),
+// and the tests that failed. The exit status is 0 if every test passed, 1 if one failed or
+// was left out without a reason, 2 if the run could not begin.
+//
+// Two runs on one machine would disturb each other: ports, accounts and batch systems are
+// the machine's. The second run waits for the first and says so.
+package main

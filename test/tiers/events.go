@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"jjm/internal/await"
+)
+
+// event is one line of "go test -json"; see "go doc test2json".
+type event struct {
+	Action, Package, Test, Output, ImportPath string
+	Elapsed                                   float64 // seconds
+}
+
+// name identifies a test, its subtests included, within all packages.
+type name struct{ pkg, test string }
+
+// root returns the test that a subtest belongs to.
+func (n name) root() name {
+	root, _, _ := strings.Cut(n.test, "/")
+	return name{n.pkg, root}
+}
+
+// attempt is one run of a test.
+type attempt struct {
+	outcome string // pass, fail, skip; "" if the test did not end
+	elapsed time.Duration
+	// output is what the test printed. A root test has the output of its subtests too.
+	output strings.Builder
+}
+
+// results is what the events of one or more runs of "go test" say.
+type results struct {
+	tests map[name][]*attempt
+	order []name // of the first event of each test
+	// broken says what failed besides tests, by package: builds, panics, exits.
+	broken map[string]string
+	// loose is the output of a package that belongs to no test.
+	loose map[string]*strings.Builder
+}
+
+func newResults() *results {
+	return &results{tests: map[name][]*attempt{}, broken: map[string]string{}, loose: map[string]*strings.Builder{}}
+}
+
+// read adds the events of a file. A line that is no event is an error.
+func (r *results) read(in io.Reader) error {
+	lines := bufio.NewReader(in)
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			var e event
+			if err := json.Unmarshal(line, &e); err != nil {
+				return fmt.Errorf("line %d of the events: %w", n, err)
+			}
+			r.add(e)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *results) add(e event) {
+	switch {
+	case e.Action == "build-output":
+		r.looseOutput(buildOf(e.ImportPath)).WriteString(e.Output)
+	case e.Action == "build-fail":
+		r.broken[buildOf(e.ImportPath)] = "it does not compile"
+	case e.Test == "":
+		r.addOfPackage(e)
+	default:
+		r.addOfTest(name{e.Package, e.Test}, e)
+	}
+}
+
+// buildOf returns the package of a build: "jjm/plan [jjm/plan.test]" belongs to jjm/plan.
+func buildOf(importPath string) string {
+	path, _, _ := strings.Cut(importPath, " ")
+	return strings.TrimSuffix(path, "_test")
+}
+
+func (r *results) looseOutput(pkg string) *strings.Builder {
+	if r.loose[pkg] == nil {
+		r.loose[pkg] = &strings.Builder{}
+	}
+	return r.loose[pkg]
+}
+
+// addOfPackage adds an event without a test. A package that fails though none of its tests
+// did has paniced, exited, or run into the time limit of go test.
+func (r *results) addOfPackage(e event) {
+	switch e.Action {
+	case "output":
+		r.looseOutput(e.Package).WriteString(e.Output)
+	case "fail":
+		failed := false
+		for n, attempts := range r.tests {
+			last := attempts[len(attempts)-1]
+			if n.pkg != e.Package {
+				continue
+			}
+			if last.outcome == "" {
+				r.broken[e.Package] = "it ended in the middle of " + n.test
+				return
+			}
+			failed = failed || last.outcome == "fail"
+		}
+		if !failed && r.broken[e.Package] == "" {
+			r.broken[e.Package] = "it failed outside of its tests"
+		}
+	}
+}
+
+func (r *results) addOfTest(n name, e event) {
+	attempts := r.tests[n]
+	if len(attempts) == 0 {
+		r.order = append(r.order, n)
+	}
+	if len(attempts) == 0 || attempts[len(attempts)-1].outcome != "" {
+		attempts = append(attempts, &attempt{})
+		r.tests[n] = attempts
+	}
+	now := attempts[len(attempts)-1]
+	switch e.Action {
+	case "output":
+		now.output.WriteString(e.Output)
+		if root := n.root(); root != n {
+			r.addOfTest(root, e)
+		}
+	case "pass", "fail", "skip":
+		now.outcome, now.elapsed = e.Action, time.Duration(e.Elapsed*float64(time.Second))
+	}
+}
+
+// neverAgain are texts that make a failure final: a second run proves nothing.
+var neverAgain = []string{"WARNING: DATA RACE", "panic: ", await.Hung}
+
+// final returns why a failed attempt fails the run even if a later one passes.
+func (a *attempt) final() string {
+	for _, text := range neverAgain {
+		if a.outcome == "fail" && strings.Contains(a.output.String(), text) {
+			return text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// quickStart is the wall time of one start of /bin/true on a quick machine.
+const quickStart = time.Millisecond
+
+// yardstickStarts is how many processes the yardstick starts.
+const yardstickStarts = 200
+
+// machine describes where a run takes place.
+type machine struct {
+	cores int
+	// start is the mean cost of starting one process.
+	start cost
+}
+
+// measureMachine starts /bin/true some hundred times.
+func measureMachine() (machine, error) {
+	before, began := childrenCost(), time.Now()
+	for range yardstickStarts {
+		if err := exec.Command("/bin/true").Run(); err != nil {
+			return machine{}, fmt.Errorf("yardstick: %w", err)
+		}
+	}
+	after := childrenCost()
+	return machine{cores: runtime.NumCPU(), start: cost{
+		Wall: time.Since(began) / yardstickStarts,
+		User: (after.User - before.User) / yardstickStarts,
+		Sys:  (after.Sys - before.Sys) / yardstickStarts,
+	}}, nil
+}
+
+// slowness returns by how much hang guards are longer here than on a quick machine.
+func (m machine) slowness() float64 {
+	return min(max(1, float64(max(m.start.Wall, m.start.cpu()))/float64(quickStart)), 20)
+}
+
+func (m machine) String() string {
+	return fmt.Sprintf("machine: %d cores; to start a process takes %.1f ms and %.1f ms of CPU (%d times /bin/true)",
+		m.cores, milliseconds(m.start.Wall), milliseconds(m.start.cpu()), yardstickStarts)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// lockFile is held by the run that has the machine's ports, accounts and batch systems.
+const lockFile = "/tmp/jjm-tests.lock"
+
+// lockMachine waits until no other run of jjm's tests has the machine.
+func lockMachine() (unlock func(), err error) {
+	f, err := openShared(lockFile)
+	if err != nil {
+		return nil, fmt.Errorf("lock of the machine: %w", err)
+	}
+	if err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		holder, _ := os.ReadFile(lockFile)
+		fmt.Printf("tiers: waiting for another run of jjm's tests on this machine: %s\n",
+			strings.TrimSpace(string(holder)))
+		if err := flock(f, syscall.LOCK_EX); err != nil {
+			return nil, fmt.Errorf("lock of the machine: %w", err)
+		}
+	}
+	dir, _ := os.Getwd()
+	_ = f.Truncate(0)
+	_, _ = f.WriteAt(fmt.Appendf(nil, "process %d in %s\n", os.Getpid(), dir), 0) // for people only
+	return func() { _ = f.Close() }, nil
+}
+
+// openShared opens a file that runs of several accounts lock. Linux may refuse O_CREATE for
+// another account's file in /tmp (fs.protected_regular), so an existing file is opened
+// without; where it may not be written, reading suffices for flock(2).
+func openShared(path string) (*os.File, error) {
+	for _, flags := range []int{os.O_RDWR, os.O_RDONLY} {
+		if f, err := os.OpenFile(path, flags, 0); err == nil {
+			return f, nil
+		}
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return f, f.Chmod(0o666) // whatever the umask is
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), how)
+		if err != syscall.EINTR {
+			return err
+		}
+	}
+}

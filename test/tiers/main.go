@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+func main() {
+	runtime.LockOSThread() // see runReaping
+	if len(os.Args) > 2 && os.Args[1] == packageVerb {
+		os.Exit(measurePackage(os.Args[2:]))
+	}
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: go run ./test/tiers TIER [STEP...]\nTIER is one of: "+strings.Join(tierNames(), ", "))
+		os.Exit(2)
+	}
+	ok, err := runTier(os.Args[1], os.Args[2:])
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "tiers:", err)
+		os.Exit(2)
+	case !ok:
+		os.Exit(1)
+	}
+}
+
+// runTier runs the steps of a tier one after the other, or only the named ones, and prints the
+// report. It returns false if a test failed.
+func runTier(name string, only []string) (bool, error) {
+	t, known := tiers()[name]
+	if !known {
+		return false, fmt.Errorf("there is no tier %q; the tiers are %s", name, strings.Join(tierNames(), ", "))
+	}
+	if err := t.keep(only); err != nil {
+		return false, err
+	}
+	if err := adoptOrphans(); err != nil {
+		return false, err
+	}
+	if t.alone {
+		unlock, err := lockMachine()
+		if err != nil {
+			return false, err
+		}
+		defer unlock()
+	}
+	dir, err := os.MkdirTemp("", "jjm-tiers-")
+	if err != nil {
+		return false, err
+	}
+	// Accounts without rights run the programs in it.
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return false, err
+	}
+	r, err := newRun(t, dir)
+	if err != nil {
+		return false, err
+	}
+	fmt.Println(r.machine)
+	for _, s := range t.steps {
+		if err := r.step(s); err != nil {
+			return false, err
+		}
+	}
+	report, ok := r.report()
+	tables, err := readTables(filepath.Join(dir, "tables"))
+	fmt.Print(tables, report)
+	return ok, err
+}
+
+// readTables returns the tables that tests have written for people, one after the other.
+func readTables(dir string) (string, error) {
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	var all strings.Builder
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&all, "\n%s", text)
+	}
+	return all.String(), err
+}

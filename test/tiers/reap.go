@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// adoptOrphans makes this process the parent of every descendant whose own parent has ended.
+// Thus daemons that tests leave behind are reaped here, and their CPU time counts.
+func adoptOrphans() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become the parent of orphans (PR_SET_CHILD_SUBREAPER): %w", err)
+	}
+	return nil
+}
+
+// runReaping runs a command and returns its exit status, as a shell counts it. Meanwhile it
+// reaps orphans. Nothing else in this process may wait for children at the same time.
+//
+// The command gets SIGTERM when this process ends, however that happens. Linux sends it when
+// the thread that started the command ends, so main keeps its thread.
+func runReaping(cmd *exec.Cmd) (int, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("wait for %s: %w", cmd.Path, err)
+		}
+		if pid != cmd.Process.Pid {
+			continue
+		}
+		if status.Signaled() {
+			return 128 + int(status.Signal()), nil
+		}
+		return status.ExitStatus(), nil
+	}
+}
+
+// cost is what something used. CPU counts the process and all its descendants that have ended.
+type cost struct {
+	Wall, User, Sys time.Duration
+}
+
+func (c cost) cpu() time.Duration { return c.User + c.Sys }
+
+// childrenCost returns the CPU time of this process' ended children and of their descendants.
+func childrenCost() cost {
+	var r syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_CHILDREN, &r) // fails only for an unknown first argument
+	return cost{User: time.Duration(r.Utime.Nano()), Sys: time.Duration(r.Stime.Nano())}
+}
+
+// packageVerb is how "go test -exec" calls this program: before a test program and its
+// arguments.
+const packageVerb = "package"
+
+// costsVar names the file to which measurePackage adds a line.
+const costsVar = "JJM_COSTS"
+
+// measurePackage runs a test program, adds its cost to the file of costs, and returns the
+// program's exit status.
+func measurePackage(argv []string) int {
+	began := time.Now()
+	if err := adoptOrphans(); err != nil {
+		fmt.Fprintln(os.Stderr, "tiers:", err)
+		return 2
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	status, err := runReaping(cmd)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "tiers:", err)
+		return 2
+	}
+	c := childrenCost()
+	c.Wall = time.Since(began)
+	if err := addCost(os.Getenv(costsVar), c); err != nil {
+		fmt.Fprintln(os.Stderr, "tiers:", err)
+		return 2
+	}
+	return status
+}
+
+// addCost adds a line to the file of costs: the folder of the package, which is the working
+// folder of a test program, and the times in nanoseconds.
+func addCost(file string, c cost) error {
+	if file == "" {
+		return nil
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return fmt.Errorf("file of costs: %w", err)
+	}
+	_, err = fmt.Fprintf(f, "%d %d %d %s\n", c.Wall, c.User, c.Sys, dir)
+	return errors.Join(err, f.Close())
+}

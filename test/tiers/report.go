@@ -1,0 +1,280 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"jjm/internal/needs"
+)
+
+// tableRows is how many rows the tables of slow tests and costly packages have.
+const tableRows = 10
+
+// outputLines is how much of a failed test's output the report repeats.
+const outputLines = 40
+
+// failures returns the root tests whose last attempt failed, and everything else that makes
+// a run red, by name, with the reason.
+func (r *results) failures() map[string]string {
+	red := map[string]string{}
+	for pkg, why := range r.broken {
+		red[pkg] = why
+	}
+	for n, attempts := range r.tests {
+		if n.root() != n {
+			continue
+		}
+		if last := attempts[len(attempts)-1]; last.outcome == "fail" || last.outcome == "" {
+			red[n.String()] = fmt.Sprintf("failed %s", times(len(attempts)))
+		}
+		for _, a := range attempts {
+			if text := a.final(); text != "" {
+				red[n.String()] = "one of its runs had: " + text
+			}
+		}
+	}
+	return red
+}
+
+func (n name) String() string { return n.pkg + " " + n.test }
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// flaky returns the root tests that failed and passed when they ran again.
+func (r *results) flaky() []name {
+	var all []name
+	for _, n := range r.order {
+		attempts := r.tests[n]
+		if n.root() == n && attempts[0].outcome == "fail" && attempts[len(attempts)-1].outcome == "pass" {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// leftOut is what this run did not test.
+type leftOut struct {
+	// targets counts tests by the target of the Makefile that runs them.
+	targets map[string]int
+	// missing are the reasons why tests did not run on this machine, with their number.
+	missing map[string]int
+	// nowhere are tests that were left to a step and that no step ran.
+	nowhere []string
+}
+
+// skipped sorts the skipped tests by their reasons.
+func (r *results) skipped() leftOut {
+	left := leftOut{targets: map[string]int{}, missing: map[string]int{}}
+	for _, n := range r.order {
+		attempts := r.tests[n]
+		ran := slices.ContainsFunc(attempts, func(a *attempt) bool { return a.outcome != "skip" })
+		last := attempts[len(attempts)-1]
+		if ran || last.outcome != "skip" {
+			continue
+		}
+		text := last.output.String()
+		switch {
+		case strings.Contains(text, needs.LeftToTarget):
+			left.targets[restOfLine(text, needs.LeftToTarget)]++
+		case strings.Contains(text, needs.LeftToStep):
+			left.nowhere = append(left.nowhere, n.String()+" ("+restOfLine(text, needs.LeftToStep)+")")
+		default:
+			left.missing[restOfLine(text, "NOT TESTED: ")]++
+		}
+	}
+	return left
+}
+
+// restOfLine returns what follows the words on their line.
+func restOfLine(text, words string) string {
+	_, rest, found := strings.Cut(text, words)
+	if !found {
+		return "no reason given"
+	}
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(line)
+}
+
+// report returns the report of a run, and whether it is green.
+func (r *run) report() (string, bool) {
+	var b strings.Builder
+	red, left := r.results.failures(), r.results.skipped()
+	if r.tier.cached || r.tier.partial { // the steps that the tests are left to do not run
+		left.nowhere = nil
+	}
+	for _, why := range r.failed {
+		red[why] = "it failed outside of its tests"
+	}
+	b.WriteString(slowest(r.results))
+	if costs, err := os.ReadFile(r.file("costs")); err == nil {
+		b.WriteString(costly(string(costs)))
+	}
+	b.WriteString(left.String())
+	b.WriteString(r.results.flakyTable())
+	b.WriteString(r.results.failureTable(red))
+	b.WriteString("\n" + r.machine.String() + "\n")
+	after := childrenCost()
+	c := cost{Wall: time.Since(r.began), User: after.User - r.before.User, Sys: after.Sys - r.before.Sys}
+	passed, failed, skipped := r.results.counts()
+	fmt.Fprintf(&b, "run: %.0f s of wall, %.0f s of CPU (user %.0f, system %.0f), load average at most %.1f\n",
+		c.Wall.Seconds(), c.cpu().Seconds(), c.User.Seconds(), c.Sys.Seconds(), r.load.peakLoad())
+	fmt.Fprintf(&b, "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
+	return b.String(), len(red) == 0 && len(left.nowhere) == 0
+}
+
+// counts returns how many root tests passed, failed and were skipped in the end.
+func (r *results) counts() (passed, failed, skipped int) {
+	for n, attempts := range r.tests {
+		if n.root() != n {
+			continue
+		}
+		outcomes := map[string]bool{}
+		for _, a := range attempts {
+			outcomes[a.outcome] = true
+		}
+		switch last := attempts[len(attempts)-1].outcome; {
+		case last == "fail" || last == "":
+			failed++
+		case outcomes["pass"]:
+			passed++
+		default:
+			skipped++
+		}
+	}
+	return passed, failed, skipped
+}
+
+// slowest returns the table of the root tests that took longest.
+func slowest(r *results) string {
+	type row struct {
+		name    name
+		elapsed time.Duration
+	}
+	var rows []row
+	for _, n := range r.order {
+		for _, a := range r.tests[n] {
+			if n.root() == n {
+				rows = append(rows, row{n, a.elapsed})
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.elapsed, a.elapsed) })
+	var b strings.Builder
+	b.WriteString("\nslowest tests\n")
+	for _, row := range rows[:min(tableRows, len(rows))] {
+		fmt.Fprintf(&b, "%8.1f s  %s\n", row.elapsed.Seconds(), row.name)
+	}
+	return b.String()
+}
+
+// costly returns the table of the packages that used most CPU, from the lines that
+// measurePackage writes. A line that it did not write is passed over.
+func costly(lines string) string {
+	sums := map[string]cost{}
+	for s := bufio.NewScanner(strings.NewReader(lines)); s.Scan(); {
+		var c cost
+		var dir string
+		if _, err := fmt.Sscanf(s.Text(), "%d %d %d %s", &c.Wall, &c.User, &c.Sys, &dir); err != nil {
+			continue
+		}
+		sum := sums[dir]
+		sums[dir] = cost{sum.Wall + c.Wall, sum.User + c.User, sum.Sys + c.Sys}
+	}
+	dirs := make([]string, 0, len(sums))
+	for dir := range sums {
+		dirs = append(dirs, dir)
+	}
+	slices.SortFunc(dirs, func(a, b string) int {
+		return cmp.Or(cmp.Compare(sums[b].cpu(), sums[a].cpu()), strings.Compare(a, b))
+	})
+	top, _ := os.Getwd()
+	var b strings.Builder
+	fmt.Fprintf(&b, "\npackages by CPU    CPU      wall\n")
+	for _, dir := range dirs[:min(tableRows, len(dirs))] {
+		fmt.Fprintf(&b, "            %8.1f s %8.1f s  .%s\n", sums[dir].cpu().Seconds(), sums[dir].Wall.Seconds(),
+			strings.TrimPrefix(dir, top))
+	}
+	return b.String()
+}
+
+func (l leftOut) String() string {
+	var b strings.Builder
+	for _, target := range sorted(l.targets) {
+		fmt.Fprintf(&b, "%6d tests are left to make %s\n", l.targets[target], target)
+	}
+	for _, why := range sorted(l.missing) {
+		fmt.Fprintf(&b, "%6d NOT TESTED: %s\n", l.missing[why], why)
+	}
+	for _, n := range l.nowhere {
+		fmt.Fprintf(&b, "RAN IN NO STEP: %s: add its package to a step in test/tiers\n", n)
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\nleft out\n" + b.String()
+}
+
+func sorted[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// flakyTable shows the tests that passed only when they ran again, each with the output of
+// its first failure.
+func (r *results) flakyTable() string {
+	var b strings.Builder
+	for _, n := range r.flaky() {
+		attempts := r.tests[n]
+		fmt.Fprintf(&b, "%s: run %s\n%s", n, times(len(attempts)), indent(attempts[0].output.String()))
+	}
+	if b.Len() == 0 {
+		return "\nFLAKY: none\n"
+	}
+	return "\nFLAKY: these tests failed, and passed when they ran again\n" + b.String()
+}
+
+func (r *results) failureTable(red map[string]string) string {
+	if len(red) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\nFAILED\n")
+	for _, key := range sorted(red) {
+		fmt.Fprintf(&b, "%s: %s\n", key, red[key])
+		pkg, test, _ := strings.Cut(key, " ")
+		if attempts := r.tests[name{pkg, test}]; len(attempts) > 0 {
+			b.WriteString(indent(attempts[len(attempts)-1].output.String()))
+		} else if loose := r.loose[pkg]; loose != nil {
+			b.WriteString(indent(loose.String()))
+		}
+	}
+	return b.String()
+}
+
+// indent returns the last lines of a text, each behind four blanks.
+func indent(text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	var b strings.Builder
+	if cut := len(lines) - outputLines; cut > 0 {
+		fmt.Fprintf(&b, "    ... %d lines before\n", cut)
+		lines = lines[cut:]
+	}
+	for _, line := range lines {
+		b.WriteString("    " + line + "\n")
+	}
+	return b.String()
+}

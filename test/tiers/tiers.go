@@ -1,0 +1,173 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"jjm/internal/needs"
+)
+
+// tier is a list of steps that run one after the other.
+type tier struct {
+	// env is the value of JJM_TIER.
+	env   string
+	steps []step
+	// checks is how many cases each property test draws (RAPID_CHECKS).
+	checks int
+	// alone is set for tiers that use ports, accounts or batch systems of the machine.
+	alone bool
+	// partial is set if the run leaves steps out.
+	partial bool
+	// cached lets go test take results of unchanged packages from its cache.
+	cached bool
+}
+
+// step runs the tests of some packages, or a command.
+type step struct {
+	name string
+	// packages are patterns as go list takes them; without are packages that these match and
+	// that are left out.
+	packages, without []string
+	// run selects tests by a regular expression; empty means all.
+	run string
+	// systems are the test beds that are up during the step: scripts/testbed/NAME.sh.
+	systems []string
+	// race runs the tests under the race detector.
+	race bool
+	// command runs instead of tests.
+	command []string
+}
+
+// How many cases each property test draws while somebody waits, and in a campaign.
+const (
+	fewChecks  = 40
+	manyChecks = 400
+)
+
+// endToEnd are the packages whose tests start jjm's programs, or run whole simulated sites.
+// The tier "unit" does without them.
+var endToEnd = []string{
+	"./test/advertise", "./test/bench/...", "./test/daemon", "./test/docs", "./test/door", "./test/gatekeepers",
+	"./test/hostile", "./test/identity", "./test/survival", "./etc/examples/...", "./adapters/testbed", "./engine",
+	"./cmd/jjm", "./cmd/jjm-daemon", "./adapters/pbs/fakepbs",
+}
+
+// racing are the packages that run under the race detector: those of the daemon.
+var racing = []string{
+	"./adapters", "./adapters/idealize", "./adapters/local", "./run/...", "./sandbox", "./store/...", "./plan",
+	"./xmldb/...", "./wire/...", "./publish/...", "./gate/...", "./gatekeeper/...", "./engine/...", "./app",
+}
+
+// The tests that use a batch system in the packages that have others too.
+const onSystems = "^Test(Conformance|Rest_AToken|Beds_|Faults)"
+
+// tiers returns all tiers by name.
+func tiers() map[string]tier {
+	var (
+		unit = step{name: "unit", packages: []string{"./..."}, without: endToEnd}
+
+		// make test: everything on the embedded batch system, and a part on each real system.
+		embedded = step{name: "embedded", packages: []string{"./..."},
+			without: []string{"./test/gatekeepers", "./test/door", "./adapters/testbed"}}
+		slurm = step{name: "slurm", systems: []string{"slurm"}, run: onSystems,
+			packages: []string{"./adapters/slurm", "./test/survival"}}
+		condor = step{name: "condor", systems: []string{"condor"}, run: onSystems,
+			packages: []string{"./adapters/condor", "./test/survival"}}
+		sge = step{name: "sge", systems: []string{"sge"}, run: onSystems,
+			packages: []string{"./adapters/sge", "./test/survival"}}
+		door  = step{name: "door", systems: []string{"condor"}, packages: []string{"./test/door"}}
+		doors = step{name: "gatekeepers", systems: []string{"gram", "arc", "slurm"},
+			packages: []string{"./test/gatekeepers"}}
+
+		// Campaigns.
+		faults = []step{
+			{name: "faults", packages: []string{"./test/survival", "./engine"}},
+			{name: "faults of systems", systems: []string{"slurm", "condor", "condor2", "sge"}, run: onSystems,
+				packages: []string{"./test/survival"}},
+		}
+		hostile = step{name: "hostile", systems: []string{"slurm", "condor", "sge", "arc"},
+			packages: []string{"./test/hostile", "./run/asuser"}}
+		doorAll = step{name: "door", systems: []string{"condor", "slurm"}, packages: []string{"./test/door"}}
+		allOn   = []step{
+			{name: "slurm", systems: []string{"slurm"}, packages: []string{"./adapters/slurm", "./adapters/command"}},
+			{name: "condor", systems: []string{"condor", "condor2"},
+				packages: []string{"./adapters/condor", "./publish/advertise/collector", "./test/advertise"}},
+			{name: "sge", systems: []string{"sge"}, packages: []string{"./adapters/sge"}},
+			{name: "adapters", packages: []string{"./adapters/all", "./adapters/pbs/...", "./adapters/conformance", "./adapters/command",
+				"./test/docs", "./test/daemon",
+				"./test/bench/..."}},
+			{name: "systems", systems: []string{"slurm", "condor", "condor2", "sge"}, run: onSystems,
+				packages: []string{"./test/survival", "./test/identity"}},
+			{name: "pbs", run: onSystems, packages: []string{"./test/survival"}},
+			{name: "beds", systems: []string{"slurm", "condor", "condor2", "sge"}, packages: []string{"./adapters/testbed"}},
+		}
+		race = step{name: "race", packages: racing, race: true}
+		lint = step{name: "lint", packages: []string{"./test/house"}}
+	)
+	campaign := func(name string, steps ...step) tier {
+		return tier{env: name, checks: manyChecks, alone: true, steps: steps}
+	}
+	return map[string]tier{
+		"unit": {env: "unit", checks: fewChecks, steps: []step{unit}, cached: true},
+		"test": {env: "test", checks: fewChecks, alone: true,
+			steps: []step{embedded, slurm, condor, sge, door, doors}},
+		needs.Faults:      campaign(needs.Faults, faults...),
+		needs.Hostile:     campaign(needs.Hostile, hostile),
+		needs.Gatekeepers: campaign(needs.Gatekeepers, doors, doorAll),
+		needs.Systems:     campaign(needs.Systems, allOn...),
+		needs.Lint:        {env: needs.Lint, checks: fewChecks, steps: []step{lint}},
+		"race":            {env: "test", checks: fewChecks, steps: []step{race}},
+		needs.Whole: campaign(needs.Whole,
+			slices.Concat([]step{embedded}, faults, []step{hostile, doors, doorAll}, allOn, []step{race})...),
+	}
+}
+
+// keep leaves out all steps but the named ones. No names keep all.
+func (t *tier) keep(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	var kept []step
+	var known []string
+	for _, s := range t.steps {
+		known = append(known, s.name)
+		if slices.Contains(names, s.name) {
+			kept = append(kept, s)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("there is no step %q; the steps are %s", name, strings.Join(known, ", "))
+		}
+	}
+	t.steps, t.partial = kept, true
+	return nil
+}
+
+func tierNames() []string { return slices.Sorted(maps.Keys(tiers())) }
+
+// module is the name of jjm's module, which patterns of packages begin with in events.
+const module = "jjm"
+
+// matches reports whether an import path is one that a pattern of this table stands for.
+func matches(pattern, path string) bool {
+	pattern = module + strings.TrimPrefix(pattern, ".")
+	if parent, all := strings.CutSuffix(pattern, "/..."); all {
+		return path == parent || strings.HasPrefix(path, parent+"/")
+	}
+	return path == pattern
+}
+
+// choose returns the paths that the step runs.
+func (s step) choose(all []string) []string {
+	var chosen []string
+	for _, path := range all {
+		is := func(pattern string) bool { return matches(pattern, path) }
+		if slices.ContainsFunc(s.packages, is) && !slices.ContainsFunc(s.without, is) {
+			chosen = append(chosen, path)
+		}
+	}
+	return chosen
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// play returns the results of events, one a line.
+func play(t *testing.T, lines ...string) *results {
+	t.Helper()
+	r := newResults()
+	if err := r.read(strings.NewReader(strings.Join(lines, "\n"))); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestResults_ATestThatPassesWhenRunAgainIsFlaky(t *testing.T) {
+	r := play(t,
+		`{"Action":"run","Package":"p","Test":"TestA"}`,
+		`{"Action":"output","Package":"p","Test":"TestA/sub","Output":"first failure\n"}`,
+		`{"Action":"fail","Package":"p","Test":"TestA/sub","Elapsed":1}`,
+		`{"Action":"fail","Package":"p","Test":"TestA","Elapsed":1}`,
+		`{"Action":"fail","Package":"p"}`,
+		`{"Action":"run","Package":"p","Test":"TestA"}`,
+		`{"Action":"pass","Package":"p","Test":"TestA/sub","Elapsed":1}`,
+		`{"Action":"pass","Package":"p","Test":"TestA","Elapsed":1}`,
+		`{"Action":"pass","Package":"p"}`)
+	if red := r.failures(); len(red) > 0 {
+		t.Errorf("red: %v", red)
+	}
+	if got := r.flaky(); len(got) != 1 || got[0] != (name{"p", "TestA"}) {
+		t.Errorf("flaky: %v", got)
+	}
+	if table := r.flakyTable(); !strings.Contains(table, "p TestA: run 2 times\n    first failure\n") {
+		t.Errorf("the table of flaky tests is:\n%s", table)
+	}
+}
+
+func TestResults_WhatFailsARun(t *testing.T) {
+	const run, fail, pass = `{"Action":"run","Package":"p","Test":"TestA"}`,
+		`{"Action":"fail","Package":"p","Test":"TestA"}`, `{"Action":"pass","Package":"p","Test":"TestA"}`
+	output := func(text string) string {
+		return `{"Action":"output","Package":"p","Test":"TestA","Output":"` + text + `\n"}`
+	}
+	for _, c := range []struct {
+		name  string
+		lines []string
+		want  string // part of the reason; empty for a green run
+	}{
+		{"a test that passes", []string{run, pass}, ""},
+		{"a test that fails three times", []string{run, fail, run, fail, run, fail}, "failed 3 times"},
+		{"a test that passes the third time", []string{run, fail, run, fail, run, pass}, ""},
+		{"a hang that passes later", []string{run, output("waited 4m0s, beyond its hang guard: rain"), fail, run, pass},
+			"hang guard"},
+		{"a data race that passes later", []string{run, output("WARNING: DATA RACE"), fail, run, pass}, "DATA RACE"},
+		{"a panic", []string{run, output("panic: boom"), `{"Action":"fail","Package":"p"}`}, "in the middle of TestA"},
+		{"an exit outside of tests", []string{run, pass, `{"Action":"fail","Package":"p"}`}, "outside of its tests"},
+		{"a build", []string{`{"ImportPath":"p [p.test]","Action":"build-output","Output":"syntax error\n"}`,
+			`{"ImportPath":"p [p.test]","Action":"build-fail"}`, `{"Action":"fail","Package":"p"}`}, "does not compile"},
+	} {
+		red := play(t, c.lines...).failures()
+		why := ""
+		for _, w := range red {
+			why += w
+		}
+		if (c.want == "") != (len(red) == 0) || !strings.Contains(why, c.want) {
+			t.Errorf("%s: red is %v, want %q", c.name, red, c.want)
+		}
+	}
+}
+
+func TestResults_ALineThatIsNoEventIsNamed(t *testing.T) {
+	err := newResults().read(strings.NewReader("{\"Action\":\"run\"}\nno event\n"))
+	if err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestResults_WhatWasLeftOut(t *testing.T) {
+	skip := func(test, text string) []string {
+		return []string{`{"Action":"output","Package":"p","Test":"` + test + `","Output":"    x.go:1: ` + text + `\n"}`,
+			`{"Action":"skip","Package":"p","Test":"` + test + `"}`}
+	}
+	lines := slices.Concat(skip("TestA", "LEFT TO make test-faults"), skip("TestB", "LEFT TO THE STEP OF sge"),
+		skip("TestC", "LEFT TO THE STEP OF slurm"), skip("TestD", "NOT TESTED: this needs root"),
+		[]string{`{"Action":"pass","Package":"p","Test":"TestB"}`})
+	left := play(t, lines...).skipped()
+	if left.targets["test-faults"] != 1 || left.missing["this needs root"] != 1 || len(left.nowhere) != 1 ||
+		left.nowhere[0] != "p TestC (slurm)" {
+		t.Errorf("left out: %+v", left)
+	}
+}
+
+func TestTiers_EachPackageWithTestsIsInMakeTestAndMakeUnitOrEndToEnd(t *testing.T) {
+	t.Chdir("../..")
+	all, err := packagesWithTests()
+	if err != nil || len(all) < 90 {
+		t.Fatalf("%d packages, %v", len(all), err)
+	}
+	covers := func(tier string) []string {
+		var paths []string
+		for _, s := range tiers()[tier].steps {
+			paths = append(paths, s.choose(all)...)
+		}
+		return paths
+	}
+	test, whole, unit := covers("test"), covers("campaign"), covers("unit")
+	for _, path := range all {
+		if !slices.Contains(whole, path) {
+			t.Errorf("%s is in no step of make campaign", path)
+		}
+		if !slices.Contains(test, path) && path != module+"/adapters/testbed" {
+			t.Errorf("%s is in no step of make test", path)
+		}
+		end := slices.ContainsFunc(endToEnd, func(p string) bool { return matches(p, path) })
+		if end == slices.Contains(unit, path) {
+			t.Errorf("%s: end to end %v, in make unit %v", path, end, !end)
+		}
+	}
+}
+
+func TestTiers_EveryPatternMatchesAPackage(t *testing.T) {
+	t.Chdir("../..")
+	all, err := packagesWithTests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tier := range tiers() {
+		for _, s := range tier.steps {
+			for _, pattern := range slices.Concat(s.packages, s.without) {
+				if !slices.ContainsFunc(all, func(path string) bool { return matches(pattern, path) }) {
+					t.Errorf("tier %s, step %s: no package with tests matches %s", name, s.name, pattern)
+				}
+			}
+		}
+	}
+}
+
+func TestCostly_SumsTheRunsOfAPackage(t *testing.T) {
+	table := costly("1000000000 2000000000 500000000 /x/a\n1 1 1 /x/b\nno line\n0 1000000000 0 /x/a\n")
+	if !strings.Contains(table, "3.5 s") || strings.Index(table, "/x/a") > strings.Index(table, "/x/b") {
+		t.Errorf("table:\n%s", table)
+	}
+}
+
+func TestMachine_SlownessIsTheYardsticks(t *testing.T) {
+	for wall, want := range map[time.Duration]float64{
+		100 * time.Microsecond: 1, 8 * time.Millisecond: 8, time.Second: 20,
+	} {
+		if got := (machine{start: cost{Wall: wall}}).slowness(); got != want {
+			t.Errorf("a start of %v: slowness %v, want %v", wall, got, want)
+		}
+	}
+}
+
+func TestRunReaping_CountsWhatOrphansUsed(t *testing.T) {
+	if status := measurePackage([]string{"/bin/sh", "-c", "exit 3"}); status != 3 {
+		t.Errorf("status %d", status)
+	}
+	if status := measurePackage([]string{"/bin/sh", "-c", "kill -9 $$"}); status != 128+9 {
+		t.Errorf("status %d of a killed program", status)
+	}
+}
