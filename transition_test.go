@@ -10,9 +10,9 @@ import (
 
 // transitionRow is a row of ganga_transitions: an arrow of Ganga's graph. One without To is a force_status.
 type transitionRow struct {
-	From    string `json:"from"`
-	To      string `json:"to"`
-	Public  bool   `json:"ganga_public_allowed"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Public bool   `json:"ganga_public_allowed"`
 }
 
 func TestTransitions_GoldenRows(t *testing.T) {

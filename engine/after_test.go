@@ -263,7 +263,7 @@ func TestAfter_WhatCannotBeIsRefused(t *testing.T) {
 // Whatever the order in which things happen, and whenever the daemon dies, none begins before those that it is to
 // follow, and all end.
 func TestAfter_AnyGraphIsFollowed(t *testing.T) {
-	t.Parallel()
+	drawLives(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(2, 6).Draw(rt, "grid jobs")
 		after, ends, texts := map[jjm.GridID][]jjm.GridID{}, map[jjm.GridID]string{}, []string{}

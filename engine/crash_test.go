@@ -660,8 +660,8 @@ func firstPassages(counts map[string]int, all map[string]scenario, i int) map[st
 }
 
 // laterPassages returns the scenarios in which the daemon also dies at a later passage of the
-// i-th failpoint: one of those that pass it often enough, a different one for each failpoint.
-// In the whole campaign it returns all.
+// i-th failpoint: for every fourth failpoint one of those that pass it often enough, a different
+// one for each failpoint. In the whole campaign it returns all.
 func laterPassages(counts map[string]int, i int) map[string]bool {
 	var often []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -671,7 +671,7 @@ func laterPassages(counts map[string]int, i int) map[string]bool {
 	}
 	later := map[string]bool{}
 	for k, name := range often {
-		later[name] = whole() || k == (i+len(often)/2)%len(often)
+		later[name] = whole() || i%4 == 0 && k == (i+len(often)/2)%len(often)
 	}
 	return later
 }
@@ -683,6 +683,9 @@ func TestCrash_AtEveryFailpointNothingIsLostOrDoubled(t *testing.T) {
 	for i, point := range failpoints(t) {
 		if len(counts[point]) == 0 {
 			t.Errorf("no scenario passes the failpoint %s", point)
+		}
+		if i%2 == 1 && !whole() { // the failpoints before and after a commit follow each other
+			continue
 		}
 		for nth, chosen := range map[int]map[string]bool{
 			1: firstPassages(counts[point], all, i),

@@ -49,7 +49,7 @@ func TestLimits_AreToldAsTheReasonToWait(t *testing.T) {
 	} {
 		t.Run(strings.Fields(limit)[0], func(t *testing.T) {
 			t.Parallel()
-			o.sim = adaptertest.SimConfig{Slots: 1, Life: 3 * time.Hour}
+			o.sim = adaptertest.SimConfig{Slots: 1, Life: 10 * time.Minute}
 			inWorld(t, o, func(t *testing.T, w *world) {
 				id := w.submit(alice, mc(6))
 				w.running(id, 1)
@@ -58,7 +58,7 @@ func TestLimits_AreToldAsTheReasonToWait(t *testing.T) {
 				next := w.submit(alice, mc(2))
 				w.pass(time.Minute)
 				w.waitsForLimit(next, limit)
-				w.final(48*time.Hour, id, next)
+				w.final(4*time.Hour, id, next)
 				if s := w.status(id); s.WaitsFor != "" {
 					t.Errorf("a grid job that ended waits for %q", s.WaitsFor)
 				}

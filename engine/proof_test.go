@@ -12,6 +12,7 @@ import (
 	"jjm"
 	"jjm/adapters/adaptertest"
 	"jjm/cover"
+	"jjm/internal/needs"
 	"jjm/wire"
 )
 
@@ -131,6 +132,7 @@ func TestVerify_WithSeveralRecoveries(t *testing.T) {
 
 // The recovery of ranges that are too many for a job file names a list of them.
 func TestVerify_ARecoveryOfVeryManyRanges(t *testing.T) {
+	needs.Campaign(t, needs.Faults)
 	t.Parallel()
 	const n = 4004 // a job file names at most 2000 ranges
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

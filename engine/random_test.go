@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/adaptertest"
+	"jjm/internal/needs"
 )
 
 // chaos draws a random history of a site.
@@ -149,7 +149,7 @@ func drawLives(t *testing.T) {
 }
 
 // whole reports whether the whole campaign is asked for: make test-faults.
-func whole() bool { return os.Getenv("JJM_FAULTS") == "whole" }
+func whole() bool { return needs.InCampaign(needs.Faults) }
 
 func TestProperty_WhateverHappensNothingIsLostOrDoubled(t *testing.T) {
 	drawLives(t)

@@ -13,6 +13,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/needs"
 )
 
 // ownTrials returns trials of the settings that only one kind has, by KIND/KEY.
@@ -64,6 +65,7 @@ func ownElsewhere() []string {
 
 // TestOwn_EveryKeyOfAKindIsObserved tries the settings that only one kind has, in the same way as the common ones.
 func TestOwn_EveryKeyOfAKindIsObserved(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	f := newFakes(t)
 	trials := ownTrials(t, f)
 	for kind, build := range Registry() {

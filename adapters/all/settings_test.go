@@ -15,6 +15,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/needs"
 )
 
 // commandNames returns the commands of all kinds.
@@ -150,6 +151,7 @@ func base(t *testing.T, kind string, f fakes) settings {
 // are given, or what the cluster can do and refuses. A kind that cannot have a setting refuses it, and its example does
 // not show it.
 func TestCommon_EveryKeyOfEveryKindIsObserved(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	keys := tomlKeys(reflect.TypeFor[adapters.Common]())
 	for kind := range Registry() {
 		if kind == "local" {

@@ -16,6 +16,7 @@ import (
 // The skeleton of docs/ADAPTERS.md compiles as if it were in the tree, and its tests, with the
 // whole suite, pass against the server of testdata/farm.
 func TestSkeleton_PassesTheSuite(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	out, err := exec.Command(skeleton(t, func(page string) string { return page }), "-test.v").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestConformance") ||
 		!strings.Contains(string(out), "--- PASS: TestFaults") {
@@ -25,6 +26,7 @@ func TestSkeleton_PassesTheSuite(t *testing.T) {
 
 // An author whose method believes a fault learns that from the page's own test.
 func TestSkeleton_FaultsAreSeenInEachMethod(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	wrong := map[string]struct{ old, now string }{
 		"Submit":  {`return adapters.Receipt{}, fmt.Errorf("%s: submit`, `return adapters.Receipt{}, adapters.AsBusy(err)`},
 		"List":    {`return adapters.Listing{}, fmt.Errorf("%s: list`, `return adapters.Listing{At: at}, nil`},

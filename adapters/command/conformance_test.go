@@ -12,11 +12,13 @@ import (
 	"jjm/adapters/command"
 	"jjm/adapters/testbed"
 	"jjm/internal/await"
+	"jjm/internal/needs"
 	"jjm/run"
 )
 
 // A description of Slurm passes the suite on a real Slurm.
 func TestConformance_Slurm(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	t.Parallel()
 	bed := testbed.Start(t, "slurm")
 	with := func(t testing.TB, bin string) adapters.Adapter {

@@ -75,11 +75,11 @@ func extraSeconds(t adaptertest.TB, bed *testbed.Bed, id string) {
 func TestConformance(t *testing.T) {
 	notHere := map[string]string{}
 	var bed *testbed.Bed
-	// The check of a lost node takes 30 s, so it runs only in CI.
+	// The check of a lost node takes 30 s, and a pool of its own.
 	var killNode func(tb adaptertest.TB, host string)
-	if !needs.CI() {
+	if !needs.InCampaign(needs.Systems) {
 		bed = testbed.Start(t, "condor")
-		notHere["a lost node is reported"] = "it takes 30 s, which only CI spends"
+		notHere["a lost node is reported"] = "it takes 30 s, which only the campaign spends"
 	} else {
 		bed = testbed.StartAlone(t, "condor2")
 		killNode = func(tb adaptertest.TB, _ string) {
@@ -233,6 +233,7 @@ func (s *site) soon() context.Context {
 }
 
 func TestFaults(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	bed := testbed.StartAlone(t, "condor2")
 	t.Run("a frozen schedd", func(t *testing.T) { frozen(newSite(t, bed, nil)) })
 	t.Run("a killed schedd", func(t *testing.T) { killed(newSite(t, bed, nil)) })
@@ -324,6 +325,7 @@ func killed(s *site) {
 }
 
 func TestTraps(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	bed := testbed.Start(t, "condor")
 	traps := map[string]func(s *site){
 		"a completed job is not turned into a removed one": cancelCompleted,

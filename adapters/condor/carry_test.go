@@ -13,6 +13,7 @@ import (
 	"jjm/adapters"
 	"jjm/adapters/condor"
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 )
 
 // foreign makes HTCondor run jobs as nobody, who cannot read the owner's files: everything
@@ -23,6 +24,7 @@ func foreign(c *condor.Config) {
 }
 
 func TestCarry(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	bed := testbed.Start(t, "condor")
 	for name, do := range map[string]func(s *site){
 		"parcels come back":                            parcels,

@@ -14,6 +14,7 @@ import (
 	"jjm/adapters"
 	"jjm/adapters/local"
 	"jjm/internal/await"
+	"jjm/internal/needs"
 )
 
 // liar is the embedded batch system, which runs real jobs, with one verb that
@@ -515,6 +516,7 @@ func (l *liar) ignoreTags() {
 }
 
 func TestChecks_EachFindsItsDefect(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	var alone, together []func()
 	for check, planted := range defects() {
 		for what, plant := range planted {

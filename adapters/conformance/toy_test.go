@@ -13,6 +13,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/internal/await"
+	"jjm/internal/needs"
 )
 
 // toy is a batch system of three scripts that keeps jobs and never runs them. Its adapter
@@ -239,6 +240,7 @@ func faultDefects() []planted {
 }
 
 func TestFaultChecks_EachFindsItsDefect(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	var all []func()
 	for _, tt := range faultDefects() {
 		all = append(all, func() {

@@ -15,6 +15,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/internal/await"
+	"jjm/internal/needs"
 	"jjm/run"
 )
 
@@ -62,6 +63,7 @@ type bed struct {
 
 func newBed(t testing.TB, settings ...string) *bed {
 	t.Helper()
+	needs.EndToEnd(t)
 	program, err := fakeProgram()
 	if err != nil {
 		t.Fatal(err)

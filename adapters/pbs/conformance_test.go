@@ -10,6 +10,7 @@ import (
 	"jjm/adapters"
 	"jjm/adapters/adaptertest"
 	"jjm/internal/await"
+	"jjm/internal/needs"
 )
 
 var commandNames = []string{"qsub", "qstat", "qselect", "qdel", "qhold", "qrls", "pbsnodes"}
@@ -22,10 +23,11 @@ func TestConformance_OpenPBS(t *testing.T) {
 	if *realPBS {
 		open = onReal
 	}
-	adaptertest.Run(t, open)
+	adaptertest.RunOnFake(t, open)
 }
 
 func TestConformance_Torque(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	t.Parallel()
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=torque") })
 }

@@ -202,7 +202,7 @@ func (p *plan) bulk(op adapters.Op, d dialect, seq string, v *bulkView, wishes [
 			p.answers[w.ref] = missing(op, adapters.Ref{Tag: v.tag, ID: seq, Index: w.index})
 			continue
 		}
-		need, err := needs(op, j, v.whole.holds)
+		need, err := applies(op, j, v.whole.holds)
 		p.answers[w.ref] = err
 		if need {
 			t.members = append(t.members, w)
@@ -233,7 +233,7 @@ func (v *bulkView) allOf(op adapters.Op, chosen map[int32]bool) bool {
 			}
 			continue
 		}
-		if need, _ := needs(op, j, v.whole.holds); need && !chosen[i] {
+		if need, _ := applies(op, j, v.whole.holds); need && !chosen[i] {
 			return false
 		}
 	}
@@ -247,7 +247,7 @@ func (p *plan) plain(op adapters.Op, seq string, v *bulkView, wishes []memberRef
 			p.answers[w.ref] = missing(op, adapters.Ref{Tag: v.tag, ID: seq, Index: w.index})
 			continue
 		}
-		need, err := needs(op, v.whole, "")
+		need, err := applies(op, v.whole, "")
 		p.answers[w.ref] = err
 		if need {
 			t.members = append(t.members, w)
@@ -274,9 +274,9 @@ func (p *plan) wholeArray(seq string, v *bulkView, wishes []memberRef) {
 	}
 }
 
-// needs reports whether an operation has anything to do for a job; the error says why it is
+// applies reports whether an operation has anything to do for a job; the error says why it is
 // not possible. arrayHolds are the holds of the job's array.
-func needs(op adapters.Op, j job, arrayHolds string) (bool, error) {
+func applies(op adapters.Op, j job, arrayHolds string) (bool, error) {
 	if j.isOver() {
 		return false, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"jjm/adapters"
 	"jjm/adapters/testbed"
 	"jjm/internal/await"
+	"jjm/internal/needs"
 )
 
 // patience is how long the bed may take on a busy machine.
@@ -49,6 +50,7 @@ func wantKind(t *testing.T, what string, err error, kinds ...jjm.Kind) {
 // The test stops and kills the qmaster while a job runs, a bulk is held and a bulk is being
 // submitted.
 func TestFaults(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	bed := testbed.StartAlone(t, "sge")
 	a, dir := onBed(t, bed, bed.Bin), bed.Dir(t)
 	ctx := t.Context()
@@ -182,6 +184,7 @@ func sweep(t *testing.T, a *Adapter, bed *testbed.Bed, tags ...jjm.Tag) {
 // This is state Eqw. A job of jjm gets it where a worker has no such user or folder; here a
 // job is submitted without the shield.
 func TestBed_AJobInErrorIsHeldWithItsReasonAndReleased(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	t.Parallel()
 	bed := testbed.Start(t, "sge")
 	a, dir := onBed(t, bed, bed.Bin), bed.Dir(t)
@@ -210,6 +213,7 @@ func TestBed_AJobInErrorIsHeldWithItsReasonAndReleased(t *testing.T) {
 // machine that clean-up may end the second run too, "failed 21: in recognizing job"; then
 // another task is tried.
 func TestBed_ARescheduledTaskIsListedByAnAdapterThatNeverSawIt(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	t.Parallel()
 	bed := testbed.Start(t, "sge")
 	for range 4 {

@@ -9,12 +9,14 @@ import (
 
 	"jjm"
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 )
 
 // A job submission verifier runs on the host of qsub as the account that runs qsub. First
 // qsub itself runs a script in that way; then a job file asks for it in each spelling, and
 // the script does not run.
 func TestJSV_AJobFileRunsNothingOnTheSubmitHost(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	bed := testbed.Start(t, "sge")
 	a := onBed(t, bed, bed.Bin, func(c *Config) { c.AllowDirectives = true })
 	if err := a.Probe(t.Context()); err != nil {

@@ -17,6 +17,7 @@ import (
 	"jjm/adapters/slurm"
 	"jjm/adapters/testbed"
 	"jjm/internal/await"
+	"jjm/internal/needs"
 	"jjm/run"
 )
 
@@ -75,6 +76,7 @@ func bulk(t *testing.T, bed *testbed.Bed, n int, script string) adapters.Bulk {
 
 // The test disturbs the controller. Its steps share a bed, and each leaves it working.
 func TestFaults(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	bed := ownBed(t)
 	a := probed(t, open(t, bed, func(*slurm.Config) {}))
 	if c := a.Capabilities(); c.Guarantee != "window 600 s: MinJobAge, no accounting" || c.Accounting ||

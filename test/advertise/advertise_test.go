@@ -13,11 +13,13 @@ import (
 	"jjm"
 	"jjm/gate/client"
 	"jjm/internal/await"
+	"jjm/internal/needs"
 	"jjm/publish/advertise"
 	"jjm/wire"
 )
 
 func TestAdvertise_IsPublishedReadBackChangedAndWithdrawn(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	t.Parallel()
 	p := startPool(t)
 	s := newSite(t, p)

@@ -16,6 +16,7 @@ import (
 	"jjm/adapters"
 	"jjm/adapters/testbed"
 	"jjm/internal/await"
+	"jjm/internal/needs"
 	"jjm/publish/advertise"
 )
 
@@ -35,6 +36,7 @@ func noPool(t *testing.T) *pool { return &pool{t: t} }
 // startPool starts a collector as the account of the bed's commands, and stops it after the test.
 func startPool(t *testing.T) *pool {
 	t.Helper()
+	needs.Campaign(t, needs.Systems)
 	bed := testbed.Start(t, "condor") // shared, so that nobody recreates it meanwhile
 	dir := bed.Dir(t)
 	config := filepath.Join(dir, "config")

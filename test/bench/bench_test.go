@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 	"jjm/test/programs"
 )
 
@@ -39,6 +40,7 @@ func tiny() sizes {
 }
 
 func TestRun_EverySectionGivesItsFigures(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	// The length of a socket's path is limited: unix(7).
 	dir, err := os.MkdirTemp("", "jb")
 	if err != nil {
@@ -75,6 +77,7 @@ func TestRun_EverySectionGivesItsFigures(t *testing.T) {
 // The figures of each gatekeeper are compared with those of another job manager. Slurm and HTCondor are not used here,
 // because a wait until their queues are empty would wait for other tests.
 func TestRun_GatekeepersAreCompared(t *testing.T) {
+	needs.Campaign(t, needs.Gatekeepers)
 	testbed.Start(t, "gram")
 	testbed.Start(t, "arc")
 	programs, dir := bin.Dir(t), t.TempDir()

@@ -31,6 +31,7 @@ func benchIn(t *testing.T, dir string) (*bench, *strings.Builder) {
 // The next test that wants a bed without users empties it or makes it again; a wait for jobs that were there takes too
 // long.
 func TestBed_NobodyEmptiesItMeanwhile(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	needs.Root(t, "to start Slurm")
 	needs.Debian(t)
 	b, _ := benchIn(t, t.TempDir())

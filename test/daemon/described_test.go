@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"jjm/internal/needs"
 	"jjm/internal/said"
 )
 
@@ -112,6 +113,7 @@ func (d *described) test(args ...string) (told map[string]string, whole string, 
 
 // An honest system without arrays and walltimes passes; what it does not have is named.
 func TestDescribed_AnHonestSystemPasses(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	t.Parallel()
 	said, whole, code := newDescribed(t).test("--patience", "5m")
 	if code != 0 || strings.Contains(whole, "FAILED") || !strings.Contains(whole, " 0 failed, 2 not applicable, ") ||
@@ -129,6 +131,7 @@ func TestDescribed_AnHonestSystemPasses(t *testing.T) {
 
 // A listing that loses one of twelve running jobs is found.
 func TestDescribed_AListingThatLosesAJobIsFound(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	t.Parallel()
 	d := newDescribed(t)
 	text, err := os.ReadFile(d.bin + "/tstat")
@@ -155,6 +158,7 @@ staying=$(cd "$TINY_HOME" && grep -ls 'cat stay' [0-9]*/script | tr '/\n' '  ')
 
 // What to do fits what is wrong, and the system at hand.
 func TestDescribed_TheRemedyFits(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	t.Parallel()
 	d := newDescribed(t)
 	d.command("tsub", "#!/bin/sh\necho 'tsub: no shares left for you' >&2\nexit 2\n")

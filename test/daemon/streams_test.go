@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"jjm/internal/needs"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -121,6 +123,7 @@ func TestStreams_TheExampleDoesWhatItSays(t *testing.T) {
 // However often the daemon is killed, the names have the numbers from 1 on, each once, and each file was made by its
 // own local job.
 func TestStreams_AKilledDaemonNeitherRepeatsNorSkipsANumber(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	const jobs = 1500 // more than one transaction makes
 	d := start(t, "")
 	d.write("job.toml", fmt.Sprintf(`type = "script"

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,10 +14,17 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"jjm/internal/await"
+	"jjm/internal/needs"
 )
 
 // walkKey is the key of a script's daemon.
 type walkKey struct{}
+
+// always are the scripts that run outside of campaigns too: each shows a promise that users rely on.
+func always() []string {
+	return []string{"after", "causes", "chain", "down", "generations", "keywords", "outputs", "proof", "remove", "required",
+		"run", "selection", "short", "steps"}
+}
 
 // TestWalks runs scripts of what users do: their commands, and what these print. Each script has a daemon of its own,
 // whose configuration is the script's jjm.toml, if it has one.
@@ -30,6 +38,10 @@ func TestWalks(t *testing.T) {
 		Dir:                 "testdata/walk",
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
+			_, script, _ := strings.Cut(env.T().(testing.TB).Name(), "/")
+			if !slices.Contains(always(), script) {
+				needs.Campaign(env.T().(testing.TB), needs.Systems)
+			}
 			config, err := os.ReadFile(env.WorkDir + "/jjm.toml")
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err

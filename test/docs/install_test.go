@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"jjm/internal/needs"
 )
 
 // makeIn runs a make target with everything installed below dir. Programs that are built already are not built again.
@@ -42,6 +44,7 @@ func files(t *testing.T, dir string) []string {
 // Another state than the default is in the socket: a check without it says which to give, and does not send people to
 // an installation that would reset it.
 func TestInstall_ACheckWithoutTheStateNamesIt(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	t.Parallel()
 	dir := t.TempDir()
 	out, err := makeIn(t, dir, "install", "STATE=/data/jjm")

@@ -157,6 +157,7 @@ func TestService_AnInstalledDaemonRunsJobsAsTheirOwners(t *testing.T) {
 // A daemon of root that runs jobs as its own account serves only root. The administrator who configures that is told
 // before a user is.
 func TestService_ADaemonThatServesRootAloneSaysSo(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	t.Parallel()
 	needs.Root(t, "to run a daemon as root")
 	i := install(t)

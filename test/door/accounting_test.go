@@ -12,6 +12,7 @@ import (
 
 	"jjm"
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 	"jjm/wire"
 )
 
@@ -85,6 +86,7 @@ func TestAccounting_OneLinePerAttempt(t *testing.T) {
 			config := local
 			var owner jjm.Owner
 			if on == "slurm" {
+				needs.Campaign(t, needs.Gatekeepers)
 				slurm := testbed.Start(t, "slurm")
 				cluster := fmt.Sprintf("name = \"slurm\"\nkind = \"slurm\"\nbin = %q\nenv = {SLURM_CONF = %q}\n", slurm.Bin,
 					slurm.Env["SLURM_CONF"])

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 	"jjm/wire"
 )
 
@@ -39,6 +40,7 @@ cat pcert pkey cert > new; cp new "$1"; chmod 600 "$1"`, file, strconv.Itoa(days
 // The file of -x goes to the job, and what HTCondor writes to it goes there while the job runs; so does the file of a
 // token. A hold and a resume by HTCondor are refused in a form that it understands, and a signal is reported as one.
 func TestBlahpd_CredentialsHoldsAndSignals(t *testing.T) {
+	needs.Campaign(t, needs.Gatekeepers)
 	t.Parallel()
 	bed := testbed.Start(t, "condor")
 	s := newSite(t, local, "")

@@ -13,10 +13,12 @@ import (
 	"jjm"
 	"jjm/adapters/testbed"
 	"jjm/gatekeeper"
+	"jjm/internal/needs"
 )
 
 // A newer proxy from a gatekeeper reaches a job on workers that do not see the work area: HTCondor transfers it.
 func TestCondor_ANewerProxyReachesACarriedJob(t *testing.T) {
+	needs.Campaign(t, needs.Gatekeepers)
 	t.Parallel()
 	bed := testbed.Start(t, "condor")
 	s := newSite(t, local+fmt.Sprintf(

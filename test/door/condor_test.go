@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 	"jjm/test/programs"
 	"jjm/wire"
 )
@@ -24,6 +25,7 @@ type pool struct {
 // TestCondor_NoJobIsHeldLostOrDoubled submits jobs to a real HTCondor, as jobs of the grid universe and for the route
 // of etc/htcondor, while jjm's daemon and blahpd are killed and stay away.
 func TestCondor_NoJobIsHeldLostOrDoubled(t *testing.T) {
+	needs.Campaign(t, needs.Gatekeepers)
 	t.Parallel()
 	bed := testbed.Start(t, "condor")
 	p := &pool{site: newSite(t, local, ""), bed: bed, root: filepath.Join(filepath.Dir(bed.Bin), "root")}

@@ -10,11 +10,13 @@ import (
 
 	"jjm/adapters/testbed"
 	"jjm/gatekeeper"
+	"jjm/internal/needs"
 )
 
 // A grid job left hundreds of megabytes, which are to be delivered to two places. Meanwhile the daemon itself answers
 // all other lookups within their deadline, and the job counts as running until all of it is there.
 func TestBlahpd_LargeTarsHoldUpNobody(t *testing.T) {
+	needs.Campaign(t, needs.Gatekeepers)
 	t.Parallel()
 	bed := testbed.Start(t, "condor")
 	s := newSite(t, local, "")

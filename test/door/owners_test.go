@@ -12,6 +12,7 @@ import (
 
 	"jjm"
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 	"jjm/wire"
 )
 
@@ -29,6 +30,7 @@ type life struct {
 // killed, while the daemon is killed. Each runs as its user, who owns its files and the tar, and the accounting log has
 // a line for each.
 func TestBlahpd_OwnersRunAsThemselves(t *testing.T) {
+	needs.Campaign(t, needs.Gatekeepers)
 	t.Parallel()
 	condor, slurm := testbed.Start(t, "condor"), testbed.Start(t, "slurm")
 	s := newSite(t, "", "")

@@ -36,7 +36,7 @@ func TestARC(t *testing.T) {
 	needs.Tmpfs(t, a.state(), "size=128m,mode=755")
 	t.Cleanup(func() { a.stop(syscall.SIGTERM) }) // before the file system is removed
 	a.start()
-	together(t, a, map[string]func(*testing.T, *arcSite){
+	together(t, a, chosen(map[string]func(*testing.T, *arcSite){
 		"plain":             arcPlain,
 		"job file on Slurm": arcJobFile,
 		"refused":           arcRefused,
@@ -45,9 +45,11 @@ func TestARC(t *testing.T) {
 		"lives": func(t *testing.T, a *arcSite) {
 			lives(t, a.site, arcFront{a}, []*person{a.one, a.other}, false, "local", "slurm")
 		},
-	})
-	t.Run("two hundred", func(t *testing.T) { arcTwoHundred(t, a) })
-	t.Run("full disk", func(t *testing.T) { arcFullDisk(t, a) })
+	}, "job file on Slurm", "frozen cluster"))
+	if needs.InCampaign(needs.Gatekeepers) {
+		t.Run("two hundred", func(t *testing.T) { arcTwoHundred(t, a) })
+		t.Run("full disk", func(t *testing.T) { arcFullDisk(t, a) })
+	}
 	t.Run("manager killed", func(t *testing.T) { arcManagerKilled(t, a) }) // meanwhile no client gets an answer
 }
 

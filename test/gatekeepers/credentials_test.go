@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 	"jjm/wire"
 )
 
@@ -111,6 +112,7 @@ func wantOrigin(t testing.TB, st wire.Status, user, vo string) {
 // The proxy of a GRAM job goes with it, and a refreshed one follows while it runs. The virtual organisation comes from
 // the user's first proxy.
 func TestGRAM_TheProxyFollows(t *testing.T) {
+	needs.Campaign(t, needs.Gatekeepers)
 	t.Parallel()
 	bed := testbed.StartAlone(t, "gram")
 	t.Cleanup(func() { bed.Do(t, "clean") })
@@ -147,6 +149,7 @@ func rslWord(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + 
 
 // In ARC a job asks for the proxy by the runtime environment ENV/PROXY. A-REX renews its copy in place.
 func TestARC_TheProxyFollows(t *testing.T) {
+	needs.Campaign(t, needs.Gatekeepers)
 	t.Parallel()
 	bed := testbed.StartAlone(t, "arc")
 	t.Cleanup(func() { bed.Do(t, "clean") })

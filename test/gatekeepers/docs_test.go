@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 )
 
 // documented returns the example of docs/GATEKEEPERS.md that contains a text.
@@ -59,6 +60,7 @@ func arcExample(t *testing.T, a *arcSite) {
 
 // TestDocs_InstallCommands runs the commands of the manual for administrators in a folder that stands for the root.
 func TestDocs_InstallCommands(t *testing.T) {
+	needs.Campaign(t, needs.Gatekeepers)
 	testbed.Start(t, "gram") // for GRAM's own commands
 	testbed.Start(t, "arc")
 	for what, installed := range map[string][]string{

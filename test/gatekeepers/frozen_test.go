@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 )
 
 // TestFrozenSlurm stops the controller of a real Slurm and calls what the scripts of GRAM, ARC, HTCondor and others
 // call. A submission is accepted, the last known state is returned, a cancel is stored. After the controller continues,
 // each submitted job is done once, and each cancelled one is gone.
 func TestFrozenSlurm(t *testing.T) {
+	needs.Campaign(t, needs.Gatekeepers)
 	gram := installedGRAM(t) // for its Perl modules
 	t.Parallel()
 	slurm := testbed.StartAlone(t, "slurm")

@@ -49,7 +49,7 @@ func TestGRAM(t *testing.T) {
 	needs.Tmpfs(t, g.state(), "size=128m,mode=755")
 	t.Cleanup(func() { g.stop(syscall.SIGTERM) }) // before the file system goes
 	g.start()
-	together(t, g, map[string]func(*testing.T, *gramSite){
+	together(t, g, chosen(map[string]func(*testing.T, *gramSite){
 		"plain":             gramPlain,
 		"plain on Slurm":    gramPlainOnSlurm,
 		"staged":            gramStaged,
@@ -62,12 +62,14 @@ func TestGRAM(t *testing.T) {
 		"lives": func(t *testing.T, g *gramSite) {
 			lives(t, g.site, gramFront{g}, []*person{g.one, g.other}, true, "local", "slurm")
 		},
-	})
-	together(t, g, map[string]func(*testing.T, *gramSite){
+	}, "job file on Slurm", "frozen cluster"))
+	together(t, g, chosen(map[string]func(*testing.T, *gramSite){
 		"manager killed": func(t *testing.T, g *gramSite) { gramManagerKilled(t, g); gramScriptKilled(t, g) },
 		"two hundred":    gramTwoHundred,
-	})
-	t.Run("full disk", func(t *testing.T) { gramFullDisk(t, g) })
+	}, "manager killed"))
+	if needs.InCampaign(needs.Gatekeepers) {
+		t.Run("full disk", func(t *testing.T) { gramFullDisk(t, g) })
+	}
 }
 
 // service is the contact of a job manager.

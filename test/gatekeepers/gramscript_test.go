@@ -42,14 +42,14 @@ func TestGRAMScript(t *testing.T) {
 			scenario(t, s, newScripts(t, owner, dir, bin.Dir(t), s.state()))
 		}
 	}
-	together(t, owner, map[string]func(*testing.T, jjm.Owner){
+	together(t, owner, chosen(map[string]func(*testing.T, jjm.Owner){
 		"answers":        of(scriptAnswers),
 		"bad programs":   of(scriptBadPrograms),
 		"two hundred":    of(scriptTwoHundred),
 		"killed":         of(scriptKilled),
 		"frozen cluster": of(scriptFrozen),
 		"full disk":      of(scriptFullDisk),
-	})
+	}, "answers"))
 }
 
 // The complete answer of each verb, for jobs that succeed, fail, and are killed.
@@ -331,6 +331,7 @@ func fill(t *testing.T, name string) {
 // TestGRAMPersonal tests the second tier: gatekeepers that ordinary accounts start for themselves, with the daemon of
 // one account.
 func TestGRAMPersonal(t *testing.T) {
+	needs.Campaign(t, needs.Gatekeepers)
 	t.Parallel()
 	bed := testbed.StartAlone(t, "gram")
 	g := openGRAM(t, bed, account(t, bed.Vars["OWNER"]))
@@ -364,6 +365,7 @@ func TestGRAMPersonal(t *testing.T) {
 // TestGRAMScript_Lives sends grid jobs of two users through the first tier to both clusters, each by a process of its
 // own.
 func TestGRAMScript_Lives(t *testing.T) {
+	needs.Campaign(t, needs.Gatekeepers)
 	bed := installedGRAM(t)
 	t.Parallel() // after the bed was started, which others want alone
 	slurm := testbed.Start(t, "slurm")

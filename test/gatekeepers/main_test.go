@@ -14,6 +14,7 @@ import (
 	"time"
 
 	awaits "jjm/internal/await"
+	"jjm/internal/needs"
 	"jjm/test/programs"
 )
 
@@ -55,6 +56,18 @@ func write(t testing.TB, path, text string, mode os.FileMode) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// chosen returns all scenarios in the campaign of gatekeepers, and otherwise those with the names.
+func chosen[T any](scenarios map[string]func(*testing.T, T), names ...string) map[string]func(*testing.T, T) {
+	if needs.InCampaign(needs.Gatekeepers) {
+		return scenarios
+	}
+	few := map[string]func(*testing.T, T){}
+	for _, name := range names {
+		few[name] = scenarios[name]
+	}
+	return few
 }
 
 // together runs all subtests at the same time: they wait rather than work, and t.Parallel would run only as many as

@@ -17,6 +17,7 @@ import (
 
 	"jjm"
 	"jjm/internal/await"
+	"jjm/internal/needs"
 	"jjm/test/site"
 	"jjm/wire"
 )
@@ -162,6 +163,7 @@ for f in *.forged; do cp $f "$done/.tmp-$f" && mv "$done/.tmp-$f" "$done/${{f%%.
 // the wrapper's result. They name the batch id of bob's job. A second file is for bob's grid job, and another one for
 // an attempt that never existed.
 func TestAccounting_AForgedResultChangesNoOtherField(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {
 		for name, play := range map[string]func(*accountingSiege, *forgery){
 			"before the wrapper": (*accountingSiege).forgeBefore, "in the wrapper's place": (*accountingSiege).forgeInstead,
@@ -278,6 +280,7 @@ func (b *accountingSiege) doneOf(tag jjm.Tag) string {
 // Mallory claims that her grid jobs come from bob's person, his organisation and a gatekeeper of the site. The log
 // marks this as the account's own claim. The claim of an administrator is marked as an administrator's.
 func TestAccounting_AForgedOriginIsTheAccountsWord(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	const subject, vo = "/DC=org/DC=site/CN=Bob", "/atlas/Role=production"
 	for _, mode := range []string{"owner", "service"} {
 		t.Run(mode, func(t *testing.T) {

@@ -134,6 +134,7 @@ func (s *siege) holds(text string, folders ...string) (files []string) {
 // which is root, passes on only what A-REX keeps for her job: nothing of bob's reaches her job, her work area or her
 // record.
 func TestARC_ADelegationOfAnothersIsNotHandedOn(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {
 		t.Run(mode, func(t *testing.T) {
 			with := site.Settings{RunAs: mode, Gate: `mode = "0666"`}

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
 // Mallory has a second name, and her account is renamed: the ban applies to its number.
 func TestBan_HoldsForEveryNameOfAnAccount(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {
 		t.Run(mode, func(t *testing.T) {
 			with := site.Settings{RunAs: mode, Gate: `mode = "0666"`}
@@ -61,6 +63,7 @@ func (s *siege) turnedAway(when string) {
 
 // Mallory's gatekeeper passes on her DN in any notation.
 func TestBan_OfADNHoldsInEveryNotation(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner"})
 	_, err := s.JJM(site.Root(), "ban", "/DC=org/DC=site/CN=Mallory/Email=m@site.org", "--reason", "a siege")
 	s.Must(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
@@ -38,6 +39,9 @@ func TestAccounting_AForgedClaimPointsToNoJobOfOthers(t *testing.T) {
 	for _, mode := range []string{"owner", "service"} {
 		for name, kill := range map[string]bool{"without a result": false, "and a kill": true} {
 			t.Run(mode+"/"+name, func(t *testing.T) {
+				if mode != "owner" || !kill {
+					needs.Campaign(t, needs.Hostile)
+				}
 				b := besiegeAccounting(t, mode)
 				f := &forgery{bobs: b.Submit(b.bob, site.Script("sleep 3600"))}
 				f.bob = b.runs(f.bobs)

@@ -13,6 +13,7 @@ import (
 
 	"jjm"
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
@@ -52,6 +53,7 @@ type signaller struct {
 // Mallory kills or stops every command of the batch system that runs as her, as soon as it appears, while she has local
 // jobs to list and more to submit. Bob's commands are not affected.
 func TestCommands_WhoHoldsUpHerOwnHoldsUpNobodyElse(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	for _, kind := range []string{"slurm", "condor"} {
 		for _, signal := range []string{"KILL", "STOP"} {
 			t.Run(kind+"/"+signal, func(t *testing.T) {

@@ -92,6 +92,7 @@ func silent(path string) error {
 // Mallory mounts file systems that never answer wherever the daemon looks for her: at the folders of her bulk, her area
 // itself, and the end record of her job.
 func TestFiles_FileSystemsThatAnswerNothingAsOwner(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner"})
 	var asked func() error
 	s.withstands(attack{
@@ -122,6 +123,7 @@ func TestFiles_FileSystemsThatAnswerNothingAsOwner(t *testing.T) {
 
 // For a service the area is not hers; her inputs, and the files that she drops, are.
 func TestFiles_FileSystemsThatAnswerNothingAsService(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	service := site.Account(t)
 	s := besiege(t, site.Settings{RunAs: "service", As: service, Gate: `mode = "0666"`})
 	var asked func() error
@@ -192,6 +194,7 @@ func (s *siege) drop() string {
 // Mallory replaces files and folders by pipes, links and other folders, swaps them in a loop, and holds leases on her
 // files.
 func TestFiles_PipesLinksLeasesAndSwappedFolders(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner"})
 	var swapper *exec.Cmd
 	var leases []*os.File

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
@@ -88,6 +89,7 @@ func atLeast(dir string, n int) error {
 
 // A job fills every folder of its bulk with files. Some have the names of positions that the bulk does not have.
 func TestFlood_OfProgressClaimsAndResultsIsPassedOver(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	t.Parallel()
 	n := full(250_000, 25_000)
 	modes(t, func(s *siege, runner site.Person) {
@@ -105,6 +107,7 @@ i=0; while [ $i -lt 100 ]; do echo sim 1 2 >progress/garbage$i; >done/garbage$i;
 // A job forges the results of the other jobs of its bulk: of the largest permitted size, of a larger one, and such as
 // need far more memory than they have bytes.
 func TestFlood_OfLargeResultsTakesLittleMemory(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	t.Parallel()
 	n := full(4000, 200)
 	modes(t, func(s *siege, runner site.Person) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
@@ -192,6 +193,7 @@ func (s *siege) knownInPool(b *testbed.Bed) {
 // configuration. Her programs never run. Her own jobs are done, because nothing that she prepared has an effect, and so
 // are bob's.
 func TestForged_NoProgramAndNoSettingOfHersIsTaken(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	for kind, listing := range map[string]string{"slurm": "squeue", "condor": "condor_q"} {
 		t.Run(kind, func(t *testing.T) {
 			b := testbed.Start(t, kind)

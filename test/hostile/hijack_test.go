@@ -138,6 +138,7 @@ func outputOf(pid int) (*os.File, error) {
 // Mallory's listings report bob's jobs as hers and as failed. His jobs are done all the same, and each ran once; only
 // hers fail.
 func TestForged_WhatHerListingSaysOfOthersIsDropped(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	if runtime.GOARCH != "amd64" {
 		needs.Gap(t, "a listing that its account forges", "run this on amd64")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
@@ -38,6 +39,7 @@ func TestLock_OfAnyFileThatAnAccountCanReadChangesNothing(t *testing.T) {
 // Locks of the other kind (fcntl(2)) change nothing either, on all files that can be opened, including those that the
 // daemon's own store would wait for. Nor does a lock that she took before the daemon made the file unreadable for her.
 func TestLock_OfBytesAndOfWhatWasOnceOpenChangesNothing(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {
 		t.Run(mode, func(t *testing.T) {
 			s := besiege(t, site.Settings{RunAs: mode, Gate: "mode = \"0666\"", As: daemonOf(t, mode)})

@@ -2,7 +2,7 @@
 // real daemon by accounts that the test creates. While the test checks that the attack is in force, another account
 // works as usual.
 //
-// JJM_HOSTILE=whole runs the whole campaign (make test-hostile): attacks of full size, and twenty jobs of the other
+// "make test-hostile" runs the whole campaign: attacks of full size, and twenty jobs of the other
 // account instead of five. The table at the end shows for each attack how long a job of the other account took before
 // and during it, and the most memory that the daemon used.
 package hostile_test
@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"jjm/internal/needs"
 	"jjm/test/programs"
 )
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // whole reports whether the whole campaign was asked for.
-func whole() bool { return os.Getenv("JJM_HOSTILE") == "whole" }
+func whole() bool { return needs.InCampaign(needs.Hostile) }
 
 // full returns the first size in the whole campaign, and otherwise the second, smaller one.
 func full(size, short int) int {

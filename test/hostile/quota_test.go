@@ -17,6 +17,7 @@ const mostGridJobs = 20
 // Mallory submits grid jobs that never end, and never stops submitting. She gets as many as the site allows an account,
 // and is told why she gets no more.
 func TestQuota_OfGridJobsIsReachedByWhoSubmitsWithoutEnd(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {
 		t.Run(mode, func(t *testing.T) {
 			runs := daemonOf(t, mode) // the account of mallory's jobs
@@ -69,6 +70,7 @@ func TestQuota_OfGridJobsIsReachedByWhoSubmitsWithoutEnd(t *testing.T) {
 // Mallory's job fills the disk of the work areas. New work waits with the reason and is not lost, kills and lookups go
 // on, and once there is space again so does everything.
 func TestQuota_OfADiskThatIsFullPutsNewWorkOff(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	disk, err := os.MkdirTemp("/var/tmp", "jjmd") // a folder that all accounts can enter
 	if err != nil {
 		t.Fatal(err)

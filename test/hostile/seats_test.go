@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
@@ -26,6 +27,7 @@ while (1) {
 // Several accounts hold all connections that they can get, with half a request on each, and try to get more.
 // Administrators and the other account still get in.
 func TestSeats_HeldByManyAccountsKeepNobodyOut(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	seats := full(1024, 60)
 	s := besiege(t, site.Settings{RunAs: "owner", Gate: fmt.Sprintf("connections = %d\nrequest_time = \"10m\"", seats)})
 	people := []site.Person{s.mallory}

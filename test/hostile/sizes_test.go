@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
@@ -16,6 +17,7 @@ func asService(t *testing.T) site.Settings {
 
 // Each of many local jobs gets some megabytes of arguments: those of a bulk are in memory at once.
 func TestSizes_WhatABulkIsToldHasABound(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, asService(t))
 	var id string
 	s.withstands(attack{

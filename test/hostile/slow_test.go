@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
@@ -82,16 +83,19 @@ const nothing = syscall.Signal(0)
 // A helper that is stopped for a little less than the time after which it would be killed answers every ping, and takes
 // seconds for everything else.
 func TestSlow_AHelperThatDelaysEveryAct(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: fmt.Sprintf(own, 100)})
 	s.attackHelpers("a helper that takes 4 s for every act", helper, "each blink; sleep 3.5")
 }
 
 func TestSlow_AHelperThatIsStoppedAndGoesOn(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: fmt.Sprintf(own, 100)})
 	s.attackHelpers("STOP and CONT of a helper", helper, "each sig STOP; sleep 7; each sig CONT; sleep 0.5")
 }
 
 func TestSlow_AHelperThatIsKilled(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: fmt.Sprintf(own, 100)})
 	s.attackHelpers("kill -9 of a helper", helper, "each sig KILL; sleep 0.2")
 }

@@ -125,6 +125,7 @@ func (s *siege) looksUp(key, want string) {
 // Mallory fills every place of the spool that she can write to with names about bob's handle, and takes the name of his
 // box, once while the daemon is away and once while it runs.
 func TestSpool_AFloodIsInTheWayOfWhoMadeIt(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {
 		t.Run(mode, func(t *testing.T) {
 			with := site.Settings{RunAs: mode}

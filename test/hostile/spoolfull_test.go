@@ -80,6 +80,7 @@ func folderOnDisk(t *testing.T, mode os.FileMode) string {
 // while it runs, and goes on filling it. Or she keeps the file that fills it open, so that only the daemon's reserve is
 // left. The daemon starts, its store commits, bob's jobs are completed, and kills and bans work.
 func TestSpool_AFullDiskStopsNobodyElse(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	for name, with := range map[string]struct{ away, hold bool }{
 		"while the daemon is away": {away: true}, "while it is there": {},
 		"by a file that she keeps open": {hold: true}, "by one that she keeps open while it is away": {true, true},

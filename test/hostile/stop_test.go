@@ -79,6 +79,7 @@ func (s *siege) stoppedOf(p site.Person) (pids []int) {
 // An account can stop a process that belongs to it. If a child of the daemon belonged to the account already between
 // fork and exec, it would have a copy of all that the daemon has open, and the daemon would wait for it.
 func TestStop_EveryProcessOfAnAccountHoldsUpNobodyElse(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	for name, attacker := range map[string]string{"every process": "attack-stop-all",
 		"every process between its fork and its program": "attack-stop-starts"} {
 		t.Run(name, func(t *testing.T) {
@@ -102,6 +103,7 @@ func TestStop_EveryProcessOfAnAccountHoldsUpNobodyElse(t *testing.T) {
 
 // Stopped processes survive a killed daemon. They hold nothing of it.
 func TestStop_ADaemonKilledBesideStoppedProcessesStartsAgain(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: few})
 	s.Final(s.Submit(s.mallory, site.Script("echo before", brief)), "done")
 	s.slowPath()
@@ -149,6 +151,7 @@ func TestTake_TheSocketOfAHelperIsOutOfReach(t *testing.T) {
 // The program that a job runs is in its owner's area. Mallory mounts a file system on it that never answers: a process
 // that executes it as her is stuck between changing to her account and running her program, for as long as she likes.
 func TestStop_AStartHeldAtItsExecHoldsUpNobody(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner"})
 	var held *needs.FUSE
 	s.withstands(attack{

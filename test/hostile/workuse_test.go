@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
 // Mallory's job fills her work area, in bytes or in files, on the disk that all share. Above the limit of an account no
 // new jobs of hers are accepted, and the others go on.
 func TestQuota_OfTheWorkAreaIsReachedByWhoFillsIt(t *testing.T) {
+	needs.Campaign(t, needs.Hostile)
 	for what, fill := range map[string]struct{ limit, script string }{
 		"bytes": {"max_work_bytes_per_user = 20000000", "dd if=/dev/zero of=big bs=1M count=40 2>/dev/null; sleep 600"},
 		"files": {"max_work_files_per_user = 3000",

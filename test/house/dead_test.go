@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jjm/internal/needs"
 )
 
 // unused returns the functions that no program of jjm reaches, with the reason why they exist: by file, below the root,
@@ -36,6 +38,7 @@ func unused() map[string]string {
 // TestDead_EveryFunctionIsReachedByAProgram compares the functions that deadcode (Rapid Type Analysis from the
 // programs' main functions) calls unreachable with the list, in both directions.
 func TestDead_EveryFunctionIsReachedByAProgram(t *testing.T) {
+	needs.Campaign(t, needs.Lint)
 	cmd := exec.Command("go", "tool", "golang.org/x/tools/cmd/deadcode", "./cmd/...")
 	cmd.Stderr = os.Stderr // the tests run in the root folder
 	out, err := cmd.Output()

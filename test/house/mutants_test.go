@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/packages"
+
+	"jjm/internal/needs"
 )
 
 // mutants names the settings whose proofs are tried; "all" tries every one and takes some hours. Without it, one
@@ -26,6 +28,7 @@ const mutants = "JJM_MUTANTS"
 // setting always has its default, except where its value is checked. The test that is listed for the setting must fail
 // there.
 func TestSettings_AProofFailsWithoutItsSetting(t *testing.T) {
+	needs.Campaign(t, needs.Lint)
 	wanted, where := os.Getenv(mutants), "./..."
 	if wanted == "" {
 		wanted, where = "hold.code", "./plan"
@@ -47,7 +50,8 @@ func TestSettings_AProofFailsWithoutItsSetting(t *testing.T) {
 			}
 			overlay := neutral(t, sites, s.value)
 			cmd := exec.Command("go", "test", "-count=1", "-run", "^("+p.tests+")$", "./"+p.in)
-			cmd.Env = append(os.Environ(), "GOFLAGS=-overlay="+overlay) // also for the programs that tests build
+			cmd.Env = append(os.Environ(), "JJM_TIER="+needs.Whole,
+				"GOFLAGS=-overlay="+overlay) // also for the programs that tests build
 			out, err := cmd.CombinedOutput()
 			switch {
 			case strings.Contains(string(out), "no tests to run"):

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/packages"
+
+	"jjm/internal/needs"
 )
 
 // forAuthors are the packages whose messages may show values in Go syntax, because only authors of adapters and job
@@ -22,6 +24,7 @@ var forAuthors = []string{"jjm/adapters/conformance", "jjm/adapters/testbed", "j
 
 // No text of a program shows a value in Go syntax: a list in brackets, a struct in braces, "2h0m0s".
 func TestPlain_NoTextShowsAValueAsGoDoes(t *testing.T) {
+	needs.Campaign(t, needs.Lint)
 	root, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)

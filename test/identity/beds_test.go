@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
 // TestBeds_OwnersRunAsThemselves submits and kills through each real batch system as two owners of one daemon of root,
 // if the system can run jobs of two.
 func TestBeds_OwnersRunAsThemselves(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	for _, kind := range []string{"slurm", "condor", "sge"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

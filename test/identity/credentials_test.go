@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
@@ -17,6 +18,9 @@ func TestCredentials_ArePrivateRenewedAndNeverLogged(t *testing.T) {
 	t.Parallel()
 	for name, runAs := range map[string]string{"owner": asOwner, "service": ""} {
 		t.Run(name, func(t *testing.T) {
+			if runAs != asOwner {
+				needs.Campaign(t, needs.Systems)
+			}
 			t.Parallel()
 			alice, bob := site.Account(t), site.Account(t)
 			s := newHouse(t, runAs, site.Local)

@@ -10,6 +10,7 @@ import (
 	"jjm"
 	"jjm/adapters/testbed"
 	"jjm/internal/await"
+	"jjm/internal/needs"
 	"jjm/wire"
 )
 
@@ -102,15 +103,17 @@ func (b faultRun) String() string {
 	return fmt.Sprintf("%s during the %s", b.kind(), b.moment)
 }
 
-// faultRuns returns the runs of one bed. The whole campaign has all. The short form has the first fault at each moment,
-// with one kill of jjm, and the second fault during the run.
+// faultRuns returns the runs of one bed. The whole campaign has all. The campaign of batch systems has the first fault
+// at each moment, with one kill of jjm, and the second fault during the run. Otherwise there is one run: the first
+// fault while local jobs run, with a kill of jjm.
 func faultRuns(bed string) []faultRun {
 	var out []faultRun
 	for i, f := range trouble()[bed] {
 		for j, moment := range moments() {
 			for _, crash := range []bool{false, true} {
-				short := i == 0 && crash == (j == 0) || i == 1 && moment == "run" && crash
-				if whole() || short {
+				one := i == 0 && moment == "run" && crash
+				some := i == 0 && crash == (j == 0) || i == 1 && moment == "run" && crash
+				if whole() || one || some && needs.InCampaign(needs.Systems) {
 					out = append(out, faultRun{f, moment, crash})
 				}
 			}
@@ -130,7 +133,7 @@ func TestFaults_BatchSystemInTrouble(t *testing.T) {
 		t.Run(bed, func(t *testing.T) {
 			t.Parallel()
 			name := bed
-			if bed == "condor" {
+			if bed == "condor" && (whole() || needs.InCampaign(needs.Systems)) {
 				name = "condor2"
 			}
 			b := testbed.StartAlone(t, name)

@@ -13,6 +13,7 @@ import (
 
 	"jjm/adapters/testbed"
 	"jjm/internal/await"
+	"jjm/internal/needs"
 )
 
 // bedPatience is how long a grid job may take on a batch system that needs seconds to start a job, and more to report
@@ -108,6 +109,7 @@ func section(kind, settings string) string {
 
 // onFakePBS builds the fake's commands in a folder of their own.
 func onFakePBS(t *testing.T) (string, int) {
+	needs.NoSystem(t)
 	dir, err := os.MkdirTemp("/tmp", "jjmpbs")
 	if err != nil {
 		t.Fatal(err)
@@ -151,9 +153,15 @@ func TestBeds_AGridJobRunsToItsTar(t *testing.T) {
 	for _, p := range places() {
 		t.Run(p.kind, func(t *testing.T) {
 			t.Parallel()
+			if p.kind == "condor-carry" || p.kind == "command" {
+				needs.Campaign(t, needs.Systems)
+			}
 			section, uid := p.start(t)
 			s := bedSite(t, section, uid, 1)
 			for glf, jobs := range map[bool]int{true: 20, false: 10} { // of 20, a waiting one and a running one are killed
+				if !glf && !needs.InCampaign(needs.Systems) {
+					continue
+				}
 				s.startReady()
 				d := design{jobs: jobs, glf: glf, mix: "yes", key: fmt.Sprintf("glf-%v", glf)}
 				id := s.goDrive(t.Context(), driveMix, d).wait(t)
@@ -171,6 +179,9 @@ func TestBeds_AKillLeavesNothingRunning(t *testing.T) {
 	for _, p := range places() {
 		t.Run(p.kind, func(t *testing.T) {
 			t.Parallel()
+			if p.kind != "pbs" {
+				needs.Campaign(t, needs.Systems)
+			}
 			section, uid := p.start(t)
 			s := bedSite(t, section, uid, 1)
 			s.startReady()

@@ -13,6 +13,7 @@ import (
 
 	"jjm"
 	"jjm/cover"
+	"jjm/internal/needs"
 	"jjm/store"
 	"jjm/wire"
 )
@@ -99,7 +100,12 @@ func TestFailpoint_DatasetsLoseNoFile(t *testing.T) {
 	for _, point := range []string{"", "notice.before-commit:2", "notice.after-commit", "dataset-add.before-commit:3",
 		"dataset-add.after-commit:2",
 		"dataset-close.before-commit", "dataset-close.after-commit", "generate.after-commit:2", "verdict.before-commit:2"} {
-		t.Run("at "+point, func(t *testing.T) { growsUnder(t, point, "") })
+		t.Run("at "+point, func(t *testing.T) {
+			if point != "notice.after-commit" {
+				needs.Campaign(t, needs.Faults)
+			}
+			growsUnder(t, point, "")
+		})
 	}
 }
 
@@ -111,6 +117,9 @@ func TestFailpoint_MergingLosesNoOutput(t *testing.T) {
 		"generate.after-commit:2",
 		"verdict.before-commit:2", "verdict.after-commit:2"} {
 		t.Run("at "+point, func(t *testing.T) {
+			if point != "generate.after-commit:2" {
+				needs.Campaign(t, needs.Faults)
+			}
 			growsUnder(t, point, "[merge]\nconcat = true\noutput = \"out.txt\"\nfiles = 4\n")
 		})
 	}

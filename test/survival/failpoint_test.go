@@ -15,6 +15,7 @@ import (
 
 	"jjm"
 	"jjm/gate/client"
+	"jjm/internal/needs"
 	"jjm/wire"
 )
 
@@ -56,6 +57,7 @@ func TestFailpoint_DaemonKilledThere(t *testing.T) {
 		}
 		delete(all, point)
 		t.Run(point, func(t *testing.T) {
+			needs.Campaign(t, needs.Faults)
 			t.Parallel()
 			sc.run(t, point)
 		})
@@ -63,6 +65,36 @@ func TestFailpoint_DaemonKilledThere(t *testing.T) {
 	for point := range all {
 		t.Errorf("the scenario of %s leads to no failpoint in the source", point)
 	}
+}
+
+// oneLife are failpoints of each class, in the order in which a grid job comes to them: it is taken in, prepared, cut,
+// submitted and found again, watched, judged and collected.
+func oneLife() []string {
+	return []string{"accept.after-commit", "prepare.packed", "generate.before-commit", "submit.acted", "reconcile.found",
+		"watch.listed", "verdict.before-commit", "publish.after", "collect.tarred"}
+}
+
+// TestFailpoint_EachClassInOneLife kills a daemon at a failpoint of each class during the life of one grid job.
+func TestFailpoint_EachClassInOneLife(t *testing.T) {
+	t.Parallel()
+	for _, glf := range []bool{true, false} {
+		t.Run(fmt.Sprintf("glf=%v", glf), func(t *testing.T) {
+			t.Parallel()
+			sc := mixed(glf)
+			sc.lives = oneLife()
+			sc.run(t, "")
+		})
+	}
+}
+
+// TestBeds_EachClassOfFailpointInOneLife is the same on a real batch system.
+func TestBeds_EachClassOfFailpointInOneLife(t *testing.T) {
+	t.Parallel()
+	section, uid := onBed("slurm", "slurm", "")(t)
+	sc := mixed(true)
+	sc.set = settings{cluster: section, uid: uid, retry: 1}
+	sc.lives = oneLife()
+	sc.run(t, "")
 }
 
 // run plays the scenario.

@@ -20,6 +20,7 @@ import (
 
 	"jjm"
 	"jjm/cover"
+	"jjm/internal/needs"
 	"jjm/store"
 	"jjm/wire"
 )
@@ -63,6 +64,7 @@ type growth struct {
 // others are processed; local jobs that fail once, and some that fail for good; outputs that are merged meanwhile. What
 // jjm reports is compared with the bytes that it delivers.
 func TestGrowing_EveryFileIsMergedOnceOrReportedMissing(t *testing.T) {
+	needs.Campaign(t, needs.Faults)
 	t.Parallel()
 	for name, start := range map[string]func(t *testing.T) (set settings, perJob int){
 		"embedded": func(*testing.T) (settings, int) { return settings{slots: 4}, 10 },

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 )
 
 // holders has, for each bed, the command that holds waiting jobs and never running ones (hold). wait is a setting that
@@ -26,6 +27,7 @@ var holders = map[string]struct {
 // TestBeds_AHoldIsReleasedByRule holds waiting local jobs with the batch system's own command. A rule releases them,
 // and the grid job gets to its end.
 func TestBeds_AHoldIsReleasedByRule(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	t.Parallel()
 	for kind, holder := range holders {
 		t.Run(kind, func(t *testing.T) {

@@ -6,7 +6,7 @@
 // again, and waits for the end. Then [site.verify] compares everything that says something about the grid job: the
 // daemon's answers, the store, the claims, the journal, the record, the tar, and the ledger.
 //
-// JJM_FAULTS=whole runs the whole campaign.
+// "make test-faults" runs the whole campaign.
 package survival_test
 
 import (
@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"testing"
 
+	"jjm/internal/needs"
 	"jjm/test/programs"
 )
 
@@ -30,7 +31,7 @@ var (
 )
 
 // whole reports whether the whole campaign was asked for.
-func whole() bool { return os.Getenv("JJM_FAULTS") == "whole" }
+func whole() bool { return needs.InCampaign(needs.Faults) }
 
 // repository returns the folder of the module.
 func repository(t *testing.T) string {

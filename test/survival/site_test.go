@@ -17,6 +17,7 @@ import (
 	"jjm"
 	"jjm/gate/client"
 	"jjm/internal/await"
+	"jjm/test/programs"
 	"jjm/wire"
 )
 
@@ -228,11 +229,7 @@ func (s *site) ready() {
 // await waits until ok returns true.
 func (s *site) await(what string, within time.Duration, ok func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(within); !ok(); time.Sleep(pollEvery) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("waited %v in vain: %s", within, what)
-		}
-	}
+	programs.Await(s.t, within, pollEvery, what, ok)
 }
 
 // kill kills the daemon by KILL and waits for its end.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/internal/needs"
 	"jjm/wire"
 )
 
@@ -39,6 +40,9 @@ func TestSurvival_SIGTERMLeavesJobsRunning(t *testing.T) {
 	t.Parallel()
 	for _, glf := range []bool{true, false} {
 		t.Run(fmt.Sprintf("glf=%v", glf), func(t *testing.T) {
+			if !glf {
+				needs.Campaign(t, needs.Faults)
+			}
 			t.Parallel()
 			s := newSite(t, settings{slots: 4})
 			d := design{jobs: 6, glf: glf, seconds: 5, key: "once"}
@@ -99,19 +103,23 @@ func TestSurvival_SecondDaemonIsRefused(t *testing.T) {
 }
 
 // TestSurvival_KillDuringSubmission kills grid jobs of thousands of local jobs while these are made, submitted and
-// started. In the short form the daemon dies in every second one.
+// started. In the short form there is one, in which the daemon dies.
 func TestSurvival_KillDuringSubmission(t *testing.T) {
 	t.Parallel()
 	for i, after := range []time.Duration{0, 10 * time.Millisecond, 60 * time.Millisecond, 200 * time.Millisecond,
 		500 * time.Millisecond} {
 		for _, crash := range []bool{false, true} {
-			if !whole() && crash != (i%2 == 0) {
-				continue
-			}
 			t.Run(fmt.Sprintf("after=%v,crash=%v", after, crash), func(t *testing.T) {
+				jobs := 4000
+				if !whole() {
+					jobs = 1000
+				}
+				if i != 2 || !crash {
+					needs.Campaign(t, needs.Faults)
+				}
 				t.Parallel()
 				s := newSite(t, settings{slots: 8})
-				d := design{jobs: 4000, seconds: 30, key: "once", killed: true}
+				d := design{jobs: jobs, seconds: 30, key: "once", killed: true}
 				s.startReady()
 				id := s.submitted(d)
 				time.Sleep(after) // the time of the kill, not a wait for something

@@ -15,6 +15,7 @@ import (
 	"jjm/adapters"
 	"jjm/adapters/testbed"
 	"jjm/internal/await"
+	"jjm/internal/needs"
 	"jjm/publish/advertise"
 )
 
@@ -44,6 +45,7 @@ func text() *rapid.Generator[string] {
 
 // Whatever the names are, HTCondor's own parser must read what was written.
 func TestCondor_ParsesWhatWasWritten(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	bed := testbed.Start(t, "condor")
 	file := filepath.Join(bed.Dir(t), "ads")
 	cli := adapters.CLI{Bin: bed.Bin, Env: bed.Env}
@@ -94,6 +96,7 @@ func someIs(ad advertise.Ad, held []advertise.Held) bool {
 
 // The real collector holds what was sent, and drops it when its owner withdraws it.
 func TestCondor_PublishesAndWithdrawsAtTheRealCollector(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
 	bed := testbed.Start(t, "condor")
 	c := condor{cli: adapters.CLI{Bin: bed.Bin, Env: bed.Env}, pool: bed.Vars["COLLECTOR"],
 		timeout: await.Guard(4 * time.Minute)}
