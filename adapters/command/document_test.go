@@ -14,11 +14,13 @@ import (
 	"jjm/adapters/adaptertest"
 	"jjm/adapters/command"
 	"jjm/internal/await"
+	"jjm/internal/needs"
 )
 
 // The test reads the example of the document and runs the suite with it, on the batch
 // system that the document describes.
 func TestConformance_ExampleOfTheDocument(t *testing.T) {
+	needs.EndToEnd(t)
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "tiny.toml")
 	if err := os.WriteFile(path, []byte(example(t)), 0o600); err != nil {

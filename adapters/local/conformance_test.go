@@ -8,9 +8,11 @@ import (
 
 	"jjm"
 	"jjm/adapters/adaptertest"
+	"jjm/internal/needs"
 )
 
 func TestConformance(t *testing.T) {
+	needs.EndToEnd(t)
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		a := open(t, t.TempDir(), config(4))
 		s := adaptertest.System{Adapter: a, Owner: self(), Dir: t.TempDir(), Walltime: time.Second, AllExits: true}

@@ -17,13 +17,14 @@ type event struct {
 	Elapsed                                   float64 // seconds
 }
 
-// name identifies a test, its subtests included, within all packages.
-type name struct{ pkg, test string }
+// name identifies a test or subtest of a package in a step. Steps may run the same test, each
+// with another batch system.
+type name struct{ step, pkg, test string }
 
 // root returns the test that a subtest belongs to.
 func (n name) root() name {
 	root, _, _ := strings.Cut(n.test, "/")
-	return name{n.pkg, root}
+	return name{n.step, n.pkg, root}
 }
 
 // attempt is one run of a test.
@@ -38,18 +39,18 @@ type attempt struct {
 type results struct {
 	tests map[name][]*attempt
 	order []name // of the first event of each test
-	// broken says what failed besides tests, by package: builds, panics, exits.
-	broken map[string]string
-	// loose is the output of a package that belongs to no test.
-	loose map[string]*strings.Builder
+	// broken says what failed besides tests: builds, panics, exits. Its names have no test.
+	broken map[name]string
+	// loose is the output that belongs to no test. Its names have no test.
+	loose map[name]*strings.Builder
 }
 
 func newResults() *results {
-	return &results{tests: map[name][]*attempt{}, broken: map[string]string{}, loose: map[string]*strings.Builder{}}
+	return &results{tests: map[name][]*attempt{}, broken: map[name]string{}, loose: map[name]*strings.Builder{}}
 }
 
-// read adds the events of a file. A line that is no event is an error.
-func (r *results) read(in io.Reader) error {
+// read adds the events of a step. A line that is no event is an error.
+func (r *results) read(step string, in io.Reader) error {
 	lines := bufio.NewReader(in)
 	for n := 1; ; n++ {
 		line, err := lines.ReadBytes('\n')
@@ -58,7 +59,7 @@ func (r *results) read(in io.Reader) error {
 			if err := json.Unmarshal(line, &e); err != nil {
 				return fmt.Errorf("line %d of the events: %w", n, err)
 			}
-			r.add(e)
+			r.add(step, e)
 		}
 		if err == io.EOF {
 			return nil
@@ -69,53 +70,53 @@ func (r *results) read(in io.Reader) error {
 	}
 }
 
-func (r *results) add(e event) {
+func (r *results) add(step string, e event) {
 	switch {
 	case e.Action == "build-output":
-		r.looseOutput(buildOf(e.ImportPath)).WriteString(e.Output)
+		r.looseOutput(buildOf(step, e.ImportPath)).WriteString(e.Output)
 	case e.Action == "build-fail":
-		r.broken[buildOf(e.ImportPath)] = "it does not compile"
+		r.broken[buildOf(step, e.ImportPath)] = "it does not compile"
 	case e.Test == "":
-		r.addOfPackage(e)
+		r.addOfPackage(name{step: step, pkg: e.Package}, e)
 	default:
-		r.addOfTest(name{e.Package, e.Test}, e)
+		r.addOfTest(name{step, e.Package, e.Test}, e)
 	}
 }
 
 // buildOf returns the package of a build: "jjm/plan [jjm/plan.test]" belongs to jjm/plan.
-func buildOf(importPath string) string {
+func buildOf(step, importPath string) name {
 	path, _, _ := strings.Cut(importPath, " ")
-	return strings.TrimSuffix(path, "_test")
+	return name{step: step, pkg: strings.TrimSuffix(path, "_test")}
 }
 
-func (r *results) looseOutput(pkg string) *strings.Builder {
-	if r.loose[pkg] == nil {
-		r.loose[pkg] = &strings.Builder{}
+func (r *results) looseOutput(of name) *strings.Builder {
+	if r.loose[of] == nil {
+		r.loose[of] = &strings.Builder{}
 	}
-	return r.loose[pkg]
+	return r.loose[of]
 }
 
 // addOfPackage adds an event without a test. A package that fails though none of its tests
 // did has paniced, exited, or run into the time limit of go test.
-func (r *results) addOfPackage(e event) {
+func (r *results) addOfPackage(of name, e event) {
 	switch e.Action {
 	case "output":
-		r.looseOutput(e.Package).WriteString(e.Output)
+		r.looseOutput(of).WriteString(e.Output)
 	case "fail":
 		failed := false
 		for n, attempts := range r.tests {
-			last := attempts[len(attempts)-1]
-			if n.pkg != e.Package {
+			if n.step != of.step || n.pkg != of.pkg {
 				continue
 			}
+			last := attempts[len(attempts)-1]
 			if last.outcome == "" {
-				r.broken[e.Package] = "it ended in the middle of " + n.test
+				r.broken[of] = "it ended in the middle of " + n.test
 				return
 			}
 			failed = failed || last.outcome == "fail"
 		}
-		if !failed && r.broken[e.Package] == "" {
-			r.broken[e.Package] = "it failed outside of its tests"
+		if !failed && r.broken[of] == "" {
+			r.broken[of] = "it failed outside of its tests"
 		}
 	}
 }

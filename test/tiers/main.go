@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +9,7 @@ import (
 )
 
 func main() {
-	runtime.LockOSThread() // see runReaping
+	runtime.LockOSThread() // see reaper.run
 	if len(os.Args) > 2 && os.Args[1] == packageVerb {
 		os.Exit(measurePackage(os.Args[2:]))
 	}
@@ -62,30 +61,28 @@ func runTier(name string, only []string) (bool, error) {
 		return false, err
 	}
 	fmt.Println(r.machine)
-	for _, s := range t.steps {
-		if err := r.step(s); err != nil {
-			return false, err
-		}
+	if err := r.all(); err != nil {
+		return false, err
 	}
 	report, ok := r.report()
-	tables, err := readTables(filepath.Join(dir, "tables"))
+	tables, err := readTables(r.file(tablesDir))
 	fmt.Print(tables, report)
 	return ok, err
 }
 
 // readTables returns the tables that tests have written for people, one after the other.
 func readTables(dir string) (string, error) {
-	files, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil {
+		return "", err
 	}
 	var all strings.Builder
-	for _, f := range files {
-		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
 		if err != nil {
 			return "", err
 		}
 		fmt.Fprintf(&all, "\n%s", text)
 	}
-	return all.String(), err
+	return all.String(), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,33 +21,61 @@ func adoptOrphans() error {
 	return nil
 }
 
-// runReaping runs a command and returns its exit status, as a shell counts it. Meanwhile it
-// reaps orphans. Nothing else in this process may wait for children at the same time.
+// reaper waits for all children of this process, orphans included. Its methods may be called
+// from several goroutines; nothing else may wait for children while it runs.
+type reaper struct {
+	mu    sync.Mutex
+	waits map[int]chan syscall.WaitStatus // by the process id of a command
+}
+
+func newReaper() *reaper { return &reaper{waits: map[int]chan syscall.WaitStatus{}} }
+
+// run runs a command and returns its exit status, as a shell counts it.
 //
 // The command gets SIGTERM when this process ends, however that happens. Linux sends it when
-// the thread that started the command ends, so main keeps its thread.
-func runReaping(cmd *exec.Cmd) (int, error) {
+// the thread that started the command ends, so the caller's goroutine is locked to its thread.
+func (r *reaper) run(cmd *exec.Cmd) (int, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := cmd.Start(); err != nil {
+	over := make(chan syscall.WaitStatus, 1)
+	r.mu.Lock()
+	err := cmd.Start()
+	if err == nil {
+		r.waits[cmd.Process.Pid] = over
+	}
+	r.mu.Unlock()
+	if err != nil {
 		return 0, err
 	}
-	for {
+	go r.reap(cmd.Process.Pid)
+	status := <-over
+	if status.Signaled() {
+		return 128 + int(status.Signal()), nil
+	}
+	return status.ExitStatus(), nil
+}
+
+// reap waits for children until the given one is over. Whoever of several callers sees the end
+// of a command passes it on.
+func (r *reaper) reap(until int) {
+	for r.pending(until) {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
-		if errors.Is(err, syscall.EINTR) {
+		if err != nil { // EINTR, or ECHILD once another caller has seen the last end
 			continue
 		}
-		if err != nil {
-			return 0, fmt.Errorf("wait for %s: %w", cmd.Path, err)
+		r.mu.Lock()
+		if over := r.waits[pid]; over != nil {
+			delete(r.waits, pid)
+			over <- status
 		}
-		if pid != cmd.Process.Pid {
-			continue
-		}
-		if status.Signaled() {
-			return 128 + int(status.Signal()), nil
-		}
-		return status.ExitStatus(), nil
+		r.mu.Unlock()
 	}
+}
+
+func (r *reaper) pending(pid int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.waits[pid] != nil
 }
 
 // cost is what something used. CPU counts the process and all its descendants that have ended.
@@ -80,7 +109,7 @@ func measurePackage(argv []string) int {
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	status, err := runReaping(cmd)
+	status, err := newReaper().run(cmd)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "tiers:", err)
 		return 2

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -18,30 +19,45 @@ const tableRows = 10
 // outputLines is how much of a failed test's output the report repeats.
 const outputLines = 40
 
-// failures returns the root tests whose last attempt failed, and everything else that makes
-// a run red, by name, with the reason.
-func (r *results) failures() map[string]string {
-	red := map[string]string{}
-	for pkg, why := range r.broken {
-		red[pkg] = why
-	}
+// failures returns everything that makes a run red, with the reason: root tests whose last
+// attempt failed, or that failed in a way that a second run does not mend, and packages that
+// failed outside of their tests.
+func (r *results) failures() map[name]string {
+	red := maps.Clone(r.broken)
 	for n, attempts := range r.tests {
 		if n.root() != n {
 			continue
 		}
 		if last := attempts[len(attempts)-1]; last.outcome == "fail" || last.outcome == "" {
-			red[n.String()] = fmt.Sprintf("failed %s", times(len(attempts)))
+			red[n] = fmt.Sprintf("failed %s", times(len(attempts)))
 		}
 		for _, a := range attempts {
 			if text := a.final(); text != "" {
-				red[n.String()] = "one of its runs had: " + text
+				red[n] = "one of its runs had: " + text
 			}
 		}
 	}
 	return red
 }
 
-func (n name) String() string { return n.pkg + " " + n.test }
+// again returns the failed root tests of a step that may run again, by package. It returns none
+// if something failed that is red at once.
+func (r *results) again(step string) map[string][]string {
+	tests := map[string][]string{}
+	for n := range r.failures() {
+		if n.step != step {
+			continue
+		}
+		attempts := r.tests[n]
+		if len(attempts) == 0 || attempts[len(attempts)-1].final() != "" || attempts[len(attempts)-1].outcome == "" {
+			return nil
+		}
+		tests[n.pkg] = append(tests[n.pkg], n.test)
+	}
+	return tests
+}
+
+func (n name) String() string { return fmt.Sprintf("%s %s (step %s)", n.pkg, n.test, n.step) }
 
 func times(n int) string {
 	if n == 1 {
@@ -72,27 +88,46 @@ type leftOut struct {
 	nowhere []string
 }
 
-// skipped sorts the skipped tests by their reasons.
+// skipped sorts the tests that no step ran by the reasons.
 func (r *results) skipped() leftOut {
 	left := leftOut{targets: map[string]int{}, missing: map[string]int{}}
+	ran, seen := map[name]bool{}, map[name]bool{}
+	for n, attempts := range r.tests {
+		if slices.ContainsFunc(attempts, func(a *attempt) bool { return a.outcome != "skip" }) {
+			ran[name{pkg: n.pkg, test: n.test}] = true
+		}
+	}
 	for _, n := range r.order {
-		attempts := r.tests[n]
-		ran := slices.ContainsFunc(attempts, func(a *attempt) bool { return a.outcome != "skip" })
-		last := attempts[len(attempts)-1]
-		if ran || last.outcome != "skip" {
+		of := name{pkg: n.pkg, test: n.test}
+		if ran[of] || seen[of] {
 			continue
 		}
-		text := last.output.String()
-		switch {
+		seen[of] = true
+		switch text := r.reasons(of); {
 		case strings.Contains(text, needs.LeftToTarget):
 			left.targets[restOfLine(text, needs.LeftToTarget)]++
-		case strings.Contains(text, needs.LeftToStep):
-			left.nowhere = append(left.nowhere, n.String()+" ("+restOfLine(text, needs.LeftToStep)+")")
-		default:
+		case strings.Contains(text, "NOT TESTED"):
 			left.missing[restOfLine(text, "NOT TESTED: ")]++
+		case strings.Contains(text, needs.LeftToStep):
+			left.nowhere = append(left.nowhere, of.pkg+" "+of.test+" ("+restOfLine(text, needs.LeftToStep)+")")
+		default:
+			left.missing["no reason given"]++
 		}
 	}
 	return left
+}
+
+// reasons returns what a test printed when the steps skipped it.
+func (r *results) reasons(of name) string {
+	var all strings.Builder
+	for _, n := range r.order {
+		if n.pkg == of.pkg && n.test == of.test {
+			for _, a := range r.tests[n] {
+				all.WriteString(a.output.String())
+			}
+		}
+	}
+	return all.String()
 }
 
 // restOfLine returns what follows the words on their line.
@@ -112,8 +147,8 @@ func (r *run) report() (string, bool) {
 	if r.tier.cached || r.tier.partial { // the steps that the tests are left to do not run
 		left.nowhere = nil
 	}
-	for _, why := range r.failed {
-		red[why] = "it failed outside of its tests"
+	for step, why := range r.failed {
+		red[name{step: step}] = why
 	}
 	b.WriteString(slowest(r.results))
 	if costs, err := os.ReadFile(r.file("costs")); err == nil {
@@ -132,23 +167,25 @@ func (r *run) report() (string, bool) {
 	return b.String(), len(red) == 0 && len(left.nowhere) == 0
 }
 
-// counts returns how many root tests passed, failed and were skipped in the end.
+// counts returns how many root tests passed, failed and were skipped in the end. A test that
+// several steps have counts once.
 func (r *results) counts() (passed, failed, skipped int) {
+	worst := map[name]int{}
+	rank := map[string]int{"skip": 1, "pass": 2, "fail": 3, "": 3}
 	for n, attempts := range r.tests {
-		if n.root() != n {
-			continue
+		if n.root() == n {
+			of := name{pkg: n.pkg, test: n.test}
+			worst[of] = max(worst[of], rank[attempts[len(attempts)-1].outcome])
 		}
-		outcomes := map[string]bool{}
-		for _, a := range attempts {
-			outcomes[a.outcome] = true
-		}
-		switch last := attempts[len(attempts)-1].outcome; {
-		case last == "fail" || last == "":
-			failed++
-		case outcomes["pass"]:
-			passed++
-		default:
+	}
+	for _, w := range worst {
+		switch w {
+		case 1:
 			skipped++
+		case 2:
+			passed++
+		case 3:
+			failed++
 		}
 	}
 	return passed, failed, skipped
@@ -247,18 +284,18 @@ func (r *results) flakyTable() string {
 	return "\nFLAKY: these tests failed, and passed when they ran again\n" + b.String()
 }
 
-func (r *results) failureTable(red map[string]string) string {
+func (r *results) failureTable(red map[name]string) string {
 	if len(red) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString("\nFAILED\n")
-	for _, key := range sorted(red) {
-		fmt.Fprintf(&b, "%s: %s\n", key, red[key])
-		pkg, test, _ := strings.Cut(key, " ")
-		if attempts := r.tests[name{pkg, test}]; len(attempts) > 0 {
+	byName := func(a, b name) int { return strings.Compare(a.String(), b.String()) }
+	for _, n := range slices.SortedFunc(maps.Keys(red), byName) {
+		fmt.Fprintf(&b, "%s: %s\n", n, red[n])
+		if attempts := r.tests[n]; len(attempts) > 0 {
 			b.WriteString(indent(attempts[len(attempts)-1].output.String()))
-		} else if loose := r.loose[pkg]; loose != nil {
+		} else if loose := r.loose[n]; loose != nil {
 			b.WriteString(indent(loose.String()))
 		}
 	}

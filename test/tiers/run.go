@@ -1,15 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"jjm/internal/await"
@@ -17,21 +19,25 @@ import (
 
 // run is one run of a tier.
 type run struct {
-	tier    tier
-	dir     string // of this run's own files
-	self    string // the path of this program
-	machine machine
-	began   time.Time
-	before  cost
-	load    *loadWatch
-	env     []string
-	all     []string // import paths of the packages with tests
+	tier     tier
+	dir      string // of this run's own files
+	self     string // the path of this program
+	machine  machine
+	began    time.Time
+	before   cost
+	load     *loadWatch
+	env      []string
+	packages []string // import paths of the packages with tests
+	reaper   *reaper
+
+	mu      sync.Mutex // guards what follows: lanes add to it
 	results *results
-	failed  []string // steps that failed though none of their tests did
+	failed  map[string]string // steps that failed though none of their tests did, with the reason
 }
 
 func newRun(t tier, dir string) (*run, error) {
-	r := &run{tier: t, dir: dir, began: time.Now(), before: childrenCost(), results: newResults()}
+	r := &run{tier: t, dir: dir, began: time.Now(), before: childrenCost(), reaper: newReaper(),
+		results: newResults(), failed: map[string]string{}}
 	var err error
 	if r.self, err = os.Executable(); err != nil {
 		return nil, err
@@ -39,16 +45,14 @@ func newRun(t tier, dir string) (*run, error) {
 	if r.machine, err = measureMachine(); err != nil {
 		return nil, err
 	}
-	if r.all, err = packagesWithTests(); err != nil {
+	if r.packages, err = packagesWithTests(); err != nil {
 		return nil, err
 	}
-	for _, sub := range []string{"bin", "tables"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
-			return nil, err
-		}
+	if err := os.Mkdir(r.file("bin"), 0o755); err != nil {
+		return nil, err
 	}
-	r.env = append(os.Environ(), "JJM_TIER="+t.env, costsVar+"="+r.file("costs"), "JJM_TABLES="+r.file("tables"),
-		await.Slowness+"="+strconv.FormatFloat(r.machine.slowness(), 'f', 1, 64), "GOGC=400",
+	r.env = append(os.Environ(), "JJM_TIER="+t.env, costsVar+"="+r.file("costs"),
+		await.Slowness+"="+strconv.Itoa(r.machine.slowness()), "GOGC=400",
 		"RAPID_CHECKS="+strconv.Itoa(t.checks))
 	if t.alone {
 		if err := r.copyPrograms(); err != nil {
@@ -59,6 +63,9 @@ func newRun(t tier, dir string) (*run, error) {
 	r.load = watchLoad()
 	return r, nil
 }
+
+// tablesDir is the folder of the tables that tests write for people, by step (JJM_TABLES).
+const tablesDir = "tables"
 
 func (r *run) file(name string) string { return filepath.Join(r.dir, name) }
 
@@ -92,57 +99,123 @@ func (r *run) copyPrograms() error {
 	return nil
 }
 
-// jobs returns how many packages run at a time, as a number for the command line.
-func jobs() string {
-	if n := os.Getenv("JJM_TEST_JOBS"); n != "" {
-		return n
+// jobs returns how many packages a lane runs at a time. JJM_TEST_JOBS is their number in all.
+func (r *run) jobs() (string, error) {
+	all := 2
+	if text := os.Getenv("JJM_TEST_JOBS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return "", fmt.Errorf("JJM_TEST_JOBS is %q: want a number of packages, at least 1", text)
+		}
+		all = n
 	}
-	return "2"
+	return strconv.Itoa(max(1, all/len(r.tier.lanes))), nil
 }
 
-// step runs one step and adds its events to the results.
-func (r *run) step(s step) error {
-	packages := s.choose(r.all)
-	if len(s.command) == 0 && len(packages) == 0 {
-		return fmt.Errorf("step %s has no packages", s.name)
+// all runs the lanes, and then again what failed. An error means that a step could not run.
+func (r *run) all() error {
+	errs := make([]error, len(r.tier.lanes))
+	var lanes sync.WaitGroup
+	for i, lane := range r.tier.lanes {
+		lanes.Go(func() {
+			runtime.LockOSThread() // see reaper.run
+			for _, s := range lane {
+				if errs[i] = r.step(s, ""); errs[i] != nil {
+					return
+				}
+			}
+		})
 	}
-	fmt.Printf("\n== step %s\n", s.name)
-	events := r.file(strings.ReplaceAll(s.name, " ", "-") + ".json")
-	cmd := exec.Command("sh", r.argv(s, packages, events)...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	systems := strings.Join(s.systems, " ")
-	cmd.Env = append(slices.Clone(r.env), "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems)
-	if s.race {
-		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
-	}
-	status, err := runReaping(cmd)
-	if err != nil {
+	lanes.Wait()
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	failures := r.results.failures()
-	if text, err := os.ReadFile(events); err == nil {
-		if err := r.results.read(bytes.NewReader(text)); err != nil {
-			return err
+	return r.again()
+}
+
+// mostAgain is how many failed tests run again. More than these fail for a common reason.
+const mostAgain = 20
+
+// again runs the failed tests again, at most twice, while nothing else runs.
+func (r *run) again() error {
+	for try := 2; try <= 3; try++ {
+		failures := r.results.failures()
+		if len(failures) == 0 || len(failures) > mostAgain || len(r.failed) > 0 {
+			return nil
 		}
-	} else if len(s.command) == 0 {
-		return fmt.Errorf("step %s left no events: %w", s.name, err)
-	}
-	if status != 0 && len(r.results.failures()) == len(failures) {
-		r.failed = append(r.failed, fmt.Sprintf("step %s: exit status %d", s.name, status))
+		for _, lane := range r.tier.lanes {
+			for _, s := range lane {
+				for pkg, tests := range r.results.again(s.name) {
+					one := s
+					one.packages, one.without = []string{"." + strings.TrimPrefix(pkg, module)}, nil
+					one.run = "^(" + strings.Join(tests, "|") + ")$"
+					if err := r.step(one, fmt.Sprintf(", try %d", try)); err != nil {
+						return err
+					}
+				}
+			}
+		}
 	}
 	return nil
 }
 
-// argv returns what sh runs: with.sh, which starts the systems, and behind it gotestsum.
-func (r *run) argv(s step, packages []string, events string) []string {
-	argv := []string{"scripts/testbed/with.sh"}
-	if len(s.command) > 0 {
-		return append(argv, s.command...)
+// step runs one step and adds its events to the results. try is part of its heading.
+func (r *run) step(s step, try string) error {
+	packages := s.choose(r.packages)
+	if len(packages) == 0 {
+		return fmt.Errorf("step %s has no packages", s.name)
 	}
-	argv = append(argv, "go", "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "skipped,output",
-		"--format-hide-empty-pkg", "--rerun-fails=2", "--rerun-fails-max-failures=20", "--rerun-fails-run-root-test",
-		"--rerun-fails-abort-on-data-race", "--jsonfile", events, "--packages", strings.Join(packages, " "),
-		"--", "-p", jobs(), "-parallel", "4", "-timeout", "60m", "-vet=off", "-exec", r.self+" "+packageVerb)
+	fmt.Printf("\n== step %s%s\n", s.name, try)
+	f, err := os.CreateTemp(r.dir, "*.json")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	argv, err := r.argv(s, packages, f.Name())
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	systems := strings.Join(s.systems, " ")
+	tables := filepath.Join(r.file(tablesDir), s.name)
+	if err := os.MkdirAll(tables, 0o755); err != nil {
+		return err
+	}
+	cmd.Env = append(slices.Clone(r.env), "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems, "JJM_TABLES="+tables)
+	if s.race {
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
+	}
+	status, err := r.reaper.run(cmd)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.results.read(s.name, f); err != nil {
+		return fmt.Errorf("step %s: %w", s.name, err)
+	}
+	red := func(n name) bool { return n.step == s.name }
+	if status != 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(r.results.failures())), red) {
+		r.failed[s.name] = fmt.Sprintf("exit status %d, and no test failed", status)
+	}
+	return nil
+}
+
+// argv returns the command of a step: with.sh, which starts the systems, and behind it
+// gotestsum. Cached results depend on the folder for temporary files, which with.sh makes anew.
+func (r *run) argv(s step, packages []string, events string) ([]string, error) {
+	jobs, err := r.jobs()
+	if err != nil {
+		return nil, err
+	}
+	var argv []string
+	if !r.tier.cached {
+		argv = append(argv, "sh", "scripts/testbed/with.sh")
+	}
+	argv = append(argv, "go", "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "all",
+		"--format-hide-empty-pkg", "--jsonfile", events, "--packages", strings.Join(packages, " "),
+		"--", "-p", jobs, "-parallel", "4", "-timeout", "60m", "-vet=off", "-exec", r.self+" "+packageVerb)
 	if !r.tier.cached {
 		argv = append(argv, "-count=1")
 	}
@@ -152,5 +225,5 @@ func (r *run) argv(s step, packages []string, events string) []string {
 	if s.run != "" {
 		argv = append(argv, "-run", s.run)
 	}
-	return argv
+	return argv, nil
 }

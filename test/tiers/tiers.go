@@ -9,11 +9,12 @@ import (
 	"jjm/internal/needs"
 )
 
-// tier is a list of steps that run one after the other.
+// tier is what one command runs.
 type tier struct {
 	// env is the value of JJM_TIER.
-	env   string
-	steps []step
+	env string
+	// lanes run at the same time; the steps of a lane run one after the other.
+	lanes [][]step
 	// checks is how many cases each property test draws (RAPID_CHECKS).
 	checks int
 	// alone is set for tiers that use ports, accounts or batch systems of the machine.
@@ -24,7 +25,7 @@ type tier struct {
 	cached bool
 }
 
-// step runs the tests of some packages, or a command.
+// step runs the tests of some packages.
 type step struct {
 	name string
 	// packages are patterns as go list takes them; without are packages that these match and
@@ -36,8 +37,6 @@ type step struct {
 	systems []string
 	// race runs the tests under the race detector.
 	race bool
-	// command runs instead of tests.
-	command []string
 }
 
 // How many cases each property test draws while somebody waits, and in a campaign.
@@ -51,7 +50,7 @@ const (
 var endToEnd = []string{
 	"./test/advertise", "./test/bench/...", "./test/daemon", "./test/docs", "./test/door", "./test/gatekeepers",
 	"./test/hostile", "./test/identity", "./test/survival", "./etc/examples/...", "./adapters/testbed", "./engine",
-	"./cmd/jjm", "./cmd/jjm-daemon", "./adapters/pbs/fakepbs",
+	"./cmd/jjm", "./cmd/jjm-daemon", "./cmd/jjm-wrapper", "./adapters/pbs/fakepbs", "./adapters/conformance",
 }
 
 // racing are the packages that run under the race detector: those of the daemon.
@@ -95,9 +94,8 @@ func tiers() map[string]tier {
 			{name: "condor", systems: []string{"condor", "condor2"},
 				packages: []string{"./adapters/condor", "./publish/advertise/collector", "./test/advertise"}},
 			{name: "sge", systems: []string{"sge"}, packages: []string{"./adapters/sge"}},
-			{name: "adapters", packages: []string{"./adapters/all", "./adapters/pbs/...", "./adapters/conformance", "./adapters/command",
-				"./test/docs", "./test/daemon",
-				"./test/bench/..."}},
+			{name: "adapters", packages: []string{"./adapters/all", "./adapters/pbs/...", "./adapters/conformance",
+				"./adapters/command", "./test/docs", "./test/daemon", "./test/bench/..."}},
 			{name: "systems", systems: []string{"slurm", "condor", "condor2", "sge"}, run: onSystems,
 				packages: []string{"./test/survival", "./test/identity"}},
 			{name: "pbs", run: onSystems, packages: []string{"./test/survival"}},
@@ -107,18 +105,18 @@ func tiers() map[string]tier {
 		lint = step{name: "lint", packages: []string{"./test/house"}}
 	)
 	campaign := func(name string, steps ...step) tier {
-		return tier{env: name, checks: manyChecks, alone: true, steps: steps}
+		return tier{env: name, checks: manyChecks, alone: true, lanes: [][]step{steps}}
 	}
 	return map[string]tier{
-		"unit": {env: "unit", checks: fewChecks, steps: []step{unit}, cached: true},
-		"test": {env: "test", checks: fewChecks, alone: true,
-			steps: []step{embedded, slurm, condor, sge, door, doors}},
+		"unit": {env: "unit", checks: fewChecks, cached: true, lanes: [][]step{{unit}}},
+		"test": {env: "test", checks: fewChecks, alone: true, // real systems wait more than they work
+			lanes: [][]step{{embedded}, {slurm, condor, sge, door, doors}}},
 		needs.Faults:      campaign(needs.Faults, faults...),
 		needs.Hostile:     campaign(needs.Hostile, hostile),
 		needs.Gatekeepers: campaign(needs.Gatekeepers, doors, doorAll),
 		needs.Systems:     campaign(needs.Systems, allOn...),
-		needs.Lint:        {env: needs.Lint, checks: fewChecks, steps: []step{lint}},
-		"race":            {env: "test", checks: fewChecks, steps: []step{race}},
+		needs.Lint:        {env: needs.Lint, checks: fewChecks, lanes: [][]step{{lint}}},
+		"race":            {env: "test", checks: fewChecks, lanes: [][]step{{race}}},
 		needs.Whole: campaign(needs.Whole,
 			slices.Concat([]step{embedded}, faults, []step{hostile, doors, doorAll}, allOn, []step{race})...),
 	}
@@ -129,12 +127,15 @@ func (t *tier) keep(names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	var kept []step
+	var kept [][]step
 	var known []string
-	for _, s := range t.steps {
-		known = append(known, s.name)
-		if slices.Contains(names, s.name) {
-			kept = append(kept, s)
+	for _, lane := range t.lanes {
+		for _, s := range lane {
+			known = append(known, s.name)
+		}
+		lane = slices.DeleteFunc(slices.Clone(lane), func(s step) bool { return !slices.Contains(names, s.name) })
+		if len(lane) > 0 {
+			kept = append(kept, lane)
 		}
 	}
 	for _, name := range names {
@@ -142,7 +143,7 @@ func (t *tier) keep(names []string) error {
 			return fmt.Errorf("there is no step %q; the steps are %s", name, strings.Join(known, ", "))
 		}
 	}
-	t.steps, t.partial = kept, true
+	t.lanes, t.partial = kept, true
 	return nil
 }
 

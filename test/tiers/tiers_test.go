@@ -1,8 +1,12 @@
 package main
 
 import (
+	"os/exec"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -11,7 +15,7 @@ import (
 func play(t *testing.T, lines ...string) *results {
 	t.Helper()
 	r := newResults()
-	if err := r.read(strings.NewReader(strings.Join(lines, "\n"))); err != nil {
+	if err := r.read("s", strings.NewReader(strings.Join(lines, "\n"))); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -31,10 +35,10 @@ func TestResults_ATestThatPassesWhenRunAgainIsFlaky(t *testing.T) {
 	if red := r.failures(); len(red) > 0 {
 		t.Errorf("red: %v", red)
 	}
-	if got := r.flaky(); len(got) != 1 || got[0] != (name{"p", "TestA"}) {
+	if got := r.flaky(); len(got) != 1 || got[0] != (name{"s", "p", "TestA"}) {
 		t.Errorf("flaky: %v", got)
 	}
-	if table := r.flakyTable(); !strings.Contains(table, "p TestA: run 2 times\n    first failure\n") {
+	if table := r.flakyTable(); !strings.Contains(table, "p TestA (step s): run 2 times\n    first failure\n") {
 		t.Errorf("the table of flaky tests is:\n%s", table)
 	}
 }
@@ -73,7 +77,7 @@ func TestResults_WhatFailsARun(t *testing.T) {
 }
 
 func TestResults_ALineThatIsNoEventIsNamed(t *testing.T) {
-	err := newResults().read(strings.NewReader("{\"Action\":\"run\"}\nno event\n"))
+	err := newResults().read("s", strings.NewReader("{\"Action\":\"run\"}\nno event\n"))
 	if err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("error %v", err)
 	}
@@ -85,12 +89,40 @@ func TestResults_WhatWasLeftOut(t *testing.T) {
 			`{"Action":"skip","Package":"p","Test":"` + test + `"}`}
 	}
 	lines := slices.Concat(skip("TestA", "LEFT TO make test-faults"), skip("TestB", "LEFT TO THE STEP OF sge"),
-		skip("TestC", "LEFT TO THE STEP OF slurm"), skip("TestD", "NOT TESTED: this needs root"),
-		[]string{`{"Action":"pass","Package":"p","Test":"TestB"}`})
-	left := play(t, lines...).skipped()
-	if left.targets["test-faults"] != 1 || left.missing["this needs root"] != 1 || len(left.nowhere) != 1 ||
+		skip("TestC", "LEFT TO THE STEP OF slurm"), skip("TestD", "NOT TESTED: this needs root"))
+	r := play(t, lines...)
+	err := r.read("sge", strings.NewReader(`{"Action":"pass","Package":"p","Test":"TestB"}`))
+	left := r.skipped()
+	if err != nil || left.targets["test-faults"] != 1 || left.missing["this needs root"] != 1 || len(left.nowhere) != 1 ||
 		left.nowhere[0] != "p TestC (slurm)" {
-		t.Errorf("left out: %+v", left)
+		t.Errorf("left out: %+v, %v", left, err)
+	}
+}
+
+func TestResults_AStepDoesNotMakeUpForAnother(t *testing.T) {
+	r := play(t, `{"Action":"fail","Package":"p","Test":"TestA"}`, `{"Action":"fail","Package":"p"}`)
+	if err := r.read("other", strings.NewReader(`{"Action":"pass","Package":"p","Test":"TestA"}`)); err != nil {
+		t.Fatal(err)
+	}
+	passed, failed, _ := r.counts()
+	if red := r.failures(); len(red) != 1 || len(r.flaky()) != 0 || passed != 0 || failed != 1 {
+		t.Errorf("red %v, flaky %v, %d passed, %d failed", red, r.flaky(), passed, failed)
+	}
+}
+
+func TestResults_WhatRunsAgain(t *testing.T) {
+	fail := func(test, output string) []string {
+		return []string{`{"Action":"output","Package":"p","Test":"` + test + `","Output":"` + output + `"}`,
+			`{"Action":"fail","Package":"p","Test":"` + test + `"}`}
+	}
+	r := play(t, slices.Concat(fail("TestA/sub", "wrong"), fail("TestA", "wrong"), fail("TestB", "wrong"),
+		[]string{`{"Action":"pass","Package":"p","Test":"TestC"}`})...)
+	tests := r.again("s")["p"]
+	if slices.Sort(tests); !slices.Equal(tests, []string{"TestA", "TestB"}) {
+		t.Errorf("%q run again", tests)
+	}
+	if r := play(t, slices.Concat(fail("TestA", "wrong"), fail("TestB", "WARNING: DATA RACE"))...); len(r.again("s")) > 0 {
+		t.Errorf("%q run again beside a data race", r.again("s"))
 	}
 }
 
@@ -102,7 +134,7 @@ func TestTiers_EachPackageWithTestsIsInMakeTestAndMakeUnitOrEndToEnd(t *testing.
 	}
 	covers := func(tier string) []string {
 		var paths []string
-		for _, s := range tiers()[tier].steps {
+		for _, s := range slices.Concat(tiers()[tier].lanes...) {
 			paths = append(paths, s.choose(all)...)
 		}
 		return paths
@@ -129,7 +161,7 @@ func TestTiers_EveryPatternMatchesAPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tier := range tiers() {
-		for _, s := range tier.steps {
+		for _, s := range slices.Concat(tier.lanes...) {
 			for _, pattern := range slices.Concat(s.packages, s.without) {
 				if !slices.ContainsFunc(all, func(path string) bool { return matches(pattern, path) }) {
 					t.Errorf("tier %s, step %s: no package with tests matches %s", name, s.name, pattern)
@@ -147,8 +179,8 @@ func TestCostly_SumsTheRunsOfAPackage(t *testing.T) {
 }
 
 func TestMachine_SlownessIsTheYardsticks(t *testing.T) {
-	for wall, want := range map[time.Duration]float64{
-		100 * time.Microsecond: 1, 8 * time.Millisecond: 8, time.Second: 20,
+	for wall, want := range map[time.Duration]int{
+		100 * time.Microsecond: 1, 1500 * time.Microsecond: 2, 8 * time.Millisecond: 10, time.Second: 20,
 	} {
 		if got := (machine{start: cost{Wall: wall}}).slowness(); got != want {
 			t.Errorf("a start of %v: slowness %v, want %v", wall, got, want)
@@ -162,5 +194,32 @@ func TestRunReaping_CountsWhatOrphansUsed(t *testing.T) {
 	}
 	if status := measurePackage([]string{"/bin/sh", "-c", "kill -9 $$"}); status != 128+9 {
 		t.Errorf("status %d of a killed program", status)
+	}
+}
+
+func TestReaper_TellsTheEndsOfCommandsThatRunAtTheSameTime(t *testing.T) {
+	r := newReaper()
+	var all sync.WaitGroup
+	for want := range 20 {
+		all.Go(func() {
+			runtime.LockOSThread()
+			// Each leaves an orphan too.
+			status, err := r.run(exec.Command("/bin/sh", "-c", "(true &) ; exit "+strconv.Itoa(want)))
+			if err != nil || status != want {
+				t.Errorf("status %d, %v; want %d", status, err, want)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestKeep_LeavesTheNamedSteps(t *testing.T) {
+	test := tiers()["test"]
+	if err := test.keep([]string{"sge", "door"}); err != nil || len(test.lanes) != 1 || len(test.lanes[0]) != 2 ||
+		!test.partial {
+		t.Errorf("%+v, %v", test, err)
+	}
+	if err := test.keep([]string{"lsf"}); err == nil || !strings.Contains(err.Error(), "the steps are sge, door") {
+		t.Errorf("error %v", err)
 	}
 }
