@@ -43,7 +43,7 @@ func TestAway_EveryGridJobIsMadeOnce(t *testing.T) {
 		n = 200
 	}
 	var wg sync.WaitGroup
-	keys := make(chan int)
+	keys, first := make(chan int), make(chan struct{})
 	handles := make([]jjm.Handle, n)
 	spooled := make([]bool, n)
 	for range 8 {
@@ -60,6 +60,9 @@ func TestAway_EveryGridJobIsMadeOnce(t *testing.T) {
 					}
 					handles[i], spooled[i] = r.Handle, spooled[i] || r.Spooled
 				}
+				if i == 0 {
+					close(first)
+				}
 				if l := s.lookedUp(handles[i]); l.Error != nil || l.GRAM == 0 {
 					t.Errorf("%s: lookup after the submission: %+v, %v", key, l, l.Error)
 				}
@@ -68,6 +71,8 @@ func TestAway_EveryGridJobIsMadeOnce(t *testing.T) {
 	}
 	for i := range n {
 		switch i {
+		case 1:
+			await.Closed(t, "the daemon takes the first job", first)
 		case n / 5:
 			s.end(syscall.SIGTERM)
 			s.begin()
