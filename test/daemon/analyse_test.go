@@ -28,6 +28,7 @@ esac
 // TestTypes_ACommandSaysOnTheWorkerWhatBecomesOfALocalJob: a type in a file, and one that a program plans, name a
 // command that examines the files of an attempt and says whether it succeeded, failed, or is to be retried.
 func TestTypes_ACommandSaysOnTheWorkerWhatBecomesOfALocalJob(t *testing.T) {
+	t.Parallel()
 	file := `name = "toy"
 summary = "a toy"
 command = ["toy.sh", "{serial}"]

@@ -8,6 +8,7 @@ import (
 // People can see why local jobs failed, with the last lines that one of them wrote, what it used, and the files in its
 // work folder while that folder exists.
 func TestCauses_TellWhyWithTheLastWordsOfOne(t *testing.T) {
+	t.Parallel()
 	d := start(t, "")
 	d.write("job.toml", `type = "script"
 name = "calibrate"
@@ -44,6 +45,7 @@ exit 3
 }
 
 func TestCat_ShowsFilesOfAJobThatRuns(t *testing.T) {
+	t.Parallel()
 	d := start(t, "")
 	d.write("job.toml", `type = "script"
 [params]

@@ -11,6 +11,7 @@ import (
 // TestChain_TheExampleDoesWhatItSays submits the three steps at once. Each reads the outputs of the step before, under
 // names that its command can open.
 func TestChain_TheExampleDoesWhatItSays(t *testing.T) {
+	t.Parallel()
 	d := start(t, "")
 	chain, err := filepath.Abs(root + "/etc/examples/chain")
 	if err != nil {
@@ -57,6 +58,7 @@ func TestChain_TheExampleDoesWhatItSays(t *testing.T) {
 // TestChain_WhatCountsIsRead: a step starts while the step before still runs. It reads the outputs of the last attempt
 // of each local job, or the merged files if that step merges.
 func TestChain_WhatCountsIsRead(t *testing.T) {
+	t.Parallel()
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")
 	d.write("make.toml", `type = "script"
 outputs = ["made"]
@@ -140,6 +142,7 @@ func (d *daemon) submits(file string) {
 // TestChain_WhatIsGoneIsLost: a file that was removed or changed before its reader started is marked as lost. The
 // reader does the rest of its part, and the grid job is not called done.
 func TestChain_WhatIsGoneIsLost(t *testing.T) {
+	t.Parallel()
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")
 	d.write("make.toml", `type = "script"
 outputs = ["made"]

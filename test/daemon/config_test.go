@@ -12,6 +12,7 @@ import (
 
 // "jjm config check" refuses a configuration that serve refuses, with the same words, and reports all mistakes at once.
 func TestConfigCheck_SaysWhatServeSays(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(root, "app/testdata/bad/*.toml"))
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d recorded files, %v", len(files), err)
@@ -63,6 +64,7 @@ func checkOf(t *testing.T, env []string, args ...string) (string, int) {
 
 // What is told of a configuration is about what was read, and names where it is.
 func TestConfigCheck_NamesWhatIsWrongWhereItIs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		t.Helper()

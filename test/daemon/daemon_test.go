@@ -124,6 +124,7 @@ func (d *daemon) signal(sig syscall.Signal) {
 }
 
 func TestReload_TakesOverWhatItCanAndSaysWhatNot(t *testing.T) {
+	t.Parallel()
 	d := start(t, "log = \"info\"\n")
 	d.write("jjm.toml", "log = \"debug\"\n[engine]\npoll = \"2s\"\nworkers = 9\n")
 	d.logs("configuration reloaded") // without a signal
@@ -144,6 +145,7 @@ func TestReload_TakesOverWhatItCanAndSaysWhatNot(t *testing.T) {
 }
 
 func TestNotify_ReadyWatchdogStopping(t *testing.T) {
+	t.Parallel()
 	sock := filepath.Join(shortDir(t), "notify")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: sock, Net: "unixgram"})
 	if err != nil {
@@ -178,6 +180,7 @@ func TestNotify_ReadyWatchdogStopping(t *testing.T) {
 }
 
 func TestConfigCheck_SaysEveryMistakeWithItsExitCode(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "jjm.toml")
 	if err := os.WriteFile(file, []byte("stat = \"/x\"\n[engine]\nworkers = \"four\"\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -45,6 +45,7 @@ exit 0
 // TestTypes_SayWhatExitCodesMean: a type in a file, and one that a program plans, say which exit codes mean success,
 // retry and failure, and the progress of which phase counts. The next daemon does the same.
 func TestTypes_SayWhatExitCodesMean(t *testing.T) {
+	t.Parallel()
 	work := "name = \"toy\"\nsummary = \"a toy\"\ncommand = [\"toy.sh\", \"{serial}\"]\nenv = { GO = \"GOFILE\" }\n" + toyEnds +
 		"[[inputs]]\npath = \"toy.sh\"\nexecutable = true\n[work]\nevents = 30\nevents_per_job = 10\n"
 	program := `#!/bin/sh

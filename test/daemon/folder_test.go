@@ -10,6 +10,7 @@ import (
 // TestFolder_IsAnInput: a job runs a program in a folder that is its input, with the folder's modes and links. A link
 // that leads outside, or a folder that is too large, is refused before anything is stored.
 func TestFolder_IsAnInput(t *testing.T) {
+	t.Parallel()
 	d := start(t, "[engine]\nmax_input_files = 4\n")
 	at := func(name string) string { return filepath.Join(d.dir, name) }
 	must := func(err error) {

@@ -9,6 +9,7 @@ import (
 // TestJDF_AJobOfJIMRuns: the example in JIM's format is explained and run. A file that names what does not exist is
 // refused with the line and the word.
 func TestJDF_AJobOfJIMRuns(t *testing.T) {
+	t.Parallel()
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")
 	text := example(t, "jim.jdf")
 	d.write("jim.jdf", text)

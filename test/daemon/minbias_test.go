@@ -35,6 +35,7 @@ events_per_job = 10
 // TestMinbias_MadeEventsReadFilesAlong: each local job of a Monte Carlo gets its own files of minimum bias. A recovery
 // makes the failed parts, also with such files.
 func TestMinbias_MadeEventsReadFilesAlong(t *testing.T) {
+	t.Parallel()
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")
 	d.write("overlay.sh", overlay)
 	d.write("fail", "")

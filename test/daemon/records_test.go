@@ -10,6 +10,7 @@ import (
 // TestRecords_AreAskedTogether: one query reads the records of all grid jobs, by type, status, cluster and time,
 // including those that a restart left in the archive.
 func TestRecords_AreAskedTogether(t *testing.T) {
+	t.Parallel()
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ $GBS_LOG INFO "processed=$n events"
 // TestVerify_ADatasetsRecoveryClosesItsGaps: some files failed completely or in part, and one is lost. The recovery
 // processes exactly what the first grid job did not, and the ledger of the application has every event once.
 func TestVerify_ADatasetsRecoveryClosesItsGaps(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, how string
 		fail      []string
@@ -90,6 +91,7 @@ func TestVerify_ADatasetsRecoveryClosesItsGaps(t *testing.T) {
 // TestVerify_APartThatWasDoneInPartIsDoneAnew: nobody knows which events a local job left out, so its recovery does the
 // whole part and says whose outputs not to use. The two grid jobs together are proven.
 func TestVerify_APartThatWasDoneInPartIsDoneAnew(t *testing.T) {
+	t.Parallel()
 	d := start(t, "")
 	d.write("short", "")
 	d.write("job.toml", fmt.Sprintf(`type = "script"
@@ -154,6 +156,7 @@ func (d *daemon) everyFileOnce(files, events int) {
 
 // A plain job is not done if its application reports less than its local jobs own.
 func TestVerify_APlainJobThatDidTooLittleIsNotDone(t *testing.T) {
+	t.Parallel()
 	d := start(t, "")
 	d.write("job.toml", "type = \"script\"\n[params]\ncommand = [\"sh\", \"-c\", '$GBS_LOG INFO \"processed=4 events\"']\nevents = 10\nevents_per_job = 5\n")
 	d.says("submit", "job.toml", "--wait")

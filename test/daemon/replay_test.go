@@ -10,6 +10,7 @@ import (
 // TestTypes_AGridJobIsReplayed: the questions about an accepted grid job are asked again, and the answers of the type
 // are compared with the stored ones: the same, changed, and broken.
 func TestTypes_AGridJobIsReplayed(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	put := func(name, text string, mode os.FileMode) {
 		t.Helper()

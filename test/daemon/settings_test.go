@@ -12,6 +12,7 @@ import (
 // TestSettings_OfTheDaemonAreObserved sets the top-level settings of the configuration to values other than the
 // defaults, and checks where files are and what runs.
 func TestSettings_OfTheDaemonAreObserved(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	for _, name := range []string{"types", "area"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
@@ -61,6 +62,7 @@ func TestSettings_OfTheDaemonAreObserved(t *testing.T) {
 
 // TestSettings_OfTheAdAreObserved lets a daemon advertise its site by commands that write down their arguments.
 func TestSettings_OfTheAdAreObserved(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	for _, name := range []string{"condor_advertise", "condor_status"} {
 		text := fmt.Sprintf("#!/bin/sh\n{ echo \"%s $*\"; env; ulimit -d; cat; } >> %s/log\nhead -c 2000000 /dev/zero\n",

@@ -109,6 +109,7 @@ const storeFiles = "store.db store.db-wal store.db-shm"
 // TestStore_OneThatDoesNotFitItsFolderIsRefused does what people do who copy a store. store.db alone (4096 bytes) is an
 // empty store, and would assign id 1 again.
 func TestStore_OneThatDoesNotFitItsFolderIsRefused(t *testing.T) {
+	t.Parallel()
 	d, other := siteWith(t), siteWith(t)
 	for name, c := range map[string]struct {
 		state string
@@ -155,6 +156,7 @@ func TestStore_OneThatDoesNotFitItsFolderIsRefused(t *testing.T) {
 
 // TestStore_OlderCopyIsRefused restores a store that was copied before the last grid job.
 func TestStore_OlderCopyIsRefused(t *testing.T) {
+	t.Parallel()
 	d := siteWith(t)
 	old := d.copied(strings.Fields(storeFiles)...)
 	if out, code := d.says("submit", "job.toml", "--wait"); code != 0 {

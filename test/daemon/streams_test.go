@@ -88,6 +88,7 @@ func (d *daemon) again() {
 
 // The example does what its comments say, with real programs.
 func TestStreams_TheExampleDoesWhatItSays(t *testing.T) {
+	t.Parallel()
 	d := start(t, "")
 	example, err := filepath.Abs("../../etc/examples/streams.toml")
 	if err != nil {
@@ -124,6 +125,7 @@ func TestStreams_TheExampleDoesWhatItSays(t *testing.T) {
 // own local job.
 func TestStreams_AKilledDaemonNeitherRepeatsNorSkipsANumber(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
+	t.Parallel()
 	const jobs = 1500 // more than one transaction makes
 	d := start(t, "")
 	d.write("job.toml", fmt.Sprintf(`type = "script"
@@ -158,6 +160,7 @@ count = %d
 
 // A recovery continues the numbers of the grid job that it recovers, so that the outputs of both can be in one folder.
 func TestStreams_ARecoveryGoesOnWithTheNumbers(t *testing.T) {
+	t.Parallel()
 	d := start(t, "")
 	d.write("fail", "")
 	d.write("job.toml", fmt.Sprintf(`type = "script"

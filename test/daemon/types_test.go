@@ -13,6 +13,7 @@ import (
 // TestTypes_FromAFileAlone does what a newcomer does: a type is created, tested, tried in the foreground, put into the
 // site's folder, and used. A recovery of such a grid job is cut in the same way.
 func TestTypes_FromAFileAlone(t *testing.T) {
+	t.Parallel()
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")
 	want := func(code int, text string, args ...string) string {
 		t.Helper()
@@ -94,6 +95,7 @@ func TestTypes_FromAFileAlone(t *testing.T) {
 
 // A mistake in a file is reported with its place, and the daemon does not start.
 func TestTypes_MistakesAreToldBeforeTheStart(t *testing.T) {
+	t.Parallel()
 	d := start(t, "job_types = \"\"\n")
 	folder := filepath.Join(d.dir, "types")
 	if err := os.Mkdir(folder, 0o755); err != nil {
@@ -167,6 +169,7 @@ func (d *daemon) tells(args ...string) (string, int) {
 // it planned goes on after it is broken, and it harms nobody else.
 func TestTypes_AProgramInAnyLanguage(t *testing.T) {
 	needs.Program(t, "python3", "python3")
+	t.Parallel()
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")
 	want := func(code int, text string, args ...string) {
 		t.Helper()
@@ -218,6 +221,7 @@ func TestTypes_AProgramInAnyLanguage(t *testing.T) {
 
 // A program that hangs, writes without end or goes away is killed and its job file refused, while others submit.
 func TestTypes_AProgramThatMisbehavesHoldsUpNobody(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	put := func(name, text string, mode os.FileMode) {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), mode); err != nil {

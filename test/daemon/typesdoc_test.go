@@ -15,6 +15,7 @@ import (
 // an empty folder. Blocks "sh anew" start with a new daemon.
 func TestTypes_TheDocumentsCommandsDoWhatTheySay(t *testing.T) {
 	needs.Program(t, "python3", "python3")
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/JOB-TYPES.md")
 	if err != nil {
 		t.Fatal(err)

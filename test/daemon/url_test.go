@@ -68,6 +68,7 @@ func (s *store) asked() []string {
 // TestURL_IsAnInput: a job reads an input from a server. The daemon dies halfway through the transfer, and the next one
 // fetches the rest. The refusal of a server is reported, and so is what would be fetched.
 func TestURL_IsAnInput(t *testing.T) {
+	t.Parallel()
 	s := newStore(t)
 	authority := filepath.Join(t.TempDir(), "ca.pem")
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})

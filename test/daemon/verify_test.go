@@ -43,6 +43,7 @@ while [ $n -lt "$3" ]; do echo "$(($2 + n)) $4" >>"$1/done.$2"; n=$((n + 1)); do
 
 // TestVerify_AGapIsFoundAndItsRecoveryClosesIt: two grid jobs together processed every event once, and no seed twice.
 func TestVerify_AGapIsFoundAndItsRecoveryClosesIt(t *testing.T) {
+	t.Parallel()
 	d := start(t, "")
 	d.write("work.sh", worker)
 	d.write("job.toml", fmt.Sprintf(`type = "script"
@@ -132,6 +133,7 @@ func (d *daemon) everyEventOnce(n int) {
 
 // Commands of rows are proven by their success. For events that nobody counted, status and verify say the same.
 func TestVerify_SilenceIsAssumedAndSaidSo(t *testing.T) {
+	t.Parallel()
 	d := start(t, "")
 	d.write("job.toml", "type = \"script\"\n[params]\ncommand = [\"true\"]\ncount = 3\n")
 	d.says("submit", "job.toml", "--wait")
@@ -169,6 +171,7 @@ func TestVerify_SilenceIsAssumedAndSaidSo(t *testing.T) {
 
 // The limit of processor time in a job file ends a process that exceeds it, and people are told.
 func TestRequest_ProcessorTimeIsLimited(t *testing.T) {
+	t.Parallel()
 	d := start(t, "")
 	d.write("job.toml", "type = \"script\"\nresult = \"exit\"\n[request]\ncpu_time = \"1s\"\n[retry]\nmax_retry_early = 0\nmax_retry_late_unhandled = 0\n"+
 		"[params]\ncommand = [\"sh\", \"-c\", \"while :; do :; done\"]\n")
@@ -181,6 +184,7 @@ func TestRequest_ProcessorTimeIsLimited(t *testing.T) {
 // Ganga's splitters cut the work of a script. The settings of each part reach its command line and its environment, and
 // all of it is proven.
 func TestSplit_GangasSplittersReachTheCommand(t *testing.T) {
+	t.Parallel()
 	d := start(t, "")
 	const head = "type = \"script\"\n[params]\n"
 	for name, c := range map[string]struct {

@@ -26,6 +26,7 @@ const sleeper = "type = \"script\"\n[params]\ncommand = [\"true\"]\n[request]\nw
 // An announced maintenance window is shown wherever people look, survives a restart of the daemon, lets jobs start that
 // end before it, and can be ended by hand.
 func TestWindow_IsAnnouncedShownAndKept(t *testing.T) {
+	t.Parallel()
 	d := start(t, "", "TZ=Europe/Berlin")
 	from := time.Now().Add(10 * time.Hour).Truncate(time.Minute)
 	zone, err := time.LoadLocation("Europe/Berlin")
@@ -66,6 +67,7 @@ func TestWindow_IsAnnouncedShownAndKept(t *testing.T) {
 
 // In a window nothing is submitted, and afterwards all goes on by itself.
 func TestWindow_AllGoesOnAfterIt(t *testing.T) {
+	t.Parallel()
 	d := start(t, "")
 	end := time.Now().Add(await.Provoked(4 * time.Second))
 	out, code := d.says("drain", "cluster", "local", "--from", time.Now().Add(-time.Hour).Format(time.RFC3339), "--until",

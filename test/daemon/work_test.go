@@ -20,6 +20,7 @@ func (d *daemon) stopped() {
 // A daemon whose work areas are elsewhere would take running jobs for ones that left no result: it does not start, and
 // says where the areas were.
 func TestWork_AnotherFolderThanThatOfTheJobsIsRefused(t *testing.T) {
+	t.Parallel()
 	work := filepath.Join(shortDir(t), "work")
 	d := start(t, "work = \""+work+"\"\n")
 	d.write("job.toml", "type = \"script\"\n[params]\ncommand = [\"sh\", \"-c\", \"echo hello; while [ ! -e "+d.dir+
