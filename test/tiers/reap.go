@@ -99,9 +99,15 @@ const packageVerb = "package"
 // costsVar names the file to which measurePackage adds a line.
 const costsVar = "JJM_COSTS"
 
-// measurePackage runs a test program, adds its cost to the file of costs, and returns the
-// program's exit status.
+// measurePackage runs a test program once it has a slot, adds its cost to the file of costs, and
+// returns the program's exit status.
 func measurePackage(argv []string) int {
+	slot, err := takeSlot(os.Getenv(slotsVar))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "tiers:", err)
+		return 2
+	}
+	defer func() { _ = slot.Close() }()
 	began := time.Now()
 	if err := adoptOrphans(); err != nil {
 		fmt.Fprintln(os.Stderr, "tiers:", err)

@@ -29,6 +29,7 @@ type run struct {
 	env      []string
 	packages []string // import paths of the packages with tests
 	reaper   *reaper
+	jobs     int // how many test programs run at a time
 
 	mu      sync.Mutex // guards what follows: lanes add to it
 	results *results
@@ -42,6 +43,12 @@ func newRun(t tier, dir string) (*run, error) {
 	if r.self, err = os.Executable(); err != nil {
 		return nil, err
 	}
+	if r.jobs, err = jobs(); err != nil {
+		return nil, err
+	}
+	if err := makeSlots(r.file("slots"), r.jobs); err != nil {
+		return nil, err
+	}
 	if r.machine, err = measureMachine(); err != nil {
 		return nil, err
 	}
@@ -51,7 +58,7 @@ func newRun(t tier, dir string) (*run, error) {
 	if err := os.Mkdir(r.file("bin"), 0o755); err != nil {
 		return nil, err
 	}
-	r.env = append(os.Environ(), "JJM_TIER="+t.env, costsVar+"="+r.file("costs"),
+	r.env = append(os.Environ(), "JJM_TIER="+t.env, costsVar+"="+r.file("costs"), slotsVar+"="+r.file("slots"),
 		await.Slowness+"="+strconv.Itoa(r.machine.slowness()), "GOGC=400",
 		"RAPID_CHECKS="+strconv.Itoa(t.checks))
 	if t.alone {
@@ -99,17 +106,17 @@ func (r *run) copyPrograms() error {
 	return nil
 }
 
-// jobs returns how many packages a lane runs at a time. JJM_TEST_JOBS is their number in all.
-func (r *run) jobs() (string, error) {
-	all := 2
-	if text := os.Getenv("JJM_TEST_JOBS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return "", fmt.Errorf("JJM_TEST_JOBS is %q: want a number of packages, at least 1", text)
-		}
-		all = n
+// jobs returns how many test programs run at a time: JJM_TEST_JOBS, or two.
+func jobs() (int, error) {
+	text := os.Getenv("JJM_TEST_JOBS")
+	if text == "" {
+		return 2, nil
 	}
-	return strconv.Itoa(max(1, all/len(r.tier.lanes))), nil
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("JJM_TEST_JOBS is %q: want a number of packages, at least 1", text)
+	}
+	return n, nil
 }
 
 // all runs the lanes, and then again what failed. An error means that a step could not run.
@@ -171,10 +178,7 @@ func (r *run) step(s step, try string) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	argv, err := r.argv(s, packages, f.Name())
-	if err != nil {
-		return err
-	}
+	argv := r.argv(s, packages, f.Name())
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	systems := strings.Join(s.systems, " ")
@@ -204,18 +208,14 @@ func (r *run) step(s step, try string) error {
 
 // argv returns the command of a step: with.sh, which starts the systems, and behind it
 // gotestsum. Cached results depend on the folder for temporary files, which with.sh makes anew.
-func (r *run) argv(s step, packages []string, events string) ([]string, error) {
-	jobs, err := r.jobs()
-	if err != nil {
-		return nil, err
-	}
+func (r *run) argv(s step, packages []string, events string) []string {
 	var argv []string
 	if !r.tier.cached {
 		argv = append(argv, "sh", "scripts/testbed/with.sh")
 	}
 	argv = append(argv, "go", "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "all",
 		"--format-hide-empty-pkg", "--jsonfile", events, "--packages", strings.Join(packages, " "),
-		"--", "-p", jobs, "-parallel", "4", "-timeout", "60m", "-vet=off", "-exec", r.self+" "+packageVerb)
+		"--", "-p", strconv.Itoa(r.jobs), "-parallel", "4", "-timeout", "60m", "-vet=off", "-exec", r.self+" "+packageVerb)
 	if !r.tier.cached {
 		argv = append(argv, "-count=1")
 	}
@@ -225,5 +225,5 @@ func (r *run) argv(s step, packages []string, events string) ([]string, error) {
 	if s.run != "" {
 		argv = append(argv, "-run", s.run)
 	}
-	return argv, nil
+	return argv
 }

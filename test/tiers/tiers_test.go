@@ -2,6 +2,7 @@ package main
 
 import (
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -221,5 +222,40 @@ func TestKeep_LeavesTheNamedSteps(t *testing.T) {
 	}
 	if err := test.keep([]string{"lsf"}); err == nil || !strings.Contains(err.Error(), "the steps are sge, door") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestSlots_OnlySoManyRunAtATime(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "slots")
+	if err := makeSlots(dir, 2); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	now, most := 0, 0
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() {
+			f, err := takeSlot(dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			time.Sleep(slotPause)
+			mu.Lock()
+			now--
+			mu.Unlock()
+			_ = f.Close()
+		})
+	}
+	all.Wait()
+	if most > 2 {
+		t.Errorf("%d had a slot at the same time", most)
+	}
+	if _, err := takeSlot(filepath.Join(dir, "nowhere")); err == nil {
+		t.Error("a folder without slots gives one")
 	}
 }
