@@ -34,11 +34,13 @@ type run struct {
 	mu      sync.Mutex // guards what follows: lanes add to it
 	results *results
 	failed  map[string]string // steps that failed though none of their tests did, with the reason
+	over    map[int]bool      // lanes
+	slots   int               // the lane that was over last, which has all slots
 }
 
 func newRun(t tier, dir string) (*run, error) {
 	r := &run{tier: t, dir: dir, began: time.Now(), before: childrenCost(), reaper: newReaper(),
-		results: newResults(), failed: map[string]string{}}
+		results: newResults(), failed: map[string]string{}, over: map[int]bool{}}
 	var err error
 	if r.self, err = os.Executable(); err != nil {
 		return nil, err
@@ -46,7 +48,7 @@ func newRun(t tier, dir string) (*run, error) {
 	if r.jobs, err = jobs(); err != nil {
 		return nil, err
 	}
-	if err := makeSlots(r.file("slots"), r.jobs); err != nil {
+	if err := makeSlots(r.file("slots"), len(t.lanes), r.jobs); err != nil {
 		return nil, err
 	}
 	if r.machine, err = measureMachine(); err != nil {
@@ -58,7 +60,7 @@ func newRun(t tier, dir string) (*run, error) {
 	if err := os.Mkdir(r.file("bin"), 0o755); err != nil {
 		return nil, err
 	}
-	r.env = append(os.Environ(), "JJM_TIER="+t.env, costsVar+"="+r.file("costs"), slotsVar+"="+r.file("slots"),
+	r.env = append(os.Environ(), "JJM_TIER="+t.env, costsVar+"="+r.file("costs"),
 		await.Slowness+"="+strconv.Itoa(r.machine.slowness()), "GOGC=400",
 		"RAPID_CHECKS="+strconv.Itoa(t.checks))
 	if t.alone {
@@ -127,10 +129,11 @@ func (r *run) all() error {
 		lanes.Go(func() {
 			runtime.LockOSThread() // see reaper.run
 			for _, s := range lane {
-				if errs[i] = r.step(s, ""); errs[i] != nil {
-					return
+				if errs[i] == nil {
+					errs[i] = r.step(s, i, "")
 				}
 			}
+			errs[i] = errors.Join(errs[i], r.laneIsOver(i))
 		})
 	}
 	lanes.Wait()
@@ -138,6 +141,20 @@ func (r *run) all() error {
 		return err
 	}
 	return r.again()
+}
+
+// laneIsOver passes the slots of a lane on to the first one that still runs. The slots of the
+// last one stay with it.
+func (r *run) laneIsOver(lane int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over[lane], r.slots = true, lane
+	for to := range r.tier.lanes {
+		if !r.over[to] {
+			return giveSlots(r.file("slots"), lane, to)
+		}
+	}
+	return nil
 }
 
 // mostAgain is how many failed tests run again. More than these fail for a common reason.
@@ -156,7 +173,7 @@ func (r *run) again() error {
 					one := s
 					one.packages, one.without = []string{"." + strings.TrimPrefix(pkg, module)}, nil
 					one.run = "^(" + strings.Join(tests, "|") + ")$"
-					if err := r.step(one, fmt.Sprintf(", try %d", try)); err != nil {
+					if err := r.step(one, r.slots, fmt.Sprintf(", try %d", try)); err != nil {
 						return err
 					}
 				}
@@ -167,7 +184,7 @@ func (r *run) again() error {
 }
 
 // step runs one step and adds its events to the results. try is part of its heading.
-func (r *run) step(s step, try string) error {
+func (r *run) step(s step, lane int, try string) error {
 	packages := s.choose(r.packages)
 	if len(packages) == 0 {
 		return fmt.Errorf("step %s has no packages", s.name)
@@ -186,7 +203,8 @@ func (r *run) step(s step, try string) error {
 	if err := os.MkdirAll(tables, 0o755); err != nil {
 		return err
 	}
-	cmd.Env = append(slices.Clone(r.env), "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems, "JJM_TABLES="+tables)
+	cmd.Env = append(slices.Clone(r.env), "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems, "JJM_TABLES="+tables,
+		slotsVar+"="+slotsOf(r.file("slots"), lane))
 	if s.race {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
 	}

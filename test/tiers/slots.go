@@ -10,24 +10,39 @@ import (
 	"time"
 )
 
-// slotsVar names a folder with a file for each test program that may run at a time. A program
-// locks one of them while it runs. Thus go test compiles and links the next packages meanwhile.
+// slotsVar names the folder of a lane's slots: a file for each test program that may run at a
+// time. A program locks one of them while it runs. Thus go test compiles and links the next
+// packages meanwhile.
 const slotsVar = "JJM_SLOTS"
 
 // slotPause is the pause between two looks for a free slot.
 const slotPause = 50 * time.Millisecond
 
-// makeSlots makes the folder of n slots.
-func makeSlots(dir string, n int) error {
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return err
-	}
-	for i := range n {
-		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), nil, 0o644); err != nil {
+// makeSlots makes a folder of slots for each lane, and deals out n slots to them. Each lane has
+// at least one: a lane that waits for a batch system must not hold up the others.
+func makeSlots(dir string, lanes, n int) error {
+	for i := range max(n, lanes) {
+		lane := slotsOf(dir, i%lanes)
+		if err := os.MkdirAll(lane, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(lane, strconv.Itoa(i)), nil, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// slotsOf returns the folder of a lane's slots.
+func slotsOf(dir string, lane int) string { return filepath.Join(dir, strconv.Itoa(lane)) }
+
+// giveSlots passes the slots of a lane that is over on to another one.
+func giveSlots(dir string, from, to int) error {
+	files, err := filepath.Glob(filepath.Join(slotsOf(dir, from), "*"))
+	for _, file := range files {
+		err = errors.Join(err, os.Rename(file, filepath.Join(slotsOf(dir, to), filepath.Base(file))))
+	}
+	return err
 }
 
 // takeSlot waits for a free slot and returns its locked file. Without a folder there is nothing
@@ -37,12 +52,15 @@ func takeSlot(dir string) (*os.File, error) {
 		return os.Open(os.DevNull)
 	}
 	for ; ; time.Sleep(slotPause) {
-		files, err := filepath.Glob(filepath.Join(dir, "*"))
-		if err != nil || len(files) == 0 {
-			return nil, errors.Join(err, fmt.Errorf("there are no slots in %s", dir))
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, fmt.Errorf("slots of the lane: %w", err)
 		}
 		for _, file := range files {
-			f, err := os.Open(file)
+			f, err := os.Open(filepath.Join(dir, file.Name()))
+			if errors.Is(err, os.ErrNotExist) {
+				continue // passed on to another lane
+			}
 			if err != nil {
 				return nil, err
 			}

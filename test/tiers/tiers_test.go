@@ -227,15 +227,15 @@ func TestKeep_LeavesTheNamedSteps(t *testing.T) {
 
 func TestSlots_OnlySoManyRunAtATime(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "slots")
-	if err := makeSlots(dir, 2); err != nil {
+	if err := makeSlots(dir, 2, 2); err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
 	now, most := 0, 0
 	var all sync.WaitGroup
-	for range 6 {
+	for i := range 6 {
 		all.Go(func() {
-			f, err := takeSlot(dir)
+			f, err := takeSlot(slotsOf(dir, i%2))
 			if err != nil {
 				t.Error(err)
 				return
@@ -256,6 +256,32 @@ func TestSlots_OnlySoManyRunAtATime(t *testing.T) {
 		t.Errorf("%d had a slot at the same time", most)
 	}
 	if _, err := takeSlot(filepath.Join(dir, "nowhere")); err == nil {
-		t.Error("a folder without slots gives one")
+		t.Error("a folder that is not there has slots")
+	}
+}
+
+func TestSlots_ALaneThatIsOverPassesItsSlotsOn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "slots")
+	if err := makeSlots(dir, 2, 3); err != nil {
+		t.Fatal(err)
+	}
+	held, err := takeSlot(slotsOf(dir, 1)) // a lane has slots of its own
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Close() }()
+	r := &run{tier: tier{lanes: make([][]step, 2)}, dir: filepath.Dir(dir), over: map[int]bool{}}
+	if err := r.laneIsOver(0); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		f, err := takeSlot(slotsOf(dir, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = f.Close() }()
+	}
+	if err := r.laneIsOver(1); err != nil || r.slots != 1 {
+		t.Errorf("all slots are said to be of lane %d, error %v", r.slots, err)
 	}
 }
