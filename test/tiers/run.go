@@ -233,9 +233,9 @@ func (r *run) argv(s step, packages []string, events string) []string {
 	}
 	argv = append(argv, "go", "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "all",
 		"--format-hide-empty-pkg", "--jsonfile", events, "--packages", strings.Join(packages, " "),
-		"--", "-p", strconv.Itoa(r.jobs), "-parallel", "4", "-timeout", "60m", "-vet=off", "-exec", r.self+" "+packageVerb)
-	if !r.tier.cached {
-		argv = append(argv, "-count=1")
+		"--", "-p", strconv.Itoa(r.jobs), "-parallel", "4", "-timeout", "60m", "-vet=off")
+	if !r.tier.cached { // go test keeps no results of programs that another one starts
+		argv = append(argv, "-count=1", "-exec", r.self+" "+packageVerb)
 	}
 	if s.race {
 		argv = append(argv, "-race")
