@@ -296,6 +296,7 @@ func pass(t *testing.T, f *Files, flag int) error {
 // and a file opened with other flags than the daemon asked for.
 func TestHelper_PassesOnlyWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
+	needs.Root(t, "to give a file to another account")
 	owner := somebody(t, "daemon")
 	dir := needs.PublicDir(t)
 	must(t, os.Mkdir(filepath.Join(dir, "their"), 0o755))
