@@ -88,14 +88,17 @@ func tiers() map[string]tier {
 		}
 		hostile = step{name: "hostile", systems: []string{"slurm", "condor", "sge", "arc"},
 			packages: []string{"./test/hostile", "./run/asuser"}}
-		doorAll = step{name: "door", systems: []string{"condor", "slurm"}, packages: []string{"./test/door"}}
-		allOn   = []step{
-			{name: "slurm", systems: []string{"slurm"}, packages: []string{"./adapters/slurm", "./adapters/command"}},
+		doorAll  = step{name: "door", systems: []string{"condor", "slurm"}, packages: []string{"./test/door"}}
+		compared = step{name: "gatekeepers compared", systems: []string{"gram", "arc", "slurm"},
+			packages: []string{"./test/bench/..."}}
+		allOn = []step{
+			{name: "slurm", systems: []string{"slurm"},
+				packages: []string{"./adapters/slurm", "./adapters/command", "./test/bench/..."}},
 			{name: "condor", systems: []string{"condor", "condor2"},
 				packages: []string{"./adapters/condor", "./publish/advertise/collector", "./test/advertise"}},
 			{name: "sge", systems: []string{"sge"}, packages: []string{"./adapters/sge"}},
 			{name: "adapters", packages: []string{"./adapters/all", "./adapters/pbs/...", "./adapters/conformance",
-				"./adapters/command", "./test/docs", "./test/daemon", "./test/bench/..."}},
+				"./adapters/command", "./test/docs", "./test/daemon", "./test/identity"}},
 			{name: "systems", systems: []string{"slurm", "condor", "condor2", "sge"}, run: onSystems,
 				packages: []string{"./test/survival", "./test/identity"}},
 			{name: "pbs", run: onSystems, packages: []string{"./test/survival"}},
@@ -113,12 +116,12 @@ func tiers() map[string]tier {
 			lanes: [][]step{{embedded}, {slurm, condor, sge, door, doors}}},
 		needs.Faults:      campaign(needs.Faults, faults...),
 		needs.Hostile:     campaign(needs.Hostile, hostile),
-		needs.Gatekeepers: campaign(needs.Gatekeepers, doors, doorAll),
+		needs.Gatekeepers: campaign(needs.Gatekeepers, doors, doorAll, compared),
 		needs.Systems:     campaign(needs.Systems, allOn...),
 		needs.Lint:        {env: needs.Lint, checks: fewChecks, lanes: [][]step{{lint}}},
 		"race":            {env: "test", checks: fewChecks, lanes: [][]step{{race}}},
 		needs.Whole: campaign(needs.Whole,
-			slices.Concat([]step{embedded}, faults, []step{hostile, doors, doorAll}, allOn, []step{race})...),
+			slices.Concat([]step{embedded}, faults, []step{hostile, doors, doorAll, compared}, allOn, []step{race})...),
 	}
 }
 

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"jjm/internal/needs"
+)
+
+// place is where a test says that it belongs to a campaign.
+type place struct {
+	pkg, test, campaign string // test is "" in a helper of tests
+}
+
+// places returns the calls of needs.Campaign in the module's tests.
+func places(t *testing.T, root string) (all []place) {
+	t.Helper()
+	campaigns := map[string]string{"Faults": needs.Faults, "Hostile": needs.Hostile, "Gatekeepers": needs.Gatekeepers,
+		"Systems": needs.Systems, "Lint": needs.Lint}
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") || strings.Contains(path, "internal/needs") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		folder, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			test := ""
+			if strings.HasPrefix(f.Name.Name, "Test") {
+				test = f.Name.Name
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if campaign := campaignOf(n); campaign != "" {
+					all = append(all, place{module + "/" + filepath.ToSlash(folder), test, campaigns[campaign]})
+				}
+				return true
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// campaignOf returns X if n is the call needs.Campaign(t, needs.X).
+func campaignOf(n ast.Node) string {
+	call, ok := n.(*ast.CallExpr)
+	if !ok || len(call.Args) != 2 {
+		return ""
+	}
+	f, ok1 := call.Fun.(*ast.SelectorExpr)
+	arg, ok2 := call.Args[1].(*ast.SelectorExpr)
+	if !ok1 || !ok2 || f.Sel.Name != "Campaign" {
+		return ""
+	}
+	return arg.Sel.Name
+}
+
+// runs reports whether a step of the tier runs the test.
+func (t tier) runs(pkg, test string) bool {
+	return slices.ContainsFunc(slices.Concat(t.lanes...), func(s step) bool {
+		return len(s.choose([]string{pkg})) == 1 &&
+			(test == "" || s.run == "" || regexp.MustCompile(s.run).MatchString(test))
+	})
+}
+
+func TestTiers_ACampaignRunsEachTestThatIsLeftToIt(t *testing.T) {
+	all := places(t, "../..")
+	if len(all) < 50 {
+		t.Fatalf("%d tests are left to campaigns: the test does not see them", len(all))
+	}
+	for _, p := range all {
+		if !tiers()[p.campaign].runs(p.pkg, p.test) {
+			t.Errorf("%s %s is left to the campaign %s, and no step of it runs the test", p.pkg, p.test, p.campaign)
+		}
+	}
+}
