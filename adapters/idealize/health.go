@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"jjm"
+	"jjm/adapters"
 	"jjm/run"
 )
 
@@ -21,11 +22,12 @@ const (
 //	outcome                       why it shows nothing
 //	ctx ended                     the call was cut short by its caller
 //	Find                          it may ask several sources; which one failed is not known
+//	marked by adapters.NotAsked   no command was sent
 //	error of the run layer        it is trouble of the account that the command runs as
 //	Submit, Busy                  "too many jobs" is an answer, a time-out is not
 //	Invalid, Denied, Gone, ...    they may come from the adapter alone
 func healthOf(ctx context.Context, verb Verb, err error) health {
-	if ctx.Err() != nil || verb == Find || run.IsRunnerError(err) {
+	if ctx.Err() != nil || verb == Find || run.IsRunnerError(err) || adapters.IsNotAsked(err) {
 		return healthUnknown
 	}
 	if err == nil {

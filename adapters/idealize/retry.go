@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/adapters"
 )
 
 // The pause before the n-th repetition is firstPause doubled n times, at most lastPause,
@@ -36,10 +37,14 @@ func withRetry(within time.Duration, next call) call {
 
 // again reports whether to repeat a call that ended with err: a submission only if it
 // certainly did nothing, another verb also if it may have happened. A call that an open
-// breaker refused is repeated only if a probe is running.
+// breaker refused is repeated only if a probe is running, an error marked by adapters.Later
+// is not.
 func again(verb Verb, err error) bool {
 	if o := (*openError)(nil); errors.As(err, &o) {
 		return o.probing
+	}
+	if adapters.IsLater(err) {
+		return false
 	}
 	switch jjm.KindOf(err) {
 	case jjm.Busy:

@@ -1,0 +1,32 @@
+package adapters
+
+import "errors"
+
+// laterError is an error whose call must not be repeated at once.
+type laterError struct {
+	error
+	asked bool // a command was sent
+}
+
+func (l *laterError) Unwrap() error { return l.error }
+
+// Later marks an error of kind Busy: the call is not repeated before its caller's next
+// cycle, because a repetition within seconds would make the trouble worse.
+func Later(err error) error { return &laterError{err, true} }
+
+// NotAsked marks an error as [Later] does. In addition it says that the adapter sent no
+// command, to spare the batch system, so that the error shows nothing about the batch
+// system's health.
+func NotAsked(err error) error { return &laterError{err, false} }
+
+// IsLater reports whether an error is marked by [Later] or [NotAsked].
+func IsLater(err error) bool {
+	var l *laterError
+	return errors.As(err, &l)
+}
+
+// IsNotAsked reports whether an error is marked by [NotAsked].
+func IsNotAsked(err error) bool {
+	var l *laterError
+	return errors.As(err, &l) && !l.asked
+}
