@@ -35,6 +35,8 @@ type response struct {
 	Exit           int
 	// Die makes the client kill itself before it has printed anything.
 	Die bool
+	// Endless makes the client print Stdout again and again.
+	Endless bool
 }
 
 // call is a command of PBS: it passes everything to the server.
@@ -62,6 +64,11 @@ func deliver(r response) int {
 		select {}
 	}
 	_, _ = os.Stdout.Write(r.Stdout)
+	for r.Endless {
+		if _, err := os.Stdout.Write(r.Stdout); err != nil {
+			return 1
+		}
+	}
 	_, _ = os.Stderr.Write(r.Stderr)
 	return r.Exit
 }

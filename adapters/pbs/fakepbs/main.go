@@ -28,6 +28,12 @@
 //	FAKEPBS_LATE      how late limits are enforced; 200ms (some 8s in PBS)
 //	FAKEPBS_STUCK     how long undeliverable output holds a job in E; 300ms
 //	                  (32s in PBS)
+//	FAKEPBS_PORTS     reserved ports of the host, each in use for a minute; 0
+//	                  (512 in PBS), 0 for no bound
+//
+// The file connections has a line for each command: the time in nanoseconds, the number of
+// connections, the command. The file clock, if there is one, holds the time for this, in the
+// form of RFC 3339, so that a test moves it on.
 //
 // # Faults
 //
@@ -42,6 +48,10 @@
 //	lost-id       qsub prints an id, and the job does not exist
 //	lost-history  ended jobs are forgotten
 //	mom-down      the node's daemon cannot be reached
+//	one-id        qstat -F json answers the first of several ids, as OpenPBS does
+//	              since December 2023
+//	endless       qstat -t of all jobs prints without end
+//	ports-quiet   a command without a port prints two lines and exits with 0
 //	rerun         once: running jobs are killed, queued and run again
 package main
 

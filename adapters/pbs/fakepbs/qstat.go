@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -83,7 +84,12 @@ func (c *complex) qstat(q request) response {
 		return r
 	}
 	rows := c.rows(ids, o, &r)
+	if len(ids) > 1 && len(rows) > 0 && o.format == "json" && c.fault("one-id") {
+		first := rows[0]
+		rows = slices.DeleteFunc(rows, func(w row) bool { return w != first && (w.job != first.job || first.task != nil) })
+	}
 	r.Stdout = c.show(rows, o)
+	r.Endless = len(ids) == 0 && o.expand && c.fault("endless")
 	return r
 }
 

@@ -30,6 +30,8 @@ type settings struct {
 	grace   time.Duration
 	late    time.Duration
 	stuck   time.Duration
+	// hostPorts is the number of reserved ports of the host; 0 for no bound.
+	hostPorts int
 }
 
 func settingsFrom(env map[string]string) settings {
@@ -37,6 +39,7 @@ func settingsFrom(env map[string]string) settings {
 	if n, err := strconv.Atoi(env["FAKEPBS_SLOTS"]); err == nil {
 		s.slots = n
 	}
+	s.hostPorts, _ = strconv.Atoi(env["FAKEPBS_PORTS"])
 	for _, d := range []struct {
 		name string
 		into *time.Duration
@@ -71,6 +74,7 @@ type complex struct {
 	maxQueued int // of one user, in all queues; 0 for no limit
 	busy      time.Time
 	ended     bool
+	used      []portUse
 	all       sync.WaitGroup // for running jobs
 }
 
@@ -189,6 +193,22 @@ func (c *complex) do(q request) response {
 	if len(q.Args) == 1 && q.Args[0] == "--version" {
 		return c.versionOf()
 	}
+	rest, n, all := c.connect(q)
+	switch {
+	case all:
+		return c.perform(q)
+	case n > 1:
+		return c.outOfPorts(q.Verb, c.perform(rest))
+	}
+	r := response{}
+	if hasJSON(q.Args) {
+		r.Stdout = []byte(jsonHead(time.Now()) + "\n}")
+	}
+	return c.outOfPorts(q.Verb, r)
+}
+
+// perform answers a command that reached the server.
+func (c *complex) perform(q request) response {
 	switch q.Verb {
 	case "qsub":
 		return c.qsub(q)
