@@ -10,80 +10,81 @@ import (
 	"jjm/run"
 )
 
-// askSize decides how much to ask of one qstat. A listing of all live jobs is cheapest. But
-// one that printed too much, used too much memory or took too long would do so again. From
-// then on jobs are asked for by id, in chunks; a listing of all is tried again after a
-// rest, which doubles each time. The zero value must not be used; see newAskSize.
-type askSize struct {
-	byID bool // jobs are asked for by id
-	// chunk is the largest number of ids in one command. It may grow again from larger on.
-	chunk  int
-	larger time.Time
-	// until is when a listing of all may be tried again, rest how long that pause was.
+// listingSize decides whether a listing of everything may be tried. One that was too large
+// is repeated once: the client sometimes prints without end if an array has just started. If
+// it is too large again, jobs are asked for by id until a rest is over, which doubles each
+// time. The zero value allows a listing.
+type listingSize struct {
+	failures int       // in a row
+	failed   time.Time // of the last failure
+	// until is when the listing may be tried again, rest how long that pause was.
 	until time.Time
 	rest  time.Duration
-	// why says what went wrong, for people; "" if nothing did.
+	// why says what went wrong, for people; "" while the listing may be tried.
 	why string
 }
 
 const (
-	// maxIDs take some 600 ms (OpenPBS 23.06.06, measured).
-	maxIDs = 100
-	// minLateIDs is the smallest chunk after a command that was too slow: a server that
-	// does not answer takes as long over one id as over many.
-	minLateIDs = 10
-	firstRest  = 10 * time.Minute
-	lastRest   = 24 * time.Hour
+	firstRest = 10 * time.Minute
+	lastRest  = 24 * time.Hour
+	// inARow is how often in a row a listing must be too large.
+	inARow = 2
 )
 
-func newAskSize() askSize { return askSize{chunk: maxIDs} }
+// mayTry reports whether the listing may be tried.
+func (l listingSize) mayTry(now time.Time) bool { return l.failures < inARow || !now.Before(l.until) }
 
-// mayListAll reports whether a listing of all jobs may be tried.
-func (a askSize) mayListAll(now time.Time) bool { return !a.byID || !now.Before(a.until) }
-
-// listAllFailed returns the size after a listing of all was too much.
-func (a askSize) listAllFailed(now time.Time, why string) askSize {
-	a.rest = min(max(2*a.rest, firstRest), lastRest)
-	a.byID, a.until, a.why = true, now.Add(a.rest), why
-	return a
-}
-
-// listAllWorked returns the size after a listing of all.
-func (a askSize) listAllWorked() askSize {
-	a.byID, a.rest, a.why = false, 0, ""
-	return a
-}
-
-// chunkFailed returns the size after a chunk of n ids was too much. late says that it was
-// too slow.
-func (a askSize) chunkFailed(now time.Time, n int, late bool) askSize {
-	least := 1
-	if late {
-		least = min(a.chunk, minLateIDs)
+// tooLarge returns the size after a listing that began at a time was too large. Listings that
+// ran at the same time count once.
+func (l listingSize) tooLarge(began, now time.Time, why string) listingSize {
+	if l.failures > 0 && began.Before(l.failed) {
+		return l
 	}
-	a.chunk, a.larger = max(least, min(a.chunk, n/2)), now.Add(firstRest)
-	return a
+	l.failures, l.failed = l.failures+1, now
+	if l.failures >= inARow && !now.Before(l.until) {
+		l.rest = min(max(2*l.rest, firstRest), lastRest)
+		l.until, l.why = now.Add(l.rest), why
+	}
+	return l
 }
 
-// chunkWorked returns the size after a chunk that worked.
-func (a askSize) chunkWorked(now time.Time) askSize {
-	if !now.Before(a.larger) {
-		a.chunk = min(2*a.chunk, maxIDs)
+// chunkSize is the largest number of ids in one command.
+type chunkSize struct {
+	n int
+	// larger is when n may grow again.
+	larger time.Time
+}
+
+// maxIDs is the largest number of ids in one command, so that it makes at most perSecond
+// connections. If more ids are asked for, a listing of everything costs less.
+const maxIDs = perSecond - 1
+
+// failed returns the size after a command with n ids was too much, or answered only some of
+// them.
+func (c chunkSize) failed(now time.Time, n int) chunkSize {
+	return chunkSize{n: max(1, min(c.n, n/2)), larger: now.Add(firstRest)}
+}
+
+// worked returns the size after a command that worked.
+func (c chunkSize) worked(now time.Time) chunkSize {
+	if !now.Before(c.larger) {
+		c.n = min(2*c.n, maxIDs)
 	}
-	return a
+	return c
 }
 
 // tooMuch says why a command would fail in the same way if it were repeated unchanged: it
-// printed too much, was too slow, was killed (the kernel kills a process that uses too much
-// memory, and a client that gets none kills itself), or complained about memory. It returns
-// "" for every other end.
+// printed too much, was still printing at its deadline, was killed (the kernel kills a process
+// that uses too much memory, and a client that gets none kills itself), or complained about
+// memory. It returns "" for every other end. A command that printed nothing until its deadline
+// shows that the server is silent, not that its answer is large.
 func tooMuch(out run.Output, err error) string {
 	lower := bytes.ToLower(out.Stderr)
 	switch {
 	case out.Truncated:
 		return "it printed more than command_output_mb"
-	case errors.Is(err, context.DeadlineExceeded):
-		return "it did not end in time"
+	case errors.Is(err, context.DeadlineExceeded) && len(out.Stdout) > 0:
+		return "it was still printing at its deadline"
 	case err != nil:
 		return ""
 	case out.Signal != 0:

@@ -29,7 +29,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 		}
 	}
 	for _, argv := range commands(op, d, p.targets) {
-		out, err := a.config.Run(ctx, nil, argv.argv...)
+		out, err := a.run(ctx, nil, argv.argv...)
 		if err != nil {
 			return nil, a.wrap(op.String(), adapters.AsBusy(err))
 		}

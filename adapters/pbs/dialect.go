@@ -46,7 +46,7 @@ func (a *Adapter) findDialect(ctx context.Context) (dialect, error) {
 	if d != unknownDialect {
 		return d, nil
 	}
-	out, err := a.config.Run(ctx, nil, "qstat", "--version")
+	out, err := a.run(ctx, nil, "qstat", "--version")
 	if err != nil {
 		return d, adapters.AsBusy(err)
 	}

@@ -3,7 +3,6 @@ package pbs
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"jjm"
@@ -122,10 +121,10 @@ func (a *Adapter) compareEnds(ctx context.Context, owner jjm.Owner, since time.T
 	return a.memoryOf(owner).compare(ended, since), nil
 }
 
-// learnEnds asks for bulks by id and stores each answer as it comes. If the deadline ends
+// learnEnds looks bulks up and stores each answer as it comes. If the deadline ends
 // it, only the rest is asked for next time.
 func (a *Adapter) learnEnds(ctx context.Context, owner jjm.Owner, ids []string) (asked []job, err error) {
-	err = a.byID(ctx, ids, true, func(some []string, has []raw) error {
+	err = a.lookUp(ctx, ids, true, func(answered []string, has []raw) error {
 		all, err := jobsOf(has, openpbs)
 		if err != nil {
 			return err
@@ -138,7 +137,7 @@ func (a *Adapter) learnEnds(ctx context.Context, owner jjm.Owner, ids []string) 
 		defer a.mu.Unlock()
 		p := a.memoryOf(owner)
 		p.learn(jobs, true, openpbs, a.zone)
-		p.forgetMissing(some, jobs)
+		p.forgetMissing(answered, jobs)
 		asked = append(asked, jobs...)
 		return nil
 	})
@@ -221,7 +220,7 @@ func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job,
 	p := a.memoryOf(owner)
 	p.learn(live, false, openpbs, a.zone)
 	known := p.tagged()
-	whole, byName := p.whole || a.noHistory, p.byName
+	whole := p.whole || a.noHistory
 	a.mu.Unlock()
 	for _, j := range live {
 		known[j.tag] = appendNew(known[j.tag], j.seq)
@@ -230,8 +229,14 @@ func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job,
 	if len(missing) == 0 || whole {
 		return known, nil
 	}
-	if len(missing) > 1 && !byName {
+	if (len(missing) > 1 || !a.mayAskFor(len(missing))) && a.mayList(true) {
 		return a.learnHistory(ctx, owner)
+	}
+	if len(missing) > 1 {
+		missing = missing[:min(len(missing), idPorts)]
+		if err := a.reserve(len(missing)); err != nil {
+			return nil, err
+		}
 	}
 	for _, tag := range missing {
 		ids, err := a.selectIDs(ctx, owner, "-x", "-N", string(tag))
@@ -246,24 +251,12 @@ func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job,
 }
 
 // learnHistory lists the history once, for all its tags, when several tags are searched: by
-// name each takes a command. If that is too much, they are searched by name.
+// name each takes a command.
 func (a *Adapter) learnHistory(ctx context.Context, owner jjm.Owner) (map[jjm.Tag][]string, error) {
-	argv := qstatArgs(true, false)
-	out, err := a.config.Run(ctx, nil, argv...)
-	if why := tooMuch(out, err); why != "" {
-		a.mu.Lock()
-		a.memoryOf(owner).byName = true
-		a.mu.Unlock()
-		return nil, jjm.Errorf(jjm.Busy, "%s: %s; the next search is by name", strings.Join(argv, " "), why)
-	}
-	if err != nil {
-		return nil, adapters.AsBusy(err)
-	}
-	raws, history, err := parseByID(out, argv)
+	raws, err := a.listAll(ctx, true, false)
 	if err != nil {
 		return nil, err
 	}
-	a.setHistory(history)
 	all, err := jobsOf(raws, openpbs)
 	if err != nil {
 		return nil, err
@@ -343,8 +336,15 @@ func (a *Adapter) matching(jobs []job, d dialect, refs []adapters.Ref) (out []jj
 
 // jobsByID returns what the server knows about ids.
 func (a *Adapter) jobsByID(ctx context.Context, ids []string, members bool) ([]job, error) {
+	if !a.everAffordable(len(ids)) {
+		raws, err := a.listFor(ctx, ids, members)
+		if err != nil {
+			return nil, err
+		}
+		return jobsOf(raws, openpbs)
+	}
 	var all []raw
-	err := a.byID(ctx, ids, members, func(_ []string, has []raw) error {
+	err := a.lookUp(ctx, ids, members, func(_ []string, has []raw) error {
 		all = append(all, has...)
 		return nil
 	})

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,23 +15,29 @@ import (
 
 // live returns the jobs that have not ended, of everybody or at least of the owner: from
 // one listing of all, which costs the server least (OpenPBS 23.06.06: 100 ids take 612 ms,
-// all of 1000 jobs 101 ms), or by the owner's ids if that was too much. members expands
-// arrays. Some of the jobs may just have ended; Torque's listing includes all that ended
-// within keep_completed.
+// all of 1000 jobs 101 ms) and needs one port, or by the owner's ids if that was too large.
+// members expands arrays. Some of the jobs may just have ended; Torque's listing includes
+// all that ended within keep_completed.
 func (a *Adapter) live(ctx context.Context, owner jjm.Owner, members bool) ([]job, dialect, error) {
 	d, err := a.findDialect(ctx)
 	if err != nil {
 		return nil, d, err
 	}
-	if d != torque && !a.currentAskSize().mayListAll(a.env.Now()) {
-		jobs, err := a.listByID(ctx, owner, members)
+	if d == torque {
+		raws, err := a.listTorque(ctx, members)
+		if err != nil {
+			return nil, d, err
+		}
+		jobs, err := jobsOf(raws, d)
 		return jobs, d, err
 	}
-	look := a.listAll
-	if d == torque {
-		look = a.listTorque
+	if !a.mayList(false) {
+		jobs, asked, err := a.liveByID(ctx, owner, members)
+		if asked || err != nil {
+			return jobs, d, err
+		}
 	}
-	raws, err := look(ctx, members)
+	raws, err := a.listAll(ctx, false, members)
 	if err != nil {
 		return nil, d, err
 	}
@@ -66,136 +71,65 @@ func qstatArgs(history, members bool, ids ...string) []string {
 	return append(argv, ids...)
 }
 
-// listAll lists everything that has not ended. If that is too much it is not tried again
-// for a while.
-func (a *Adapter) listAll(ctx context.Context, members bool) ([]raw, error) {
-	argv := qstatArgs(false, members)
-	out, err := a.config.Run(ctx, nil, argv...)
+// listAll lists everything that has not ended, with history also everything else that the
+// server knows. A listing that is too large is repeated by the next call; see listingSize.
+func (a *Adapter) listAll(ctx context.Context, history, members bool) ([]raw, error) {
+	argv, began := qstatArgs(history, members), a.env.Now()
+	out, err := a.run(ctx, nil, argv...)
 	if why := tooMuch(out, err); why != "" {
-		return nil, a.noteTooMuch(argv, why, out, err)
+		return nil, adapters.Later(a.noteTooMuch(history, began, argv, why, out, err))
 	}
 	if err != nil {
 		return nil, adapters.AsBusy(err)
 	}
+	if history && saysNoHistory(out.Stderr) {
+		a.setHistory(false)
+		return a.listAll(ctx, false, members)
+	}
 	raws, err := parseListing(out, argv, parseJSON)
 	if err == nil {
-		a.updateAskSize(askSize.listAllWorked)
+		a.updateListing(history, func(listingSize) listingSize { return listingSize{} })
 	}
 	return raws, err
 }
 
-// noteTooMuch notes that a listing of all jobs was too much, and returns the error that
-// says so.
-func (a *Adapter) noteTooMuch(argv []string, why string, out run.Output, err error) error {
+// noteTooMuch notes that a listing of all jobs was too large, and returns the error that
+// says what comes next.
+func (a *Adapter) noteTooMuch(history bool, began time.Time, argv []string, why string, out run.Output,
+	err error) error {
 	now, what := a.env.Now(), strings.Join(argv, " ")
-	next := a.updateAskSize(func(x askSize) askSize { return x.listAllFailed(now, what+": "+why) })
-	a.env.Warn("a listing of all jobs failed; jobs are asked for by id for a while", "cluster", a.name,
-		"command", what, "why", why, "ids at once", next.chunk, "until", next.until)
+	next := a.updateListing(history, func(l listingSize) listingSize { return l.tooLarge(began, now, what+": "+why) })
 	if err == nil {
 		err = errors.New(complaint(out.Stderr))
 	}
-	return jjm.Errorf(jjm.Busy, "%s: %s (%w); jobs are asked for by id until %s, %d at once", what, why, err,
-		next.until.UTC().Format(time.RFC3339), next.chunk)
+	if next.mayTry(now) {
+		return jjm.Errorf(jjm.Busy, "%s: %s (%w); it is repeated in the next cycle", what, why, err)
+	}
+	a.env.Warn("a listing of all jobs was too large; jobs are asked for by id for a while", "cluster", a.name,
+		"command", what, "why", why, "until", next.until)
+	return jjm.Errorf(jjm.Busy, "%s: %s (%w); jobs are asked for by id until %s", what, why, err,
+		next.until.UTC().Format(time.RFC3339))
 }
 
-func (a *Adapter) currentAskSize() askSize {
+// mayList reports whether a listing of everything may be tried. The one with the history is
+// the larger one.
+func (a *Adapter) mayList(history bool) bool {
+	now := a.env.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.askSize
+	return a.alive.mayTry(now) && (!history || a.past.mayTry(now))
 }
 
-func (a *Adapter) updateAskSize(change func(askSize) askSize) askSize {
+// updateListing changes the size of one of the two listings.
+func (a *Adapter) updateListing(history bool, change func(listingSize) listingSize) listingSize {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.askSize = change(a.askSize)
-	return a.askSize
-}
-
-// listByID lists by id the owner's jobs that have not ended, and those that are alive in
-// memory.
-func (a *Adapter) listByID(ctx context.Context, owner jjm.Owner, members bool) ([]job, error) {
-	ids, err := a.selectIDs(ctx, owner)
-	if err != nil {
-		return nil, err
+	size := &a.alive
+	if history {
+		size = &a.past
 	}
-	var ask []string
-	for _, id := range ids {
-		ask = append(ask, id.String())
-	}
-	a.mu.Lock()
-	for seq, b := range a.memoryOf(owner).bulks {
-		if !b.over && !slices.Contains(ask, b.id(seq)) {
-			ask = append(ask, b.id(seq))
-		}
-	}
-	a.mu.Unlock()
-	return a.jobsByID(ctx, ask, members)
-}
-
-// byID asks for jobs by id, including the history, and calls take with what the server
-// knows of each chunk. Chunks that are too much are made smaller.
-func (a *Adapter) byID(ctx context.Context, ids []string, members bool,
-	take func(ids []string, has []raw) error) error {
-	for len(ids) > 0 {
-		some := ids[:min(len(ids), a.currentAskSize().chunk)]
-		history := !a.historyOff()
-		argv := qstatArgs(history, members, some...)
-		out, err := a.config.Run(ctx, nil, argv...)
-		if why := tooMuch(out, err); why != "" {
-			late := errors.Is(err, context.DeadlineExceeded)
-			a.updateAskSize(func(x askSize) askSize { return x.chunkFailed(a.env.Now(), len(some), late) })
-			if len(some) > 1 && ctx.Err() == nil {
-				continue
-			}
-			return jjm.Errorf(jjm.Busy, "%s of %d ids, %s first: %s; fewer are asked for next", argv[0], len(some),
-				some[0], why)
-		}
-		if err != nil {
-			return adapters.AsBusy(err)
-		}
-		raws, kept, err := parseByID(out, argv)
-		if err != nil {
-			return err
-		}
-		if history && !kept {
-			a.setHistory(false)
-			continue // repeat without the history
-		}
-		a.updateAskSize(func(x askSize) askSize { return x.chunkWorked(a.env.Now()) })
-		if err := take(some, raws); err != nil {
-			return err
-		}
-		ids = ids[len(some):]
-	}
-	return nil
-}
-
-// unknownID matches what qstat prints about a job that the server does not have.
-var unknownID = regexp.MustCompile(`^qstat: Unknown Job Id +[0-9]+(\[[^\]]*\])?(\.[^ ]*)? *$`)
-
-// exitUnknown is the exit code if the last id is unknown (PBSE_UNKJOBID & 0xFF).
-const exitUnknown = 153
-
-// parseByID parses a listing by ids. Unknown ids cause complaints; any other complaint is
-// an error. history is false if the server says, with exit code 0, that it keeps no
-// history.
-func parseByID(out run.Output, argv []string) (raws []raw, history bool, err error) {
-	if saysNoHistory(out.Stderr) {
-		return nil, false, nil
-	}
-	for line := range bytes.Lines(out.Stderr) {
-		if line = bytes.TrimSpace(line); len(line) > 0 && !unknownID.Match(line) {
-			return nil, true, checkClean(out, argv)
-		}
-	}
-	if out.Exit == exitUnknown && len(bytes.TrimSpace(out.Stderr)) > 0 {
-		out.Exit = 0
-	}
-	if out.Exit == 0 {
-		out.Stderr = nil
-	}
-	raws, err = parseListing(out, argv, parseJSON)
-	return raws, true, err
+	*size = change(*size)
+	return *size
 }
 
 // selectIDs returns the ids of an owner's jobs that qselect finds: those that have not
@@ -205,7 +139,7 @@ func (a *Adapter) selectIDs(ctx context.Context, owner jjm.Owner, args ...string
 	if owner.User != "" {
 		argv = append(argv, "-u", owner.User)
 	}
-	out, err := a.config.Run(ctx, nil, argv...)
+	out, err := a.run(ctx, nil, argv...)
 	if err != nil {
 		return nil, adapters.AsBusy(err)
 	}
@@ -295,7 +229,7 @@ func (a *Adapter) listTorque(ctx context.Context, members bool) ([]raw, error) {
 		argv = append(argv, "-t")
 	}
 	for range 2 {
-		out, err := a.config.Run(ctx, nil, argv...)
+		out, err := a.run(ctx, nil, argv...)
 		if err != nil {
 			return nil, adapters.AsBusy(err)
 		}
@@ -323,10 +257,14 @@ func (a *Adapter) hasNone(ctx context.Context) (bool, error) {
 // OpenPBS prints valid JSON without jobs when it cannot reach the server; only the exit
 // code and standard error show that.
 func checkClean(out run.Output, argv []string) error {
-	if out.Exit != 0 || len(bytes.TrimSpace(out.Stderr)) > 0 {
-		return jjm.Errorf(jjm.Busy, "%s: exit %d: %s", strings.Join(argv, " "), out.Exit, complaint(out.Stderr))
+	if out.Exit == 0 && len(bytes.TrimSpace(out.Stderr)) == 0 {
+		return nil
 	}
-	return nil
+	err := jjm.Errorf(jjm.Busy, "%s: exit %d: %s", strings.Join(argv, " "), out.Exit, complaint(out.Stderr))
+	if saysNoPorts(out.Stderr) {
+		return adapters.Later(err)
+	}
+	return err
 }
 
 // parseListing parses the output of a command that lists.

@@ -17,8 +17,8 @@ type memory struct {
 	from time.Time
 	// whole is set once the history was listed: the tag of every bulk in it is known.
 	whole bool
-	// byName is set if a listing of the history was too much: tags are searched one by one.
-	byName bool
+	// live is the number of live bulks when they were asked for by id last.
+	live int
 }
 
 // bulk is what is remembered of one array or plain job. A bulk that is not jjm's has no

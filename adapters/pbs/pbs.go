@@ -29,6 +29,8 @@
 package pbs
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"sync"
@@ -79,6 +81,8 @@ type Adapter struct {
 	config Config
 	env    adapters.Env
 	zone   *time.Location // of the times in listings
+	// pause waits between questions by id; tests replace it.
+	pause func(ctx context.Context, d time.Duration) error
 
 	mu      sync.Mutex // guards what follows
 	dialect dialect
@@ -87,8 +91,11 @@ type Adapter struct {
 	// noEndedSince is set if the server cannot list the jobs that ended since a time.
 	noEndedSince bool
 	limits       limits
-	askSize      askSize
-	memories     map[string]*memory // by account
+	// alive is of the listing of live jobs, past of the one with the history.
+	alive, past listingSize
+	chunk       chunkSize
+	ports       ports
+	memories    map[string]*memory // by account
 }
 
 var (
@@ -111,7 +118,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	return &Adapter{
 		name: name, config: c, env: env, zone: zone,
 		dialect: dialects[c.Dialect], limits: limits{array: safeBulk},
-		askSize: newAskSize(), memories: map[string]*memory{},
+		pause: pauseFor, chunk: chunkSize{n: maxIDs}, memories: map[string]*memory{},
 	}, nil
 }
 
@@ -162,7 +169,7 @@ func (a *Adapter) Name() string { return a.name }
 // Capabilities says what this complex can do, as far as it was asked.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
-	l, off, d, why := a.limits, a.noHistory, a.dialect, a.askSize.why
+	l, off, d, why := a.limits, a.noHistory, a.dialect, cmp.Or(a.alive.why, a.past.why)
 	a.mu.Unlock()
 	c := adapters.Capabilities{
 		MaxBulk: a.config.Bulk(l.array), MaxQueued: l.queued, TwoPhase: true, SharedFS: true, Accounting: !off,
@@ -170,7 +177,7 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 		Guarantee: guarantee(d, off),
 	}
 	if why != "" {
-		c.Guarantee += "; jobs are listed by id, because a listing of all failed: " + why
+		c.Guarantee += "; jobs are listed by id, because a listing of all was too large: " + why
 	}
 	return c
 }

@@ -43,7 +43,7 @@ func (a *Adapter) Probe(ctx context.Context) error {
 		return a.wrap("probe", err)
 	}
 	// Sites may hide their nodes from users; then the size is unknown.
-	out, err := a.config.Run(ctx, nil, "pbsnodes", "-a")
+	out, err := a.run(ctx, nil, "pbsnodes", "-a")
 	if err != nil {
 		return a.wrap("probe", adapters.AsBusy(err))
 	}
@@ -61,7 +61,7 @@ func (a *Adapter) Probe(ctx context.Context) error {
 
 // objects runs a command that must print at least one object.
 func (a *Adapter) objects(ctx context.Context, argv ...string) ([]object, error) {
-	out, err := a.config.Run(ctx, nil, argv...)
+	out, err := a.run(ctx, nil, argv...)
 	if err != nil {
 		return nil, adapters.AsBusy(err)
 	}

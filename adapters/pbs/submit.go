@@ -30,7 +30,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 		return adapters.Receipt{}, a.wrap("submit", err)
 	}
 	argv := append(submitArgs(b, a.config, d), more...)
-	out, err := a.config.Run(ctx, []byte(script(b)), argv...)
+	out, err := a.run(ctx, []byte(script(b)), argv...)
 	if out.Truncated { // it ran, so the jobs may exist
 		err = jjm.Errorf(jjm.Ambiguous, "%w", err)
 	}

@@ -49,12 +49,11 @@ func little(c *Config) { c.MaxOutputMB, c.MaxMemoryMB = 1, 1024 }
 // What a qstat that lists all jobs does instead of listing.
 var excesses = map[string]string{
 	"prints without end":   `exec yes '        "1.pbshost":{'`,
-	"hangs":                `exec sleep 600`,
 	"grows in memory":      `while [ "$(ulimit -d)" = unlimited ]; do :; done; exec dd bs=2G if=/dev/zero of=/dev/null`,
 	"is killed for memory": `kill -KILL $$`,
 }
 
-func TestList_AListingThatWasTooMuchIsNotRepeated(t *testing.T) {
+func TestList_AListingThatIsTooLargeTwiceIsReplacedByIDs(t *testing.T) {
 	for name, body := range excesses {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
@@ -63,18 +62,14 @@ func TestList_AListingThatWasTooMuchIsNotRepeated(t *testing.T) {
 			s.good(adapters.Release, members(over, s.submit(over).ID)...)
 			s.until("over", over.Tag, all(2, jjm.BatchEndedFailed))
 			a, ran := s.watched(`case "$*" in *json|*"json -t") `+body+`;; esac`, little)
-			ctx := await.Context(t, 4*time.Minute)
-			if name == "hangs" {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, await.Provoked(5*time.Second))
-				defer cancel()
+			for _, next := range []string{"repeated in the next cycle", "asked for by id until"} {
+				_, err := a.List(await.Context(t, 4*time.Minute), s.owner, time.Now().Add(-time.Hour))
+				s.wantKind("a listing that is too large", err, jjm.Busy)
+				if err == nil || !strings.Contains(err.Error(), next) || !adapters.IsLater(err) {
+					t.Fatalf("the error does not say %q: %v", next, err)
+				}
+				t.Logf("the cluster's health says: %v", err)
 			}
-			_, err := a.List(ctx, s.owner, time.Now().Add(-time.Hour))
-			s.wantKind("the first listing", err, jjm.Busy)
-			if err == nil || !strings.Contains(err.Error(), "asked for by id until") {
-				t.Fatalf("the error does not say what comes next: %v", err)
-			}
-			t.Logf("the cluster's health says: %v", err)
 			if !strings.Contains(a.Capabilities().Guarantee, "listed by id") {
 				t.Errorf("the guarantee is %q", a.Capabilities().Guarantee)
 			}
@@ -97,6 +92,53 @@ func TestList_AListingThatWasTooMuchIsNotRepeated(t *testing.T) {
 	}
 }
 
+// The client walks a ring if an array has just started; a moment later it does not.
+func TestList_AnEndlessListingIsRepeatedOnce(t *testing.T) {
+	s := newSite(t)
+	b := s.bulk(2, "exec sleep 600")
+	s.submit(b)
+	s.a = s.adapter(little)
+	s.fault("endless", true)
+	_, err := s.a.List(await.Context(t, 4*time.Minute), s.owner, time.Now())
+	s.wantKind("an endless listing", err, jjm.Busy)
+	s.fault("endless", false)
+	s.forgetConnections()
+	if got := s.list(b.Tag); len(got) != 2 {
+		t.Errorf("listed %+v", got)
+	}
+	s.wantCommand("qstat -f -F json -t")
+	if c := s.a.Capabilities(); strings.Contains(c.Guarantee, "listed by id") {
+		t.Errorf("the guarantee is %q", c.Guarantee)
+	}
+}
+
+// Two accounts' listings hang in one freeze, more than once.
+func TestList_AFrozenServerIsAskedForEverythingAfterwards(t *testing.T) {
+	s := newSite(t)
+	b := s.bulk(2, "exec sleep 600")
+	s.submit(b)
+	s.fault("frozen", true)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Provoked(2*time.Second))
+	defer cancel()
+	done := make(chan error)
+	for range 3 {
+		go func() { _, err := s.a.List(ctx, s.owner, time.Now()); done <- err }()
+	}
+	for range 3 {
+		err := await.Receive(t, "the end of a listing", done)
+		s.wantKind("a listing of a frozen server", err, jjm.Busy)
+		if adapters.IsLater(err) {
+			t.Errorf("silence was taken for a listing that is too large: %v", err)
+		}
+	}
+	s.fault("frozen", false)
+	s.forgetConnections()
+	if got := s.list(b.Tag); len(got) != 2 {
+		t.Errorf("listed %+v", got)
+	}
+	s.wantCommand("qstat -f -F json -t")
+}
+
 // This qstat accepts two ids at most.
 func TestList_ChunksShrinkUntilTheyAreNotTooMuch(t *testing.T) {
 	s := newSite(t)
@@ -107,12 +149,16 @@ func TestList_ChunksShrinkUntilTheyAreNotTooMuch(t *testing.T) {
 	}
 	a, ran := s.watched(
 		`case "$*" in *json|*"json -t") kill -KILL $$;; *json\ -t\ *\ *\ *) exec yes x;; esac`, little)
-	if _, err := a.List(t.Context(), s.owner, time.Now()); err == nil {
-		t.Fatal("the whole was listed")
+	clk := s.clock(a)
+	for range 2 {
+		if _, err := a.List(t.Context(), s.owner, time.Now()); err == nil {
+			t.Fatal("the whole was listed")
+		}
 	}
 	ran()
 	s.a = a
 	for _, b := range bulks {
+		clk.advance(time.Minute)
 		if got := s.list(b.Tag); len(got) != 1 {
 			t.Errorf("%s: listed %+v", b.Tag, got)
 		}
@@ -140,7 +186,7 @@ func TestList_KnownEndsAreNotAskedForAgain(t *testing.T) {
 	go4, asked4 := filepath.Join(s.dir, "go"), filepath.Join(s.dir, "asked")
 	a, ran := s.watched(`case "$*" in *json\ -t\ 4) : >` + adapters.Quote(asked4) + `; [ -e ` + adapters.Quote(go4) +
 		` ] || sleep 600;; esac`)
-	a.updateAskSize(func(x askSize) askSize { x.chunk, x.larger = 1, time.Now().Add(time.Hour); return x })
+	a.updateChunk(func(chunkSize) chunkSize { return chunkSize{n: 1, larger: a.env.Now().Add(time.Hour)} })
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	cut := make(chan error)
@@ -170,10 +216,12 @@ func TestList_KnownEndsAreNotAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestList_AsksForTheHistoryByIDOnly(t *testing.T) {
+func TestList_AsksForFewEndsByID(t *testing.T) {
 	s := newSite(t)
 	a, ran := s.watched("")
 	s.a = a
+	clk := s.clock(a)
+	a.env.Now = func() time.Time { clk.advance(10 * time.Second); return clk.now() } // the budget is never spent
 	var tags []jjm.Tag
 	for range 3 {
 		b := s.bulk(2, "exit 3")
@@ -268,8 +316,10 @@ func TestFind_AHistoryThatIsTooMuchIsSearchedByName(t *testing.T) {
 	s.until("over", b.Tag, all(1, jjm.BatchEndedOK))
 	a, ran := s.watched(`case "$*" in -x*json) exec yes x;; esac`, little)
 	tags := []jjm.Tag{"jnever", b.Tag}
-	_, err := a.Find(t.Context(), s.owner, tags)
-	s.wantKind("the first search", err, jjm.Busy)
+	for range 2 {
+		_, err := a.Find(t.Context(), s.owner, tags)
+		s.wantKind("a search in a history that is too large", err, jjm.Busy)
+	}
 	ran()
 	found, err := a.Find(t.Context(), s.owner, tags)
 	if err != nil || found[0].Presence != adapters.Absent || found[1].Presence != adapters.Present {
@@ -294,44 +344,50 @@ func TestHistoryOff_AMemberThatIsGoneIsNotCalledCancelled(t *testing.T) {
 	})
 }
 
-func TestAskSize(t *testing.T) {
+func TestListingSize(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	a := newAskSize()
-	if !a.mayListAll(now) || a.chunk != maxIDs {
-		t.Errorf("at first %+v", a)
+	fail := func(l listingSize) listingSize { return l.tooLarge(now, now, "x") }
+	l := fail(listingSize{})
+	if !l.mayTry(now) || l.why != "" {
+		t.Errorf("after one failure %+v", l)
 	}
-	a = a.listAllFailed(now, "x")
-	if a.mayListAll(now) || a.mayListAll(now.Add(firstRest-time.Second)) || !a.mayListAll(now.Add(firstRest)) ||
-		a.why != "x" {
-		t.Errorf("after a failure %+v", a)
+	if same := l.tooLarge(now.Add(-time.Second), now, "x"); same != l {
+		t.Errorf("a listing that ran at the same time counts again: %+v", same)
+	}
+	l = fail(l)
+	if l.mayTry(now) || l.mayTry(now.Add(firstRest-time.Second)) || !l.mayTry(now.Add(firstRest)) || l.why != "x" {
+		t.Errorf("after two failures %+v", l)
+	}
+	if again := fail(l); !again.until.Equal(l.until) {
+		t.Errorf("a failure within the rest makes it longer: %+v", again)
 	}
 	now = now.Add(firstRest)
-	if a = a.listAllFailed(now, "x"); !a.until.Equal(now.Add(2 * firstRest)) {
-		t.Errorf("after a second one %+v", a)
+	if l = fail(l); !l.until.Equal(now.Add(2 * firstRest)) {
+		t.Errorf("after the rest and another failure %+v", l)
 	}
 	for range 20 {
-		a = a.listAllFailed(now, "x").chunkFailed(now, a.chunk, false)
+		now = l.until
+		l = fail(l)
 	}
-	if a.rest != lastRest || a.chunk != 1 {
-		t.Errorf("after many %+v", a)
+	if l.rest != lastRest {
+		t.Errorf("after many failures %+v", l)
 	}
-	if a = newAskSize().chunkFailed(now, 9, false); a.chunk != 4 {
-		t.Errorf("after a chunk of 9 of %d: %+v", maxIDs, a)
+}
+
+func TestChunkSize(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	c := chunkSize{n: maxIDs}.failed(now, maxIDs)
+	if c.n != maxIDs/2 || c.worked(now) != c {
+		t.Errorf("after a failure %+v, then %+v", c, c.worked(now))
 	}
-	if a = a.chunkWorked(now); a.chunk != 4 {
-		t.Errorf("it grows at once: %+v", a)
+	if c = c.failed(now, 1); c.n != 1 {
+		t.Errorf("after one id was too much: %+v", c)
 	}
 	for range 20 {
-		a = a.chunkFailed(now, a.chunk, true)
+		c = c.worked(now.Add(firstRest))
 	}
-	if a.chunk != 4 || newAskSize().chunkFailed(now, 5, true).chunk != minLateIDs {
-		t.Errorf("after it was late many times: %+v", a)
-	}
-	for range 20 {
-		a = a.chunkWorked(now.Add(firstRest))
-	}
-	if a = a.listAllWorked(); a.chunk != maxIDs || a.byID || a.rest != 0 || a.why != "" {
-		t.Errorf("after all went well again %+v", a)
+	if c.n != maxIDs {
+		t.Errorf("after all went well again %+v", c)
 	}
 }
 
@@ -345,7 +401,8 @@ func TestTooMuch(t *testing.T) {
 	}{
 		{"well", run.Output{Stdout: []byte("{}")}, nil, false},
 		{"cut", run.Output{Truncated: true}, errors.New("cut"), true},
-		{"late", run.Output{Signal: 15}, late, true},
+		{"silent until its deadline", run.Output{Signal: 15}, late, false},
+		{"printing at its deadline", run.Output{Stdout: []byte("{"), Signal: 15}, late, true},
 		{"called off", run.Output{Signal: 15}, fmt.Errorf("stopped: %w", context.Canceled), false},
 		{"not started", run.Output{}, errors.New("no such file"), false},
 		{"killed", run.Output{Exit: 137, Signal: 9}, nil, true},
@@ -375,7 +432,10 @@ func TestParseByID_OnlyUnknownIDsMayCauseComplaints(t *testing.T) {
 	}{
 		{0, "", true}, {153, "qstat: Unknown Job Id 25[].pbshost\nqstat: Unknown Job Id 7.pbshost\n", true},
 		{0, "qstat: Unknown Job Id 25[3].pbshost\n", true},
-		{153, "", false}, {1, "", false}, {255, "Connection refused\n", false}, {0, "Welcome!\n", false},
+		{153, "", false}, {1, "", false}, {255, "Connection refused\n", false},
+		{0, "pbs_iff: cannot connect to host\npbs_iff: all reserved ports in use\n", false},
+		{255, "pbs_iff: all reserved ports in use\nqstat: cannot connect to server h (errno=-1)\n", false},
+		{0, "Welcome!\n", false},
 		{1, "qstat: Unknown Job Id 7.pbshost\n", false},
 		{153, "qstat: Unknown Job Id 7.pbshost\nqstat: End of File\n", false},
 	} {

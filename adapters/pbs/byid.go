@@ -1,0 +1,215 @@
+package pbs
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/run"
+)
+
+// liveByID lists by id the owner's jobs that have not ended, and those that are alive in
+// memory. It returns false if they need more ports than the budget ever has: then only a
+// listing of everything is left. Its commands are sent only if the budget has room for all.
+func (a *Adapter) liveByID(ctx context.Context, owner jjm.Owner, members bool) (jobs []job, asked bool, err error) {
+	ask, before := a.aliveInMemory(owner)
+	if err := a.reserve(max(len(ask), before)); err != nil && a.everAffordable(max(len(ask), before)) {
+		return nil, true, err
+	}
+	ids, err := a.selectIDs(ctx, owner)
+	if err != nil {
+		return nil, true, err
+	}
+	for _, id := range ids {
+		ask = appendNew(ask, id.String())
+	}
+	a.mu.Lock()
+	a.memoryOf(owner).live = len(ask)
+	a.mu.Unlock()
+	if !a.everAffordable(len(ask)) {
+		return nil, false, nil
+	}
+	if err := a.reserve(len(ask)); err != nil {
+		return nil, true, err
+	}
+	var all []raw
+	err = a.byID(ctx, ask, members, func(_ []string, has []raw) error {
+		all = append(all, has...)
+		return nil
+	})
+	if err != nil {
+		return nil, true, err
+	}
+	jobs, err = jobsOf(all, openpbs)
+	return jobs, true, err
+}
+
+// aliveInMemory returns the ids of the owner's bulks that are not known to have ended, and how
+// many ids there were when they were asked for last.
+func (a *Adapter) aliveInMemory(owner jjm.Owner) (ids []string, before int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.memoryOf(owner)
+	for seq, b := range p.bulks {
+		if !b.over {
+			ids = append(ids, b.id(seq))
+		}
+	}
+	slices.Sort(ids)
+	return ids, p.live
+}
+
+// lookUp finds out what the server knows about ids, including the history, and calls take
+// with the ids that were answered and their jobs. More ids than fit into one command, or
+// into the budget of ports, are looked up in one listing of everything.
+func (a *Adapter) lookUp(ctx context.Context, ids []string, members bool,
+	take func(answered []string, has []raw) error) error {
+	few := len(ids) <= maxIDs && a.mayAskFor(len(ids))
+	if len(ids) == 0 || few || !a.mayList(true) {
+		return a.byID(ctx, ids, members, take)
+	}
+	raws, err := a.listFor(ctx, ids, members)
+	if err != nil {
+		return err
+	}
+	return take(ids, raws)
+}
+
+// listFor returns the jobs with the given ids from a listing of everything. A job that is
+// not in the listing does not exist.
+func (a *Adapter) listFor(ctx context.Context, ids []string, members bool) ([]raw, error) {
+	raws, err := a.listAll(ctx, !a.historyOff(), members)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]bool{}
+	for _, id := range ids {
+		if parsed, ok := parseID(id); ok {
+			wanted[parsed.seq] = true
+		}
+	}
+	return slices.DeleteFunc(raws, func(r raw) bool {
+		id, ok := parseID(r.id)
+		return ok && !wanted[id.seq]
+	}), nil
+}
+
+// byID asks for jobs by id, including the history, and calls take with the ids that were
+// answered and their jobs. Chunks that are too much are made smaller. Some versions of
+// OpenPBS answer only the first of several ids (recorded in json_several_ids): the others are
+// asked for again, alone.
+func (a *Adapter) byID(ctx context.Context, ids []string, members bool,
+	take func(answered []string, has []raw) error) error {
+	for len(ids) > 0 {
+		some := ids[:min(len(ids), a.chunkNow())]
+		history := !a.historyOff()
+		argv := qstatArgs(history, members, some...)
+		out, err := a.askIDs(ctx, argv)
+		if why := tooMuch(out, err); why != "" {
+			a.updateChunk(func(c chunkSize) chunkSize { return c.failed(a.env.Now(), len(some)) })
+			if len(some) > 1 && ctx.Err() == nil {
+				continue
+			}
+			return jjm.Errorf(jjm.Busy, "%s of %s, %s first: %s", argv[0], jjm.Count(len(some), "id"), some[0], why)
+		}
+		if err != nil {
+			return adapters.AsBusy(err)
+		}
+		raws, kept, err := parseByID(out, argv)
+		if err != nil {
+			return err
+		}
+		if history && !kept {
+			a.setHistory(false)
+			continue // repeat without the history
+		}
+		answered, silent := answeredIDs(some, raws, out.Stderr)
+		switch {
+		case len(silent) == 0:
+			a.updateChunk(func(c chunkSize) chunkSize { return c.worked(a.env.Now()) })
+		case len(some) == 1:
+			return jjm.Errorf(jjm.Busy, "%s: exit %d, but nothing about job %s", strings.Join(argv, " "), out.Exit, some[0])
+		default:
+			a.updateChunk(func(c chunkSize) chunkSize { return c.failed(a.env.Now(), 1) })
+		}
+		if err := take(answered, raws); err != nil {
+			return err
+		}
+		ids = append(silent, ids[len(some):]...)
+	}
+	return nil
+}
+
+// answeredIDs returns the ids that an answer has, or names as unknown, and the others, about
+// which it says nothing. An unknown member may be named by its array.
+func answeredIDs(ids []string, raws []raw, stderr []byte) (answered, silent []string) {
+	has := map[string]bool{}
+	note := func(text string) {
+		if id, ok := parseID(text); ok {
+			has[id.String()] = true
+		}
+	}
+	for _, r := range raws {
+		note(r.id)
+	}
+	for line := range bytes.Lines(stderr) {
+		if m := unknownID.FindSubmatch(bytes.TrimSpace(line)); m != nil {
+			note(string(m[1]))
+		}
+	}
+	complained := len(bytes.TrimSpace(stderr)) > 0
+	for _, id := range ids {
+		if has[id] || len(ids) == 1 && complained {
+			answered = append(answered, id)
+		} else {
+			silent = append(silent, id)
+		}
+	}
+	return answered, silent
+}
+
+// unknownID matches what qstat prints about a job that the server does not have.
+var unknownID = regexp.MustCompile(`^qstat: Unknown Job Id +([0-9]+(?:\[[^\]]*\])?)(?:\.[^ ]*)? *$`)
+
+// exitUnknown is the exit code if the last id is unknown (PBSE_UNKJOBID & 0xFF).
+const exitUnknown = 153
+
+// parseByID parses a listing by ids. Unknown ids cause complaints; any other complaint is
+// an error. history is false if the server says, with exit code 0, that it keeps no
+// history.
+func parseByID(out run.Output, argv []string) (raws []raw, history bool, err error) {
+	if saysNoHistory(out.Stderr) {
+		return nil, false, nil
+	}
+	for line := range bytes.Lines(out.Stderr) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && !unknownID.Match(line) {
+			return nil, true, checkClean(out, argv)
+		}
+	}
+	if out.Exit == exitUnknown && len(bytes.TrimSpace(out.Stderr)) > 0 {
+		out.Exit = 0
+	}
+	if out.Exit == 0 {
+		out.Stderr = nil
+	}
+	raws, err = parseListing(out, argv, parseJSON)
+	return raws, true, err
+}
+
+// updateChunk changes the number of ids in one command.
+func (a *Adapter) updateChunk(change func(chunkSize) chunkSize) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.chunk = change(a.chunk)
+}
+
+// chunkNow returns the number of ids in one command.
+func (a *Adapter) chunkNow() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.chunk.n
+}
