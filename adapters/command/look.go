@@ -90,15 +90,45 @@ func (a *Adapter) jobsOfTags(ctx context.Context, owner jjm.Owner, tags []jjm.Ta
 func (a *Adapter) byTag(ctx context.Context, what string, q *query, owner jjm.Owner, tags []jjm.Tag) ([]job, error) {
 	var all []job
 	v := a.queryValues(q, owner, a.env.Now().Add(-q.history))
-	for chunk := range slices.Chunk(tags, a.chunkSize(q, len(tags))) {
-		v.words["TAG"], v.lists["TAGS"] = string(chunk[0]), texts(chunk)
-		jobs, err := a.query(ctx, what, q, v)
+	ask := func(some []string) ([]job, error) {
+		v.words["TAG"], v.lists["TAGS"] = some[0], some
+		return a.query(ctx, what, q, v)
+	}
+	for chunk := range slices.Chunk(texts(tags), a.chunkSize(q, len(tags))) {
+		jobs, err := askAll(chunk, q.command.has("TAGS"), func(j job) string { return string(j.Tag) }, ask)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, jobs...)
 	}
 	return all, nil
+}
+
+// askAll asks about several ids or tags in one command. Some commands answer only a part of
+// what they are asked, without a word (recorded of OpenPBS, whose qstat answers the first of
+// several ids): if single, what is missing in an answer that has others is asked for again,
+// alone.
+func askAll(all []string, single bool, name func(job) string, ask func([]string) ([]job, error)) ([]job, error) {
+	jobs, err := ask(all)
+	if err != nil || !single || len(all) == 1 {
+		return jobs, err
+	}
+	answered := map[string]bool{}
+	for _, j := range jobs {
+		answered[name(j)] = true
+	}
+	missing := slices.DeleteFunc(slices.Clone(all), func(s string) bool { return answered[s] })
+	if len(missing) == len(all) {
+		return jobs, nil
+	}
+	for _, s := range missing {
+		more, err := ask([]string{s})
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, more...)
+	}
+	return jobs, nil
 }
 
 // chunkSize returns how many of n tags one call is about: all, if the command names none.
@@ -154,16 +184,19 @@ func (a *Adapter) accounts(ctx context.Context, owner jjm.Owner, refs []adapters
 	if !q.command.has("JOB_ID", "JOB_IDS", nameBulkID, "BATCH_JOB_IDS") {
 		return a.byTag(ctx, "account", q, owner, distinct(refs, func(r adapters.Ref) jjm.Tag { return r.Tag }))
 	}
-	of := a.d.refID
+	of, name := a.d.refID, func(j job) string { return j.ID }
 	if q.command.has(nameBulkID, "BATCH_JOB_IDS") {
-		of = a.d.refBulk
+		of, name = a.d.refBulk, func(j job) string { return j.bulk }
 	}
 	var all []job
 	v := a.queryValues(q, owner, a.env.Now().Add(-q.history))
+	ask := func(some []string) ([]job, error) {
+		v.words["JOB_ID"], v.lists["JOB_IDS"] = some[0], some
+		v.words[nameBulkID], v.lists["BATCH_JOB_IDS"] = some[0], some
+		return a.query(ctx, "account", q, v)
+	}
 	for chunk := range slices.Chunk(distinct(refs, of), q.perCall) {
-		v.words["JOB_ID"], v.lists["JOB_IDS"] = chunk[0], chunk
-		v.words[nameBulkID], v.lists["BATCH_JOB_IDS"] = chunk[0], chunk
-		jobs, err := a.query(ctx, "account", q, v)
+		jobs, err := askAll(chunk, true, name, ask)
 		if err != nil {
 			return nil, err
 		}
