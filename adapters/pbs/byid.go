@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"jjm"
 	"jjm/adapters"
@@ -17,8 +18,10 @@ import (
 // listing of everything is left. Its commands are sent only if the budget has room for all.
 func (a *Adapter) liveByID(ctx context.Context, owner jjm.Owner, members bool) (jobs []job, asked bool, err error) {
 	ask, before := a.aliveInMemory(owner)
-	if err := a.reserve(max(len(ask), before)); err != nil && a.everAffordable(max(len(ask), before)) {
-		return nil, true, err
+	if n := max(len(ask), before); a.everAffordable(n) {
+		if err := a.takeTurn(owner, n); err != nil {
+			return nil, true, err
+		}
 	}
 	ids, err := a.selectIDs(ctx, owner)
 	if err != nil {
@@ -33,7 +36,7 @@ func (a *Adapter) liveByID(ctx context.Context, owner jjm.Owner, members bool) (
 	if !a.everAffordable(len(ask)) {
 		return nil, false, nil
 	}
-	if err := a.reserve(len(ask)); err != nil {
+	if err := a.takeTurn(owner, len(ask)); err != nil {
 		return nil, true, err
 	}
 	var all []raw
@@ -44,8 +47,45 @@ func (a *Adapter) liveByID(ctx context.Context, owner jjm.Owner, members bool) (
 	if err != nil {
 		return nil, true, err
 	}
+	a.mu.Lock()
+	a.memoryOf(owner).served = a.env.Now()
+	a.mu.Unlock()
 	jobs, err = jobsOf(all, openpbs)
 	return jobs, true, err
+}
+
+// refusedFor is how long an account that was refused is waited for.
+const refusedFor = 2 * portLife
+
+// takeTurn returns an error unless an owner's n live bulks may be asked for by id now: the
+// budget must have room for all, and no other account may wait that was served earlier.
+func (a *Adapter) takeTurn(owner jjm.Owner, n int) error {
+	err := a.reserve(n)
+	now := a.env.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.memoryOf(owner)
+	p.refused = now
+	if err != nil {
+		return err
+	}
+	if a.anotherWaits(p, now) {
+		return adapters.NotAsked(jjm.Errorf(jjm.Busy,
+			"%s are not asked for before the next cycle: it is another account's turn", jjm.Count(n, "id")))
+	}
+	p.refused = time.Time{}
+	return nil
+}
+
+// anotherWaits reports whether an account was refused lately that was served before this one.
+// The lock is held.
+func (a *Adapter) anotherWaits(p *memory, now time.Time) bool {
+	for _, other := range a.memories {
+		if now.Sub(other.refused) < refusedFor && other.served.Before(p.served) {
+			return true
+		}
+	}
+	return false
 }
 
 // aliveInMemory returns the ids of the owner's bulks that are not known to have ended, and how

@@ -19,6 +19,9 @@ type memory struct {
 	whole bool
 	// live is the number of live bulks when they were asked for by id last.
 	live int
+	// served is when they were listed by id last, refused when that had to wait last; zero if
+	// it does not wait.
+	served, refused time.Time
 }
 
 // bulk is what is remembered of one array or plain job. A bulk that is not jjm's has no

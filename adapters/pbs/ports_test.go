@@ -183,6 +183,30 @@ func TestPorts_ManyLiveBulksByIDUseFew(t *testing.T) {
 	s.wantFewPorts()
 }
 
+// Two accounts share the budget, and both get their turn.
+func TestPorts_TwoAccountsByIDUseFewTogether(t *testing.T) {
+	s := newSite(t)
+	tag := s.held(20)
+	s.do("/bin/sh", "-c", fmt.Sprintf(
+		`export FAKEPBS_USER=ann; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+			%s/qsub -h -N %s </dev/null >/dev/null || exit 1; done`, adapters.Quote(s.bin), tag))
+	s.a = s.adapter(little)
+	clk := s.clock(s.a)
+	s.fault("endless", true)
+	s.forgetConnections()
+	me, ann := s.owner, jjm.Owner{UID: s.owner.UID, User: "ann"}
+	whole := map[string]int{}
+	for range 24 {
+		for _, s.owner = range []jjm.Owner{me, ann} {
+			whole[s.owner.User] += s.cycles(clk, 1, 20, tag)
+		}
+	}
+	if whole[me.User] < 2 || whole["ann"] < 2 {
+		t.Errorf("complete listings: %v", whole)
+	}
+	s.wantFewPorts()
+}
+
 func TestPorts_ARestartUsesFew(t *testing.T) {
 	s := newSite(t)
 	var tags []jjm.Tag
