@@ -7,6 +7,8 @@ import (
 
 	"jjm"
 	"jjm/adapters/adaptertest"
+	"jjm/adapters/idealize"
+	"jjm/engine"
 )
 
 // A listing without the jobs, an outage and a few more such listings do not prove an absence of
@@ -80,6 +82,53 @@ func TestOutage_ADoubtfulBulkIsCheckedRightAfterIt(t *testing.T) {
 				w.kill(first.String())
 				w.kill(id.String())
 				w.final(time.Hour, first, id)
+			})
+		})
+	}
+}
+
+// A bulk whose submission never got as far as a command needs no search after the outage.
+func TestOutage_ABulkThatReachedNoCommandIsNotLookedFor(t *testing.T) {
+	t.Parallel()
+	for name, restart := range map[string]bool{"one daemon": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var c *counting
+			clusters := func(w *world) []engine.Cluster {
+				c = &counting{faulty: w.adapter}
+				config := engine.Defaults().ClusterDefaults().Config
+				return []engine.Cluster{{Kind: "sim", Adapter: idealize.Wrap(c, config, idealize.Deps{})}}
+			}
+			sim := adaptertest.SimConfig{Life: 10 * time.Hour, Settle: time.Minute}
+			inWorld(t, options{sim: sim, clusters: clusters}, func(t *testing.T, w *world) {
+				first := w.submit(alice, mc(1)) // so that there are listings at all
+				w.running(first, 1)
+				w.sim.Down(30 * time.Minute)
+				w.until(20*time.Minute, "the breaker opened", func() bool { return w.site("sim").Breaker != nil })
+				submits := w.sim.Calls().Submits
+				ids := []jjm.GridID{w.submit(alice, mc(2)), w.submit(alice, mc(3))}
+				w.pass(5 * time.Minute)
+				if n := w.sim.Calls().Submits; n != submits {
+					t.Fatalf("%d submissions reached the batch system while the breaker was open", n-submits)
+				}
+				if restart {
+					w.reopen()
+				}
+				c.finds.Store(0)
+				w.until(time.Hour, "they run", func() bool {
+					return w.lookup(ids[0]).Counts.Running == 2 && w.lookup(ids[1]).Counts.Running == 3
+				})
+				if n := c.finds.Load(); !restart && n != 0 || restart && n == 0 {
+					t.Errorf("%d searches", n)
+				}
+				if n := w.sim.Calls().Bulks; n != 3 {
+					t.Errorf("%d bulks, want 3", n)
+				}
+				w.kill(first.String())
+				for _, id := range ids {
+					w.kill(id.String())
+				}
+				w.final(time.Hour, append(ids, first)...)
 			})
 		})
 	}

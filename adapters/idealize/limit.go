@@ -80,25 +80,26 @@ func (l *limit) call(ctx context.Context, verb Verb, do func(context.Context) er
 
 // turn takes one turn, for the call or for the probe that comes before it. The breaker is
 // asked before the wait for the turn, so that nobody waits in vain, and after it, because
-// it may have opened meanwhile.
+// it may have opened meanwhile. An error before the call's own command is marked with
+// adapters.NotStarted.
 func (l *limit) turn(ctx context.Context, verb Verb, do func(context.Context) error) (probed bool, err error) {
 	account := accountOf(ctx)
 	if err := l.refused(verb, account); err != nil {
-		return false, err
+		return false, adapters.NotStarted(err)
 	}
 	if err := l.turns.acquire(ctx, verb == Control); err != nil {
-		return false, err
+		return false, adapters.NotStarted(err)
 	}
 	defer l.turns.release(account)
 	n, err := l.admit(verb, account)
 	if err != nil {
-		return false, err
+		return false, adapters.NotStarted(err)
 	}
 	if n.shared == 0 || !l.probesFirst(verb) {
 		return false, l.run(ctx, verb, n, do)
 	}
 	if err := l.run(run.WithRunner(ctx, nil), Probe, n, l.prober.Probe); err != nil { // as the daemon, whoever calls
-		return true, &openError{cause: err.Error(), asked: true}
+		return true, adapters.NotStarted(&openError{cause: err.Error(), asked: true})
 	}
 	return true, nil
 }

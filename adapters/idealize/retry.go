@@ -18,19 +18,25 @@ const (
 )
 
 // withRetry repeats calls that certainly did nothing or may be done twice, within a few
-// seconds. It returns the last error.
+// seconds. It returns the last error, for a submission that of the last one that was
+// started: otherwise nobody would know that a command ran.
 func withRetry(within time.Duration, next call) call {
 	return func(ctx context.Context, verb Verb, do func(context.Context) error) error {
 		began := time.Now()
+		var started error
 		for n := 0; ; n++ {
 			err := next(ctx, verb, do)
-			if !again(verb, err) {
-				return err
-			}
 			d := backoff(n)
-			if time.Since(began)+d > within || !sleep(ctx, d) {
-				return err
+			if again(verb, err) && time.Since(began)+d <= within && sleep(ctx, d) {
+				if verb == Submit && !adapters.IsNotStarted(err) {
+					started = err
+				}
+				continue
 			}
+			if started != nil && adapters.IsNotStarted(err) {
+				return started
+			}
+			return err
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/needs"
 )
 
-var commandNames = []string{"qsub", "qstat", "qselect", "qdel", "qhold", "qrls", "pbsnodes"}
+var commandNames = []string{"qsub", "qalter", "qstat", "qselect", "qdel", "qhold", "qrls", "pbsnodes"}
 
 // It runs on the fake; with -real on the PBS of the PATH.
 func TestConformance_OpenPBS(t *testing.T) {

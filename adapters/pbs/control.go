@@ -6,7 +6,6 @@ import (
 
 	"jjm"
 	"jjm/adapters"
-	"jjm/run"
 )
 
 // Control acts on jobs with as few commands as possible. It looks first, for two reasons:
@@ -28,12 +27,21 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 			return nil, a.wrap(op.String(), err)
 		}
 	}
-	for _, argv := range commands(op, d, p.targets) {
-		out, err := a.run(ctx, nil, argv.argv...)
+	if d == openpbs && op == adapters.Cancel {
+		if err := a.cancel(ctx, owner, p); err != nil {
+			return nil, a.wrap(op.String(), adapters.AsBusy(err))
+		}
+		return p.answers, nil
+	}
+	if d == openpbs && op == adapters.Release {
+		a.forbidReruns(ctx, p)
+	}
+	for _, c := range commands(op, d, p.targets, operandsAtOnce) {
+		out, err := a.run(ctx, nil, c.argv...)
 		if err != nil {
 			return nil, a.wrap(op.String(), adapters.AsBusy(err))
 		}
-		outcome(op, out, argv, p.answers)
+		outcome(op, out, c, p.answers)
 	}
 	return p.answers, nil
 }
@@ -119,6 +127,8 @@ type target struct {
 	array bool
 	// whole is set if the array as a whole is meant, not single members.
 	whole bool
+	// rerunnable is set if the listing did not show that reruns of the array are forbidden.
+	rerunnable bool
 	// members are the members meant, and the references that they answer.
 	members []memberRef
 }
@@ -194,7 +204,7 @@ func (p *plan) bulk(op adapters.Op, d dialect, seq string, v *bulkView, wishes [
 		p.wholeArray(seq, v, wishes)
 		return
 	}
-	t := target{seq: seq, array: true}
+	t := target{seq: seq, array: true, rerunnable: !v.whole.neverReruns()}
 	chosen := map[int32]bool{}
 	for _, w := range wishes {
 		j, ok := v.members[w.index]
@@ -262,7 +272,7 @@ func (p *plan) plain(op adapters.Op, seq string, v *bulkView, wishes []memberRef
 // meant, they have to be listed.
 func (p *plan) wholeArray(seq string, v *bulkView, wishes []memberRef) {
 	distinct := map[int32]bool{}
-	t := target{seq: seq, array: true, whole: true, members: wishes}
+	t := target{seq: seq, array: true, whole: true, members: wishes, rerunnable: !v.whole.neverReruns()}
 	for _, w := range wishes {
 		distinct[w.index] = true
 	}
@@ -293,84 +303,4 @@ func applies(op adapters.Op, j job, arrayHolds string) (bool, error) {
 		return false, jjm.Errorf(jjm.Conflict, "job %s is in state %s: PBS holds waiting jobs only", j.id, j.state)
 	}
 	return true, nil
-}
-
-// command is a command line, and the references that each of its operands answers.
-type command struct {
-	argv     []string
-	operands map[string][]int
-}
-
-// verbs are the commands for the operations.
-var verbs = map[adapters.Op]string{adapters.Cancel: "qdel", adapters.HoldJobs: "qhold", adapters.Release: "qrls"}
-
-// operandsAtOnce is the largest number of operands in a command; PBS handles them one by
-// one.
-const operandsAtOnce = 200
-
-// commands returns the commands for targets. Jobs, arrays and, in OpenPBS, ranges share a
-// command; Torque takes the members of one array in an option.
-func commands(op adapters.Op, d dialect, targets []target) []command {
-	var out []command
-	add := func(operand string, refs []int) {
-		last := len(out) - 1
-		if last < 0 || len(out[last].operands) >= operandsAtOnce {
-			out = append(out, command{argv: []string{verbs[op]}, operands: map[string][]int{}})
-			last++
-		}
-		if _, there := out[last].operands[operand]; !there {
-			out[last].argv = append(out[last].argv, operand)
-		}
-		out[last].operands[operand] = append(out[last].operands[operand], refs...)
-	}
-	var some []target
-	for _, t := range targets {
-		switch {
-		case !t.array:
-			add(t.seq, t.refs())
-		case t.whole:
-			add(t.seq+"[]", t.refs())
-		case d == torque:
-			some = append(some, t)
-		default:
-			for _, r := range t.runs() {
-				add(t.seq+"["+r.text+"]", r.refs)
-			}
-		}
-	}
-	for _, t := range some {
-		var spans []string
-		for _, r := range t.runs() {
-			spans = append(spans, r.text)
-		}
-		out = append(out, command{
-			argv:     []string{verbs[op], "-t", strings.Join(spans, ","), t.seq + "[]"},
-			operands: map[string][]int{t.seq + "[]": t.refs()},
-		})
-	}
-	return out
-}
-
-// outcome sets the answers from the output of a command. The exit code is that of the last
-// error; each error has a line that names its operand. If a line names no operand, or there
-// is none, the operands that are not named are in doubt.
-func outcome(op adapters.Op, out run.Output, c command, answers []error) {
-	if out.Exit == 0 {
-		return
-	}
-	named, unnamed := complaints(out.Stderr)
-	doubt := len(unnamed) > 0 || len(named) == 0
-	for operand, refs := range c.operands {
-		text, is := named[operand]
-		var err error
-		switch {
-		case is:
-			err = controlError(op, text, operand)
-		case doubt:
-			err = jjm.Errorf(jjm.Busy, "%s: exit %d: %s", c.argv[0], out.Exit, complaint(out.Stderr))
-		}
-		for _, ref := range refs {
-			answers[ref] = err
-		}
-	}
 }

@@ -50,7 +50,7 @@ func TestParseJSON_ReadsWhatWasRecorded(t *testing.T) {
 		id: "31.pbshost", name: "exit7", owner: "jjmuser@pbshost", state: "F", substate: "93", exit: "7",
 		ctime: "Sat Nov 21 01:16:25 2026", stime: "Sat Nov 21 01:16:26 2026", end: "Sat Nov 21 01:16:28 2026",
 		mtime: "Sat Nov 21 01:16:28 2026", history: "1795223788", host: "pbshost/0", holds: "n", runs: "1",
-		comment: "Job run at Sat Nov 21 at 01:16 on (pbshost:ncpus=1) and failed", cpu: "00:00:00", mem: "7192kb",
+		comment: "Job run at Sat Nov 21 at 01:16 on (pbshost:ncpus=1) and failed", rerunnable: "True", cpu: "00:00:00", mem: "7192kb",
 	}
 	if diff := cmp.Diff(want, raws[0], cmp.AllowUnexported(raw{})); diff != "" {
 		t.Error(diff)

@@ -90,7 +90,11 @@ type Adapter struct {
 	noHistory bool
 	// noEndedSince is set if the server cannot list the jobs that ended since a time.
 	noEndedSince bool
-	limits       limits
+	// reruns says why the server allows reruns of arrays, "" if it does not.
+	reruns string
+	// alone is set if the server was gone after a qdel of several jobs.
+	alone  bool
+	limits limits
 	// alive is of the listing of live jobs, past of the one with the history.
 	alive, past listingSize
 	chunk       chunkSize
@@ -169,7 +173,7 @@ func (a *Adapter) Name() string { return a.name }
 // Capabilities says what this complex can do, as far as it was asked.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
-	l, off, d, why := a.limits, a.noHistory, a.dialect, cmp.Or(a.alive.why, a.past.why)
+	l, off, d, why, reruns := a.limits, a.noHistory, a.dialect, cmp.Or(a.alive.why, a.past.why), a.reruns
 	a.mu.Unlock()
 	c := adapters.Capabilities{
 		MaxBulk: a.config.Bulk(l.array), MaxQueued: l.queued, TwoPhase: true, SharedFS: true, Accounting: !off,
@@ -178,6 +182,9 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	}
 	if why != "" {
 		c.Guarantee += "; jobs are listed by id, because a listing of all was too large: " + why
+	}
+	if reruns != "" {
+		c.Guarantee += "; only the wrapper's claim prevents second runs in arrays, because qalter -r n was refused: " + reruns
 	}
 	return c
 }

@@ -16,6 +16,7 @@ type raw struct {
 	host, comment, holds, starts string
 	runs, indices                string
 	member                       string // set in the own record of an array's member
+	rerunnable                   string // "False" once reruns are forbidden
 	cpu, mem                     string
 	// damaged is set if the text of the job could not be read completely.
 	damaged bool
@@ -75,6 +76,8 @@ func (r *raw) field(group string, key []byte) *string {
 		return &r.runs
 	case "array_indices_submitted", "job_array_request":
 		return &r.indices
+	case "Rerunable":
+		return &r.rerunnable
 	case "array_index", "array_id":
 		return &r.member
 	}

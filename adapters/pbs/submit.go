@@ -44,6 +44,12 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	a.mu.Lock()
 	a.memoryOf(b.Owner).noteBulk(id, b.Tag, b.N > 1)
 	a.mu.Unlock()
+	if b.N > 1 && d == openpbs {
+		if err := a.forbidRerun(ctx, id); err != nil {
+			return adapters.Receipt{}, a.wrap("submit "+string(b.Tag),
+				jjm.Errorf(jjm.Ambiguous, "array %s[] is there and held: %w", id, err))
+		}
+	}
 	return adapters.Receipt{ID: id}, nil
 }
 
@@ -66,7 +72,8 @@ func (a *Adapter) extraOptions(ctx context.Context, b adapters.Bulk) ([]string, 
 
 // submitArgs returns the command for a bulk. A bulk of one is a plain job, because OpenPBS
 // refuses arrays with one member. Output to /dev/null is not delivered, which spares the
-// job half a minute in state E if its output could not be copied back.
+// job half a minute in state E if its output could not be copied back. OpenPBS refuses -r n
+// for arrays; see forbidRerun.
 func submitArgs(b adapters.Bulk, c Config, d dialect) []string {
 	argv := []string{"qsub", "-h", "-N", string(b.Tag)}
 	if b.N > 1 {
@@ -76,7 +83,10 @@ func submitArgs(b adapters.Bulk, c Config, d dialect) []string {
 		}
 		argv = append(argv, option, "0-"+strconv.Itoa(b.N-1))
 	}
-	argv = append(argv, "-r", "n", "-S", "/bin/sh", "-o", "/dev/null", "-e", "/dev/null")
+	if b.N == 1 || d == torque {
+		argv = append(argv, "-r", "n")
+	}
+	argv = append(argv, "-S", "/bin/sh", "-o", "/dev/null", "-e", "/dev/null")
 	return append(argv, requestArgs(b.Request, c, d)...)
 }
 

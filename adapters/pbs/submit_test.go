@@ -75,7 +75,8 @@ func TestSubmitArgs(t *testing.T) {
 		Queue: "long", Account: "atlas", Project: "p1", QOS: "high",
 	}
 	config := Config{Common: adapters.Common{Queue: "short"}, Scratch: "scratch", QOSResource: "qos", Chunk: "arch=linux"}
-	const common = "-r n -S /bin/sh -o /dev/null -e /dev/null"
+	const shell = "-S /bin/sh -o /dev/null -e /dev/null"
+	const common = "-r n " + shell
 	tests := []struct {
 		name string
 		n    int
@@ -85,7 +86,7 @@ func TestSubmitArgs(t *testing.T) {
 	}{
 		{"one job is no array", 1, jjm.Request{}, openpbs,
 			"qsub -h -N jt " + common + " -q short -l select=1:ncpus=1:arch=linux"},
-		{"an array", 3, full, openpbs, "qsub -h -N jt -J 0-2 " + common + " -q long -A atlas -P p1 " +
+		{"an array", 3, full, openpbs, "qsub -h -N jt -J 0-2 " + shell + " -q long -A atlas -P p1 " +
 			"-l select=1:ncpus=4:mem=2000mb:ngpus=1:scratch=500mb:arch=linux -l walltime=5401 -l qos=high"},
 		{"torque", 3, full, torque, "qsub -h -N jt -t 0-2 " + common + " -q long -A atlas " +
 			"-l nodes=1:ppn=4:gpus=1:arch=linux -l mem=2000mb -l scratch=500mb -l walltime=5401 -l qos=high"},

@@ -341,7 +341,13 @@ func TestSubmit_ACutConnectionIsDoubtful(t *testing.T) {
 func TestSubmit_AnAcknowledgedIDMayBeLost(t *testing.T) {
 	s := newSite(t)
 	s.fault("lost-id", true)
-	b := s.bulk(2, "exit 0")
+	array := s.bulk(2, "exit 0") // its qalter shows the loss
+	_, err := s.a.Submit(t.Context(), array)
+	s.wantKind("submit", err, jjm.Ambiguous)
+	if f := s.find(array.Tag); f.Presence != adapters.Absent {
+		t.Errorf("found %+v", f)
+	}
+	b := s.bulk(1, "exit 0")
 	r := s.submit(b)
 	if f := s.find(b.Tag); f.Presence != adapters.Absent {
 		t.Errorf("found %+v", f)

@@ -142,7 +142,7 @@ func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
 			st.later(tag, asideFor)
 			return st.c.submitter.moveOn(ctx, b)
 		}
-		return st.c.submitter.act(ctx, tag)
+		return st.c.submitter.act(ctx, tag, facts.Busy)
 	case plan.BulkRefuse:
 		return st.c.submitter.refused(ctx, tag, act.Why)
 	}
@@ -151,7 +151,7 @@ func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
 }
 
 // bulkFacts asks the batch system for a doubtful bulk, and reads the claims of its
-// members.
+// members. A bulk for which no command was started is not asked for.
 func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, error) {
 	ar, err := st.c.cs.areas.Of(b.Owner)
 	if err != nil {
@@ -159,9 +159,9 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 	}
 	now := jjm.At(st.b.Now())
 	var tried jjm.Time
-	allKilled := true
+	allKilled, unsent := true, false
 	st.s.Mark(func(m *state.Marks) {
-		tried = m.Tried(b.Tag, b.Created, now)
+		tried, unsent = m.Tried(b.Tag, b.Created, now), m.Unsent(b.Tag)
 		for _, id := range b.Members {
 			if l := m.Current(id); l != nil && !l.Kill {
 				allKilled = false
@@ -169,7 +169,24 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 		}
 	})
 	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: st.c.caps().Settle, Refused: allKilled,
-		Back: st.c.health.backSince(tried)}
+		Back: st.c.health.backSince(tried), Busy: unsent}
+	if !unsent {
+		st.find(ctx, b, &facts)
+	}
+	facts.Holders = map[string]int{}
+	for _, claim := range wrapperClaims(ar, b) {
+		facts.WrapperClaims++
+		for _, id := range facts.Found.IDs {
+			if state.PartOf(claim.Batch, id) {
+				facts.Holders[id]++
+			}
+		}
+	}
+	return facts, nil
+}
+
+// find asks the batch system for a bulk, and adds the answer to its facts.
+func (st *settler) find(ctx context.Context, b *jjm.Bulk, facts *plan.BulkFacts) {
 	cmd, cancel := st.c.command(ctx, st.c.account(b.Owner))
 	defer cancel()
 	found, err := st.c.adapter.Find(cmd, st.c.account(b.Owner), []jjm.Tag{b.Tag})
@@ -183,16 +200,6 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 		facts.Found = st.c.ownFound(b.Owner, found[0])
 		facts.FindErr = facts.Found.Presence == adapters.NotYetKnown && found[0].Presence != adapters.NotYetKnown
 	}
-	facts.Holders = map[string]int{}
-	for _, claim := range wrapperClaims(ar, b) {
-		facts.WrapperClaims++
-		for _, id := range facts.Found.IDs {
-			if state.PartOf(claim.Batch, id) {
-				facts.Holders[id]++
-			}
-		}
-	}
-	return facts, nil
 }
 
 // wrapperClaims returns the claims that wrappers hold, by position. A claim that cannot

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/adapters"
 	"jjm/engine/areas"
 	"jjm/engine/base"
 	"jjm/engine/fair"
@@ -192,7 +193,7 @@ func (sb *submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 		}
 		return err
 	}
-	return sb.act(ctx, b.Tag)
+	return sb.act(ctx, b.Tag, true)
 }
 
 // discard removes the folder of a bulk that is certainly not in the store.
@@ -236,8 +237,9 @@ func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 	})
 }
 
-// act runs the submission command of a stored bulk and stores its outcome.
-func (sb *submitter) act(ctx context.Context, tag jjm.Tag) error {
+// act runs the submission command of a stored bulk and stores its outcome. unsent says that
+// no command was started for the bulk before.
+func (sb *submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
 	b, ar, err := sb.openBulk(tag)
 	if b == nil || err != nil {
 		return err
@@ -253,6 +255,9 @@ func (sb *submitter) act(ctx context.Context, tag jjm.Tag) error {
 	receipt, err := sb.c.adapter.Submit(cmd, order)
 	if crashed := sb.b.Crash("submit.acted"); crashed != nil {
 		return crashed
+	}
+	if unsent && adapters.IsNotStarted(err) {
+		sb.s.Mark(func(m *state.Marks) { m.Unsend(tag) })
 	}
 	if err == nil {
 		err = sb.c.checkReceipt(b.Owner, receipt)

@@ -174,8 +174,21 @@ func (m *Marks) Looked(tag jjm.Tag, next int32, seen int64) {
 // Try notes that the submission command of a bulk starts.
 func (m *Marks) Try(tag jjm.Tag, now jjm.Time) {
 	if b := m.Bulk(tag); b != nil {
-		b.tried = now
+		b.tried, b.unsent = now, false
 	}
+}
+
+// Unsend notes that no command was started since the bulk was made.
+func (m *Marks) Unsend(tag jjm.Tag) {
+	if b := m.Bulk(tag); b != nil {
+		b.unsent = true
+	}
+}
+
+// Unsent reports whether no command was started since the bulk was made.
+func (m *Marks) Unsent(tag jjm.Tag) bool {
+	b := m.Bulk(tag)
+	return b != nil && b.unsent
 }
 
 // Tried returns when the submission command of a bulk last started; made, when the bulk

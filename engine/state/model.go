@@ -89,6 +89,9 @@ type Bulk struct {
 	// tried is when the submission command last started, 0 if not since the daemon
 	// started.
 	tried jjm.Time
+	// unsent is set if every submission since the bulk was made ended before a command of
+	// the batch system started. It is not stored: after a restart that is not known.
+	unsent bool
 	// released is when a held bulk was released, 0 if not since the daemon started. A
 	// listing from before that still shows jjm's own hold.
 	released jjm.Time

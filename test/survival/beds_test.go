@@ -120,7 +120,7 @@ func onFakePBS(t *testing.T) (string, int) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the fake PBS: %v\n%s", err, out)
 	}
-	for _, name := range []string{"qsub", "qstat", "qdel", "qselect", "qrls", "qhold", "pbsnodes", "qmgr"} {
+	for _, name := range []string{"qsub", "qalter", "qstat", "qdel", "qselect", "qrls", "qhold", "pbsnodes", "qmgr"} {
 		if err := os.Symlink("fakepbs", filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

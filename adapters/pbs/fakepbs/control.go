@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +15,7 @@ func (c *complex) eachTarget(q request, ids []string, act func(target) int) resp
 	var r response
 	for _, id := range ids {
 		t, bad := c.parseTarget(id)
-		if bad {
+		if bad || q.Verb == "qdel" && !c.torque && elementList.MatchString(id) {
 			r.Exit = 1
 			r.Stderr = fmt.Appendf(r.Stderr, "%s: illegally formed job identifier: %s\n", q.Verb, id)
 			continue
@@ -53,6 +55,10 @@ func (c *complex) qdel(q request) response {
 			span = o.value
 		}
 	}
+	crash := false
+	if !c.torque {
+		ids, crash = c.joined(ids)
+	}
 	r := c.eachTarget(q, ids, func(t target) int {
 		if t.job.owner != q.User && q.User != "root" {
 			return errPermission
@@ -62,6 +68,9 @@ func (c *complex) qdel(q request) response {
 		}
 		return c.del(t, force, purge)
 	})
+	if crash {
+		_ = os.WriteFile(filepath.Join(c.dir, "faults", "refused"), nil, 0o666)
+	}
 	return r
 }
 

@@ -1,6 +1,6 @@
 // Command fakepbs plays a PBS complex of one node, for tests and
-// demonstrations where no PBS is installed: qsub, qstat, qselect, qdel, qhold,
-// qrls, pbsnodes and a little of qmgr, chosen by the name under which it is
+// demonstrations where no PBS is installed: qsub, qalter -r, qstat, qselect, qdel,
+// qhold, qrls, pbsnodes and a little of qmgr, chosen by the name under which it is
 // called. Jobs really run, as detached processes.
 //
 // It answers as OpenPBS 23.06.06 did, defects included: exit codes, messages, the invalid
@@ -47,6 +47,11 @@
 //	qsub-cut      the connection is cut: nothing is created, exit 1
 //	lost-id       qsub prints an id, and the job does not exist
 //	lost-history  ended jobs are forgotten
+//	qalter-denied the server does not let the caller alter the job
+//	qalter-killed qalter alters the job and dies
+//	qalter-lost   qalter exits with 0 and alters nothing
+//	qdel-crash    a qdel with 11 or more ranges of an array ends the server: the fault
+//	              "refused" begins
 //	mom-down      the node's daemon cannot be reached
 //	one-id        qstat -F json answers the first of several ids, as OpenPBS does
 //	              since December 2023
@@ -62,7 +67,7 @@ import (
 )
 
 // verbs are the names under which fakepbs is a command of PBS.
-var verbs = []string{"qsub", "qstat", "qselect", "qdel", "qhold", "qrls", "pbsnodes", "qmgr"}
+var verbs = []string{"qsub", "qalter", "qstat", "qselect", "qdel", "qhold", "qrls", "pbsnodes", "qmgr"}
 
 func main() {
 	os.Exit(run(filepath.Base(os.Args[0]), os.Args[1:]))

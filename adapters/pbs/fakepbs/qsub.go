@@ -195,6 +195,9 @@ func (c *complex) apply(j *job, inScript []string, opts []option, known string) 
 			return no
 		}
 	}
+	if j.array && !j.rerunnable && !c.torque {
+		return &refusal{code: 2, text: " cannot submit non-rerunable Array Job", help: true}
+	}
 	return nil
 }
 

@@ -212,6 +212,8 @@ func (c *complex) perform(q request) response {
 	switch q.Verb {
 	case "qsub":
 		return c.qsub(q)
+	case "qalter":
+		return c.qalter(q)
 	case "qstat":
 		return c.qstat(q)
 	case "qselect":

@@ -1,0 +1,195 @@
+package pbs
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/run"
+)
+
+const (
+	// maxDeletes is the largest number of qdel in one Control. 100 scattered members of an
+	// array are one Control. Each qdel takes up to 70 ms (measured) and one of the host's
+	// 512 reserved ports for a minute, so a Control leaves most ports to others. The engine
+	// asks for the rest again.
+	maxDeletes = 100
+	// deletesAtOnce is how many qdel run side by side: few enough for the server, many
+	// enough that 100 of them take seconds.
+	deletesAtOnce = 4
+)
+
+// cancel deletes the targets of a plan, and then lists again: qdel also exits with 0 if it
+// deleted nothing, or if its request ended the server. A job is answered nil once it has
+// ended or is gone, or if it runs and qdel was accepted, because PBS takes some time to end
+// it. A job that still waits is answered Busy.
+func (a *Adapter) cancel(ctx context.Context, owner jjm.Owner, p *plan) error {
+	if len(p.targets) == 0 {
+		return nil
+	}
+	atOnce := operandsAtOnce
+	if a.deletesAlone() {
+		atOnce = 1
+	}
+	todo := commands(adapters.Cancel, openpbs, p.targets, atOnce)
+	var rest []command
+	if len(todo) > maxDeletes {
+		todo, rest = todo[:maxDeletes], todo[maxDeletes:]
+	}
+	outs, err := a.delete(ctx, todo)
+	if err == nil {
+		err = a.confirm(ctx, owner, p, todo, outs)
+	}
+	if err != nil {
+		a.noteServerGone(todo, err)
+		return err
+	}
+	for _, c := range rest {
+		for _, refs := range c.operands {
+			for _, ref := range refs {
+				p.answers[ref] = jjm.Errorf(jjm.Busy, "cancelled later: one request runs at most %d qdel", maxDeletes)
+			}
+		}
+	}
+	return nil
+}
+
+// delete runs commands, a few side by side, and returns their outputs. It starts no further
+// command once one could not run or did not reach the server; then it returns an error.
+func (a *Adapter) delete(ctx context.Context, todo []command) ([]run.Output, error) {
+	outs := make([]run.Output, len(todo))
+	var mu sync.Mutex // guards next and failed
+	next, failed := 0, error(nil)
+	take := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		if next >= len(todo) || failed != nil {
+			return -1
+		}
+		next++
+		return next - 1
+	}
+	var workers sync.WaitGroup
+	for range min(deletesAtOnce, len(todo)) {
+		workers.Go(func() {
+			for i := take(); i >= 0; i = take() {
+				out, err := a.reach(ctx, todo[i])
+				mu.Lock()
+				outs[i] = out
+				if failed == nil {
+					failed = err
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	return outs, failed
+}
+
+// reach runs a command. It returns an error of kind Busy if the command did not reach the
+// server.
+func (a *Adapter) reach(ctx context.Context, c command) (run.Output, error) {
+	out, err := a.run(ctx, nil, c.argv...)
+	if err != nil {
+		return out, err
+	}
+	if out.Exit != 0 && isUnreachable(string(out.Stderr)) {
+		return out, jjm.Errorf(jjm.Busy, "%s: exit %d: %s", c.argv[0], out.Exit, complaint(out.Stderr))
+	}
+	return out, nil
+}
+
+// confirm sets the answers from the outputs of commands and from a listing after them.
+func (a *Adapter) confirm(ctx context.Context, owner jjm.Owner, p *plan, done []command, outs []run.Output) error {
+	members := false
+	for _, t := range p.targets {
+		members = members || t.array && !t.whole
+	}
+	all, _, err := a.live(ctx, owner, members)
+	if err != nil {
+		return err
+	}
+	for i, c := range done {
+		outcome(adapters.Cancel, outs[i], c, p.answers)
+	}
+	bulks := views(all, members)
+	for _, t := range p.targets {
+		for _, m := range t.members {
+			switch bulks[t.seq].afterDelete(t, m.index) {
+			case deleted:
+				p.answers[m.ref] = nil
+			case stillWaits:
+				if p.answers[m.ref] == nil {
+					p.answers[m.ref] = jjm.Errorf(jjm.Busy, "qdel: exit 0, but a job of %s still waits", t.seq)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// fate is what a listing after a qdel shows of a job.
+type fate uint8
+
+const (
+	deleted    fate = iota // it has ended, or is gone
+	stillWaits             // qdel did nothing
+	stillRuns              // it is being ended, or qdel did nothing
+)
+
+// afterDelete returns what became of a member of a target. v is nil if its bulk is not
+// listed.
+func (v *bulkView) afterDelete(t target, index int32) fate {
+	if v == nil || v.whole.id != "" && v.whole.isOver() {
+		return deleted
+	}
+	j, ok := v.whole, v.whole.id != ""
+	if t.array && !t.whole {
+		j, ok = v.members[index]
+	}
+	switch {
+	case !ok || j.isOver():
+		return deleted
+	case strings.Contains("QHWT", j.state):
+		return stillWaits
+	}
+	return stillRuns
+}
+
+// isUnreachable reports whether a message says that the server could not be reached.
+func isUnreachable(text string) bool {
+	for _, part := range unreachable {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// noteServerGone notes that the server, which had just answered a listing, was gone after
+// commands with several operands. From then on each operand has its own command, so that
+// the command that may have ended the server is not repeated.
+func (a *Adapter) noteServerGone(done []command, err error) {
+	shared := false
+	for _, c := range done {
+		shared = shared || len(c.operands) > 1
+	}
+	if !shared || !isUnreachable(err.Error()) {
+		return
+	}
+	a.mu.Lock()
+	a.alone = true
+	a.mu.Unlock()
+	a.env.Warn("PBS was gone after a qdel of several jobs; jobs are cancelled one by one from now on", "cluster", a.name,
+		"error", err)
+}
+
+// deletesAlone reports whether each operand needs its own qdel.
+func (a *Adapter) deletesAlone() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.alone
+}

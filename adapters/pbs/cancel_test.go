@@ -1,0 +1,133 @@
+package pbs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// scattered returns the references to every second member, n of them.
+func scattered(refs []adapters.Ref, n int) (some []adapters.Ref) {
+	for i := range n {
+		some = append(some, refs[2*i])
+	}
+	return some
+}
+
+func TestCommands_OfACancelNameOneOperandOfAnArrayEach(t *testing.T) {
+	array := target{seq: "25", array: true}
+	for ref, index := range []int32{9, 3, 4, 5, 1} {
+		array.members = append(array.members, memberRef{index, ref})
+	}
+	targets := []target{{seq: "7", members: []memberRef{{0, 5}}}, array,
+		{seq: "30", array: true, whole: true, members: []memberRef{{0, 6}}}, {seq: "8", members: []memberRef{{0, 7}}}}
+	for atOnce, want := range map[int]string{
+		operandsAtOnce: "qdel 7 30[] 8\nqdel 25[3-5]\nqdel 25[1]\nqdel 25[9]",
+		1:              "qdel 7\nqdel 30[]\nqdel 8\nqdel 25[3-5]\nqdel 25[1]\nqdel 25[9]",
+	} {
+		var got []string
+		for _, c := range commands(adapters.Cancel, openpbs, targets, atOnce) {
+			got = append(got, strings.Join(c.argv, " "))
+		}
+		if text := strings.Join(got, "\n"); text != want {
+			t.Errorf("%d operands at once:\n%s\nwant\n%s", atOnce, text, want)
+		}
+	}
+}
+
+// One qdel with these members would delete two of them, or end the server.
+func TestCancel_ScatteredMembersOfAnArray(t *testing.T) {
+	s := newSite(t)
+	s.fault("qdel-crash", true)
+	b := s.bulk(1000, "exit 0")
+	refs := members(b, s.submit(b).ID)
+	s.good(adapters.Cancel, scattered(refs, 100)...)
+	found := s.list(b.Tag)
+	for i := range int32(1000) {
+		want := jjm.BatchHold
+		if i%2 == 0 && i < 200 {
+			want = jjm.BatchCancelled
+		}
+		if found[i].State != want {
+			t.Fatalf("member %d is %v, want %v", i, found[i].State, want)
+		}
+	}
+	s.good(adapters.Cancel, refs[900:]...) // one range
+	if found := s.list(b.Tag); found[999].State != jjm.BatchCancelled || found[899].State != jjm.BatchHold {
+		t.Errorf("%+v, %+v", found[899], found[999])
+	}
+}
+
+func TestCancel_TheRestOfManyIsBusy(t *testing.T) {
+	s := newSite(t)
+	b := s.bulk(300, "exit 0")
+	some := scattered(members(b, s.submit(b).ID), maxDeletes+20)
+	busy := 0
+	for _, err := range s.control(adapters.Cancel, some...) {
+		if err != nil {
+			s.wantKind("cancel", err, jjm.Busy)
+			busy++
+		}
+	}
+	if busy != 20 {
+		t.Errorf("%d are busy, want 20", busy)
+	}
+	s.good(adapters.Cancel, some...)
+}
+
+// replace puts a shell script in the place of a command; "$real" is the command.
+func (s *site) replace(name, body string) {
+	s.t.Helper()
+	path := filepath.Join(s.bin, name)
+	real := filepath.Join(s.t.TempDir(), name)
+	if err := os.Rename(path, real); err != nil {
+		s.t.Fatal(err)
+	}
+	syscall.ForkLock.RLock() // a child must not hold the file open for writing
+	defer syscall.ForkLock.RUnlock()
+	text := fmt.Sprintf("#!/bin/sh\nreal=%s state=%s\n%s\n", adapters.Quote(real), adapters.Quote(s.state), body)
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestCancel_AWaitingJobThatQdelDidNotDeleteIsBusy(t *testing.T) {
+	s := newSite(t)
+	array, single := s.bulk(4, "exit 0"), s.bulk(1, "exit 0")
+	refs := append(members(array, s.submit(array).ID)[:2], members(single, s.submit(single).ID)...)
+	s.replace("qdel", "exit 0")
+	for i, err := range s.control(adapters.Cancel, refs...) {
+		s.wantKind(fmt.Sprint("cancel of ", refs[i]), err, jjm.Busy)
+	}
+}
+
+func TestCancel_ACommandThatEndedTheServerIsNotRepeated(t *testing.T) {
+	if _, err := exec.LookPath("touch"); err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t)
+	var refs []adapters.Ref
+	for range 3 {
+		b := s.bulk(1, "exit 0")
+		refs = append(refs, members(b, s.submit(b).ID)...)
+	}
+	// As recorded, the command that ends the server exits with 0.
+	s.replace("qdel", `echo "$*" >>"$state/deleted"
+[ $# = 1 ] || { touch "$state/faults/refused"; exit 0; }
+exec "$real" "$@"`)
+	_, err := s.a.Control(t.Context(), s.owner, adapters.Cancel, refs)
+	s.wantKind("cancel", err, jjm.Busy)
+	s.fault("refused", false)
+	s.good(adapters.Cancel, refs...)
+	text, err := os.ReadFile(filepath.Join(s.state, "deleted"))
+	if lines := strings.Split(strings.TrimSpace(string(text)), "\n"); err != nil || len(lines) != 4 {
+		t.Errorf("qdel ran with %q, error %v: want all three, then each alone", lines, err)
+	}
+}

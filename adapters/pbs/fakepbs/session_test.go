@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// play is one command of a session that was noted by hand, and the lines that it printed.
+type play struct {
+	command string
+	lines   []string
+	exit    string // "" if it was not noted
+}
+
+var notedExit = regexp.MustCompile(`^\[exit ([0-9]+)`)
+
+// plays reads a session whose output is noted in part. Lines in brackets are remarks.
+func plays(t *testing.T, name string) (out []play) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\n")
+		command, is := strings.CutPrefix(line, "$ ")
+		switch {
+		case is:
+			command, _, _ = strings.Cut(command, "        (")
+			out = append(out, play{command: command})
+		case len(out) == 0:
+		case notedExit.MatchString(line):
+			out[len(out)-1].exit = notedExit.FindStringSubmatch(line)[1]
+		case !strings.HasPrefix(strings.TrimSpace(line), "["):
+			out[len(out)-1].lines = append(out[len(out)-1].lines, line)
+		}
+	}
+	return out
+}
+
+func TestGolden_ArraysAreMadeNotRerunableByQalter(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, nil)
+	b.sh("jjmuser", "printf 'sleep 60\n' >s.sh")
+	seq := regexp.MustCompile(`^([0-9]+)\[\]\.pbshost$`)
+	brackets := regexp.MustCompile(`\S*\[\S*\]\S*`)
+	played := plays(t, "array_norerun")
+	if len(played) != 7 {
+		t.Fatalf("%d commands in the recording, want 7", len(played))
+	}
+	for _, p := range played {
+		command := brackets.ReplaceAllString(p.command, `'$0'`)
+		if len(p.lines) == 1 && seq.MatchString(p.lines[0]) {
+			b.sh("root", "qmgr -c 'set fake next="+seq.FindStringSubmatch(p.lines[0])[1]+"'")
+		}
+		if strings.Contains(command, "-t -f") {
+			b.until(command, "job_state = R")
+		}
+		got := b.sh("jjmuser", command)
+		if p.exit != "" && strconv.Itoa(got.Exit) != p.exit {
+			t.Errorf("%s: exit %d, recorded %s", command, got.Exit, p.exit)
+		}
+		for _, line := range p.lines {
+			if !strings.Contains(string(got.Stdout)+string(got.Stderr), line+"\n") {
+				t.Errorf("%s: the recorded line %q is not in\n%s%s", command, line, got.Stdout, got.Stderr)
+			}
+		}
+	}
+}
+
+// The commands of qdel_several_operands, with the operands that the recording leaves out.
+func TestQdel_LosesOperandsOfOneArray(t *testing.T) {
+	t.Parallel()
+	every := func(first, last, step int) (out []string) {
+		for i := first; i <= last; i += step {
+			out = append(out, fmt.Sprintf("'1[%d]'", i))
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		operands []string
+		left     string
+	}{
+		"three ranges":       {[]string{"'1[0-3]'", "'1[5-9]'", "'1[11-19]'"}, "4,10-199"},
+		"a hundred members":  {every(1, 199, 2), "0,2,4-199"},
+		"neighbours":         {every(68, 199, 1), "0-67"},
+		"one range":          {[]string{"'1[0-1]'"}, "2-199"},
+		"an array of others": {[]string{"'1[0]'", "'1[2]'", "2", "'1[4]'"}, "1,3-199"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, nil)
+			b.sh("jjmuser", "echo exit 0 | qsub -J 0-199 -h; echo exit 0 | qsub -h")
+			if out := b.sh("jjmuser", "qdel "+strings.Join(c.operands, " ")); out.Exit != 0 || len(out.Stderr) > 0 {
+				t.Errorf("exit %d: %s", out.Exit, out.Stderr)
+			}
+			text := string(b.sh("jjmuser", "qstat -f '1[]'").Stdout)
+			if got := attribute(text, "array_indices_remaining"); got != c.left {
+				t.Errorf("left %s, recorded %s", got, c.left)
+			}
+		})
+	}
+}
+
+func TestQdel_OfManyRangesEndsTheServer(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, nil)
+	b.sh("jjmuser", "echo exit 0 | qsub -J 0-199 -h")
+	b.fault("qdel-crash", true)
+	var many, others []string
+	for i := range 11 {
+		many = append(many, fmt.Sprintf("'1[%d]'", 2*i))
+		others = append(others, fmt.Sprintf("'1[%d]'", 2*i+40))
+	}
+	if out := b.sh("jjmuser", "qdel "+strings.Join(many[:10], " ")+"; qstat >/dev/null"); out.Exit != 0 {
+		t.Errorf("ten ranges: exit %d: %s", out.Exit, out.Stderr)
+	}
+	if out := b.sh("jjmuser", "qdel "+strings.Join(others, " ")); out.Exit != 0 || len(out.Stderr) > 0 {
+		t.Errorf("eleven ranges: exit %d: %s", out.Exit, out.Stderr)
+	}
+	if out := b.sh("jjmuser", "qstat"); out.Exit != 255 {
+		t.Errorf("the server answers: exit %d: %s%s", out.Exit, out.Stdout, out.Stderr)
+	}
+	out := b.sh("jjmuser", "rm state/faults/refused; qdel '1[2,7]'")
+	if out.Exit != 1 || string(out.Stderr) != "qdel: illegally formed job identifier: 1[2,7]\n" {
+		t.Errorf("a list: exit %d: %s", out.Exit, out.Stderr)
+	}
+}

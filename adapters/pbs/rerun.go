@@ -1,0 +1,89 @@
+package pbs
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/run"
+)
+
+// neverReruns reports whether a listing shows that the server does not rerun a job.
+func (j job) neverReruns() bool { return j.rerunnable == "False" }
+
+// forbidRerun forbids reruns of an array of OpenPBS, and then looks whether the array has
+// the attribute: qsub takes no -r n for arrays, but qalter does, and members inherit it. If
+// the server refuses that permanently, the error is nil, because the wrapper's claim
+// prevents a second run too; the refusal is logged and part of the cluster's guarantee.
+// Every other failure is an error of kind Busy.
+func (a *Adapter) forbidRerun(ctx context.Context, seq string) error {
+	id := jobID{seq: seq, array: true, whole: true}.String()
+	argv := []string{"qalter", "-r", "n", id}
+	out, err := a.run(ctx, nil, argv...)
+	switch {
+	case err != nil:
+		return adapters.AsBusy(err)
+	case isRefusedAlter(out):
+		a.noteReruns(complaint(out.Stderr))
+		return nil
+	case out.Exit != 0 || out.Signal != 0:
+		return jjm.Errorf(jjm.Busy, "%s: exit %d: %s", strings.Join(argv, " "), out.Exit, complaint(out.Stderr))
+	}
+	jobs, err := a.jobsByID(ctx, []string{id}, false)
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		if j.jobID.String() == id && j.neverReruns() {
+			a.noteReruns("")
+			return nil
+		}
+	}
+	return jjm.Errorf(jjm.Busy, "%s: exit 0, but qstat does not show Rerunable = False", strings.Join(argv, " "))
+}
+
+// isRefusedAlter reports whether qalter was refused permanently: the server looked at the
+// request, and its error says that the account or the site does not allow the change.
+func isRefusedAlter(out run.Output) bool {
+	if out.Signal != 0 || !bytes.Contains(out.Stderr, []byte("qalter: ")) || isUnreachable(string(out.Stderr)) {
+		return false
+	}
+	kind := exitKinds[out.Exit]
+	return kind == jjm.Denied || kind == jjm.Invalid
+}
+
+// forbidReruns makes sure that arrays cannot be rerun before they are released, whoever
+// submitted them: jjm may have died between qsub and qalter. Arrays for which that is not
+// certain are answered Busy and not released.
+func (a *Adapter) forbidReruns(ctx context.Context, p *plan) {
+	var ready []target
+	for _, t := range p.targets {
+		var err error
+		if t.array && t.rerunnable {
+			err = a.forbidRerun(ctx, t.seq)
+		}
+		if err == nil {
+			ready = append(ready, t)
+			continue
+		}
+		for _, ref := range t.refs() {
+			p.answers[ref] = jjm.Errorf(jjm.Busy, "array %s[] stays held: %w", t.seq, err)
+		}
+	}
+	p.targets = ready
+}
+
+// noteReruns notes why the server allows reruns of arrays, "" if it does not. It logs a
+// change.
+func (a *Adapter) noteReruns(why string) {
+	a.mu.Lock()
+	before := a.reruns
+	a.reruns = why
+	a.mu.Unlock()
+	if why != "" && why != before {
+		a.env.Warn("PBS refuses to forbid reruns of arrays; only the wrapper's claim prevents second runs",
+			"cluster", a.name, "command", "qalter -r n", "error", why)
+	}
+}
