@@ -90,7 +90,13 @@ func (p *smallPBS) qstat(argv []string) run.Output {
 	if p.noHistory && has(argv, "-x") {
 		return run.Output{Stderr: []byte("qstat: server h not configured to maintain job history\n")}
 	}
-	return printed("%s", p.json(ids, has(argv, "-x"), has(argv, "-t")))
+	out := printed("%s", p.json(ids, has(argv, "-x"), has(argv, "-t")))
+	for _, id := range ids {
+		if !slices.ContainsFunc(p.jobs, func(j smallJob) bool { return strconv.Itoa(j.seq) == id }) {
+			out.Stderr, out.Exit = fmt.Appendf(out.Stderr, "qstat: Unknown Job Id %s.h\n", id), 153
+		}
+	}
+	return out
 }
 
 // each calls f with each job that a listing shows.
