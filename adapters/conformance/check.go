@@ -30,6 +30,8 @@ type Check struct {
 	// Part names the tables of a description (kind "command") that the property depends on.
 	Part string
 
+	// early checks run before all others, one by one: what others depend on is shown first.
+	early bool
 	kinds map[string]string // what else helps with one kind of cluster
 	files bool              // its jobs talk to the check through files
 	// lacks says what the system does not have and the check needs, "" if it has all. It is
@@ -43,8 +45,8 @@ type Check struct {
 func Checks() []Check {
 	var all []Check
 	for _, theme := range [][]Check{
-		limitChecks(), endChecks(), identityChecks(), listingChecks(), findChecks(), controlChecks(), holdChecks(),
-		troubleChecks(), faultChecks(), siteChecks(),
+		limitChecks(), bulkChecks(), endChecks(), identityChecks(), listingChecks(), findChecks(), controlChecks(),
+		holdChecks(), troubleChecks(), faultChecks(), siteChecks(),
 	} {
 		all = append(all, theme...)
 	}
@@ -171,9 +173,9 @@ const (
 // their time waiting.
 const atOnce = 12
 
-// Schedule calls run for each check: for the first one alone, then for those that need not
-// be alone, several at once if run returned true for the first, then for the others one by
-// one.
+// Schedule calls run for each check: for the first one alone, then for the early ones one by one,
+// then for those that need not be alone, several at once if run returned true for the first, then
+// for the others one by one.
 func Schedule(checks []Check, run func(Check) (parallel bool)) {
 	if len(checks) == 0 {
 		return
@@ -186,6 +188,14 @@ func Schedule(checks []Check, run func(Check) (parallel bool)) {
 	var all sync.WaitGroup
 	slots := make(chan struct{}, width)
 	for _, c := range checks[1:] {
+		if c.early {
+			run(c)
+		}
+	}
+	for _, c := range checks[1:] {
+		if c.early {
+			continue
+		}
 		if c.Alone {
 			alone = append(alone, c)
 			continue

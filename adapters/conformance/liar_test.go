@@ -15,6 +15,7 @@ import (
 	"jjm/adapters/local"
 	"jjm/internal/await"
 	"jjm/internal/needs"
+	"jjm/run"
 )
 
 // liar is the embedded batch system, which runs real jobs, with one verb that
@@ -32,10 +33,13 @@ type liar struct {
 	account  func(rs []jjm.Report, jobs []adapters.Ref) []jjm.Report
 	control  func(op adapters.Op, jobs []adapters.Ref) []adapters.Ref
 	answer   func(op adapters.Op, job adapters.Ref) error
+	bound    int  // how many jobs a cancel takes; 0 for all
 	deaf     bool // ignores that the context ended
 	anyOwner *jjm.Owner
 	probes   func(ctx context.Context, l *liar) error
 	checks   func(r jjm.Request) error
+	// runs is called by Find and Account with the ids that they ask for.
+	runs func(ctx context.Context, ids []string)
 }
 
 func (l *liar) Capabilities() adapters.Capabilities {
@@ -99,6 +103,9 @@ func (l *liar) List(ctx context.Context, owner jjm.Owner, since time.Time) (adap
 }
 
 func (l *liar) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
+	if l.runs != nil {
+		l.runs(ctx, nil)
+	}
 	all, err := l.Adapter.Find(l.ctx(ctx), l.owner(owner), tags)
 	for i := range all {
 		if l.found != nil {
@@ -109,6 +116,13 @@ func (l *liar) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]ada
 }
 
 func (l *liar) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
+	if l.runs != nil {
+		var ids []string
+		for _, job := range jobs {
+			ids = append(ids, job.ID)
+		}
+		l.runs(ctx, ids)
+	}
 	all, err := l.Adapter.Account(l.ctx(ctx), l.owner(owner), jobs)
 	if l.account != nil {
 		all = l.account(all, jobs)
@@ -117,6 +131,11 @@ func (l *liar) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref
 }
 
 func (l *liar) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
+	if l.bound > 0 && op == adapters.Cancel {
+		return bounded(l, jobs, func(some []adapters.Ref) ([]error, error) {
+			return l.Adapter.Control(l.ctx(ctx), l.owner(owner), op, some)
+		})
+	}
 	sent := jobs
 	if l.control != nil {
 		sent = l.control(op, jobs)
@@ -138,6 +157,11 @@ func (l *liar) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, job
 type prober struct{ *liar }
 
 func (p prober) Probe(ctx context.Context) error { return p.probes(ctx, p.liar) }
+
+// perID is a liar whose commands open a connection for each id.
+type perID struct{ *liar }
+
+func (perID) ConnectsPerID() bool { return true }
 
 type checker struct{ *liar }
 
@@ -169,6 +193,8 @@ func localSystem(plant func(l *liar, s *System)) func(t TB) System {
 			s.Adapter = prober{l}
 		case l.checks != nil:
 			s.Adapter = checker{l}
+		case l.runs != nil:
+			s.Adapter = perID{l}
 		}
 		return s
 	}
@@ -196,6 +222,32 @@ func defects() map[string]map[string]func(l *liar, s *System) {
 				}
 			}),
 		},
+		"a bulk of two is accepted": {
+			"arrays are refused": (*liar).refusesBulks,
+			"one of two is lost": func(l *liar, _ *System) {
+				l.report = func(r jjm.Report) (jjm.Report, bool) { return r, r.Index == 0 }
+			},
+		},
+		"scattered jobs of a bulk can be cancelled": {
+			"only the first two runs are": (*liar).losesOperands,
+			"those between them are, too": func(l *liar, _ *System) {
+				l.control = func(_ adapters.Op, jobs []adapters.Ref) []adapters.Ref {
+					for _, ref := range jobs[1:] {
+						jobs = append(jobs, adapters.Ref{Tag: ref.Tag, ID: ref.ID, Index: ref.Index - 1})
+					}
+					return jobs
+				}
+			},
+		},
+		"ids of many bulks are answered": {
+			"only the first is accounted": func(l *liar, _ *System) {
+				l.account = func(rs []jjm.Report, _ []adapters.Ref) []jjm.Report { return rs[:min(len(rs), 1)] }
+			},
+			"only the first is cancelled": func(l *liar, _ *System) {
+				l.control = func(_ adapters.Op, jobs []adapters.Ref) []adapters.Ref { return jobs[:1] }
+			},
+		},
+		"looking opens few connections":      {"one for each id": func(l *liar, _ *System) { l.runs = runTrue }},
 		"signals are told from exit codes":   {"signals are lost": changed(func(r *jjm.Report) { r.Signal = 0 })},
 		"jobs under a second are not missed": {"times are lost": changed(func(r *jjm.Report) { r.Started = 0 })},
 		"the walltime limit is enforced": {"called a failure": changed(func(r *jjm.Report) {
@@ -474,6 +526,32 @@ func (l *liar) deafTo(deaf adapters.Op) {
 		}
 		return jobs
 	}
+}
+
+// refusesBulks makes a system that refuses arrays, as OpenPBS does with "-r n".
+func (l *liar) refusesBulks(*System) {
+	l.pretend = func(b adapters.Bulk) error {
+		if b.N > 1 {
+			return jjm.Errorf(jjm.Invalid, "exit 2: cannot submit non-rerunable Array Job")
+		}
+		return nil
+	}
+}
+
+// losesOperands makes a cancel that acts on the first two jobs, as qdel of OpenPBS does with operands of
+// one array, and reports success for all.
+func (l *liar) losesOperands(*System) {
+	l.control = func(op adapters.Op, jobs []adapters.Ref) []adapters.Ref {
+		if op == adapters.Cancel {
+			return jobs[:min(len(jobs), 2)]
+		}
+		return jobs
+	}
+}
+
+// runTrue runs a command that names ids.
+func runTrue(ctx context.Context, ids []string) {
+	_, _ = run.Run(ctx, run.Cmd{Argv: append([]string{"true"}, ids...)})
 }
 
 // marksOnly makes a cancel that ends nothing: jobs that were seen to beat are listed as cancelled.

@@ -127,6 +127,7 @@ func (s *suite) whole() {
 		bulks[i] = s.shell(size, "exit 0")
 		s.made = append(s.made, bulks[i].Tag)
 	}
+	s.needBulks(size)
 	book := newLedger(s.Adapter.Capabilities().Lag)
 	var mu sync.Mutex
 	var known []adapters.Bulk
@@ -186,6 +187,7 @@ func (s *suite) concurrent() {
 		bulks[i] = s.shell(s.fit(max(1, min(5, s.Jobs/20))), "exit 0")
 		s.made = append(s.made, bulks[i].Tag)
 	}
+	s.needBulks(bulks[0].N)
 	for _, b := range bulks {
 		all.Go(func() { s.submitAndRelease(b) })
 		all.Go(func() {

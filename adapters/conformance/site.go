@@ -22,6 +22,7 @@ type Site struct {
 
 	seen    *workerReport // report of the job on the worker
 	started atomic.Bool   // whether any check has seen that a job ran
+	noBulks atomic.Bool   // whether a bulk of two was not accepted or not listed
 }
 
 // workerReport is what a job on a worker found, and when it was read.

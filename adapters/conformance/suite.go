@@ -143,6 +143,7 @@ func (s *suite) fit(n int) int {
 // submitOnly submits a bulk; a two-phase system then holds it.
 func (s *suite) submitOnly(b adapters.Bulk) adapters.Receipt {
 	s.Helper()
+	s.needBulks(b.N)
 	s.made = append(s.made, b.Tag)
 	r, err := s.Adapter.Submit(s.Context(), b)
 	if err != nil {

@@ -18,6 +18,7 @@ func TestConformance(t *testing.T) {
 		s := adaptertest.System{Adapter: a, Owner: self(), Dir: t.TempDir(), Walltime: time.Second, AllExits: true}
 		s.NotHere = adaptertest.WithoutCommands("the embedded batch system runs no commands")
 		maps.Copy(s.NotHere, map[string]string{
+			"looking opens few connections":             "it runs no commands, so there are no connections",
 			"the probe answers":                         "it is this process: there is nobody to ask",
 			"the memory limit is enforced":              "it sets no memory limit",
 			"a held bulk never runs before its release": "bulks are not held: its spool cannot lose an answer",

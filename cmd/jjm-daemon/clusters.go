@@ -34,8 +34,8 @@ type clusterTest struct {
 
 // Help is the rest of its help.
 func (clusterTest) Help() string {
-	return `It sends some sixty short jobs of one core to the cluster, as this account, which
-must be the daemon's - or, where run_as = "owner", as the account that root names
+	return `It sends some hundred and thirty short jobs of one core to the cluster, as this
+account, which must be the daemon's - or, where run_as = "owner", as the account that root names
 with --as - and checks what jjm relies on: the work area both ways, the
 wrapper, the account and the clock on a worker; ids, ends, signals, listings,
 searches, cancels. The daemon need not run. What each check proves, and what to
