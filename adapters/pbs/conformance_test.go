@@ -59,7 +59,6 @@ func onFake(t *testing.T, settings ...string) adaptertest.System {
 		s.LoseHistory = func(adaptertest.TB, string) { b.fault("lost-history", true) }
 	} else {
 		s.NotHere[holdCheck] = openPBSHold
-		s.NotHere["looking opens few connections"] = "ends of bulks are asked for by id, and each id costs a connection"
 		s.LoseHistory = func(_ adaptertest.TB, id string) { b.do("qdel", "-x", id) }
 	}
 	return s
