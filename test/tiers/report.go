@@ -144,7 +144,7 @@ func restOfLine(text, words string) string {
 func (r *run) report() (string, bool) {
 	var b strings.Builder
 	red, left := r.results.failures(), r.results.skipped()
-	if r.tier.cached || r.tier.partial { // the steps that the tests are left to do not run
+	if r.tier.partial { // the steps that the tests are left to do not run
 		left.nowhere = nil
 	}
 	for step, why := range r.failed {

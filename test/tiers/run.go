@@ -27,7 +27,7 @@ type run struct {
 	before   cost
 	load     *loadWatch
 	env      []string
-	packages []string // import paths of the packages with tests
+	packages []testPackage
 	reaper   *reaper
 	jobs     int // how many test programs run at a time
 
@@ -78,15 +78,26 @@ const tablesDir = "tables"
 
 func (r *run) file(name string) string { return filepath.Join(r.dir, name) }
 
-// packagesWithTests returns the import paths of the module's packages that have tests.
-func packagesWithTests() ([]string, error) {
-	cmd := exec.Command("go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")
+// asksMachine are the packages by which tests ask what the machine has.
+var asksMachine = []string{module + "/internal/needs", module + "/adapters/testbed", module + "/test/programs"}
+
+// packagesWithTests returns the module's packages that have tests.
+func packagesWithTests() ([]testPackage, error) {
+	cmd := exec.Command("go", "list", "-f",
+		`{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}`,
+		"./...")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
-	return strings.Fields(string(out)), nil
+	var all []testPackage
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		asks := func(path string) bool { return slices.Contains(asksMachine, path) }
+		all = append(all, testPackage{path: words[0], usesMachine: slices.ContainsFunc(words, asks)})
+	}
+	return all, nil
 }
 
 // copyPrograms copies the programs that "make build" made to where every account can run
@@ -228,13 +239,13 @@ func (r *run) step(s step, lane int, try string) error {
 // gotestsum. Cached results depend on the folder for temporary files, which with.sh makes anew.
 func (r *run) argv(s step, packages []string, events string) []string {
 	var argv []string
-	if !r.tier.cached {
+	if !s.cached {
 		argv = append(argv, "sh", "scripts/testbed/with.sh")
 	}
 	argv = append(argv, "go", "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "all",
 		"--format-hide-empty-pkg", "--jsonfile", events, "--packages", strings.Join(packages, " "),
-		"--", "-p", strconv.Itoa(r.jobs), "-parallel", "4", "-timeout", "60m", "-vet=off")
-	if !r.tier.cached { // go test keeps no results of programs that another one starts
+		"--", "-p", strconv.Itoa(r.jobsOf(s)), "-parallel", "4", "-timeout", "60m", "-vet=off")
+	if !s.cached { // go test keeps no results of programs that another one starts
 		argv = append(argv, "-count=1", "-exec", r.self+" "+packageVerb)
 	}
 	if s.race {
@@ -244,4 +255,13 @@ func (r *run) argv(s step, packages []string, events string) []string {
 		argv = append(argv, "-run", s.run)
 	}
 	return argv
+}
+
+// jobsOf returns how many packages go test works on at a time. Programs of other steps wait for
+// slots meanwhile; those of cached steps do not, so each lane has its share.
+func (r *run) jobsOf(s step) int {
+	if s.cached {
+		return max(1, r.jobs/len(r.tier.lanes))
+	}
+	return r.jobs
 }
