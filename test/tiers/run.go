@@ -36,6 +36,13 @@ type run struct {
 	failed  map[string]string // steps that failed though none of their tests did, with the reason
 	over    map[int]bool      // lanes
 	slots   int               // the lane that was over last, which has all slots
+	done    []stepTime
+}
+
+// stepTime is how long a step took.
+type stepTime struct {
+	step string
+	wall time.Duration
 }
 
 func newRun(t tier, dir string) (*run, error) {
@@ -60,8 +67,7 @@ func newRun(t tier, dir string) (*run, error) {
 	if err := os.Mkdir(r.file("bin"), 0o755); err != nil {
 		return nil, err
 	}
-	r.env = append(os.Environ(), "JJM_TIER="+t.env, costsVar+"="+r.file("costs"),
-		await.Slowness+"="+strconv.Itoa(r.machine.slowness()), "GOGC=400",
+	r.env = append(os.Environ(), "JJM_TIER="+t.env, await.Slowness+"="+strconv.Itoa(r.machine.slowness()), "GOGC=400",
 		"RAPID_CHECKS="+strconv.Itoa(t.checks))
 	if t.alone {
 		if err := r.copyPrograms(); err != nil {
@@ -77,6 +83,9 @@ func newRun(t tier, dir string) (*run, error) {
 const tablesDir = "tables"
 
 func (r *run) file(name string) string { return filepath.Join(r.dir, name) }
+
+// costsOf returns the file of what the test programs of a step used.
+func (r *run) costsOf(step string) string { return r.file("costs of " + step) }
 
 // asksMachine are the packages by which tests ask what the machine has.
 var asksMachine = []string{module + "/internal/needs", module + "/adapters/testbed", module + "/test/programs"}
@@ -215,16 +224,20 @@ func (r *run) step(s step, lane int, try string) error {
 		return err
 	}
 	cmd.Env = append(slices.Clone(r.env), "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems, "JJM_TABLES="+tables,
-		slotsVar+"="+slotsOf(r.file("slots"), lane))
+		slotsVar+"="+slotsOf(r.file("slots"), lane), costsVar+"="+r.costsOf(s.name))
 	if s.race {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
 	}
+	began := time.Now()
 	status, err := r.reaper.run(cmd)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if try == "" {
+		r.done = append(r.done, stepTime{s.name, time.Since(began)})
+	}
 	if err := r.results.read(s.name, f); err != nil {
 		return fmt.Errorf("step %s: %w", s.name, err)
 	}

@@ -197,8 +197,10 @@ func TestTiers_EveryPatternMatchesAPackage(t *testing.T) {
 }
 
 func TestCostly_SumsTheRunsOfAPackage(t *testing.T) {
-	table := costly("1000000000 2000000000 500000000 /x/a\n1 1 1 /x/b\nno line\n0 1000000000 0 /x/a\n")
-	if !strings.Contains(table, "3.5 s") || strings.Index(table, "/x/a") > strings.Index(table, "/x/b") {
+	costs := map[string]cost{}
+	sum := readCosts("1000000000 2000000000 500000000 /x/a\n1 1 1 /x/b\nno line\n0 1000000000 0 /x/a\n", costs)
+	table := costly(costs)
+	if sum.cpu() != 3500*time.Millisecond+2 || !strings.Contains(table, "3.5 s") || strings.Index(table, "/x/a") > strings.Index(table, "/x/b") {
 		t.Errorf("table:\n%s", table)
 	}
 }
