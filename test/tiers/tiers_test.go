@@ -200,7 +200,8 @@ func TestCostly_SumsTheRunsOfAPackage(t *testing.T) {
 	costs := map[string]cost{}
 	sum := readCosts("1000000000 2000000000 500000000 /x/a\n1 1 1 /x/b\nno line\n0 1000000000 0 /x/a\n", costs)
 	table := costly(costs)
-	if sum.cpu() != 3500*time.Millisecond+2 || !strings.Contains(table, "3.5 s") || strings.Index(table, "/x/a") > strings.Index(table, "/x/b") {
+	first, second := strings.Index(table, "/x/a"), strings.Index(table, "/x/b")
+	if sum.cpu() != 3500*time.Millisecond+2 || !strings.Contains(table, "3.5 s") || first > second {
 		t.Errorf("table:\n%s", table)
 	}
 }
