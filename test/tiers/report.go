@@ -248,7 +248,8 @@ func costly(byPackage map[string]cost) string {
 		c := byPackage[dir]
 		all = all.plus(c)
 		if i < tableRows {
-			fmt.Fprintf(&b, "            %8.1f s %8.1f s  .%s\n", c.cpu().Seconds(), c.Wall.Seconds(), strings.TrimPrefix(dir, top))
+			folder := strings.TrimPrefix(dir, top)
+			fmt.Fprintf(&b, "            %8.1f s %8.1f s  .%s\n", c.cpu().Seconds(), c.Wall.Seconds(), folder)
 		}
 	}
 	fmt.Fprintf(&b, "            %8.1f s             all test programs; the rest compiled them, or served them\n",
