@@ -39,7 +39,7 @@ func TestSizes_WhatABulkIsToldHasABound(t *testing.T) {
 // A job names any outputs that it likes; none of them exists.
 func TestSizes_ForgedListsOfOutputsHaveABound(t *testing.T) {
 	s := besiege(t, asService(t))
-	jobs := full(200, 24)
+	jobs := full(200, 6)
 	forge := strings.Replace(site.Script(`cd $JJM_AREA/bulks/$JJM_TAG || exit 1
 c=$(cat claims/$JJM_INDEX)
 {{ printf '%s' '{{"v":1,"tag":"'$JJM_TAG'","pos":'$JJM_INDEX',"grid":'$JJM_TASKID',"local":'$JJM_INDEX',"attempt":0,"claim":'"$c"',"exit":0,"outputs":['

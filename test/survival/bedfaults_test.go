@@ -200,7 +200,7 @@ func (s *site) play(b *testbed.Bed, bt faultRun, healed *bool) *ended {
 		s.t.Logf("not over %v after the trouble: %s\nthe end of the daemon's log:\n%s", healAfter, s.unfinished(),
 			tail(s.logText(), 5))
 		if round > rounds {
-			s.t.Fatal("neither time nor an administrator helps")
+			s.t.Fatalf("%s: neither time nor an administrator helps", await.Hung)
 		}
 		if s.repair(b) {
 			*healed = true

@@ -95,7 +95,7 @@ func (s *site) noCarriedJobRuns(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Errorf("carried jobs still run: %v", left)
+			t.Errorf("%s: carried jobs still run: %v", await.Hung, left)
 			return
 		}
 	}

@@ -245,7 +245,7 @@ func (s *site) died(within time.Duration) {
 	select {
 	case <-s.d.done:
 	case <-time.After(within):
-		s.t.Fatalf("the daemon still lives after %v: it never came to its failpoint", within)
+		s.t.Fatalf("waited %v, %s: the daemon lives, it never came to its failpoint", within, await.Hung)
 	}
 	status, ok := s.d.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL {
@@ -363,8 +363,11 @@ func ask[Req wire.Request, Ans wire.Answer](s *site, v wire.Verb[Req, Ans], req 
 	for deadline := time.Now().Add(finalWithin); ; time.Sleep(pollEvery) {
 		a, err := client.Call(context.Background(), s.client(), v, req)
 		again := client.IsUnreachable(err) || jjm.KindOf(err) == jjm.Ambiguous
-		if !again || time.Now().After(deadline) {
+		if !again {
 			return a, err
+		}
+		if time.Now().After(deadline) {
+			return a, fmt.Errorf("%s: %w", await.Hung, err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/internal/await"
 	"jjm/store"
 	"jjm/wire"
 )
@@ -55,7 +56,7 @@ func (s *site) nothingRuns() {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.t.Errorf("the grid job is over, and of its local jobs still run: %v", left)
+			s.t.Errorf("%s: the grid job is over, and of its local jobs still run: %v", await.Hung, left)
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -61,15 +62,16 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // lockFile is held by the run that has the machine's ports, accounts and batch systems.
 const lockFile = "/tmp/jjm-tests.lock"
 
-// lockMachine waits until no other run of jjm's tests has the machine.
-func lockMachine() (unlock func(), err error) {
-	f, err := openShared(lockFile)
+// lockMachine waits until no other run of jjm's tests has the machine. It tells people that it
+// waits, and for whom.
+func lockMachine(path string, people io.Writer) (unlock func(), err error) {
+	f, err := openShared(path)
 	if err != nil {
 		return nil, fmt.Errorf("lock of the machine: %w", err)
 	}
 	if err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		holder, _ := os.ReadFile(lockFile)
-		fmt.Printf("tiers: waiting for another run of jjm's tests on this machine: %s\n",
+		holder, _ := os.ReadFile(path)
+		_, _ = fmt.Fprintf(people, "tiers: waiting for another run of jjm's tests on this machine: %s\n",
 			strings.TrimSpace(string(holder)))
 		if err := flock(f, syscall.LOCK_EX); err != nil {
 			return nil, fmt.Errorf("lock of the machine: %w", err)

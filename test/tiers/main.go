@@ -41,7 +41,7 @@ func runTier(name string, only []string) (bool, error) {
 		return false, err
 	}
 	if t.alone {
-		unlock, err := lockMachine()
+		unlock, err := lockMachine(lockFile, os.Stdout)
 		if err != nil {
 			return false, err
 		}

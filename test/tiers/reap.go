@@ -85,6 +85,8 @@ type cost struct {
 
 func (c cost) cpu() time.Duration { return c.User + c.Sys }
 
+func (c cost) plus(d cost) cost { return cost{c.Wall + d.Wall, c.User + d.User, c.Sys + d.Sys} }
+
 // childrenCost returns the CPU time of this process' ended children and of their descendants.
 func childrenCost() cost {
 	var r syscall.Rusage

@@ -144,16 +144,21 @@ func restOfLine(text, words string) string {
 func (r *run) report() (string, bool) {
 	var b strings.Builder
 	red, left := r.results.failures(), r.results.skipped()
-	if r.tier.cached || r.tier.partial { // the steps that the tests are left to do not run
+	if r.tier.partial { // the steps that the tests are left to do not run
 		left.nowhere = nil
 	}
 	for step, why := range r.failed {
 		red[name{step: step}] = why
 	}
 	b.WriteString(slowest(r.results))
-	if costs, err := os.ReadFile(r.file("costs")); err == nil {
-		b.WriteString(costly(string(costs)))
+	byPackage := map[string]cost{}
+	fmt.Fprintf(&b, "\nsteps            wall   CPU of test programs\n")
+	for _, d := range r.done {
+		lines, _ := os.ReadFile(r.costsOf(d.step)) // a step without test programs has no such file
+		programs := readCosts(string(lines), byPackage)
+		fmt.Fprintf(&b, "%16.1f s %8.1f s  %s\n", d.wall.Seconds(), programs.cpu().Seconds(), d.step)
 	}
+	b.WriteString(costly(byPackage))
 	b.WriteString(left.String())
 	b.WriteString(r.results.flakyTable())
 	b.WriteString(r.results.failureTable(red))
@@ -214,33 +219,41 @@ func slowest(r *results) string {
 	return b.String()
 }
 
-// costly returns the table of the packages that used most CPU, from the lines that
-// measurePackage writes. A line that it did not write is passed over.
-func costly(lines string) string {
-	sums := map[string]cost{}
+// readCosts adds up the lines that measurePackage writes, by the folders of packages, and
+// returns their sum. A line that it did not write is passed over.
+func readCosts(lines string, byPackage map[string]cost) (sum cost) {
 	for s := bufio.NewScanner(strings.NewReader(lines)); s.Scan(); {
 		var c cost
 		var dir string
 		if _, err := fmt.Sscanf(s.Text(), "%d %d %d %s", &c.Wall, &c.User, &c.Sys, &dir); err != nil {
 			continue
 		}
-		sum := sums[dir]
-		sums[dir] = cost{sum.Wall + c.Wall, sum.User + c.User, sum.Sys + c.Sys}
+		byPackage[dir] = byPackage[dir].plus(c)
+		sum = sum.plus(c)
 	}
-	dirs := make([]string, 0, len(sums))
-	for dir := range sums {
-		dirs = append(dirs, dir)
-	}
+	return sum
+}
+
+// costly returns the table of the packages whose test programs used most CPU.
+func costly(byPackage map[string]cost) string {
+	dirs := slices.Collect(maps.Keys(byPackage))
 	slices.SortFunc(dirs, func(a, b string) int {
-		return cmp.Or(cmp.Compare(sums[b].cpu(), sums[a].cpu()), strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(byPackage[b].cpu(), byPackage[a].cpu()), strings.Compare(a, b))
 	})
 	top, _ := os.Getwd()
+	var all cost
 	var b strings.Builder
 	fmt.Fprintf(&b, "\npackages by CPU    CPU      wall\n")
-	for _, dir := range dirs[:min(tableRows, len(dirs))] {
-		fmt.Fprintf(&b, "            %8.1f s %8.1f s  .%s\n", sums[dir].cpu().Seconds(), sums[dir].Wall.Seconds(),
-			strings.TrimPrefix(dir, top))
+	for i, dir := range dirs {
+		c := byPackage[dir]
+		all = all.plus(c)
+		if i < tableRows {
+			folder := strings.TrimPrefix(dir, top)
+			fmt.Fprintf(&b, "            %8.1f s %8.1f s  .%s\n", c.cpu().Seconds(), c.Wall.Seconds(), folder)
+		}
 	}
+	fmt.Fprintf(&b, "            %8.1f s             all test programs; the rest compiled them, or served them\n",
+		all.cpu().Seconds())
 	return b.String()
 }
 

@@ -27,7 +27,7 @@ type run struct {
 	before   cost
 	load     *loadWatch
 	env      []string
-	packages []string // import paths of the packages with tests
+	packages []testPackage
 	reaper   *reaper
 	jobs     int // how many test programs run at a time
 
@@ -36,6 +36,13 @@ type run struct {
 	failed  map[string]string // steps that failed though none of their tests did, with the reason
 	over    map[int]bool      // lanes
 	slots   int               // the lane that was over last, which has all slots
+	done    []stepTime
+}
+
+// stepTime is how long a step took.
+type stepTime struct {
+	step string
+	wall time.Duration
 }
 
 func newRun(t tier, dir string) (*run, error) {
@@ -60,8 +67,7 @@ func newRun(t tier, dir string) (*run, error) {
 	if err := os.Mkdir(r.file("bin"), 0o755); err != nil {
 		return nil, err
 	}
-	r.env = append(os.Environ(), "JJM_TIER="+t.env, costsVar+"="+r.file("costs"),
-		await.Slowness+"="+strconv.Itoa(r.machine.slowness()), "GOGC=400",
+	r.env = append(os.Environ(), "JJM_TIER="+t.env, await.Slowness+"="+strconv.Itoa(r.machine.slowness()), "GOGC=400",
 		"RAPID_CHECKS="+strconv.Itoa(t.checks))
 	if t.alone {
 		if err := r.copyPrograms(); err != nil {
@@ -78,15 +84,29 @@ const tablesDir = "tables"
 
 func (r *run) file(name string) string { return filepath.Join(r.dir, name) }
 
-// packagesWithTests returns the import paths of the module's packages that have tests.
-func packagesWithTests() ([]string, error) {
-	cmd := exec.Command("go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")
+// costsOf returns the file of what the test programs of a step used.
+func (r *run) costsOf(step string) string { return r.file("costs of " + step) }
+
+// asksMachine are the packages by which tests ask what the machine has.
+var asksMachine = []string{module + "/internal/needs", module + "/adapters/testbed", module + "/test/programs"}
+
+// packagesWithTests returns the module's packages that have tests.
+func packagesWithTests() ([]testPackage, error) {
+	cmd := exec.Command("go", "list", "-f",
+		`{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}`,
+		"./...")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
-	return strings.Fields(string(out)), nil
+	var all []testPackage
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		asks := func(path string) bool { return slices.Contains(asksMachine, path) }
+		all = append(all, testPackage{path: words[0], usesMachine: slices.ContainsFunc(words, asks)})
+	}
+	return all, nil
 }
 
 // copyPrograms copies the programs that "make build" made to where every account can run
@@ -204,16 +224,20 @@ func (r *run) step(s step, lane int, try string) error {
 		return err
 	}
 	cmd.Env = append(slices.Clone(r.env), "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems, "JJM_TABLES="+tables,
-		slotsVar+"="+slotsOf(r.file("slots"), lane))
+		slotsVar+"="+slotsOf(r.file("slots"), lane), costsVar+"="+r.costsOf(s.name))
 	if s.race {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
 	}
+	began := time.Now()
 	status, err := r.reaper.run(cmd)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if try == "" {
+		r.done = append(r.done, stepTime{s.name, time.Since(began)})
+	}
 	if err := r.results.read(s.name, f); err != nil {
 		return fmt.Errorf("step %s: %w", s.name, err)
 	}
@@ -228,13 +252,13 @@ func (r *run) step(s step, lane int, try string) error {
 // gotestsum. Cached results depend on the folder for temporary files, which with.sh makes anew.
 func (r *run) argv(s step, packages []string, events string) []string {
 	var argv []string
-	if !r.tier.cached {
+	if !s.cached {
 		argv = append(argv, "sh", "scripts/testbed/with.sh")
 	}
 	argv = append(argv, "go", "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "all",
 		"--format-hide-empty-pkg", "--jsonfile", events, "--packages", strings.Join(packages, " "),
-		"--", "-p", strconv.Itoa(r.jobs), "-parallel", "4", "-timeout", "60m", "-vet=off")
-	if !r.tier.cached { // go test keeps no results of programs that another one starts
+		"--", "-p", strconv.Itoa(r.jobsOf(s)), "-parallel", "4", "-timeout", "60m", "-vet=off")
+	if !s.cached { // go test keeps no results of programs that another one starts
 		argv = append(argv, "-count=1", "-exec", r.self+" "+packageVerb)
 	}
 	if s.race {
@@ -244,4 +268,13 @@ func (r *run) argv(s step, packages []string, events string) []string {
 		argv = append(argv, "-run", s.run)
 	}
 	return argv
+}
+
+// jobsOf returns how many packages go test works on at a time. Programs of other steps wait for
+// slots meanwhile; those of cached steps do not, so each lane has its share.
+func (r *run) jobsOf(s step) int {
+	if s.cached {
+		return max(1, r.jobs/len(r.tier.lanes))
+	}
+	return r.jobs
 }

@@ -141,7 +141,8 @@ func TestTiers_EachPackageWithTestsIsInMakeTestAndMakeUnitOrEndToEnd(t *testing.
 		return paths
 	}
 	test, whole, unit := covers("test"), covers("campaign"), covers("unit")
-	for _, path := range all {
+	for _, p := range all {
+		path := p.path
 		if !slices.Contains(whole, path) {
 			t.Errorf("%s is in no step of make campaign", path)
 		}
@@ -155,6 +156,29 @@ func TestTiers_EachPackageWithTestsIsInMakeTestAndMakeUnitOrEndToEnd(t *testing.
 	}
 }
 
+func TestTiers_APureStepHasNothingThatAsksTheMachine(t *testing.T) {
+	all := []testPackage{{"jjm/plan", false}, {"jjm/store", true}, {"jjm/engine", false}}
+	step := func(which part) step { return step{packages: []string{"./..."}, which: which} }
+	for which, want := range map[part]string{
+		whole: "jjm/plan jjm/store jjm/engine", pure: "jjm/plan", impure: "jjm/store jjm/engine",
+	} {
+		if got := strings.Join(step(which).choose(all), " "); got != want {
+			t.Errorf("part %v has %s, want %s", which, got, want)
+		}
+	}
+	t.Chdir("../..")
+	all, err := packagesWithTests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	uses := map[string]bool{"jjm/plan": false, "jjm/run/asuser": true, "jjm/test/survival": true, "jjm/wire": false}
+	for _, p := range all {
+		if want, listed := uses[p.path]; listed && p.usesMachine != want {
+			t.Errorf("%s asks the machine: %v, want %v", p.path, p.usesMachine, want)
+		}
+	}
+}
+
 func TestTiers_EveryPatternMatchesAPackage(t *testing.T) {
 	t.Chdir("../..")
 	all, err := packagesWithTests()
@@ -164,7 +188,7 @@ func TestTiers_EveryPatternMatchesAPackage(t *testing.T) {
 	for name, tier := range tiers() {
 		for _, s := range slices.Concat(tier.lanes...) {
 			for _, pattern := range slices.Concat(s.packages, s.without) {
-				if !slices.ContainsFunc(all, func(path string) bool { return matches(pattern, path) }) {
+				if !slices.ContainsFunc(all, func(p testPackage) bool { return matches(pattern, p.path) }) {
 					t.Errorf("tier %s, step %s: no package with tests matches %s", name, s.name, pattern)
 				}
 			}
@@ -173,8 +197,11 @@ func TestTiers_EveryPatternMatchesAPackage(t *testing.T) {
 }
 
 func TestCostly_SumsTheRunsOfAPackage(t *testing.T) {
-	table := costly("1000000000 2000000000 500000000 /x/a\n1 1 1 /x/b\nno line\n0 1000000000 0 /x/a\n")
-	if !strings.Contains(table, "3.5 s") || strings.Index(table, "/x/a") > strings.Index(table, "/x/b") {
+	costs := map[string]cost{}
+	sum := readCosts("1000000000 2000000000 500000000 /x/a\n1 1 1 /x/b\nno line\n0 1000000000 0 /x/a\n", costs)
+	table := costly(costs)
+	first, second := strings.Index(table, "/x/a"), strings.Index(table, "/x/b")
+	if sum != (cost{1_000_000_001, 3_000_000_001, 500_000_001}) || !strings.Contains(table, "3.5 s") || first > second {
 		t.Errorf("table:\n%s", table)
 	}
 }
