@@ -113,18 +113,18 @@ func (l *limit) probesFirst(verb Verb) bool {
 	return l.prober != nil && verb != Probe && verb != Account
 }
 
-// note tells the breakers what a call showed. l.mu is held.
-func (l *limit) note(verb Verb, account int, n probes, seen health, err error) {
+// note tells the breakers what a call showed that began at a time. l.mu is held.
+func (l *limit) note(began time.Time, verb Verb, account int, n probes, seen health, err error) {
 	now := time.Now()
 	at := 0
 	if verb == Account {
 		at = 1
 	}
 	if own := l.accountBreakers(account); own != nil {
-		own[at].note(now, seen, n.own, err)
+		own[at].note(began, now, seen, n.own, err)
 		if own[0].failures+own[1].failures == 0 && own[0].probing+own[1].probing == 0 {
 			delete(l.accounts, account) // same as a new pair
 		}
 	}
-	l.breakers[at].note(now, l.witnesses[at].judge(account, seen, n.shared != 0), n.shared, err)
+	l.breakers[at].note(began, now, l.witnesses[at].judge(account, seen, n.shared != 0), n.shared, err)
 }

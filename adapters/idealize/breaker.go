@@ -24,6 +24,7 @@ func (s State) String() string { return [...]string{"closed", "open", "half-open
 // time.
 //
 //	Closed    limit times no response in a row    Open, or HalfOpen at once where a probe is cheap
+//	          the same, of overlapping calls      HalfOpen at once: one freeze may be over again
 //	Open      wait is over                        HalfOpen, by the next call that may probe
 //	HalfOpen  responded                           Closed
 //	          no response                         Open, for twice the wait
@@ -34,9 +35,11 @@ type breaker struct {
 	cheap      bool // there is a Prober: the breaker opens only after it failed too
 
 	state    State
-	probing  int // number of the probe that is running; 0 = none
-	probes   int // number of the last probe
-	failures int // in a row
+	probing  int       // number of the probe that is running; 0 = none
+	probes   int       // number of the last probe
+	failures int       // in a row; those of calls that overlap count once
+	failed   time.Time // end of the last failure that was counted
+	silences int       // failures in a row, each counted
 	since    time.Time
 	wait     time.Duration
 	next     time.Time // time of the next probe
@@ -71,9 +74,9 @@ func (b *breaker) refuse(now time.Time, verb Verb) error {
 // only one source.
 func canProbe(v Verb) bool { return v == List || v == Control || v == Probe || v == Account }
 
-// note takes over what a call showed; number is what admit returned for it. A probe that
-// was admitted before a reset counts as an ordinary call.
-func (b *breaker) note(now time.Time, h health, number int, err error) {
+// note takes over what a call showed that began at a time and ended now; number is what admit
+// returned for it. A probe that was admitted before a reset counts as an ordinary call.
+func (b *breaker) note(began, now time.Time, h health, number int, err error) {
 	probe := number != 0 && number == b.probing
 	if probe {
 		b.probing = 0
@@ -82,24 +85,29 @@ func (b *breaker) note(now time.Time, h health, number int, err error) {
 	case h == responded:
 		b.reset()
 	case h == noResponse:
-		b.silent(now, probe, err)
+		b.silent(began, now, probe, err)
 	case probe:
 		b.state, b.next = Open, now
 	}
 }
 
-func (b *breaker) silent(now time.Time, probe bool, err error) {
-	if b.failures == 0 {
+// silent notes a call without an answer. Calls that hang in the same freeze overlap: together
+// they are one failure, which does not open the breaker, but makes the next call a probe.
+func (b *breaker) silent(began, now time.Time, probe bool, err error) {
+	if b.silences == 0 {
 		b.since = now
 	}
-	b.failures++
+	if b.silences == 0 || !began.Before(b.failed) {
+		b.failures, b.failed = b.failures+1, now
+	}
+	b.silences++
 	b.cause = err.Error()
 	switch {
 	case probe:
 		b.wait = min(max(2*b.wait, b.first), b.max)
 		b.state, b.next = Open, now.Add(b.wait)
-	case b.state != Closed || b.limit == 0 || b.failures < b.limit:
-	case b.cheap:
+	case b.state != Closed || b.limit == 0 || b.silences < b.limit:
+	case b.cheap, b.failures < b.limit:
 		b.state, b.next = HalfOpen, now
 	default:
 		b.wait = b.first
@@ -109,8 +117,8 @@ func (b *breaker) silent(now time.Time, probe bool, err error) {
 
 // reset closes the breaker and forgets all failures.
 func (b *breaker) reset() {
-	b.state, b.probing, b.failures, b.wait, b.cause = Closed, 0, 0, 0, ""
-	b.since, b.next = time.Time{}, time.Time{}
+	b.state, b.probing, b.failures, b.silences, b.wait, b.cause = Closed, 0, 0, 0, 0, ""
+	b.since, b.failed, b.next = time.Time{}, time.Time{}, time.Time{}
 }
 
 // openError says why a call was not sent. Its text stays the same while the breaker is

@@ -57,7 +57,8 @@ func endOne(t *rapid.T, b *breaker, now time.Time, under []int) []int {
 	i := rapid.IntRange(0, len(under)-1).Draw(t, "which")
 	h := rapid.SampledFrom([]health{healthUnknown, responded, noResponse, noResponse, noResponse}).Draw(t, "hears")
 	before := *b
-	b.note(now, h, under[i], errors.New("no answer"))
+	began := now.Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "took")) * time.Second)
+	b.note(began, now, h, under[i], errors.New("no answer"))
 	switch {
 	case h == responded && (b.state != Closed || b.failures != 0):
 		t.Fatalf("an answer leaves it %v with %d failures", b.state, b.failures)
@@ -69,4 +70,33 @@ func endOne(t *rapid.T, b *breaker, now time.Time, under []int) []int {
 		t.Fatal("an open breaker has no cause")
 	}
 	return append(under[:i:i], under[i+1:]...)
+}
+
+// Calls that hang in one freeze do not open the breaker; calls that hang one after the other do.
+func TestBreaker_OneFreezeCountsOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		starts   []int // of the calls, in seconds; each takes half a minute
+		failures int
+		refused  bool // right after the last one
+	}{
+		{"at once", []int{0, 0, 0}, 1, false},
+		{"overlapping", []int{0, 10, 29}, 1, false},
+		{"in a row", []int{0, 30, 60}, 3, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := breaker{limit: 3, first: 10 * time.Second, max: 2 * time.Minute}
+			at := func(second int) time.Time { return time.Unix(1_000_000, 0).Add(time.Duration(second) * time.Second) }
+			for i, second := range tt.starts {
+				b.note(at(second), at(second+30), noResponse, 0, errors.New("no answer"))
+				if i < 2 && b.state != Closed {
+					t.Errorf("%v after call %d", b.state, i)
+				}
+			}
+			end := at(tt.starts[len(tt.starts)-1] + 30)
+			if _, err := b.admit(end, List); b.failures != tt.failures || (err != nil) != tt.refused {
+				t.Errorf("%d failures, want %d; the next call is refused with %v, want %v", b.failures, tt.failures, err, tt.refused)
+			}
+		})
+	}
 }

@@ -112,7 +112,7 @@ func (l *limit) run(ctx context.Context, verb Verb, n probes, do func(context.Co
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.note(verb, accountOf(ctx), n, seen, err)
+		l.note(began, verb, accountOf(ctx), n, seen, err)
 		if seen == responded {
 			l.lastTook[verb] = time.Since(began)
 		}
