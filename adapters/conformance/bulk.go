@@ -306,7 +306,7 @@ func connections(argv, ids []string) int {
 
 // count makes all commands of the check be counted from now on.
 func (s *suite) count() *counter {
-	p, ok := s.Adapter.(PerID)
+	p, ok := s.under.(PerID)
 	c := &counter{perID: ok && p.ConnectsPerID()}
 	s.ctx = run.WithRunner(s.ctx, c)
 	return c

@@ -100,6 +100,7 @@ func newSuite(t TB, system System) *suite {
 		s.Pause = commandPause
 	}
 	s.Pause = cmp.Or(s.Pause, defaultPause)
+	s.under, s.Adapter = s.Adapter, patient{s.Adapter, s.Patience}
 	ctx, end := context.WithTimeout(t.Context(), max(4*s.Patience, answerTime))
 	t.Cleanup(end)
 	s.ctx = ctx

@@ -57,14 +57,14 @@ func implausible(c adapters.Capabilities) string {
 }
 
 func noProber(s *suite) string {
-	if _, ok := s.Adapter.(adapters.Prober); !ok {
+	if _, ok := s.under.(adapters.Prober); !ok {
 		return "the adapter does not probe"
 	}
 	return ""
 }
 
 func (s *suite) probe() {
-	p := s.Adapter.(adapters.Prober)
+	p := s.under.(adapters.Prober)
 	for range 2 {
 		if err := p.Probe(s.Context()); err != nil {
 			s.Errorf("%v", err)
@@ -81,14 +81,14 @@ func (s *suite) probe() {
 }
 
 func noChecker(s *suite) string {
-	if _, ok := s.Adapter.(adapters.Checker); !ok {
+	if _, ok := s.under.(adapters.Checker); !ok {
 		return "the adapter does not check requests"
 	}
 	return ""
 }
 
 func (s *suite) checkAgrees() {
-	checker := s.Adapter.(adapters.Checker)
+	checker := s.under.(adapters.Checker)
 	if err := checker.Check(s.Request); err != nil {
 		s.Errorf("what every job here asks for is refused: %v", err)
 	}

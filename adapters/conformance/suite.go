@@ -18,8 +18,9 @@ import (
 type suite struct {
 	TB
 	System
-	began time.Time // when the check began
-	made  []jjm.Tag // tags of the bulks that the check submitted
+	under adapters.Adapter // System.Adapter without its patience
+	began time.Time        // when the check began
+	made  []jjm.Tag        // tags of the bulks that the check submitted
 	ctx   context.Context
 }
 
@@ -30,7 +31,7 @@ func (s *suite) Context() context.Context { return s.ctx }
 // start runs the adapter if it is a Runner, lets it probe, and arranges that jobs which are
 // left at the end are cancelled.
 func (s *suite) start() {
-	if r, ok := s.Adapter.(adapters.Runner); ok {
+	if r, ok := s.under.(adapters.Runner); ok {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- r.Run(ctx) }()
@@ -42,7 +43,7 @@ func (s *suite) start() {
 		})
 	}
 	s.Cleanup(s.sweep)
-	if p, ok := s.Adapter.(adapters.Prober); ok && !s.Probed {
+	if p, ok := s.under.(adapters.Prober); ok && !s.Probed {
 		if err := p.Probe(s.Context()); err != nil {
 			s.because(causeProbe)
 			s.Fatalf("probe: %v", err)
@@ -116,7 +117,7 @@ func (s *suite) each(script string, words ...string) []jjm.Report {
 
 // lists reports whether listings have a fact.
 func (s *suite) lists(fact string) bool {
-	p, ok := s.Adapter.(Partial)
+	p, ok := s.under.(Partial)
 	return !ok || !slices.Contains(p.Unlisted(), fact)
 }
 
@@ -298,7 +299,7 @@ func some(found map[int32]jjm.Report) string {
 // pause waits until a listing may differ.
 func (s *suite) pause() {
 	var changed <-chan struct{}
-	if w, ok := s.Adapter.(adapters.Watcher); ok {
+	if w, ok := s.under.(adapters.Watcher); ok {
 		changed = w.Changed()
 	}
 	select {

@@ -59,6 +59,7 @@ type bed struct {
 	state string
 	env   map[string]string
 	owner jjm.Owner
+	clk   *clock // of its adapters; nil for the time of day
 }
 
 func newBed(t testing.TB, settings ...string) *bed {
@@ -134,12 +135,16 @@ func (b *bed) fault(name string, on bool) {
 // adapter makes an adapter for the complex.
 func (b *bed) adapter(change ...func(*Config)) *Adapter {
 	b.t.Helper()
-	return makeAdapter(b.t, func(c *Config) {
+	a := makeAdapter(b.t, func(c *Config) {
 		c.Bin, c.Env = b.bin, b.env
 		for _, f := range change {
 			f(c)
 		}
 	})
+	if b.clk != nil {
+		a.env.Now, a.pause = b.clk.now, b.clk.pause
+	}
+	return a
 }
 
 func makeAdapter(t testing.TB, change func(*Config)) *Adapter {

@@ -109,20 +109,28 @@ func (a *Adapter) aliveInMemory(owner jjm.Owner) (ids []string, before int) {
 func (a *Adapter) lookUp(ctx context.Context, ids []string, members bool,
 	take func(answered []string, has []raw) error) error {
 	few := len(ids) <= maxIDs && a.mayAskFor(len(ids))
+	left := ids
 	if len(ids) == 0 || few || !a.mayList(true) {
-		return a.byID(ctx, ids, members, take)
+		err := a.byID(ctx, ids, members, func(answered []string, has []raw) error {
+			left = slices.DeleteFunc(slices.Clone(left), func(id string) bool { return slices.Contains(answered, id) })
+			return take(answered, has)
+		})
+		// Other commands may have used the room meanwhile.
+		if !adapters.IsNotAsked(err) || ctx.Err() != nil || !a.mayList(true) {
+			return err
+		}
 	}
-	raws, err := a.listFor(ctx, ids, members)
+	raws, err := a.listFor(ctx, left, members)
 	if err != nil {
 		return err
 	}
-	return take(ids, raws)
+	return take(left, raws)
 }
 
 // listFor returns the jobs with the given ids from a listing of everything. A job that is
 // not in the listing does not exist.
 func (a *Adapter) listFor(ctx context.Context, ids []string, members bool) ([]raw, error) {
-	raws, err := a.listAll(ctx, !a.historyOff(), members)
+	raws, err := a.listAll(ctx, ordinary, !a.historyOff(), members)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +140,7 @@ func (a *Adapter) listFor(ctx context.Context, ids []string, members bool) ([]ra
 			wanted[parsed.seq] = true
 		}
 	}
-	return slices.DeleteFunc(raws, func(r raw) bool {
+	return slices.DeleteFunc(slices.Clone(raws), func(r raw) bool { // raws is shared
 		id, ok := parseID(r.id)
 		return ok && !wanted[id.seq]
 	}), nil
@@ -148,7 +156,7 @@ func (a *Adapter) byID(ctx context.Context, ids []string, members bool,
 		some := ids[:min(len(ids), a.chunkNow())]
 		history := !a.historyOff()
 		argv := qstatArgs(history, members, some...)
-		out, err := a.askIDs(ctx, argv)
+		out, err := a.run(ctx, nil, argv...)
 		if why := tooMuch(out, err); why != "" {
 			a.updateChunk(func(c chunkSize) chunkSize { return c.failed(a.env.Now(), len(some)) })
 			if len(some) > 1 && ctx.Err() == nil {

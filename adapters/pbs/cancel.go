@@ -2,6 +2,7 @@ package pbs
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -11,10 +12,9 @@ import (
 )
 
 const (
-	// maxDeletes is the largest number of qdel in one Control. 100 scattered members of an
-	// array are one Control. Each qdel takes up to 70 ms (measured) and one of the host's
-	// 512 reserved ports for a minute, so a Control leaves most ports to others. The engine
-	// asks for the rest again.
+	// maxDeletes is the largest number of qdel in one Control; the budget of ports may allow
+	// fewer. 100 scattered members of an array are one Control, which takes 13 s at
+	// qdelsPerSecond. The engine asks for the rest again.
 	maxDeletes = 100
 	// deletesAtOnce is how many qdel run side by side: few enough for the server, many
 	// enough that 100 of them take seconds.
@@ -34,33 +34,28 @@ func (a *Adapter) cancel(ctx context.Context, owner jjm.Owner, p *plan) error {
 		atOnce = 1
 	}
 	todo := commands(adapters.Cancel, openpbs, p.targets, atOnce)
-	var rest []command
-	if len(todo) > maxDeletes {
-		todo, rest = todo[:maxDeletes], todo[maxDeletes:]
+	outs, sent, err := a.delete(ctx, todo[:min(len(todo), maxDeletes)])
+	if err == nil && !slices.Contains(sent, true) {
+		return notSent("qdel is not sent before the next cycle: too many reserved ports of this minute are used")
 	}
-	outs, err := a.delete(ctx, todo)
 	if err == nil {
-		err = a.confirm(ctx, owner, p, todo, outs)
+		err = a.confirm(ctx, owner, p, todo, outs, sent)
 	}
 	if err != nil {
 		a.noteServerGone(todo, err)
-		return err
 	}
-	for _, c := range rest {
-		for _, refs := range c.operands {
-			for _, ref := range refs {
-				p.answers[ref] = jjm.Errorf(jjm.Busy, "cancelled later: one request runs at most %d qdel", maxDeletes)
-			}
-		}
+	if adapters.IsNotAsked(err) {
+		return adapters.Later(err) // qdel was sent
 	}
-	return nil
+	return err
 }
 
-// delete runs commands, a few side by side, and returns their outputs. It starts no further
-// command once one could not run or did not reach the server; then it returns an error.
-func (a *Adapter) delete(ctx context.Context, todo []command) ([]run.Output, error) {
-	outs := make([]run.Output, len(todo))
-	var mu sync.Mutex // guards next and failed
+// delete runs commands, a few side by side, and returns their outputs, and which were sent. It
+// starts no further command once the budget of ports has no room, or once a command could
+// not run or did not reach the server; then it returns an error.
+func (a *Adapter) delete(ctx context.Context, todo []command) (outs []run.Output, sent []bool, err error) {
+	outs, sent = make([]run.Output, len(todo)), make([]bool, len(todo))
+	var mu sync.Mutex // guards what follows
 	next, failed := 0, error(nil)
 	take := func() int {
 		mu.Lock()
@@ -77,8 +72,11 @@ func (a *Adapter) delete(ctx context.Context, todo []command) ([]run.Output, err
 			for i := take(); i >= 0; i = take() {
 				out, err := a.reach(ctx, todo[i])
 				mu.Lock()
-				outs[i] = out
-				if failed == nil {
+				outs[i], sent[i] = out, !adapters.IsNotAsked(err)
+				switch {
+				case !sent[i]:
+					next = len(todo)
+				case failed == nil:
 					failed = err
 				}
 				mu.Unlock()
@@ -86,7 +84,7 @@ func (a *Adapter) delete(ctx context.Context, todo []command) ([]run.Output, err
 		})
 	}
 	workers.Wait()
-	return outs, failed
+	return outs, sent, failed
 }
 
 // reach runs a command. It returns an error of kind Busy if the command did not reach the
@@ -102,18 +100,28 @@ func (a *Adapter) reach(ctx context.Context, c command) (run.Output, error) {
 	return out, nil
 }
 
-// confirm sets the answers from the outputs of commands and from a listing after them.
-func (a *Adapter) confirm(ctx context.Context, owner jjm.Owner, p *plan, done []command, outs []run.Output) error {
+// confirm sets the answers from the outputs of the commands that were sent, and from a listing
+// after them.
+func (a *Adapter) confirm(ctx context.Context, owner jjm.Owner, p *plan, todo []command, outs []run.Output,
+	sent []bool) error {
 	members := false
 	for _, t := range p.targets {
 		members = members || t.array && !t.whole
 	}
-	all, _, err := a.live(ctx, owner, members)
+	all, _, err := a.liveFor(ctx, confirming, owner, members)
 	if err != nil {
 		return err
 	}
-	for i, c := range done {
-		outcome(adapters.Cancel, outs[i], c, p.answers)
+	for i, c := range todo {
+		if i < len(sent) && sent[i] {
+			outcome(adapters.Cancel, outs[i], c, p.answers)
+			continue
+		}
+		for _, refs := range c.operands {
+			for _, ref := range refs {
+				p.answers[ref] = jjm.Errorf(jjm.Busy, "cancelled later: jjm runs only so many qdel in a minute")
+			}
+		}
 	}
 	bulks := views(all, members)
 	for _, t := range p.targets {

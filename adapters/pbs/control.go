@@ -49,7 +49,11 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 // makePlan lists the jobs and decides what to do. members says whether arrays are expanded.
 func (a *Adapter) makePlan(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref,
 	members bool) (*plan, error) {
-	all, d, err := a.live(ctx, owner, members)
+	why := ordinary
+	if op == adapters.Cancel {
+		why = confirming
+	}
+	all, d, err := a.liveFor(ctx, why, owner, members)
 	if err != nil {
 		return nil, err
 	}

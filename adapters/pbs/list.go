@@ -76,18 +76,20 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 
 // withEnds finds out how jobs ended that are no longer alive, and returns live with the
 // jobs that it asked for. In the first listing, and whenever since goes back, it asks the
-// server for everything that ended since then. Later it asks that only if there is nothing
-// else to ask, to find bulks that the server forgot and bulks that came and went unseen.
+// server for everything that ended since then. Later it asks that once a minute at most, if
+// there is nothing else to ask and the budget of ports has room, to find bulks that the server
+// forgot and bulks that came and went unseen.
 func (a *Adapter) withEnds(ctx context.Context, owner jjm.Owner, live []job, since time.Time) ([]job, error) {
 	a.mu.Lock()
 	p := a.memoryOf(owner)
 	ask := p.unlisted(live, since)
 	first := p.from.IsZero() || since.Before(p.from)
 	p.learn(live, true, openpbs, a.zone)
+	due := len(ask) == 0 && a.env.Now().Sub(p.compared) >= compareEvery
 	a.mu.Unlock()
-	if (first || len(ask) == 0) && !a.historyOff() {
+	if (first || due && a.mayAskFor(1)) && !a.historyOff() {
 		unknown, err := a.compareEnds(ctx, owner, since)
-		if err != nil {
+		if err != nil && (first || !adapters.IsNotAsked(err)) {
 			return nil, err
 		}
 		if first {
@@ -106,6 +108,10 @@ func (a *Adapter) withEnds(ctx context.Context, owner jjm.Owner, live []job, sin
 	return append(live, asked...), nil
 }
 
+// compareEvery is how often memory is compared with the server at most: each question takes a
+// port, for each account.
+const compareEvery = portLife
+
 // compareEnds compares memory with what the server says ended since, and returns the ids
 // that were not known.
 func (a *Adapter) compareEnds(ctx context.Context, owner jjm.Owner, since time.Time) ([]string, error) {
@@ -118,7 +124,9 @@ func (a *Adapter) compareEnds(ctx context.Context, owner jjm.Owner, since time.T
 	if a.noHistory {
 		return nil, nil
 	}
-	return a.memoryOf(owner).compare(ended, since), nil
+	p := a.memoryOf(owner)
+	p.compared = a.env.Now()
+	return p.compare(ended, since), nil
 }
 
 // learnEnds looks bulks up and stores each answer as it comes. If the deadline ends
@@ -253,7 +261,7 @@ func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job,
 // learnHistory lists the history once, for all its tags, when several tags are searched: by
 // name each takes a command.
 func (a *Adapter) learnHistory(ctx context.Context, owner jjm.Owner) (map[jjm.Tag][]string, error) {
-	raws, err := a.listAll(ctx, true, false)
+	raws, err := a.listAll(ctx, ordinary, true, false)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,11 @@ import (
 // members expands arrays. Some of the jobs may just have ended; Torque's listing includes
 // all that ended within keep_completed.
 func (a *Adapter) live(ctx context.Context, owner jjm.Owner, members bool) ([]job, dialect, error) {
+	return a.liveFor(ctx, ordinary, owner, members)
+}
+
+// liveFor is live for a purpose.
+func (a *Adapter) liveFor(ctx context.Context, why purpose, owner jjm.Owner, members bool) ([]job, dialect, error) {
 	d, err := a.findDialect(ctx)
 	if err != nil {
 		return nil, d, err
@@ -37,7 +42,7 @@ func (a *Adapter) live(ctx context.Context, owner jjm.Owner, members bool) ([]jo
 			return jobs, d, err
 		}
 	}
-	raws, err := a.listAll(ctx, false, members)
+	raws, err := a.listAll(ctx, why, false, members)
 	if err != nil {
 		return nil, d, err
 	}
@@ -73,9 +78,23 @@ func qstatArgs(history, members bool, ids ...string) []string {
 
 // listAll lists everything that has not ended, with history also everything else that the
 // server knows. A listing that is too large is repeated by the next call; see listingSize.
-func (a *Adapter) listAll(ctx context.Context, history, members bool) ([]raw, error) {
-	argv, began := qstatArgs(history, members), a.env.Now()
-	out, err := a.run(ctx, nil, argv...)
+// Callers share listings, so that nobody may change the result.
+func (a *Adapter) listAll(ctx context.Context, why purpose, history, members bool) ([]raw, error) {
+	argv := qstatArgs(history, members)
+	raws, err := a.shareListing(ctx, why, argv, func() ([]raw, error) { return a.listNow(ctx, argv, history) })
+	if errors.Is(err, errNoHistory) {
+		return a.listAll(ctx, why, false, members)
+	}
+	return raws, err
+}
+
+// errNoHistory says that the server keeps no history.
+var errNoHistory = errors.New("the server keeps no history")
+
+// listNow lists everything. The command is counted already.
+func (a *Adapter) listNow(ctx context.Context, argv []string, history bool) ([]raw, error) {
+	began := a.env.Now()
+	out, err := a.runCounted(ctx, nil, argv)
 	if why := tooMuch(out, err); why != "" {
 		return nil, adapters.Later(a.noteTooMuch(history, began, argv, why, out, err))
 	}
@@ -84,7 +103,7 @@ func (a *Adapter) listAll(ctx context.Context, history, members bool) ([]raw, er
 	}
 	if history && saysNoHistory(out.Stderr) {
 		a.setHistory(false)
-		return a.listAll(ctx, false, members)
+		return nil, jjm.Errorf(jjm.Busy, "%s: %w", strings.Join(argv, " "), errNoHistory)
 	}
 	raws, err := parseListing(out, argv, parseJSON)
 	if err == nil {

@@ -15,6 +15,8 @@ type memory struct {
 	bulks map[string]*bulk // by sequence number
 	// from is the time since which every end is known, zero before the first listing.
 	from time.Time
+	// compared is when the ends were compared with the server's last.
+	compared time.Time
 	// whole is set once the history was listed: the tag of every bulk in it is known.
 	whole bool
 	// live is the number of live bulks when they were asked for by id last.

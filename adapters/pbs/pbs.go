@@ -81,7 +81,7 @@ type Adapter struct {
 	config Config
 	env    adapters.Env
 	zone   *time.Location // of the times in listings
-	// pause waits between questions by id; tests replace it.
+	// pause waits until the budget of ports allows a command; tests replace it.
 	pause func(ctx context.Context, d time.Duration) error
 
 	mu      sync.Mutex // guards what follows
@@ -99,6 +99,7 @@ type Adapter struct {
 	alive, past listingSize
 	chunk       chunkSize
 	ports       ports
+	lines       map[string]*line   // of those who want the same listing
 	memories    map[string]*memory // by account
 }
 
@@ -122,7 +123,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	return &Adapter{
 		name: name, config: c, env: env, zone: zone,
 		dialect: dialects[c.Dialect], limits: limits{array: safeBulk},
-		pause: pauseFor, chunk: chunkSize{n: maxIDs}, memories: map[string]*memory{},
+		pause: pauseFor, chunk: chunkSize{n: maxIDs}, lines: map[string]*line{}, memories: map[string]*memory{},
 	}, nil
 }
 

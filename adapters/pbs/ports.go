@@ -16,24 +16,65 @@ import (
 // reserved_ports). qstat makes a connection for each id that it is given.
 const (
 	portLife = time.Minute
-	// maxPorts is the largest number of ports that jjm uses in a minute for what it asks.
-	// idPorts of them may be in use after a command with ids; the rest is for listings of
-	// everything, which need one each.
+	// maxPorts is the largest number of ports that jjm uses in a minute, apart from cancels.
+	// Questions by id and submissions stop at idPorts of them; the rest is for listings of
+	// everything, which need one each, and for what follows a submission.
 	maxPorts = 50
 	idPorts  = 35
-	// perSecond is the largest number of connections in a second for questions by id.
-	perSecond = 5
-	// After the host has run out of ports, the limit is halved, but not below leastPorts,
-	// for portRest.
+	// cancelPorts is the largest number of ports in use after a qdel or a listing of a
+	// cancel. 100 scattered members of an array need 100 qdel, and users expect a cancel to
+	// take seconds. It leaves more than two thirds of the host's ports to others. Of these,
+	// confirmPorts are kept for the listings.
+	cancelPorts  = 150
+	confirmPorts = 10
+	// perSecond is the largest number of connections in a second, qdelsPerSecond that of
+	// cancels.
+	perSecond      = 5
+	qdelsPerSecond = 8
+	// After the host has run out of ports, the limit for questions by id is halved, but not
+	// below leastPorts, for portRest. The limits for the other commands shrink with it.
 	leastPorts = perSecond
 	portRest   = 10 * time.Minute
+	// Listings of everything begin at least listingPause apart while more than fewPorts are
+	// in use, so that they take at most a third of maxPorts however many accounts there are.
+	// Accounts that ask meanwhile share one.
+	listingPause = 4 * time.Second
+	fewPorts     = 20
 )
+
+// purpose is what a command is for. It decides how much of the budget the command may use.
+type purpose uint8
+
+const (
+	byIDs      purpose = iota // a question by id
+	submission                // qsub
+	ordinary                  // a listing of everything, and every other command
+	cancelling                // qdel
+	confirming                // a listing that a cancel needs
+)
+
+// followers is the number of connections that follow the qsub of an array: qalter, and a
+// question by id.
+const followers = 3
+
+// purposeOf returns the purpose of a command.
+func purposeOf(argv []string) purpose {
+	switch {
+	case argv[0] == "qsub":
+		return submission
+	case argv[0] == "qdel":
+		return cancelling
+	case connections(argv) > 1:
+		return byIDs
+	}
+	return ordinary
+}
 
 // ports is the budget of connections of all accounts of a cluster. It only decides: its
 // owner locks it and passes the time. The zero value has used nothing.
 type ports struct {
 	used []portUse // within the last minute, oldest first
-	// less is subtracted from idPorts before the time until.
+	// less is subtracted from idPorts and maxPorts before the time until.
 	less  int
 	until time.Time
 }
@@ -45,11 +86,27 @@ type portUse struct {
 }
 
 // limit returns how many ports may be in use after a command with ids.
-func (p *ports) limit(now time.Time) int {
-	if now.Before(p.until) {
-		return idPorts - p.less
+func (p *ports) limit(now time.Time) int { return p.most(now, byIDs) }
+
+// most returns how many ports may be in use after a command.
+func (p *ports) most(now time.Time, why purpose) int {
+	switch why {
+	case cancelling:
+		return cancelPorts - confirmPorts
+	case confirming:
+		return cancelPorts
 	}
-	return idPorts
+	most, less := idPorts, 0
+	if now.Before(p.until) {
+		less = p.less
+	}
+	switch why {
+	case ordinary:
+		most = maxPorts
+	case submission: // there is nothing to use in its place
+		less /= 2
+	}
+	return most - less
 }
 
 // expire forgets connections whose ports are free again. After the clock was set back,
@@ -86,17 +143,37 @@ func (p *ports) inUse(now time.Time) int {
 // affordable reports whether commands with n connections in all fit into the budget.
 func (p *ports) affordable(now time.Time, n int) bool { return p.inUse(now)+n <= p.limit(now) }
 
-// wait returns how long a command with n connections, perSecond at most, has to wait so
-// that no second has more than perSecond.
-func (p *ports) wait(now time.Time, n int) time.Duration {
+// wait returns how long a command with n connections has to wait so that no second has more
+// than the most connections that its purpose allows.
+func (p *ports) wait(now time.Time, why purpose, n int) time.Duration {
 	p.expire(now)
+	most := perSecond
+	if why == cancelling || why == confirming {
+		most = qdelsPerSecond
+	}
 	for i := len(p.used) - 1; i >= 0; i-- {
 		u := p.used[i]
-		if n += u.n; n > perSecond {
+		if n += u.n; n > most {
 			return max(0, time.Second-now.Sub(u.at))
 		}
 	}
 	return 0
+}
+
+// take counts a command with n connections if it may be sent now. Otherwise it returns how
+// long the command has to wait, or false if the budget has no room for the command.
+func (p *ports) take(now time.Time, why purpose, n int) (wait time.Duration, room bool) {
+	needs := n
+	if why == submission {
+		needs += followers
+	}
+	if p.inUse(now)+needs > p.most(now, why) {
+		return 0, false
+	}
+	if wait = p.wait(now, why, n); wait == 0 {
+		p.note(now, n)
+	}
+	return wait, true
 }
 
 // ranOut makes the budget smaller for a while: the host had no port left.
@@ -132,12 +209,50 @@ func saysNoPorts(stderr []byte) bool {
 	return bytes.Contains(stderr, []byte("all reserved ports in use"))
 }
 
-// run runs a command and counts its connections.
+// run runs a command once the budget allows it; every command goes through it. If the budget
+// is spent, or ctx ends before, the command is not started, and the error is marked by
+// adapters.NotAsked and adapters.NotStarted.
 func (a *Adapter) run(ctx context.Context, stdin []byte, argv ...string) (run.Output, error) {
-	a.mu.Lock()
-	a.ports.note(a.env.Now(), connections(argv))
-	a.mu.Unlock()
+	if err := a.admit(ctx, purposeOf(argv), argv); err != nil {
+		return run.Output{}, err
+	}
 	return a.runCounted(ctx, stdin, argv)
+}
+
+// admit waits until a command may be sent, and counts its connections.
+func (a *Adapter) admit(ctx context.Context, why purpose, argv []string) error {
+	n := connections(argv)
+	for n > 0 {
+		now := a.env.Now()
+		a.mu.Lock()
+		wait, room := a.ports.take(now, why, n)
+		used, most := a.ports.inUse(now), a.ports.most(now, why)
+		a.mu.Unlock()
+		switch {
+		case !room:
+			return notSent("%s is not sent before the next cycle: %d of %d reserved ports of this minute are used",
+				described(argv), used, most)
+		case wait == 0:
+			return nil
+		}
+		if err := a.pause(ctx, wait); err != nil {
+			return notSent("%s: %w", argv[0], err)
+		}
+	}
+	return nil
+}
+
+// notSent returns the error of a command that was not started.
+func notSent(format string, args ...any) error {
+	return adapters.NotStarted(adapters.NotAsked(jjm.Errorf(jjm.Busy, format, args...)))
+}
+
+// described names a command by what matters for the budget.
+func described(argv []string) string {
+	if n := connections(argv); n > 1 {
+		return argv[0] + " with " + jjm.Count(n-1, "id")
+	}
+	return argv[0]
 }
 
 // runCounted runs a command whose connections are counted.
@@ -153,32 +268,6 @@ func (a *Adapter) runCounted(ctx context.Context, stdin []byte, argv []string) (
 	a.env.Warn("the host has no reserved port left for PBS; jobs are asked for by id less often", "cluster", a.name,
 		"command", argv[0], "ports in a minute", limit, "for", portRest)
 	return out, err
-}
-
-// askIDs runs a command with ids once the budget allows it. If the budget is spent, the
-// error is marked by adapters.NotAsked.
-func (a *Adapter) askIDs(ctx context.Context, argv []string) (run.Output, error) {
-	n := connections(argv)
-	for {
-		now := a.env.Now()
-		a.mu.Lock()
-		used, limit, wait := a.ports.inUse(now), a.ports.limit(now), a.ports.wait(now, n)
-		if used+n <= limit && wait == 0 {
-			a.ports.note(now, n)
-		}
-		a.mu.Unlock()
-		switch {
-		case used+n > limit:
-			return run.Output{}, adapters.NotAsked(jjm.Errorf(jjm.Busy,
-				"%s with %s is not sent before the next cycle: %d of %d reserved ports of this minute are used",
-				argv[0], jjm.Count(n-1, "id"), used, limit))
-		case wait == 0:
-			return a.runCounted(ctx, nil, argv)
-		}
-		if err := a.pause(ctx, wait); err != nil {
-			return run.Output{}, adapters.NotAsked(jjm.Errorf(jjm.Busy, "%s: %w", argv[0], err))
-		}
-	}
 }
 
 // mayAskFor reports whether the budget allows questions for n ids.

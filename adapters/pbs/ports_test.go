@@ -27,14 +27,27 @@ type clock struct {
 	at time.Time
 }
 
-// clock gives an adapter a clock. Its pauses between questions move the clock on.
+// stopClock makes the adapters of a bed, and the host's ports, use a clock that stands still
+// until a test or a pause moves it on.
+func (b *bed) stopClock() {
+	b.t.Helper()
+	if err := os.MkdirAll(b.state, 0o777); err != nil {
+		b.t.Fatal(err)
+	}
+	b.clk = &clock{t: b.t, path: filepath.Join(b.state, "clock"), at: time.Now()}
+}
+
+// clock returns the clock of an adapter, at a time when no port is in use any more.
 func (s *site) clock(a *Adapter) *clock {
 	s.t.Helper()
-	c := &clock{t: s.t, path: filepath.Join(s.state, "clock"), at: time.Now()}
-	c.advance(2 * time.Minute) // everything before is over
-	a.env.Now = c.now
-	a.pause = func(_ context.Context, d time.Duration) error { c.advance(d); return nil }
-	return c
+	s.clk.advance(2 * time.Minute)
+	return s.clk
+}
+
+// pause moves the clock on.
+func (c *clock) pause(ctx context.Context, d time.Duration) error {
+	c.advance(d)
+	return ctx.Err()
 }
 
 func (c *clock) now() time.Time {
@@ -104,7 +117,15 @@ func (s *site) wantCommand(want string) {
 // wantFewPorts expects that no minute saw more than maxPorts connections.
 func (s *site) wantFewPorts() {
 	s.t.Helper()
-	peak, all := 0, s.connections()
+	if peak := s.worstMinute(); peak > maxPorts {
+		s.t.Errorf("%d connections in a minute, want at most %d", peak, maxPorts)
+	}
+}
+
+// worstMinute returns the largest number of connections in a minute.
+func (s *site) worstMinute() (peak int) {
+	s.t.Helper()
+	all := s.connections()
 	for i := range all {
 		sum := 0
 		for k := i; k < len(all) && all[k].at.Sub(all[i].at) < time.Minute; k++ {
@@ -113,9 +134,7 @@ func (s *site) wantFewPorts() {
 		peak = max(peak, sum)
 	}
 	s.t.Logf("%d commands, %d connections in the worst minute", len(all), peak)
-	if peak > maxPorts {
-		s.t.Errorf("%d connections in a minute, want at most %d", peak, maxPorts)
-	}
+	return peak
 }
 
 // held submits n plain jobs with one tag, without an adapter, and returns the tag.
@@ -282,20 +301,27 @@ func TestPorts_BudgetHoldsInEveryMinuteAndSecond(t *testing.T) {
 					t.Fatalf("the limit went from %d to %d", before, p.limit(now))
 				}
 			}
-			n := rapid.IntRange(1, perSecond).Draw(t, "connections")
-			if !p.affordable(now, n) {
-				continue
+			why := rapid.SampledFrom([]purpose{byIDs, submission, ordinary}).Draw(t, "purpose")
+			n := 1
+			if why == byIDs {
+				n = rapid.IntRange(1, perSecond).Draw(t, "connections")
 			}
-			for d := p.wait(now, n); d > 0; d = p.wait(now, n) {
+			d, room := p.take(now, why, n)
+			for ; room && d > 0; d, room = p.take(now, why, n) {
 				now = now.Add(d)
 			}
-			p.note(now, n)
+			if !room {
+				continue
+			}
+			if why != ordinary && p.inUse(now) > idPorts {
+				t.Fatalf("%d ports are in use after a question by id", p.inUse(now))
+			}
 			all = append(all, portUse{now, n})
 		}
 		for _, window := range []struct {
 			of   time.Duration
 			most int
-		}{{portLife, idPorts}, {time.Second, perSecond}} {
+		}{{portLife, maxPorts}, {time.Second, perSecond}} {
 			for i := range all {
 				sum := 0
 				for _, u := range all[i:] {
@@ -317,5 +343,230 @@ func TestPorts_AClockThatIsSetBackDoesNotBlock(t *testing.T) {
 	p.note(now.Add(time.Hour), idPorts)
 	if p.affordable(now, 1) || !p.affordable(now.Add(portLife), 1) {
 		t.Errorf("%+v", p)
+	}
+}
+
+// 20 accounts are listed in each cycle, four at a time, as jjm does.
+func TestPorts_ManyAccountsShareListings(t *testing.T) {
+	s := newSite(t)
+	const accounts, cycles, atOnce, most = 20, 10, 4, 4
+	var owners []jjm.Owner
+	for i := range accounts {
+		owners = append(owners, jjm.Owner{UID: 5000 + i, User: fmt.Sprintf("user%d", i)})
+		s.as(owners[i].User, "qsub", "-h", "-N", string(s.bulk(1, "").Tag))
+	}
+	s.a = s.adapter()
+	s.probe()
+	clk := s.clock(s.a)
+	s.forgetConnections()
+	var mu sync.Mutex
+	missed, longest := map[string]int{}, 0 // cycles since each account's latest listing
+	for range cycles {
+		began := clk.now()
+		todo := make(chan jjm.Owner, accounts)
+		for _, o := range owners {
+			todo <- o
+		}
+		close(todo)
+		var workers sync.WaitGroup
+		for range atOnce {
+			workers.Go(func() {
+				for o := range todo {
+					l, err := s.a.List(t.Context(), o, began.Add(-time.Hour))
+					if err != nil && !adapters.IsNotAsked(err) || err == nil && len(l.Reports) != 1 {
+						t.Errorf("%s: %d reports, error %v", o.User, len(l.Reports), err)
+					}
+					mu.Lock()
+					if missed[o.User]++; err == nil {
+						missed[o.User] = 0
+					}
+					longest = max(longest, missed[o.User])
+					mu.Unlock()
+				}
+			})
+		}
+		workers.Wait()
+		clk.advance(max(0, cycle-clk.now().Sub(began)))
+	}
+	t.Logf("no account went without a listing for more than %d cycles", longest)
+	if longest >= most {
+		t.Errorf("an account went %d cycles without a listing", longest)
+	}
+	// The clock may move on while a command is on its way.
+	if peak := s.worstMinute(); peak > maxPorts+atOnce-1 {
+		t.Errorf("%d connections in a minute, want at most %d", peak, maxPorts)
+	}
+}
+
+// What the budget has no room for is not sent at all, apart from cancels.
+func TestPorts_EveryCommandIsHeldToTheBudget(t *testing.T) {
+	s := newSite(t)
+	b, next := s.bulk(1, "exit 0"), s.bulk(1, "exit 0")
+	refs := members(b, s.submit(b).ID)
+	clk := s.clock(s.a)
+	s.forgetConnections()
+	s.a.ports.note(clk.now(), maxPorts)
+	clk.advance(cycle)
+	_, err := s.a.Submit(t.Context(), next)
+	if !adapters.IsNotAsked(err) || !adapters.IsNotStarted(err) {
+		t.Errorf("submit: error %v", err)
+	}
+	for name, call := range map[string]func() error{
+		"list":    func() error { _, err := s.a.List(t.Context(), s.owner, time.Now()); return err },
+		"find":    func() error { _, err := s.a.Find(t.Context(), s.owner, []jjm.Tag{"jnever"}); return err },
+		"account": func() error { _, err := s.a.Account(t.Context(), s.owner, refs); return err },
+		"release": func() error { _, err := s.a.Control(t.Context(), s.owner, adapters.Release, refs); return err },
+		"probe":   func() error { return s.a.Probe(t.Context()) },
+	} {
+		if err := call(); !adapters.IsNotAsked(err) || jjm.KindOf(err) != jjm.Busy ||
+			!strings.Contains(err.Error(), "50 of 50 reserved ports of this minute are used") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(s.state, "connections")); !os.IsNotExist(err) {
+		t.Errorf("commands were sent: %+v", s.connections())
+	}
+	if answers, err := s.a.Control(t.Context(), s.owner, adapters.Cancel, refs); err != nil || answers[0] != nil {
+		t.Errorf("cancel: %v, error %v", answers, err)
+	}
+}
+
+// Submissions and questions by id leave room for listings.
+func TestPorts_ListingsHaveRoomWhenQuestionsByIDHaveNone(t *testing.T) {
+	s := newSite(t)
+	b, next := s.bulk(1, "exit 0"), s.bulk(1, "exit 0")
+	refs := members(b, s.submit(b).ID)
+	clk := s.clock(s.a)
+	s.a.ports.note(clk.now(), idPorts)
+	clk.advance(cycle)
+	if _, err := s.a.Submit(t.Context(), next); !adapters.IsNotStarted(err) {
+		t.Errorf("submit: error %v", err)
+	}
+	s.forgetConnections()
+	if got, err := s.a.Account(t.Context(), s.owner, refs); err != nil || len(got) != 0 {
+		t.Errorf("accounted %+v, error %v", got, err)
+	}
+	s.wantCommand("qstat -x -f -F json -t")
+	if _, err := s.a.List(t.Context(), s.owner, time.Now()); err != nil {
+		t.Errorf("list: %v", err)
+	}
+}
+
+func TestPorts_CancelsHaveABoundOfTheirOwn(t *testing.T) {
+	s := newSite(t)
+	b := s.bulk(500, "exit 0")
+	some := scattered(members(b, s.submit(b).ID), 200)
+	clk := s.clock(s.a)
+	s.forgetConnections()
+	left := some
+	for range 12 {
+		answers, err := s.a.Control(t.Context(), s.owner, adapters.Cancel, left)
+		if err != nil && !adapters.IsNotAsked(err) {
+			t.Fatal(err)
+		}
+		var busy []adapters.Ref
+		for i, ref := range left {
+			if err != nil || answers[i] != nil {
+				busy = append(busy, ref)
+			}
+		}
+		left = busy
+		clk.advance(cycle)
+	}
+	if len(left) > 0 {
+		t.Errorf("%d jobs are not cancelled", len(left))
+	}
+	if peak := s.worstMinute(); peak > cancelPorts {
+		t.Errorf("%d connections in a minute, want at most %d", peak, cancelPorts)
+	}
+	all := s.connections()
+	for i := range all {
+		n := 0
+		for k := i; k < len(all) && all[k].at.Sub(all[i].at) < time.Second; k++ {
+			n += all[k].n
+		}
+		if n > qdelsPerSecond+deletesAtOnce { // those that were on their way when the clock moved
+			t.Errorf("%d connections in a second", n)
+		}
+	}
+}
+
+// A job that was submitted before a call may be missing from a listing that has begun before.
+func TestListing_IsSharedOnlyBeforeItBegins(t *testing.T) {
+	a := makeAdapter(t, func(*Config) {})
+	argv := qstatArgs(false, true)
+	begun, proceed := make(chan int, 8), make(chan struct{})
+	var mu sync.Mutex
+	n := 0
+	list := func() ([]raw, error) {
+		mu.Lock()
+		n++
+		mine := n
+		mu.Unlock()
+		begun <- mine
+		<-proceed
+		return []raw{{id: fmt.Sprint(mine)}}, nil
+	}
+	got := make(chan string, 8)
+	ask := func() {
+		raws, err := a.shareListing(t.Context(), ordinary, argv, list)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- raws[0].id
+	}
+	go ask()
+	await.Receive(t, "the first listing", begun)
+	for range 5 {
+		go ask()
+	}
+	l := a.lineFor(t.Context(), ordinary, argv)
+	await.True(t, "somebody waits for the next one", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return l.next != nil && l.next.shared == 4
+	})
+	proceed <- struct{}{}
+	if id := await.Receive(t, "the first answer", got); id != "1" {
+		t.Errorf("the first caller got listing %s", id)
+	}
+	await.Receive(t, "the second listing", begun)
+	close(proceed)
+	for range 5 {
+		if id := await.Receive(t, "an answer", got); id != "2" {
+			t.Errorf("one who came later got listing %s", id)
+		}
+	}
+}
+
+// A caller who gives up does not take the listing from the others.
+func TestListing_OutlivesACallerWhoGivesUp(t *testing.T) {
+	a := makeAdapter(t, func(*Config) {})
+	argv := qstatArgs(false, true)
+	ctx, giveUp := context.WithCancel(t.Context())
+	done := make(chan error, 2)
+	begun := make(chan struct{})
+	go func() {
+		_, err := a.shareListing(ctx, ordinary, argv, func() ([]raw, error) {
+			close(begun)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		done <- err
+	}()
+	await.Receive(t, "the listing", begun)
+	go func() {
+		_, err := a.shareListing(t.Context(), ordinary, argv, func() ([]raw, error) { return nil, nil })
+		done <- err
+	}()
+	giveUp()
+	failed := 0
+	for range 2 {
+		if err := await.Receive(t, "an answer", done); err != nil {
+			failed++
+		}
+	}
+	if failed != 1 {
+		t.Errorf("%d calls failed, want one", failed)
 	}
 }

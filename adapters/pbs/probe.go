@@ -20,6 +20,8 @@ type limits struct {
 	memoryMB     int64
 	defaultQueue string
 	queues       map[string]queueLimits
+	// everybody is set if listings show the jobs of all accounts to each account.
+	everybody bool
 }
 
 // queueLimits are the limits of one queue.
@@ -87,6 +89,7 @@ func limitsOf(server, queues, nodes []object, use string) limits {
 			l.array = n
 		}
 	}
+	l.everybody = strings.EqualFold(s.attrs["query_other_jobs"], "true")
 	l.queued = minLimit(userLimit(s.attrs["max_queued"]), number(s.attrs["max_user_queuable"]))
 	l.defaultQueue = cmp.Or(use, s.attrs["default_queue"])
 	for _, q := range queues {

@@ -112,7 +112,7 @@ func TestList_AnEndlessListingIsRepeatedOnce(t *testing.T) {
 	}
 }
 
-// Two accounts' listings hang in one freeze, more than once.
+// Listings hang in one freeze, or wait for one that hangs.
 func TestList_AFrozenServerIsAskedForEverythingAfterwards(t *testing.T) {
 	s := newSite(t)
 	b := s.bulk(2, "exec sleep 600")
@@ -127,7 +127,7 @@ func TestList_AFrozenServerIsAskedForEverythingAfterwards(t *testing.T) {
 	for range 3 {
 		err := await.Receive(t, "the end of a listing", done)
 		s.wantKind("a listing of a frozen server", err, jjm.Busy)
-		if adapters.IsLater(err) {
+		if adapters.IsLater(err) && !adapters.IsNotAsked(err) {
 			t.Errorf("silence was taken for a listing that is too large: %v", err)
 		}
 	}
@@ -220,8 +220,6 @@ func TestList_AsksForFewEndsByID(t *testing.T) {
 	s := newSite(t)
 	a, ran := s.watched("")
 	s.a = a
-	clk := s.clock(a)
-	a.env.Now = func() time.Time { clk.advance(10 * time.Second); return clk.now() } // the budget is never spent
 	var tags []jjm.Tag
 	for range 3 {
 		b := s.bulk(2, "exit 3")

@@ -21,10 +21,25 @@ type site struct {
 	dir string
 }
 
+// cycle passes on the clock of the adapters before each call of the helpers.
+const cycle = 10 * time.Second
+
+// patiently makes a call in each cycle until the budget of ports allows it.
+func (s *site) patiently(call func() error) (err error) {
+	for range 12 {
+		s.clk.advance(cycle)
+		if err = call(); !adapters.IsNotAsked(err) {
+			break
+		}
+	}
+	return err
+}
+
 func newSite(t *testing.T, settings ...string) *site {
 	t.Helper()
 	t.Parallel()
 	b := newBed(t, settings...)
+	b.stopClock()
 	s := &site{bed: b, a: b.adapter(), dir: t.TempDir()}
 	s.probe()
 	return s
@@ -49,7 +64,8 @@ func (s *site) bulk(n int, script string) adapters.Bulk {
 
 func (s *site) submit(b adapters.Bulk) adapters.Receipt {
 	s.t.Helper()
-	r, err := s.a.Submit(s.t.Context(), b)
+	var r adapters.Receipt
+	err := s.patiently(func() (err error) { r, err = s.a.Submit(s.t.Context(), b); return err })
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -58,7 +74,8 @@ func (s *site) submit(b adapters.Bulk) adapters.Receipt {
 
 func (s *site) control(op adapters.Op, refs ...adapters.Ref) []error {
 	s.t.Helper()
-	answers, err := s.a.Control(s.t.Context(), s.owner, op, refs)
+	var answers []error
+	err := s.patiently(func() (err error) { answers, err = s.a.Control(s.t.Context(), s.owner, op, refs); return err })
 	if err != nil || len(answers) != len(refs) {
 		s.t.Fatalf("%v: %d answers, error %v", op, len(answers), err)
 	}
@@ -85,7 +102,11 @@ func members(b adapters.Bulk, id string) []adapters.Ref {
 
 func (s *site) list(tag jjm.Tag) map[int32]jjm.Report {
 	s.t.Helper()
-	l, err := s.a.List(s.t.Context(), s.owner, time.Now().Add(-time.Hour))
+	var l adapters.Listing
+	err := s.patiently(func() (err error) {
+		l, err = s.a.List(s.t.Context(), s.owner, time.Now().Add(-time.Hour))
+		return err
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -125,7 +146,8 @@ func all(n int, state jjm.BatchState) func(map[int32]jjm.Report) bool {
 
 func (s *site) find(tag jjm.Tag) adapters.Found {
 	s.t.Helper()
-	found, err := s.a.Find(s.t.Context(), s.owner, []jjm.Tag{tag})
+	var found []adapters.Found
+	err := s.patiently(func() (err error) { found, err = s.a.Find(s.t.Context(), s.owner, []jjm.Tag{tag}); return err })
 	if err != nil || len(found) != 1 {
 		s.t.Fatalf("%+v, error %v", found, err)
 	}
@@ -208,6 +230,7 @@ func TestHistoryOff_EndedJobsVanishAndNothingFails(t *testing.T) {
 		t.Run(d, func(t *testing.T) {
 			t.Parallel()
 			bed := newBed(t, "DIALECT="+d, "HISTORY=off")
+			bed.stopClock()
 			s := &site{bed: bed, a: bed.adapter(), dir: t.TempDir()}
 			b := s.bulk(1, "exit 0")
 			r := s.submit(b)

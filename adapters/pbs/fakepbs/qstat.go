@@ -466,7 +466,8 @@ func (c *complex) statServer(o statOptions) response {
 			pair{"max_job_array_size", strconv.Itoa(c.maxArray)}, pair{"pbs_version", "6.1.2"})
 	} else {
 		r.attrs = append(r.attrs, pair{"max_array_size", strconv.Itoa(c.maxArray)}, pair{"pbs_version", version},
-			pair{"job_history_enable", title(c.history)}, pair{"max_job_sequence_id", "9999999"})
+			pair{"job_history_enable", title(c.history)}, pair{"query_other_jobs", "True"},
+			pair{"max_job_sequence_id", "9999999"})
 	}
 	return response{Stdout: plainText("Server", []record{r}, o.wide)}
 }

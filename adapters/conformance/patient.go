@@ -1,0 +1,64 @@
+package conformance
+
+import (
+	"context"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// patient repeats calls that an adapter did not send, to spare its batch system, as jjm does
+// in its next cycle.
+type patient struct {
+	adapters.Adapter
+	most time.Duration // how long calls are repeated
+}
+
+// refusedPause is how long to wait before a call is repeated.
+const refusedPause = 2 * time.Second // pause: the budget has room again a little later
+
+// patiently repeats a call while the adapter does not send it: again reports whether an
+// error says so.
+func patiently[T any](ctx context.Context, p patient, again func(error) bool, call func() (T, error)) (T, error) {
+	for end := time.Now().Add(p.most); ; {
+		out, err := call()
+		if !again(err) || ctx.Err() != nil || time.Now().After(end) {
+			return out, err
+		}
+		select {
+		case <-time.After(refusedPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Submit repeats submissions of which no command was started.
+func (p patient) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
+	unsent := func(err error) bool { return adapters.IsNotAsked(err) && adapters.IsNotStarted(err) }
+	return patiently(ctx, p, unsent, func() (adapters.Receipt, error) { return p.Adapter.Submit(ctx, b) })
+}
+
+func (p patient) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
+	return patiently(ctx, p, adapters.IsNotAsked, func() (adapters.Listing, error) {
+		return p.Adapter.List(ctx, owner, since)
+	})
+}
+
+func (p patient) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
+	return patiently(ctx, p, adapters.IsNotAsked, func() ([]adapters.Found, error) {
+		return p.Adapter.Find(ctx, owner, tags)
+	})
+}
+
+func (p patient) Account(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) ([]jjm.Report, error) {
+	return patiently(ctx, p, adapters.IsNotAsked, func() ([]jjm.Report, error) {
+		return p.Adapter.Account(ctx, owner, refs)
+	})
+}
+
+func (p patient) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
+	return patiently(ctx, p, adapters.IsNotAsked, func() ([]error, error) {
+		return p.Adapter.Control(ctx, owner, op, refs)
+	})
+}

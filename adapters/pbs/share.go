@@ -1,0 +1,131 @@
+package pbs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/run"
+)
+
+// line is the queue of those who want the same listing. While one listing runs, all who come
+// wait for the next one and share its answer: a listing that has begun may lack a job that
+// was submitted before they came.
+type line struct {
+	running, next *round
+	began         time.Time // when the latest listing began
+}
+
+// round is one listing, and what came of it.
+type round struct {
+	over   chan struct{} // closed at the end
+	shared int           // how many others wait for it
+	// void is set if the listing shows nothing to those who share it: its caller gave up, or
+	// the account that ran it has trouble.
+	void bool
+	raws []raw
+	err  error
+}
+
+// shareListing lists everything by list, or waits for a listing that begins after the call.
+// The listing that a cancel needs is not shared with other listings, because it may use more
+// ports.
+func (a *Adapter) shareListing(ctx context.Context, why purpose, argv []string,
+	list func() ([]raw, error)) ([]raw, error) {
+	l := a.lineFor(ctx, why, argv)
+	for {
+		a.mu.Lock()
+		r := l.next
+		leads := r == nil
+		if leads {
+			r = &round{over: make(chan struct{})}
+			l.next = r
+		} else {
+			r.shared++
+		}
+		a.mu.Unlock()
+		if leads {
+			a.lead(ctx, l, r, why, argv, list)
+			return r.raws, r.err
+		}
+		select {
+		case <-r.over:
+		case <-ctx.Done():
+			return nil, notSent("wait for a listing that others asked for too: %w", jjm.Plainly(context.Cause(ctx)))
+		}
+		if !r.void {
+			return r.raws, r.err
+		}
+	}
+}
+
+// lineFor returns the queue for a command. Accounts share one if the server shows the jobs of
+// everybody to everybody.
+func (a *Adapter) lineFor(ctx context.Context, why purpose, argv []string) *line {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := fmt.Sprint(why, " ", strings.Join(argv, " "))
+	if !a.limits.everybody {
+		key += fmt.Sprint(" as ", run.UID(ctx))
+	}
+	if a.lines[key] == nil {
+		a.lines[key] = &line{}
+	}
+	return a.lines[key]
+}
+
+// lead makes the listing of a round.
+func (a *Adapter) lead(ctx context.Context, l *line, r *round, why purpose, argv []string,
+	list func() ([]raw, error)) {
+	r.void = true // stays so if list panics
+	begun := false
+	defer func() {
+		a.mu.Lock()
+		if begun {
+			l.running = nil
+		} else {
+			l.next = nil
+		}
+		a.mu.Unlock()
+		close(r.over)
+	}()
+	if r.err = a.listingTurn(ctx, l, why, argv); r.err != nil {
+		r.void = ctx.Err() != nil
+		return
+	}
+	a.mu.Lock()
+	l.running, l.next, l.began, begun = r, nil, a.env.Now(), true
+	a.mu.Unlock()
+	r.raws, r.err = list()
+	r.void = r.err != nil && (ctx.Err() != nil || run.IsRunnerError(r.err))
+}
+
+// listingTurn waits until the next listing of a queue may begin: the one before must have
+// ended, and the budget of ports must allow it.
+func (a *Adapter) listingTurn(ctx context.Context, l *line, why purpose, argv []string) error {
+	for {
+		now := a.env.Now()
+		a.mu.Lock()
+		before, wait := l.running, time.Duration(0)
+		if why == ordinary && a.ports.inUse(now) >= fewPorts && !l.began.After(now) {
+			wait = listingPause - now.Sub(l.began)
+		}
+		a.mu.Unlock()
+		switch {
+		case before != nil:
+			select {
+			case <-before.over:
+			case <-ctx.Done():
+				return notSent("wait for the listing before: %w", jjm.Plainly(context.Cause(ctx)))
+			}
+		case wait > 0:
+			if err := a.pause(ctx, wait); err != nil {
+				return notSent("%s: %w", argv[0], err)
+			}
+		default:
+			return a.admit(ctx, why, argv)
+		}
+	}
+}
