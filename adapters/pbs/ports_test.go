@@ -545,10 +545,10 @@ func TestListing_OutlivesACallerWhoGivesUp(t *testing.T) {
 	argv := qstatArgs(false, true)
 	ctx, giveUp := context.WithCancel(t.Context())
 	done := make(chan error, 2)
-	begun := make(chan struct{})
+	begun := make(chan struct{}, 1)
 	go func() {
 		_, err := a.shareListing(ctx, ordinary, argv, func() ([]raw, error) {
-			close(begun)
+			begun <- struct{}{}
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
