@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -58,6 +60,21 @@ func (m machine) String() string {
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// fingerprint returns a word that changes with what tests ask the machine for: the account that
+// runs them, the accounts and packages that there are, and where programs are looked for.
+func fingerprint() string {
+	groups, _ := os.Getgroups() // none is a group of no account
+	sum := sha256.New()
+	_, _ = fmt.Fprintln(sum, os.Geteuid(), groups, os.Getenv("PATH"))
+	for _, file := range []string{"/etc/passwd", "/etc/group", "/etc/debian_version", "/var/lib/dpkg/status",
+		"/proc/sys/kernel/osrelease"} {
+		text, err := os.ReadFile(file) // which other systems lack
+		_, _ = fmt.Fprintln(sum, file, len(text), err)
+		_, _ = sum.Write(text)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
 
 // lockFile is held by the run that has the machine's ports, accounts and batch systems.
 const lockFile = "/tmp/jjm-tests.lock"
