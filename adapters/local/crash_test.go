@@ -28,7 +28,7 @@ type daemon struct {
 	Point  string        // where to die by KILL
 	Nth    int           // at which call of the point, from 1
 	After  time.Duration // or after this time
-	Cancel bool          // cancel every job once it runs
+	Cancel string        // cancel every job once something is written to this file
 	Purge  bool          // at the end wait until entries are older than Keep
 }
 
@@ -110,7 +110,7 @@ func (d daemon) act(ctx context.Context, a *local.Adapter) error {
 			if r.State.Alive() {
 				alive++
 			}
-			if d.Cancel && r.State == jjm.BatchRunning {
+			if d.Cancel != "" && isWritten(d.Cancel) {
 				ref := adapters.Ref{Tag: r.Tag, ID: r.ID, Index: -1}
 				if _, err := a.Control(ctx, self(), adapters.Cancel, []adapters.Ref{ref}); err != nil {
 					return err
@@ -122,6 +122,11 @@ func (d daemon) act(ctx context.Context, a *local.Adapter) error {
 		}
 	}
 	return fmt.Errorf("jobs have not ended")
+}
+
+func isWritten(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Size() > 0
 }
 
 // killed runs a daemon that must be killed.
@@ -236,7 +241,8 @@ func TestCrash_NoJobIsLostAndNoEndIsWrong(t *testing.T) {
 func TestCrash_ALoggedCancelIsCarriedOut(t *testing.T) {
 	state := t.TempDir()
 	b := shell(t, 1, "echo x >> ran; exec sleep 100")
-	killed(t, daemon{State: state, Slots: 2, Submit: []adapters.Bulk{b}, Cancel: true, Point: "local.cancelling", Nth: 1})
+	killed(t, daemon{State: state, Slots: 2, Submit: []adapters.Bulk{b}, Cancel: filepath.Join(b.Dir, "ran"),
+		Point: "local.cancelling", Nth: 1})
 	a := open(t, state, config(2))
 	serve(t, a)
 	if r := waitEnd(t, a, b)[0]; r.State != jjm.BatchCancelled {

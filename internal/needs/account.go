@@ -19,6 +19,7 @@ const nobody = 65534
 // changes one thread; so it must not end the test. Goroutines that do starts have the
 // rights of root.
 func As(uid int, do func() error) error {
+	asksMachine()
 	err := errors.New("the function that ran with the rights of another account ended its goroutine instead of returning")
 	done := make(chan struct{})
 	go func() {
@@ -54,6 +55,7 @@ func become(uid int) error {
 // unreadable to root. If the test runs as root, do has the rights of nobody, as with [As].
 func Unprivileged(t testing.TB, do func()) {
 	t.Helper()
+	asksMachine()
 	if os.Geteuid() != 0 {
 		do()
 		return
@@ -67,6 +69,7 @@ func Unprivileged(t testing.TB, do func()) {
 // the end of the test. Other accounts cannot reach the folder of t.TempDir.
 func PublicDir(t testing.TB) string {
 	t.Helper()
+	asksMachine()
 	dir, err := os.MkdirTemp("/var/tmp", "jjm-test-")
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,14 @@ import (
 	"testing"
 )
 
+// Machine names the environment variable that changes with the machine: its programs and
+// accounts, and the account that runs the tests. The program test/tiers sets it.
+const Machine = "JJM_MACHINE"
+
+// asksMachine makes go test take a result of this test from its cache only on the same machine:
+// the cache notes which variables a test has read, but not what else it has asked.
+func asksMachine() { _ = os.Getenv(Machine) }
+
 // CI reports whether tests must be complete.
 func CI() bool { return os.Getenv("CI") == "true" }
 
@@ -24,6 +32,7 @@ func CI() bool { return os.Getenv("CI") == "true" }
 // it.
 func Missing(t testing.TB, what, how string) {
 	t.Helper()
+	asksMachine()
 	if CI() {
 		t.Fatalf("NOT TESTED, and CI=true allows no gaps: this needs %s: %s", what, how)
 		return
@@ -35,6 +44,7 @@ func Missing(t testing.TB, what, how string) {
 // goes on.
 func Gap(t testing.TB, what, how string) {
 	t.Helper()
+	asksMachine()
 	if CI() {
 		t.Errorf("NOT TESTED, and CI=true allows no gaps: part of this needs %s: %s", what, how)
 		return
@@ -46,6 +56,7 @@ func Gap(t testing.TB, what, how string) {
 // jobs of others".
 func Root(t testing.TB, why string) {
 	t.Helper()
+	asksMachine()
 	if os.Geteuid() != 0 {
 		Missing(t, "root "+why, "run the tests as root")
 	}
@@ -54,6 +65,7 @@ func Root(t testing.TB, why string) {
 // Debian ends a test that does not run on Debian and needs its packages.
 func Debian(t testing.TB) {
 	t.Helper()
+	asksMachine()
 	if _, err := os.Stat("/etc/debian_version"); err != nil {
 		Missing(t, "Debian's packages, and this is no Debian", "run the tests on Debian")
 	}
@@ -63,6 +75,7 @@ func Debian(t testing.TB) {
 // it.
 func Program(t testing.TB, name, pkg string) string {
 	t.Helper()
+	asksMachine()
 	path := find(name, os.Getenv("PATH"))
 	if path == "" {
 		Missing(t, "the program "+name, "install it (Debian: apt-get install "+pkg+")")

@@ -9,6 +9,9 @@
 // it names started before and stopped after. gotestsum runs the packages, at most two at a
 // time (JJM_TEST_JOBS), and runs failed tests again, alone, at the end of the step.
 //
+// go test takes the results of the tier "unit" from its cache while a package's files stay the
+// same, in "make test" too. What tests ask of the machine through package needs counts as a file.
+//
 // The report at the end has the yardstick of the machine, wall and CPU time of the run, the
 // packages and tests that cost most, the tests that passed only when they ran again (FLAKY),
 // and the tests that failed. The exit status is 0 if every test passed, 1 if one failed or

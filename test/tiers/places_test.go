@@ -75,7 +75,7 @@ func campaignOf(n ast.Node) string {
 }
 
 // runs reports whether a step of the tier runs the test.
-func (t tier) runs(all []testPackage, pkg, test string) bool {
+func (t tier) runs(all []string, pkg, test string) bool {
 	return slices.ContainsFunc(slices.Concat(t.lanes...), func(s step) bool {
 		return slices.Contains(s.choose(all), pkg) &&
 			(test == "" || s.run == "" || regexp.MustCompile(s.run).MatchString(test))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"jjm/internal/await"
+	"jjm/internal/needs"
 )
 
 // run is one run of a tier.
@@ -27,7 +28,7 @@ type run struct {
 	before   cost
 	load     *loadWatch
 	env      []string
-	packages []testPackage
+	packages []string // import paths of the packages with tests
 	reaper   *reaper
 	jobs     int // how many test programs run at a time
 
@@ -68,7 +69,7 @@ func newRun(t tier, dir string) (*run, error) {
 		return nil, err
 	}
 	r.env = append(os.Environ(), "JJM_TIER="+t.env, await.Slowness+"="+strconv.Itoa(r.machine.slowness()), "GOGC=400",
-		"RAPID_CHECKS="+strconv.Itoa(t.checks))
+		"RAPID_CHECKS="+strconv.Itoa(t.checks), needs.Machine+"="+fingerprint())
 	if t.alone {
 		if err := r.copyPrograms(); err != nil {
 			return nil, err
@@ -87,26 +88,15 @@ func (r *run) file(name string) string { return filepath.Join(r.dir, name) }
 // costsOf returns the file of what the test programs of a step used.
 func (r *run) costsOf(step string) string { return r.file("costs of " + step) }
 
-// asksMachine are the packages by which tests ask what the machine has.
-var asksMachine = []string{module + "/internal/needs", module + "/adapters/testbed", module + "/test/programs"}
-
-// packagesWithTests returns the module's packages that have tests.
-func packagesWithTests() ([]testPackage, error) {
-	cmd := exec.Command("go", "list", "-f",
-		`{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}`,
-		"./...")
+// packagesWithTests returns the import paths of the module's packages that have tests.
+func packagesWithTests() ([]string, error) {
+	cmd := exec.Command("go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
-	var all []testPackage
-	for line := range strings.Lines(string(out)) {
-		words := strings.Fields(line)
-		asks := func(path string) bool { return slices.Contains(asksMachine, path) }
-		all = append(all, testPackage{path: words[0], usesMachine: slices.ContainsFunc(words, asks)})
-	}
-	return all, nil
+	return strings.Fields(string(out)), nil
 }
 
 // copyPrograms copies the programs that "make build" made to where every account can run

@@ -35,32 +35,8 @@ type step struct {
 	systems []string
 	// race runs the tests under the race detector.
 	race bool
-	// which says which of the packages the step has.
-	which part
-	// cached lets go test take results of unchanged packages from its cache.
+	// cached lets go test take results from its cache while a package and the machine stay the same.
 	cached bool
-}
-
-// part is a part of the packages that a step's patterns match.
-type part int
-
-const (
-	whole  part = iota
-	pure        // those whose tests depend on the module's files alone
-	impure      // the others
-)
-
-// testPackage is a package that has tests.
-type testPackage struct {
-	path string // of import
-	// usesMachine is set if its tests ask what the machine has: accounts, programs, systems.
-	usesMachine bool
-}
-
-// pure reports whether the results of the package's tests depend on the module's files alone.
-func (p testPackage) pure() bool {
-	end := func(pattern string) bool { return matches(pattern, p.path) }
-	return !p.usesMachine && !slices.ContainsFunc(endToEnd, end)
 }
 
 // How many cases each property test draws while somebody waits, and in a campaign.
@@ -91,9 +67,8 @@ func tiers() map[string]tier {
 	var (
 		unit = step{name: "unit", packages: []string{"./..."}, without: endToEnd, cached: true}
 
-		// make test: everything on the embedded batch system, and a part on each real system.
-		units    = step{name: "units", packages: []string{"./..."}, which: pure, cached: true}
-		embedded = step{name: "embedded", packages: []string{"./..."}, which: impure,
+		// make test: these, everything on the embedded batch system, and a part on each real system.
+		embedded = step{name: "embedded", packages: endToEnd,
 			without: []string{"./test/gatekeepers", "./test/door", "./adapters/testbed"}}
 		slurm = step{name: "slurm", systems: []string{"slurm"}, run: onSystems,
 			packages: []string{"./adapters/slurm", "./test/survival"}}
@@ -138,7 +113,7 @@ func tiers() map[string]tier {
 	return map[string]tier{
 		"unit": {env: "unit", checks: fewChecks, partial: true, lanes: [][]step{{unit}}},
 		"test": {env: "test", checks: fewChecks, alone: true, // real systems wait more than they work
-			lanes: [][]step{{units, embedded}, {slurm, condor, sge, door, doors}}},
+			lanes: [][]step{{unit, embedded}, {slurm, condor, sge, door, doors}}},
 		needs.Faults:      campaign(needs.Faults, faults...),
 		needs.Hostile:     campaign(needs.Hostile, hostile),
 		needs.Gatekeepers: campaign(needs.Gatekeepers, doors, doorAll, compared),
@@ -146,7 +121,7 @@ func tiers() map[string]tier {
 		needs.Lint:        {env: needs.Lint, checks: fewChecks, lanes: [][]step{{lint}}},
 		"race":            {env: "test", checks: fewChecks, lanes: [][]step{{race}}},
 		needs.Whole: campaign(needs.Whole,
-			slices.Concat([]step{units, embedded}, faults, []step{hostile, doors, doorAll, compared}, allOn, []step{race})...),
+			slices.Concat([]step{unit, embedded}, faults, []step{hostile, doors, doorAll, compared}, allOn, []step{race})...),
 	}
 }
 
@@ -189,19 +164,14 @@ func matches(pattern, path string) bool {
 	return path == pattern
 }
 
-// choose returns the import paths of the packages that the step runs.
-func (s step) choose(all []testPackage) []string {
+// choose returns those of the import paths that the step runs.
+func (s step) choose(all []string) []string {
 	var chosen []string
-	for _, p := range all {
-		is := func(pattern string) bool { return matches(pattern, p.path) }
-		if slices.ContainsFunc(s.packages, is) && !slices.ContainsFunc(s.without, is) && s.which.has(p) {
-			chosen = append(chosen, p.path)
+	for _, path := range all {
+		is := func(pattern string) bool { return matches(pattern, path) }
+		if slices.ContainsFunc(s.packages, is) && !slices.ContainsFunc(s.without, is) {
+			chosen = append(chosen, path)
 		}
 	}
 	return chosen
-}
-
-// has reports whether a package belongs to the part.
-func (which part) has(p testPackage) bool {
-	return which == whole || p.pure() == (which == pure)
 }
