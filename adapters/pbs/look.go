@@ -81,7 +81,9 @@ func qstatArgs(history, members bool, ids ...string) []string {
 // Callers share listings, so that nobody may change the result.
 func (a *Adapter) listAll(ctx context.Context, why purpose, history, members bool) ([]raw, error) {
 	argv := qstatArgs(history, members)
-	raws, err := a.shareListing(ctx, why, argv, func() ([]raw, error) { return a.listNow(ctx, argv, history) })
+	raws, err := a.shareListing(ctx, why, argv, func(ctx context.Context) ([]raw, error) {
+		return a.listNow(ctx, argv, history)
+	})
 	if errors.Is(err, errNoHistory) {
 		return a.listAll(ctx, why, false, members)
 	}

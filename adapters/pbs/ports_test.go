@@ -2,6 +2,7 @@ package pbs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/internal/await"
+	"jjm/run"
 )
 
 // clock is the clock of an adapter and of the host's ports. It stands still until a test moves
@@ -498,7 +500,7 @@ func TestListing_IsSharedOnlyBeforeItBegins(t *testing.T) {
 	begun, proceed := make(chan int, 8), make(chan struct{})
 	var mu sync.Mutex
 	n := 0
-	list := func() ([]raw, error) {
+	list := func(context.Context) ([]raw, error) {
 		mu.Lock()
 		n++
 		mine := n
@@ -547,7 +549,7 @@ func TestListing_OutlivesACallerWhoGivesUp(t *testing.T) {
 	done := make(chan error, 2)
 	begun := make(chan struct{}, 1)
 	go func() {
-		_, err := a.shareListing(ctx, ordinary, argv, func() ([]raw, error) {
+		_, err := a.shareListing(ctx, ordinary, argv, func(ctx context.Context) ([]raw, error) {
 			begun <- struct{}{}
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -556,7 +558,7 @@ func TestListing_OutlivesACallerWhoGivesUp(t *testing.T) {
 	}()
 	await.Receive(t, "the listing", begun)
 	go func() {
-		_, err := a.shareListing(t.Context(), ordinary, argv, func() ([]raw, error) { return nil, nil })
+		_, err := a.shareListing(t.Context(), ordinary, argv, func(context.Context) ([]raw, error) { return nil, nil })
 		done <- err
 	}()
 	giveUp()
@@ -568,5 +570,31 @@ func TestListing_OutlivesACallerWhoGivesUp(t *testing.T) {
 	}
 	if failed != 1 {
 		t.Errorf("%d calls failed, want one", failed)
+	}
+}
+
+// anotherAccount runs nothing: an account could change what its own commands print.
+type anotherAccount struct{}
+
+func (anotherAccount) UID() int { return os.Geteuid() + 1 }
+
+func (anotherAccount) Run(context.Context, run.Cmd) (run.Output, error) {
+	return run.Output{}, errors.New("this ran as another account")
+}
+
+func TestListing_ThatAccountsShareIsMadeByTheDaemon(t *testing.T) {
+	a := makeAdapter(t, func(*Config) {})
+	ctx := run.WithRunner(t.Context(), anotherAccount{})
+	for shared, want := range map[bool]int{false: os.Geteuid() + 1, true: os.Geteuid()} {
+		a.limits.everybody = shared
+		_, err := a.shareListing(ctx, ordinary, qstatArgs(false, true), func(ctx context.Context) ([]raw, error) {
+			if got := run.UID(ctx); got != want {
+				t.Errorf("shared %v: made by account %d, want %d", shared, got, want)
+			}
+			return nil, nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }

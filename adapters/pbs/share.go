@@ -3,6 +3,7 @@ package pbs
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -32,8 +33,14 @@ type round struct {
 // shareListing lists everything by list, or waits for a listing that begins after the call.
 // The listing that a cancel needs is not shared with other listings, because it may use more
 // ports.
+//
+// A listing that accounts share is made by the daemon's own account: an account can change what
+// its own processes print, and would change what the others are told.
 func (a *Adapter) shareListing(ctx context.Context, why purpose, argv []string,
-	list func() ([]raw, error)) ([]raw, error) {
+	list func(context.Context) ([]raw, error)) ([]raw, error) {
+	if a.accountsShare() {
+		ctx = byDaemon(ctx)
+	}
 	l := a.lineFor(ctx, why, argv)
 	for {
 		a.mu.Lock()
@@ -61,15 +68,26 @@ func (a *Adapter) shareListing(ctx context.Context, why purpose, argv []string,
 	}
 }
 
-// lineFor returns the queue for a command. Accounts share one if the server shows the jobs of
-// everybody to everybody.
+// accountsShare reports whether the server shows the jobs of everybody to everybody.
+func (a *Adapter) accountsShare() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.limits.everybody
+}
+
+// byDaemon returns ctx for a command of the daemon's own account.
+func byDaemon(ctx context.Context) context.Context {
+	if run.UID(ctx) == os.Geteuid() {
+		return ctx
+	}
+	return run.WithRunner(ctx, nil)
+}
+
+// lineFor returns the queue for a command of the account of ctx.
 func (a *Adapter) lineFor(ctx context.Context, why purpose, argv []string) *line {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key := fmt.Sprint(why, " ", strings.Join(argv, " "))
-	if !a.limits.everybody {
-		key += fmt.Sprint(" as ", run.UID(ctx))
-	}
+	key := fmt.Sprint(why, " ", strings.Join(argv, " "), " as ", run.UID(ctx))
 	if a.lines[key] == nil {
 		a.lines[key] = &line{}
 	}
@@ -78,7 +96,7 @@ func (a *Adapter) lineFor(ctx context.Context, why purpose, argv []string) *line
 
 // lead makes the listing of a round.
 func (a *Adapter) lead(ctx context.Context, l *line, r *round, why purpose, argv []string,
-	list func() ([]raw, error)) {
+	list func(context.Context) ([]raw, error)) {
 	r.void = true // stays so if list panics
 	begun := false
 	defer func() {
@@ -98,7 +116,7 @@ func (a *Adapter) lead(ctx context.Context, l *line, r *round, why purpose, argv
 	a.mu.Lock()
 	l.running, l.next, l.began, begun = r, nil, a.env.Now(), true
 	a.mu.Unlock()
-	r.raws, r.err = list()
+	r.raws, r.err = list(ctx)
 	r.void = r.err != nil && (ctx.Err() != nil || run.IsRunnerError(r.err))
 }
 
