@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"jjm/internal/needs"
+
+	// The example is compiled by another command. go test takes results from its cache while this stays the same.
+	_ "jjm/adapters/adaptertest"
 )
 
 // The skeleton of docs/ADAPTERS.md compiles as if it were in the tree, and its tests, with the

@@ -21,6 +21,9 @@ import (
 	"jjm/internal/needs"
 	"jjm/jobfile"
 	"jjm/split"
+
+	// The example is compiled by another command. go test takes results from its cache while this stays the same.
+	_ "jjm/handlers/handlertest"
 )
 
 const docs = "../../docs"
