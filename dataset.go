@@ -162,6 +162,9 @@ type PartMore struct {
 	// Failure is why the part must not be submitted. Its local job ends as
 	// failed/createfailed.
 	Failure *CreateFailure `json:"failure,omitempty"`
+	// ByFile says that files of the part share luminosity sections. No list of sections for all files tells what the
+	// part owns then: its Lumis apply file by file.
+	ByFile bool `json:"by_file,omitempty"`
 	// Parents are the LFNs of the ancestors that the application also reads.
 	Parents []string `json:"parents,omitempty"`
 	// Secondary are the files of secondary datasets.

@@ -55,8 +55,10 @@ type Result struct {
 	RSSKB  int64 `json:"rss_kb"`
 	// GLF is the text of the GBS log file; of a long one, its tail.
 	GLF string `json:"glf"`
-	// Outputs are the files collected.
+	// Outputs are the files collected. In the file of a result they may be in Listed instead.
 	Outputs []Output `json:"outputs,omitempty"`
+	// Listed describes the file beside the result that lists the outputs, nil if the result lists them itself.
+	Listed *OutputList `json:"listed,omitempty"`
 	// Unmet are the patterns of outputs of which no file was collected, at most MaxUnmet.
 	Unmet []Unmet `json:"unmet,omitempty"`
 	// Processed is how much the application reports to have processed, nil if it reports
@@ -92,6 +94,18 @@ type Output struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256,omitempty"`
 	Absent string `json:"absent,omitempty"`
+	// Left is why a file that is there was left out, "" if it was not. Optional says that the job file does without it.
+	Left     LeftReason `json:"left,omitempty"`
+	Optional bool       `json:"optional,omitempty"`
+	// Files is how many files this entry stands for, if they are several.
+	Files int64 `json:"files,omitempty"`
+}
+
+// OutputList describes a file that lists outputs.
+type OutputList struct {
+	Outputs int    `json:"outputs"`
+	Bytes   int64  `json:"bytes"`
+	SHA256  string `json:"sha256"`
 }
 
 // Unmet is a pattern of outputs, as job file or job type have it, of which no file was
@@ -101,9 +115,13 @@ type Unmet struct {
 	Why     string `json:"why"`
 	// Required says that the local job must have left one.
 	Required bool `json:"required,omitempty"`
+	// Left is why a file that matches was left out, "" if none was.
+	Left LeftReason `json:"left,omitempty"`
+	// Patterns is how many patterns this entry stands for, if they are several.
+	Patterns int64 `json:"patterns,omitempty"`
 }
 
-// MaxUnmet is how many of them a result lists, the required ones first.
+// MaxUnmet is how many of them a result lists, the required ones first. The last one may stand for all further ones.
 const MaxUnmet = 50
 
 // Processed is how much of its part an application reports to have processed, by a record

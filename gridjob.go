@@ -151,6 +151,9 @@ type Spec struct {
 	// OutputsRequired are further ones, of each of which a local job must leave a file, or it
 	// has failed.
 	OutputsRequired []string `json:"outputs_required,omitempty"`
+	// OutputsOptional are further ones that a local job need not leave: without them, and without files for them that
+	// are left out, the grid job is done all the same.
+	OutputsOptional []string `json:"outputs_optional,omitempty"`
 	// OutputTemplates give outputs names that are unique in the grid job, with a number
 	// for each local job (decision R29).
 	OutputTemplates []OutputTemplate `json:"output_templates,omitempty"`
@@ -190,6 +193,10 @@ type Spec struct {
 	// Params are the job type's own settings.
 	Params map[string]any `json:"params,omitempty"`
 }
+
+// NeedsOutputs reports whether something is made of the outputs: merged files or a dataset. Then each local job must
+// leave a file for each pattern of Outputs.
+func (s *Spec) NeedsOutputs() bool { return s.Merge != nil || s.OutputDataset != "" }
 
 // AnyCluster stands for every cluster of the site.
 const AnyCluster = "any"
@@ -266,6 +273,8 @@ type OutputTemplate struct {
 	Log bool `json:"log,omitempty"`
 	// Required says that a local job that does not leave it has failed.
 	Required bool `json:"required,omitempty"`
+	// Optional says that nothing is missing without it, although something is made of the outputs.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // Limits are the GBS retry limits (GBS User Manual, section on the Manager configuration). A

@@ -5,6 +5,10 @@ import "math"
 // NoSections is why a step that counts luminosity sections passes over a file.
 const NoSections = "it tells no luminosity sections"
 
+// WholeFile is the section that stands for all of a file without sections, in a step that counts sections. No section
+// of real data has these numbers.
+func WholeFile() LumiRange { return LumiRange{} }
+
 // FilePiece is what a part owns of one file, in one piece: events First..Last with Run -1, or
 // sections First..Last of a run. All of a file is 0..math.MaxInt64, however many events it has.
 type FilePiece struct {

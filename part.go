@@ -77,14 +77,37 @@ func (in *PartInput) EventSpan() Span {
 // commas:
 //
 //	sections owned     "1:1-3,1:7-7,2:1-4"; ranges that follow one another are joined, also across files
+//	a file without sections, whole  ""
 //	events generated   the sections to put them in, "1:5-7"; run 0 is written as 1
 //	otherwise          ""
+//
+// It is "" too if the sections apply file by file (PartMore.ByFile), because one list would claim more than is owned.
 func (in *PartInput) LumiText() string {
+	if in.More != nil && in.More.ByFile {
+		return ""
+	}
 	if made := in.Mask.Lumis; made.Count > 0 && len(in.Lumis) == 0 {
 		return fmt.Sprintf("%d:%d-%d", max(in.Mask.Run, 1), made.First, made.Last())
 	}
+	if len(in.Lumis) == 1 && in.Lumis[0].LumiRange == WholeFile() {
+		return ""
+	}
+	return lumiText(in.Lumis)
+}
+
+// LumisOf returns the sections that the part owns of one of its files, as LumiText writes them.
+func (in *PartInput) LumisOf(file int) string {
+	var own []FileLumis
+	for _, r := range in.Lumis {
+		if int(r.File) == file {
+			own = append(own, r)
+		}
+	}
+	return lumiText(own)
+}
+
+func lumiText(lumis []FileLumis) string {
 	var b strings.Builder
-	lumis := in.Lumis
 	for i := 0; i < len(lumis); {
 		r := lumis[i].LumiRange
 		for i++; i < len(lumis) && lumis[i].Run == r.Run && int64(lumis[i].First) == int64(r.Last)+1; i++ {

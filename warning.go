@@ -11,6 +11,8 @@ const (
 	NoKeyword NoticeKind = "keyword"
 	// NoOutput: a local job completed without an output that was asked for.
 	NoOutput NoticeKind = "output"
+	// LeftOutput: a local job completed, and outputs that it made were left out.
+	LeftOutput NoticeKind = "left-out"
 	// Further stands for the notices of a grid job after the first MaxWarnings different ones.
 	Further NoticeKind = "further"
 )
@@ -26,7 +28,7 @@ type Notice struct {
 // the ends of its attempts.
 type Warning struct {
 	Notice
-	// Count is the number of attempts; for NoOutput the number of local jobs.
+	// Count is the number of attempts; for NoOutput and LeftOutput the number of local jobs.
 	Count int `json:"count"`
 	// First is the number of the first local job with this notice.
 	First int32 `json:"first"`
@@ -55,7 +57,7 @@ func Warned(all []Warning, n Notice, local int32) []Warning {
 // jobs, such as 17.0)".
 func (w Warning) Line(grid GridID) string {
 	first := LocalID{Grid: grid, N: w.First}
-	switch local := w.Kind == NoOutput; {
+	switch local := w.Kind == NoOutput || w.Kind == LeftOutput; {
 	case local && w.Count == 1:
 		return fmt.Sprintf("%s (1 local job: %s)", w.Text, first)
 	case local:

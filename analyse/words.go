@@ -272,12 +272,25 @@ func (c *attempt) absent() string {
 // maxPattern is how much of a pattern of outputs is told, in bytes.
 const maxPattern = 200
 
-// outputNotices name the patterns of outputs that no file was collected for.
+// outputNotices name the patterns of outputs that no file was collected for, and what was left out.
 func (c *attempt) outputNotices() (all []jjm.Notice) {
 	for _, u := range c.unmet() {
-		all = append(all, jjm.Notice{Kind: jjm.NoOutput, Text: "output " + u.Pattern + ": " + u.Why})
+		if u.Left == "" {
+			all = append(all, jjm.Notice{Kind: jjm.NoOutput, Text: "output " + u.Pattern + ": " + u.Why})
+		}
+	}
+	for _, l := range c.leftOut() {
+		all = append(all, jjm.Notice{Kind: jjm.LeftOutput, Text: fmt.Sprintf("outputs left out (%s)", l.Reason)})
 	}
 	return all
+}
+
+// leftOut returns what the attempt left out and the job file does not do without.
+func (c *attempt) leftOut() jjm.LeftList {
+	if c.in.Evidence.Result == nil {
+		return nil
+	}
+	return c.in.Evidence.Result.LeftOut().Unasked()
 }
 
 // unmet returns them with texts that fit on a line: a result is a file of the job's account.
@@ -286,7 +299,8 @@ func (c *attempt) unmet() (all []jjm.Unmet) {
 		return nil
 	}
 	for _, u := range c.in.Evidence.Result.Unmet {
-		all = append(all, jjm.Unmet{Pattern: tidy(clip(u.Pattern)), Why: tidy(clip(u.Why)), Required: u.Required})
+		all = append(all, jjm.Unmet{Pattern: tidy(clip(u.Pattern)), Why: tidy(clip(u.Why)), Required: u.Required,
+			Left: u.Left, Patterns: u.Patterns})
 	}
 	return all
 }
@@ -325,11 +339,15 @@ func clip(s string) string {
 
 // lacking lists the patterns of outputs that no file was collected for, as a last clause.
 func (c *attempt) lacking() string {
-	all := c.unmet()
-	if len(all) == 0 {
-		return ""
+	left := c.leftOut().String()
+	if left != "" {
+		left = "; " + left
 	}
-	s := "; no output for "
+	all := slices.DeleteFunc(c.unmet(), func(u jjm.Unmet) bool { return u.Left != "" })
+	if len(all) == 0 {
+		return left
+	}
+	s := left + "; no output for "
 	for i, u := range all {
 		if i == 3 {
 			return s + ", ..."

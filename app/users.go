@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"jjm"
 	"jjm/engine"
@@ -72,7 +73,22 @@ func (c *Config) checkRunAs() jjm.Problems {
 
 // Advice returns notes on settings that are not mistakes but may surprise.
 func (c *Config) Advice() jjm.Problems {
-	return slices.Concat(c.adviceOnRunAs(), c.adviceOnTypes(), c.adviceOnClusters())
+	return slices.Concat(c.adviceOnWork(), c.adviceOnRunAs(), c.adviceOnTypes(), c.adviceOnClusters())
+}
+
+// adviceOnWork returns a note if the path of the work areas has characters at which a shell splits or expands words.
+// The paths in $GBS_LOG and $JJM_PROGRESS are below it, and many scripts do not quote them.
+func (c *Config) adviceOnWork() jjm.Problems {
+	if !strings.ContainsAny(c.Work, " \t\n*?[") {
+		return nil
+	}
+	field := "work"
+	if c.Work == filepath.Join(c.State, "work") {
+		field = "state"
+	}
+	return jjm.Problems{{Field: field, Text: fmt.Sprintf(
+		"%q has blanks or characters that a shell expands, and jobs fail that call $GBS_LOG without quotes: "+
+			`set work to a path without them, or let all jobs write "$GBS_LOG"`, c.Work)}}
 }
 
 // adviceOnTypes returns a note if the folder of job types was named and is not there. The default one need not be.

@@ -23,10 +23,11 @@ type Facts struct {
 	// Closed says that cutting has ended, so that units without an owner never get one. Over
 	// says that the grid job has ended, so that failed local jobs are not tried again.
 	Closed, Over bool
-	// LeavesOut names the splitter's settings that leave out units of the files, such as
-	// "total_lumis = 100". Units that nobody ever owned then count as left out, not as missing.
-	// "" means that it leaves out nothing.
-	LeavesOut string
+	// LeavesOut returns why the settings of the splitter leave out unit first of a file, and the
+	// last unit up to which the answer is the same, at most last. Units that nobody ever owned count
+	// as left out if it returns a reason, else as missing. nil means that the settings leave out
+	// nothing.
+	LeavesOut func(run uint32, first, last int64) (until int64, reason jjm.LeftReason)
 	// Once says that a section that is in several files must be processed once, from any of
 	// them (applyLumiCorrection).
 	Once bool
@@ -72,8 +73,11 @@ type File struct {
 	// GivenUp is the reason why the whole file was given up, "" if it was not. Its unowned
 	// units are then missing, never left out.
 	GivenUp string
-	// PassedOver is the reason why the splitter left the whole file out, "" if it did not.
+	// PassedOver is the reason why the splitter left the whole file out, "" if it did not. Reason is
+	// the same in one word, and Asked says that the job file asks for it.
 	PassedOver string
+	Reason     jjm.LeftReason
+	Asked      bool
 	// merged is the work of all files together, set only by oneFile.
 	merged []want
 }
@@ -192,18 +196,17 @@ type Report struct {
 	// ByExit and ByType are completed local jobs of rows without a count: each command has
 	// one row, so its end proves the row done. The commands of ByExit ended with exit code 0,
 	// those of ByType with another code that their job type declares to be good.
-	ByExit  int64 `json:"by_exit,omitempty"`
-	ByType  int64 `json:"by_type,omitempty"`
-	Files   int64 `json:"files,omitempty"`
-	Dropped int64 `json:"dropped,omitempty"`
-	// WhyDropped names one of the dropped files, and why it was left out.
-	WhyDropped string `json:"why_dropped,omitempty"`
-	Disagree   int64  `json:"disagree,omitempty"`
-	// blank counts files that tell no sections, in a step that counts sections.
-	blank int64
+	ByExit   int64 `json:"by_exit,omitempty"`
+	ByType   int64 `json:"by_type,omitempty"`
+	Files    int64 `json:"files,omitempty"`
+	Dropped  int64 `json:"dropped,omitempty"`
+	Disagree int64 `json:"disagree,omitempty"`
 	// Findings are the first Facts.Keep findings of each kind.
 	Findings []Finding `json:"findings,omitempty"`
-	// LeavesOut is Facts.LeavesOut if something was left out.
+	// Left is what was left out, units and files, by reason; the engine adds outputs. A grid job that
+	// left out anything that its job file does not ask for is not done.
+	Left jjm.LeftList `json:"left,omitempty"`
+	// LeavesOut has the reasons of Left, for clients that know no list.
 	LeavesOut string `json:"leaves_out,omitempty"`
 	// Recovered has an entry for each of [Facts.Recoveries]: how many of the proven and assumed
 	// units it processed.
@@ -221,6 +224,7 @@ func (r *Report) Whole() bool {
 func (r *Report) conclude() {
 	say := func(v Verdict, format string, args ...any) { r.Verdict, r.Why = v, fmt.Sprintf(format, args...) }
 	word := func(n int64) string { return count(n, r.Unit) }
+	r.LeavesOut = r.Left.Reasons()
 	r.Proven -= min(r.Short, r.Proven) // nobody knows which units these are, so they were counted with the others
 	switch {
 	case r.Overlap > 0:
@@ -239,11 +243,8 @@ func (r *Report) conclude() {
 				false: fmt.Sprintf("%d local jobs do not agree", r.Disagree)}[r.Disagree == 1])
 	case r.Pending > 0:
 		say(Undecidable, "%s not done yet", word(r.Pending))
-	case r.blank > 0:
-		say(Undecidable, "%s passed over, and nobody knows what there is to do in them: %s", jjm.Count(r.blank, "file"),
-			r.WhyDropped)
 	case r.Dropped > 0 && r.Expected == 0 && r.LeftOut == 0:
-		say(Undecidable, "nothing was done: %s passed over: %s", jjm.Count(r.Dropped, "file"), r.WhyDropped)
+		say(Undecidable, "nothing was done: %s passed over", jjm.Count(r.Dropped, "file"))
 	case r.Silent > 0:
 		say(Undecidable, "%s assumed to be processed: %d of %s without a count", word(r.Assumed), r.Silent,
 			jjm.Count(r.Completed, "local job"))
@@ -260,14 +261,15 @@ func (r *Report) conclude() {
 }
 
 // count formats a number of units for people.
-func count(n int64, unit string) string {
-	names := map[string][2]string{jjm.UnitRange: {"event", "events"}, jjm.UnitLumi: {"section", "sections"}}
-	name, ok := names[unit]
-	if !ok {
-		name = [2]string{unit, unit + "s"}
+func count(n int64, unit string) string { return jjm.Count(n, noun(unit)) }
+
+// noun returns the word for one unit.
+func noun(unit string) string {
+	switch unit {
+	case jjm.UnitRange:
+		return "event"
+	case jjm.UnitLumi:
+		return "section"
 	}
-	if n == 1 {
-		return "1 " + name[0]
-	}
-	return fmt.Sprintf("%d %s", n, name[1])
+	return unit
 }

@@ -50,7 +50,15 @@ func drawWorld(t *rapid.T) *world {
 	w.facts.Closed, w.facts.Over = rapid.Bool().Draw(t, "closed"), rapid.Bool().Draw(t, "over")
 	w.facts.Once = rapid.Bool().Draw(t, "once")
 	if rapid.Bool().Draw(t, "leaves out") {
-		w.facts.LeavesOut = "total_lumis = 3"
+		w.facts.LeavesOut = func(_ uint32, first, last int64) (int64, jjm.LeftReason) {
+			switch {
+			case last == cover.Unbounded:
+				return last, jjm.LeftTotal
+			case first%3 == 0:
+				return first, jjm.LeftTotal
+			}
+			return first, ""
+		}
 	}
 	w.drawWork(t)
 	w.facts.Made = rapid.IntRange(0, 5).Draw(t, "made")
@@ -100,7 +108,7 @@ func (w *world) drawWork(t *rapid.T) {
 	for n := range rapid.Int64Range(0, 4).Draw(t, "files") {
 		f := cover.File{N: n * 2, LFN: string(rune('a' + n)), Events: rapid.Int64Range(0, units).Draw(t, "events")}
 		if rapid.IntRange(0, 5).Draw(t, "dropped") == 0 {
-			f.State = jjm.FileDropped
+			f.State, f.Asked = jjm.FileDropped, rapid.Bool().Draw(t, "asked")
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "lumis") {
 			first := rapid.Uint32Range(0, units-1).Draw(t, "first")
@@ -161,6 +169,8 @@ func (w *world) work() []unit {
 	}
 	for _, f := range w.files {
 		switch {
+		case w.blank(f.N) && (f.State != jjm.FileDropped || !f.Asked): // one section stands for it
+			all = append(all, unit{f.N, 0, 0})
 		case f.State == jjm.FileDropped:
 		case w.facts.Unit == jjm.UnitFile:
 			all = append(all, unit{f.N, 0, 0})
@@ -183,13 +193,26 @@ func (w *world) work() []unit {
 	return all
 }
 
+// blank reports whether a file tells no sections, in a step that counts these.
+func (w *world) blank(n int64) bool {
+	return w.facts.Unit == jjm.UnitLumi && slices.ContainsFunc(w.files, func(f cover.File) bool {
+		return f.N == n && len(f.Lumis) == 0
+	})
+}
+
+// dropped reports whether the splitter dropped a file.
+func (w *world) dropped(n int64) bool {
+	return slices.ContainsFunc(w.files, func(f cover.File) bool { return f.N == n && f.State == jjm.FileDropped })
+}
+
 // brute computes the report unit by unit and row by row.
 func (w *world) brute() (r cover.Report) {
 	once := w.facts.Once && w.facts.Unit == jjm.UnitLumi
 	seen := map[unit]bool{}
 	for _, u := range w.work() {
-		if once {
-			u.file = 0
+		gone := w.blank(u.file) && w.dropped(u.file)
+		if once && !w.blank(u.file) {
+			u.file = -1
 		}
 		if seen[u] {
 			continue
@@ -199,8 +222,8 @@ func (w *world) brute() (r cover.Report) {
 		var holders, done, touched int64
 		live, said := false, false
 		for _, row := range w.rows {
-			if once {
-				row.File = 0
+			if once && !w.blank(row.File) {
+				row.File = -1
 			}
 			if row.File != u.file || row.Run != u.run || u.n < row.First || u.n > row.Last {
 				continue
@@ -225,7 +248,7 @@ func (w *world) brute() (r cover.Report) {
 			r.Assumed++
 		case live || holders == 0 && !w.facts.Closed && !w.facts.Over:
 			r.Pending++
-		case touched == 0 && w.facts.Closed && w.facts.LeavesOut != "":
+		case touched == 0 && w.facts.Closed && w.facts.LeavesOut != nil && !gone && u.n%3 == 0:
 			r.LeftOut++
 			r.Expected--
 		default:

@@ -278,6 +278,7 @@ func unchosen(before *jjm.Splitting) *jjm.Splitting {
 func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (jjm.File, error)) (lines []byte,
 	err error) {
 	master := jjm.DatasetInput{}
+	var held [][]jjm.LumiRange // the sections of each file, missing or not
 	for i := range r.files {
 		f, err := file(r.files[i].lfn)
 		if err != nil {
@@ -285,6 +286,7 @@ func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (
 		}
 		f.LFN, f.Added = r.files[i].lfn, 0
 		if !r.files[i].whole {
+			held = append(held, f.Lumis)
 			f.Events, f.Lumis = eventsOf(&f, r.files[i].lumis), r.files[i].lumis
 		}
 		master.Files = append(master.Files, jjm.Listed{File: f})
@@ -294,6 +296,9 @@ func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (
 		spec.Split = r.splitting(spec.Split)
 	case jjm.UnitLumi:
 		spec.Split = unchosen(spec.Split)
+		if shareSections(r.files, held) {
+			spec.Split = byFile(spec.Split)
+		}
 	}
 	datasets := alongOnly(spec.Datasets)
 	for i, d := range datasets {

@@ -120,6 +120,43 @@ func TestRecovery_OfADataset(t *testing.T) {
 	}
 }
 
+// A recovery describes files by what is missing of them. Where a missing section is in two of the files, one list of
+// sections for both would do again what was done.
+func TestRecovery_CutsByFileWhereSectionsAreShared(t *testing.T) {
+	held := map[string][]jjm.LumiRange{"a": {{Run: 1, First: 1, Last: 6}}, "b": {{Run: 1, First: 1, Last: 3}},
+		"c": {{Run: 2, First: 1, Last: 6}}}
+	for _, c := range []struct {
+		second  string
+		params  map[string]any
+		section uint32
+		halts   any
+	}{
+		{"b", nil, 2, true},
+		{"b", map[string]any{"lumis_per_job": 5.0}, 3, true},
+		{"b", map[string]any{"applyLumiCorrection": true}, 2, nil},
+		{"c", nil, 2, nil},
+	} {
+		r := cover.NewRecovery(jjm.Spec{Type: "reprocess", Split: &jjm.Splitting{By: "LumiBased", Params: c.params},
+			Datasets: []jjm.DatasetInput{{Name: "raw"}}}, jjm.UnitLumi, 17, 4, 0, "")
+		for _, f := range []cover.Finding{{LFN: "a", Run: 1, First: 6, Last: 6},
+			{LFN: c.second, Run: held[c.second][0].Run, First: int64(c.section), Last: int64(c.section)}} {
+			f.Kind = cover.Missing
+			if err := r.Add(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := r.JobFile("l", "r", func(lfn string) (jjm.File, error) {
+			return jjm.File{LFN: lfn, Events: 60, Lumis: held[lfn]}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if halts := recovered(t, got.Job).Split.Params["halt_job_on_file_boundaries"]; halts != c.halts {
+			t.Errorf("%s %v: halts at files: %v, want %v", c.second, c.params, halts, c.halts)
+		}
+	}
+}
+
 func TestRecovery_RangesOfEventsArePieces(t *testing.T) {
 	spec := jjm.Spec{Type: "reprocess",
 		Split: &jjm.Splitting{By: "EventBased",

@@ -113,7 +113,7 @@ func (s *sweep) stretch(first, last int64) error {
 			first = w.first
 		}
 		end := min(last, w.last)
-		if err := s.judge(w, first, end); err != nil {
+		if err := s.judgeEach(w, first, end); err != nil {
 			return err
 		}
 		if end == w.last {
@@ -141,8 +141,32 @@ func (s *sweep) stray(first, last int64) error {
 	return nil
 }
 
-// judge classifies first..last, which are part of w and have the same rows.
-func (s *sweep) judge(w *want, first, last int64) error {
+// judgeEach classifies first..last, which are part of w and have the same rows, in pieces that the settings of the
+// splitter treat alike.
+func (s *sweep) judgeEach(w *want, first, last int64) error {
+	ask := s.v.facts.LeavesOut
+	if ask == nil || len(s.active) > 0 || !s.v.facts.Closed || w.givenUp != "" {
+		return s.judge(w, first, last, "")
+	}
+	if w.whole {
+		_, reason := ask(w.run, 0, 0)
+		return s.judge(w, first, last, reason)
+	}
+	for at := first; ; {
+		until, reason := ask(w.run, at, last)
+		if until < at || until > last {
+			until = last
+		}
+		if err := s.judge(w, at, until, reason); err != nil || until == last {
+			return err
+		}
+		at = until + 1
+	}
+}
+
+// judge classifies first..last, which are part of w and have the same rows. left is why the settings leave them out
+// if nobody owns them.
+func (s *sweep) judge(w *want, first, last int64, left jjm.LeftReason) error {
 	n := units(first, last)
 	s.done, s.holders = s.done[:0], s.holders[:0]
 	live, said := false, false
@@ -180,10 +204,11 @@ func (s *sweep) judge(w *want, first, last int64) error {
 		rep.Assumed += n
 	case live, len(s.holders) == 0 && open:
 		rep.Pending += n
-	case len(s.active) == 0 && s.v.facts.Closed && s.v.facts.LeavesOut != "" && w.givenUp == "":
+	case left != "":
 		rep.LeftOut += n
 		rep.Expected -= n
-		rep.LeavesOut = s.v.facts.LeavesOut
+		rep.Left.Add(jjm.LeftOut{What: noun(s.v.facts.Unit), N: n, Reason: left, Such: where(s.v.facts.Unit, w, first, last),
+			Asked: true})
 	default:
 		rep.Missing += n
 		return s.missing(w, first, last)
@@ -227,6 +252,9 @@ func (s *sweep) twice(w *want, first, last int64, kind Kind, total *int64, local
 }
 
 func (s *sweep) finding(kind Kind, w *want, first, last int64, locals []int32, why string) Finding {
+	if w.whole {
+		first, last = 0, 0
+	}
 	return Finding{Kind: kind, File: w.file, LFN: w.lfn, Run: w.run, First: first, Last: last,
 		Locals: slices.Clone(locals), Why: why}
 }

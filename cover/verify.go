@@ -63,21 +63,14 @@ func (v *verifier) noted(files iter.Seq2[File, error]) iter.Seq2[File, error] {
 	}
 }
 
-// note notes a file without work. One that tells no sections, in a step that counts these, holds work of which
-// nobody knows how much.
+// note notes a file that the splitter left out.
 func (v *verifier) note(f *File) {
-	blank := v.facts.Unit == jjm.UnitLumi && len(wantsOf(v.facts.Unit, &File{Lumis: f.Lumis})) == 0
-	if !blank && f.State != jjm.FileDropped {
+	if f.State != jjm.FileDropped {
 		return
 	}
 	why := cmp.Or(f.PassedOver, f.GivenUp, "it was left out")
-	if blank {
-		v.report.blank++
-		why = jjm.NoSections
-	}
-	if v.report.WhyDropped == "" || blank && v.report.blank == 1 {
-		v.report.WhyDropped = fmt.Sprintf("such as %s: %s", f.LFN, why)
-	}
+	v.report.Left.Add(jjm.LeftOut{What: "file", N: 1, Reason: cmp.Or(f.Reason, jjm.LeftSplitter), Why: why, Such: f.LFN,
+		Asked: f.Asked})
 }
 
 // job is what Verify stores of a local job: 24 bytes.

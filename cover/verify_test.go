@@ -47,12 +47,17 @@ func TestVerify_Verdicts(t *testing.T) {
 		}, cover.Undecidable, 3, true, "assumed"},
 		{"a file without sections", func(w *world) {
 			*w = world{facts: cover.Facts{Unit: jjm.UnitLumi, Closed: true, Over: true},
-				files: []cover.File{{LFN: "a.dat", State: jjm.FileDropped, PassedOver: "x"}}}
-		}, cover.Undecidable, 3, true, "1 file passed over, and nobody knows what there is to do in them: such as a.dat: it tells no"},
+				files: []cover.File{{LFN: "a.dat", State: jjm.FileDropped, PassedOver: "x", Reason: jjm.LeftNoSections}}}
+		}, cover.Gap, 1, false, "1 section missing"},
+		{"a file without sections, as the job file asks", func(w *world) {
+			*w = world{facts: cover.Facts{Unit: jjm.UnitLumi, Closed: true, Over: true},
+				files: []cover.File{{LFN: "a.dat", State: jjm.FileDropped,
+					PassedOver: "x", Reason: jjm.LeftNoSections, Asked: true}}}
+		}, cover.Undecidable, 3, true, "nothing was done: 1 file passed over"},
 		{"nothing but what was left out", func(w *world) {
 			*w = world{facts: cover.Facts{Unit: jjm.UnitFile, Closed: true, Over: true},
 				files: []cover.File{{LFN: "a.dat", State: jjm.FileDropped, PassedOver: "it failed elsewhere"}}}
-		}, cover.Undecidable, 3, true, "nothing was done: 1 file passed over: such as a.dat: it failed elsewhere"},
+		}, cover.Undecidable, 3, true, "nothing was done: 1 file passed over"},
 		{"one failed", func(w *world) { w.jobs[1].State = jjm.Failed }, cover.Gap, 1, false, "5 events missing"},
 		{"one runs", func(w *world) {
 			w.jobs[1].State = jjm.Running

@@ -17,12 +17,21 @@ type want struct {
 	lfn         string
 	state       jjm.FileState
 	givenUp     string
+	// whole says that the range stands for all of a file without sections, in a step that counts these.
+	whole bool
 }
 
 // wantsOf returns the work of a file, ascending.
 func wantsOf(unit string, f *File) []want {
 	w := want{file: f.N, lfn: f.LFN, state: f.State, givenUp: f.GivenUp}
 	switch {
+	case unit == jjm.UnitLumi && blank(f) && (f.State != jjm.FileDropped || !f.Asked):
+		s := jjm.WholeFile()
+		w.run, w.first, w.last, w.whole = s.Run, int64(s.First), int64(s.Last), true
+		if f.State == jjm.FileDropped {
+			w.givenUp = cmp.Or(f.PassedOver, jjm.NoSections)
+		}
+		return []want{w}
 	case f.State == jjm.FileDropped:
 		return nil
 	case unit == jjm.UnitFile:
@@ -41,6 +50,11 @@ func wantsOf(unit string, f *File) []want {
 		}
 	}
 	return disjoint(ws)
+}
+
+// blank reports whether a file tells no sections.
+func blank(f *File) bool {
+	return !slices.ContainsFunc(f.Lumis, func(r jjm.LumiRange) bool { return r.Count() > 0 })
 }
 
 // disjoint sorts ranges and removes what an earlier range already has.
@@ -193,16 +207,25 @@ func (v *verifier) open(f *File) []want {
 	return ws
 }
 
+// firstApart is a section number beyond all that files can have.
+const firstApart = 1 << 40
+
 // oneFile merges all files and rows into one file, so that each section is wanted once, under
 // the file that has it first, whichever file its owner reads it from (Facts.Once).
 func oneFile(files iter.Seq2[File, error], rows iter.Seq2[Row, error]) (iter.Seq2[File, error], iter.Seq2[Row, error],
 	error) {
-	var all []want
+	all := []want{}            // not nil: without work there is still one file
+	apart := map[int64]int64{} // files without sections, each with a section of its own
 	for f, err := range files {
 		if err != nil {
 			return nil, nil, err
 		}
-		all = append(all, wantsOf(jjm.UnitLumi, &f)...)
+		ws := wantsOf(jjm.UnitLumi, &f)
+		if len(ws) == 1 && ws[0].whole {
+			at := firstApart + int64(len(apart))
+			apart[f.N], ws[0].first, ws[0].last = at, at, at
+		}
+		all = append(all, ws...)
 	}
 	var owned []Row
 	last := Row{File: -1}
@@ -214,6 +237,9 @@ func oneFile(files iter.Seq2[File, error], rows iter.Seq2[Row, error]) (iter.Seq
 			return nil, nil, err
 		}
 		last = r
+		if at, ok := apart[r.File]; ok {
+			r.First, r.Last = at, at
+		}
 		r.File = 0
 		owned = append(owned, r)
 	}
@@ -234,7 +260,7 @@ func oneFile(files iter.Seq2[File, error], rows iter.Seq2[Row, error]) (iter.Seq
 // where describes units for people.
 func where(unit string, w *want, first, last int64) string {
 	switch {
-	case unit == jjm.UnitFile:
+	case unit == jjm.UnitFile, w.whole:
 		return w.lfn
 	case unit == jjm.UnitRange && last == Unbounded:
 		return w.lfn

@@ -322,7 +322,8 @@ func TestDatasets_ASiblingFollowsTheOthers(t *testing.T) {
 		}
 		w.final(12*time.Hour, first, second)
 		in := w.input(second)
-		if l := w.lookup(second); l.Status != "done" || in.Files != 6 || in.ToBeUsed != 4 || in.Finished != 4 {
+		if l := w.lookup(second); l.Status != "finished" || !strings.Contains(l.Message, "left out: 2 files (sibling)") ||
+			in.Files != 6 || in.ToBeUsed != 4 || in.Finished != 4 {
 			t.Errorf("%+v %+v", l, in)
 		}
 	})

@@ -91,6 +91,7 @@ func keyTrials(t *testing.T) map[string]keyTrial {
 		"mode":  top(`mode = "Test"`), "cluster": top(`cluster = "big"`), "clusters": top(`clusters = ["big"]`),
 		"result": top(`result = "glf"`), "outputs": top(`outputs = ["*.root"]`),
 		"outputs_required": top(`outputs_required = ["*.root"]`),
+		"outputs_optional": top(`outputs_optional = ["*.root"]`),
 		"credentials": {without: plain(1, `key = "k"`), with: plain(1, `key = "k"`, `credentials = ["token"]`),
 			credentials: bearer(`{"sub":"ann","jti":"1"}`)},
 		"env": top("env = {LABEL = \"x\"}"), "params": {without: plain(1), with: plain(2)},

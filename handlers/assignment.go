@@ -22,7 +22,8 @@ func Assigned(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (sandbox.Assignment, e
 	keepsLog := slices.ContainsFunc(stream.Names(spec, l), func(o stream.Named) bool { return o.Log })
 	return sandbox.Assignment{
 		Grid: l.ID.Grid, Local: l.ID.N, Attempt: l.Attempt,
-		Argv: cmd.Argv, Env: cmd.Env, Outputs: cmd.Outputs, Required: cmd.Required, Analyse: cmd.Analyse, Log: keepsLog,
+		Argv: cmd.Argv, Env: cmd.Env, Outputs: cmd.Outputs, Required: cmd.Required, Optional: cmd.Optional,
+		Analyse: cmd.Analyse, Log: keepsLog,
 		RetryArgs: l.RetryArgs, Part: part,
 	}, nil
 }
@@ -30,7 +31,11 @@ func Assigned(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (sandbox.Assignment, e
 // Shared returns the settings for the wrappers of all local jobs of a grid job. The caller
 // adds package, files, credentials and the site's limits.
 func Shared(grid jjm.GridID, spec *jjm.Spec) sandbox.Job {
-	return sandbox.Job{Grid: grid, Env: spec.Env, Outputs: spec.Outputs, Required: spec.OutputsRequired,
+	wanted, required := spec.Outputs, spec.OutputsRequired
+	if spec.NeedsOutputs() {
+		wanted, required = nil, slices.Concat(required, wanted)
+	}
+	return sandbox.Job{Grid: grid, Env: spec.Env, Outputs: wanted, Required: required, Optional: spec.OutputsOptional,
 		Result: spec.Result,
 		Mode:   cmp.Or(spec.Mode, "Production"), CPUTime: spec.Request.CPUTime}
 }

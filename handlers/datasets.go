@@ -171,8 +171,10 @@ func checkAttributes(d *jjm.DatasetInput) error {
 
 // CutFiles decides how the files of a job's datasets are cut. If the job file lists all
 // of them, too many local jobs are refused at once; otherwise Jobs is 0, because their
-// number is not known yet. The caller adds the files to the work.
-func (s Site) CutFiles(spec *jjm.Spec, own string, settings func(*split.Params)) (Cutting, jjm.Problems) {
+// number is not known yet. The caller adds the files to the work. lines are the
+// type's commands: where they hold {lumis}, one list of sections says what to process of all
+// files of a part, so files that share sections come into different parts.
+func (s Site) CutFiles(spec *jjm.Spec, own string, lines Lines, settings func(*split.Params)) (Cutting, jjm.Problems) {
 	name, params, problems := SplitOf(spec, own, settings)
 	if len(problems) > 0 {
 		return Cutting{}, problems
@@ -186,7 +188,8 @@ func (s Site) CutFiles(spec *jjm.Spec, own string, settings func(*split.Params))
 		field = "datasets"
 	}
 	var all bool
-	if c.Work, all = Inline(spec); !all {
+	c.Work, all = Inline(spec)
+	if c.Work.OneMask = lines.Use("lumis"); !all {
 		// Try the settings on no files, so that mistakes in them show.
 		if _, problems := s.Cut(Cutting{Splitter: name, Params: params, Work: split.Work{Closed: true}}, field,
 			"change its settings"); len(problems) > 0 {
@@ -210,7 +213,7 @@ func (s Site) CutWhole(spec *jjm.Spec, own string, settings func(*split.Params))
 				spec.Split.By, own)}}
 		}
 	}
-	return s.CutFiles(spec, own, settings)
+	return s.CutFiles(spec, own, Lines{}, settings) // whole files need no sections
 }
 
 // queueOf returns the limits that JEDI takes from a queue. Here they are the wall time,

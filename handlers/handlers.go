@@ -115,6 +115,8 @@ type Command struct {
 	// Outputs are file names to collect, besides the job file's. Required are further ones,
 	// each of which a local job must leave.
 	Outputs, Required []string
+	// Optional are further ones without which nothing is missing.
+	Optional []string
 	// Analyse is a command that says what is to become of the attempt. It runs on the
 	// worker after the application has ended; empty if there is none. Its answer is in
 	// Result.Opinion, and counts if the type's Analyse returns it.

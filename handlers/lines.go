@@ -1,6 +1,9 @@
 package handlers
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Lines holds the templates of the commands of a part.
 type Lines struct {
@@ -20,4 +23,20 @@ func (l Lines) Expand(values Values) Command {
 		c.Env[name] = strings.Join(t.Expand(values), " ")
 	}
 	return c
+}
+
+// Use reports whether a placeholder stands in one of the commands, or in the environment.
+func (l Lines) Use(name string) bool {
+	used := l.Command.uses(name) || l.Analyse.uses(name)
+	for _, t := range l.Env {
+		used = used || t.uses(name)
+	}
+	return used
+}
+
+// uses reports whether a placeholder stands in the template.
+func (t CommandTemplate) uses(name string) bool {
+	return slices.ContainsFunc(t.words, func(pieces []piece) bool {
+		return slices.ContainsFunc(pieces, func(p piece) bool { return p.name == name })
+	})
 }

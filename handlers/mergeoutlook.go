@@ -27,6 +27,9 @@ func NewOutlook(spec *jjm.Spec, cmd Command) *Outlook {
 // outputsOf returns the number of declared outputs; 0 if a pattern, or the application,
 // decides it.
 func outputsOf(spec *jjm.Spec, cmd Command) int64 {
+	if len(spec.OutputsOptional) > 0 {
+		return 0
+	}
 	names := slices.Concat(spec.Outputs, spec.OutputsRequired, cmd.Outputs, cmd.Required)
 	slices.Sort(names)
 	names = slices.Compact(names)

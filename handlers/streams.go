@@ -32,7 +32,9 @@ func CommandOf(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (Command, error) {
 	for _, o := range stream.Names(spec, l) {
 		name, ok := strings.CutPrefix(o.From, sandbox.WorkName+"/")
 		switch {
-		case ok && o.Required:
+		case ok && o.Optional:
+			cmd.Optional = append(slices.Clone(cmd.Optional), name)
+		case ok && (o.Required || spec.NeedsOutputs() && l.Step == jjm.StepWork):
 			cmd.Required = append(slices.Clone(cmd.Required), name)
 		case ok:
 			cmd.Outputs = append(slices.Clone(cmd.Outputs), name)

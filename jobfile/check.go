@@ -78,6 +78,7 @@ func check(f *file) jjm.Problems {
 	c.inputs(f.Inputs)
 	c.outputs("outputs", f.Outputs)
 	c.outputs("outputs_required", f.OutputsRequired)
+	c.outputs("outputs_optional", f.OutputsOptional)
 	c.credentials(f.Credentials)
 	c.datasets(&f.Spec)
 	c.splitting(f.Split)

@@ -166,7 +166,8 @@ func TestModel_MistakesHaveTheirPlace(t *testing.T) {
 // A job file that says all that its model says gets nothing of the model, and one that says nothing gets all of it.
 func TestModel_IsOverlaidKeyByKey(t *testing.T) {
 	lines := map[string][]string{"mode": {`"Test"`, `"Production"`}, "result": {`"glf"`, `"exit"`},
-		"outputs": {`["a"]`, `["b", "c"]`}, "outputs_required": {`["d"]`, `["e"]`}, "clusters": {`["x"]`, `"any"`},
+		"outputs": {`["a"]`, `["b", "c"]`}, "outputs_required": {`["d"]`, `["e"]`},
+		"outputs_optional": {`["d"]`, `["e"]`}, "clusters": {`["x"]`, `"any"`},
 		"env.A": {`"1"`, `"2"`}, "env.B": {`"3"`, `"4"`}, "request.cores": {"1", "2"}, "request.queue": {`"p"`, `"q"`},
 		"params.count": {"1", "2"}, "params.command": {`["f"]`, `["g", "h"]`}, "retry.max_retry_early": {"1", "2"},
 		"inputs": {`[{path = "/a"}]`, `[{path = "/b", name = "c"}]`}}

@@ -37,6 +37,8 @@ type GridFacts struct {
 	// Unproven says why the proof that all work was done exactly once failed, "" if it
 	// did not.
 	Unproven string
+	// LeftOut is what was left out of the work and of the outputs.
+	LeftOut jjm.LeftList
 	// Undecided says what of the work is assumed to be done without a proof, in the words
 	// of verify; "" if all is proven.
 	Undecided string
@@ -57,8 +59,6 @@ type GridFacts struct {
 	Idle string
 	// Causes are why local jobs failed, the most frequent first.
 	Causes []jjm.Cause
-	// PassedOver says, of a grid job without local jobs, which files were passed over and why, "" if none.
-	PassedOver string
 	// Failure says why preparing or generating failed for good, "" if it did
 	// not.
 	Failure string
@@ -196,17 +196,25 @@ func gridLive(f GridFacts, do GridDo) GridAction {
 }
 
 // Final returns the status with which a grid job ends, and the reason if that is not done or
-// not all is proven. It is meaningful once all local jobs have ended:
+// not all is proven. The reason ends with what was left out, however the grid job ends. It is meaningful once all local
+// jobs have ended:
 //
 //	killed on request                                        aborted
 //	failure, nothing ever submitted                          broken
 //	no local jobs                                            broken
-//	all completed, no failure, no output lost, and the
-//	proof that all work was done did not fail                done
+//	all completed, no failure, no output lost, nothing left
+//	out that the job file does not ask for, and the proof
+//	that all work was done did not fail                      done
 //	some completed                                           finished
 //	every local job killed by itself, no failure             aborted
 //	none completed                                           failed
 func Final(f GridFacts) (jjm.GridStatus, string) {
+	status, reason := ending(f)
+	return status, also(reason, f.LeftOut.String())
+}
+
+// ending returns the status of Final, and the reason without what was left out.
+func ending(f GridFacts) (jjm.GridStatus, string) {
 	n, completed := total(f.Counts), f.Counts[jjm.Completed]
 	switch {
 	case f.Kill:
@@ -214,8 +222,8 @@ func Final(f GridFacts) (jjm.GridStatus, string) {
 	case f.Failure != "" && !f.EverSubmitted:
 		return jjm.Broken, f.Failure
 	case n == 0:
-		return jjm.Broken, also("the grid job made no local jobs", f.PassedOver)
-	case completed == n && f.Failure == "" && f.Lost == 0 && f.Unproven == "":
+		return jjm.Broken, "the grid job made no local jobs"
+	case completed == n && f.Failure == "" && f.Lost == 0 && f.Unproven == "" && len(f.LeftOut.Unasked()) == 0:
 		return jjm.Done, f.Undecided
 	case completed > 0:
 		return jjm.Finished, also(f.Failure, also(ended(f), also(lost(f), f.Unproven)))

@@ -58,7 +58,7 @@ func OpenArea(root string) (*Area, error) {
 	if err := os.MkdirAll(root, dirMode); err != nil {
 		return nil, wrap(err, "make work area")
 	}
-	r, err := os.OpenRoot(root)
+	r, err := os.OpenRoot(root + "/.") // never a pipe, whose other end it would wait for
 	if err != nil {
 		return nil, wrap(err, "open work area")
 	}

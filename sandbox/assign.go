@@ -18,11 +18,12 @@ type Assignment struct {
 	Grid    jjm.GridID `json:"grid"`
 	Local   int32      `json:"local"`
 	Attempt int32      `json:"attempt"`
-	// Argv, Env, Outputs and Required are the handler's command for the part.
+	// Argv, Env, Outputs, Required and Optional are the handler's command for the part.
 	Argv     []string          `json:"argv"`
 	Env      map[string]string `json:"env,omitempty"`
 	Outputs  []string          `json:"outputs,omitempty"`
 	Required []string          `json:"outputs_required,omitempty"`
+	Optional []string          `json:"outputs_optional,omitempty"`
 	// Analyse is the command, run in the job's directory after the application ended,
 	// that decides what becomes of the attempt; empty if there is none.
 	Analyse []string `json:"analyse,omitempty"`

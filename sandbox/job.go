@@ -19,9 +19,10 @@ type Job struct {
 	// Env is added to the environment of the application.
 	Env map[string]string `json:"env,omitempty"`
 	// Outputs are glob patterns below the job's directory, Required further ones of each of
-	// which a local job must leave a file.
+	// which a local job must leave a file, Optional those without which nothing is missing.
 	Outputs  []string `json:"outputs,omitempty"`
 	Required []string `json:"outputs_required,omitempty"`
+	Optional []string `json:"outputs_optional,omitempty"`
 	// Result is how the job reports: jjm.ResultGLF or jjm.ResultExit.
 	Result string `json:"result"`
 	// Mode is GBS_MODE: Production or Test; "" means Production.

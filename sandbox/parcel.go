@@ -113,7 +113,7 @@ func (a *Area) TakeParcel(tag jjm.Tag, pos int32, id jjm.AttemptID, limit int64)
 		return nil, a.wrap(err, "open the parcel of %s", id.LocalID)
 	}
 	defer f.Close()
-	if limit > 0 && info.Size() > limit+MaxResult+(1<<20) {
+	if limit > 0 && info.Size() > limit+MaxResult+MaxOutputList+(1<<20) {
 		return nil, jjm.Errorf(jjm.Invalid, "sandbox: the parcel of %s: %w", id.LocalID, &TooLarge{limit})
 	}
 	r, err := a.unpackParcel(f, id, limit)
@@ -159,7 +159,7 @@ func (a *Area) unpackParcel(parcel io.Reader, id jjm.AttemptID, limit int64) (*j
 			content = io.LimitReader(content, h.Size)
 		}
 		if h.Name == parcelResult && r == nil {
-			b, err := io.ReadAll(io.LimitReader(content, MaxResult+1))
+			b, err := io.ReadAll(io.LimitReader(content, MaxResult+MaxOutputList+1))
 			if err != nil {
 				return jjm.Errorf(jjm.Invalid, "not a whole tar: %w", err)
 			}

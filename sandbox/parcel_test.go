@@ -110,7 +110,7 @@ func TestTakeParcel_NoneAndTooLarge(t *testing.T) {
 		t.Errorf("none: %+v, %v", r, err)
 	}
 	put(t, a, parcelOf(tag, 0), "")
-	if err := os.Truncate(filepath.Join(a.Root(), parcelOf(tag, 0)), 10<<20); err != nil {
+	if err := os.Truncate(filepath.Join(a.Root(), parcelOf(tag, 0)), 40<<20); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.TakeParcel(tag, 0, zeroth, 1<<20); jjm.KindOf(err) != jjm.Invalid {

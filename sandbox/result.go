@@ -18,26 +18,36 @@ import (
 // MaxResult is the longest result file, in bytes.
 const MaxResult = 1 << 20
 
-// maxOutputs is how many outputs a result may list: as many as fit into MaxResult with
-// names and checksums. More, without names, would take much more memory than the file.
-const maxOutputs = 20_000
+// The limits of the file that lists the outputs for which a result has no room: the number of outputs, and bytes.
+const (
+	MaxOutputs    = 50_000
+	MaxOutputList = 16 << 20
+)
 
-// PutResult stores the result of an attempt.
+// PutResult stores the result of an attempt. If it has too many outputs for MaxResult, it puts them into a file of
+// their own, from which Results and ReadResult read them.
 func (a *Area) PutResult(r jjm.Result) error {
 	if err := checkTag(r.Tag); err != nil {
 		return err
 	}
 	name := posFile(r.Tag, "done", r.Pos, ".json")
+	if n := len(r.Outputs); n > MaxOutputs {
+		return jjm.Errorf(jjm.Invalid, "sandbox: result %s: %d outputs: collect at most %d files", name, n, MaxOutputs)
+	}
 	b, err := json.Marshal(&r)
 	if err != nil {
 		return a.wrap(err, "encode result %s", name)
 	}
-	if b = append(b, '\n'); len(b) > MaxResult {
-		return jjm.Errorf(jjm.Invalid, "sandbox: result %s: %d bytes: shorten the log or the list of outputs to fit %d", name,
-			len(b), MaxResult)
+	if len(b)+1 > MaxResult && len(r.Outputs) > 0 {
+		if err := a.putOutputs(&r); err != nil {
+			return err
+		}
+		if b, err = json.Marshal(&r); err != nil {
+			return a.wrap(err, "encode result %s", name)
+		}
 	}
-	if n := len(r.Outputs); n > maxOutputs {
-		return jjm.Errorf(jjm.Invalid, "sandbox: result %s: %d outputs: collect at most %d files", name, n, maxOutputs)
+	if b = append(b, '\n'); len(b) > MaxResult {
+		return jjm.Errorf(jjm.Invalid, "sandbox: result %s: %d bytes: shorten the log to fit %d", name, len(b), MaxResult)
 	}
 	return a.wrap(a.replaceBytes(name, syncFile, b), "write result %s", name)
 }
@@ -135,12 +145,15 @@ func (a *Area) readResult(dir *os.File, name string, tag jjm.Tag, pos int32) (*j
 	switch {
 	case r.Version != 1:
 		return nil, fmt.Errorf("version %d of results is unknown", r.Version)
-	case len(r.Outputs) > maxOutputs:
-		return nil, fmt.Errorf("%d outputs: want at most %d", len(r.Outputs), maxOutputs)
+	case len(r.Outputs) > MaxOutputs:
+		return nil, fmt.Errorf("%d outputs: want at most %d", len(r.Outputs), MaxOutputs)
 	case len(r.Unmet) > jjm.MaxUnmet:
 		return nil, fmt.Errorf("%d patterns without outputs: want at most %d", len(r.Unmet), jjm.MaxUnmet)
 	case r.Tag != tag || r.Pos != pos:
 		return nil, fmt.Errorf("a result of bulk %.20q, position %d", string(r.Tag), r.Pos)
+	}
+	if err := a.readOutputs(r); err != nil {
+		return nil, err
 	}
 	if !ValidPhases(r.Phases) {
 		r.Phases = nil // they are for people, and no reason to lose a result

@@ -118,10 +118,10 @@ func TestPutResult_RefusesWhatReadResultWould(t *testing.T) {
 	r.GLF = strings.Repeat("\x00", MaxResult/6)
 	mustNot(t, "too long", a.PutResult(r), jjm.Invalid)
 	r = resultAt(0)
-	r.Outputs = make([]jjm.Output, maxOutputs+1)
+	r.Outputs = make([]jjm.Output, MaxOutputs+1)
 	mustNot(t, "too many outputs", a.PutResult(r), jjm.Invalid)
 	put(t, a, BulkDir(tag)+"/done/0.json",
-		`{"v":1,"tag":"`+string(tag)+`","pos":0,"outputs":[{}`+strings.Repeat(",{}", maxOutputs)+`]}`)
+		`{"v":1,"tag":"`+string(tag)+`","pos":0,"outputs":[{}`+strings.Repeat(",{}", MaxOutputs)+`]}`)
 	_, err := a.ReadResult(tag, 0)
 	mustNot(t, "a list of nothing", err, jjm.Unclassified)
 	if _, _, err := resultsOf(newArea(t), tag, nil); jjm.KindOf(err) != jjm.Gone {

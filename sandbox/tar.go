@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"jjm"
 )
@@ -39,6 +40,8 @@ type TarEntry struct {
 	// Lost, unless nil, is called if a file whose SHA256 is known is gone or has changed,
 	// before the next entry is asked for.
 	Lost func()
+	// LeftOut, unless nil, is called in the same way with the reason if a file is left out that may be there.
+	LeftOut func(reason jjm.LeftReason, why string)
 }
 
 // TarInfo describes a finished tar.
@@ -173,13 +176,17 @@ func (t *tarring) entry(ctx context.Context, e TarEntry) error {
 	}
 	if text := badTarName(e.Name); text != "" && e.Absent == "" {
 		line.Absent = text
+		e.leaveOut(jjm.LeftName, text)
 	}
 	if line.Absent == "" {
 		line.Path = t.names.Unique(e.Name)
 		if err := t.file(ctx, e, &line); err != nil {
 			return err
 		}
-		if line.Absent != "" && e.SHA256 != "" && !t.full && e.Lost != nil {
+		switch {
+		case line.Absent != "" && t.full:
+			e.leaveOut(jjm.LeftTarSize, line.Absent)
+		case line.Absent != "" && e.SHA256 != "" && e.Lost != nil:
 			e.Lost()
 		}
 	}
@@ -194,6 +201,12 @@ func (t *tarring) entry(ctx context.Context, e TarEntry) error {
 	}
 	line.Path, line.Size, line.SHA256 = t.prefix+"/"+line.Path, e.Bytes, e.SHA256
 	return t.note(line)
+}
+
+func (e *TarEntry) leaveOut(reason jjm.LeftReason, why string) {
+	if e.LeftOut != nil {
+		e.LeftOut(reason, why)
+	}
 }
 
 // maxAbsent is how many absent files the manifest names one by one. A job can list any
@@ -267,6 +280,24 @@ func (t TarNames) Unique(name string) string {
 		name = fmt.Sprintf("%s.%d", name, n)
 	}
 }
+
+// BadName returns why an output cannot have this name, or "": its result is JSON, and whoever unpacks the tar must be
+// able to write the name down.
+func BadName(name string) string {
+	switch {
+	case !utf8.ValidString(name):
+		return "bad name: not UTF-8"
+	case strings.IndexFunc(name, unicode.IsControl) >= 0:
+		return "bad name: control characters"
+	case len(name) > maxOutputName:
+		return fmt.Sprintf("bad name: longer than %d bytes", maxOutputName)
+	}
+	return ""
+}
+
+// maxOutputName is the longest name of an output, in bytes: with the folders above, the name becomes that of a file in
+// a dataset (jjm.CheckLFN).
+const maxOutputName = 900
 
 // badTarName returns why a name must not be in a tar, or "". Whoever unpacks the tar must
 // not be led out of the folder.

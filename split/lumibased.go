@@ -54,7 +54,7 @@ func lumiMethod(name string) *method {
 	return &method{name: name, unit: jjm.UnitLumi, bound: func(w *Work, _ *Params) int64 {
 		var n int64
 		for i := range w.Files {
-			n = saturated(n, lumiCount(w.Files[i].Lumis))
+			n = saturated(n, max(lumiCount(w.Files[i].Lumis), 1))
 		}
 		return n
 	}}
@@ -63,6 +63,12 @@ func lumiMethod(name string) *method {
 // walk prepares a walk over the sections. While the dataset is open, a place waits until the
 // sum of measure over its files reaches enough.
 func (m *method) walk(c *Cutting, l *lumiWalk, enough int64, measure func(*jjm.File) int64) (cutter, error) {
+	if !slices.Contains([]string{"", WithoutSkip, WithoutWhole}, l.p.WithoutLumis) {
+		return nil, m.invalid("without_lumis is %.40q: want %q or %q", l.p.WithoutLumis, WithoutSkip, WithoutWhole)
+	}
+	if l.p.WithoutLumis == WithoutWhole {
+		l.work = wholeFiles(l.work)
+	}
 	var err error
 	if l.mask, err = maskOf(l.p); err != nil {
 		return nil, m.invalid("%w", err)
@@ -100,6 +106,22 @@ func (m *method) walk(c *Cutting, l *lumiWalk, enough int64, measure func(*jjm.F
 	}
 	return l, nil
 }
+
+// wholeFiles returns the work with a section for each file without sections. It stands for all of the file.
+func wholeFiles(w *Work) *Work {
+	files := slices.Clone(w.Files)
+	for i := range files {
+		if lumiCount(files[i].Lumis) == 0 {
+			files[i].Lumis = []jjm.LumiRange{jjm.WholeFile()}
+		}
+	}
+	out := *w
+	out.Files = files
+	return &out
+}
+
+// isWhole reports whether sections stand for all of a file without sections.
+func isWhole(lumis []jjm.LumiRange) bool { return len(lumis) == 1 && lumis[0] == jjm.WholeFile() }
 
 // keep drops the files of a place that have no sections, and sorts the others by lowest run.
 func (l *lumiWalk) keep(pl *place) {
@@ -160,13 +182,31 @@ func (l *lumiWalk) correct(c *Cutting) *corrected {
 		k.parts = append(k.parts, part)
 	}
 	c.carry.Serial = serial
+	l.readAlong(k.parts)
+	return k
+}
+
+// readAlong adds the further files that hold a section to the part that has the section. A part lists each file
+// once, however many of its sections the file holds. WMCore lists the file once for each section, so that the
+// application would read it again.
+func (l *lumiWalk) readAlong(parts []jjm.Part) {
+	listed := map[int32]map[string]bool{}
 	for _, t := range l.twice {
-		in := k.parts[l.seen[t.lumi]].Input
+		n := l.seen[t.lumi]
+		in := parts[n].Input
+		if listed[n] == nil {
+			listed[n] = map[string]bool{}
+			for _, lfn := range in.Files {
+				listed[n][lfn] = true
+			}
+		}
 		for _, i := range t.files {
-			in.Files = append(in.Files, l.work.Files[i].LFN)
+			if lfn := l.work.Files[i].LFN; !listed[n][lfn] {
+				listed[n][lfn] = true
+				in.Files = append(in.Files, lfn)
+			}
 		}
 	}
-	return k
 }
 
 func (k *corrected) next(*Cutting) (jjm.Part, bool) {

@@ -78,6 +78,7 @@ type gathered struct {
 	est     jjm.Estimate
 	failure *jjm.CreateFailure
 	skip    int64
+	shared  shared
 }
 
 func (l *lumiWalk) next(c *Cutting) (jjm.Part, bool) {
@@ -134,6 +135,9 @@ func (l *lumiWalk) open() {
 	l.started, l.i, l.pos, l.passed, l.inRun, l.until = true, 0, int64(l.lumis[0].First), 0, false, none
 	l.mean, l.inFile, l.gave, l.fails, l.adapt = meanEvents(f.Events, n), 0, false, false, false
 	l.first, l.last = none, none
+	if isWhole(l.lumis) {
+		l.stop = true // no list of sections tells of it
+	}
 	long := l.aware && n == 1 && (float64(l.mean)*l.p.Performance.TimePerEvent > l.p.JobTimeLimit ||
 		l.p.LegacyMaxEvents && l.p.MaxEventsPerLumi > 0 && f.Events > l.p.MaxEventsPerLumi)
 	switch {
@@ -173,8 +177,8 @@ func (l *lumiWalk) leave(c *Cutting) {
 	if !l.p.HaltOnFiles {
 		l.events += l.mean * l.inFile
 	}
-	if l.cur != nil && l.cur.failure != nil {
-		l.stop = true // the next sections must not join a createfailed part
+	if l.cur != nil && (l.cur.failure != nil || isWhole(l.lumis)) {
+		l.stop = true // the next sections must not join a createfailed part, or that of a file without sections
 	}
 	l.at, l.started = l.at+1, false
 }
@@ -216,7 +220,7 @@ func (l *lumiWalk) stretch() {
 	r := l.lumis[l.i]
 	end, good := l.mask.good(r.Run, uint32(l.pos), r.Last)
 	until := int64(end)
-	if good && l.seen != nil {
+	if good && l.seen != nil && !isWhole(l.lumis) {
 		until = l.pos
 		good = l.firstSeen(uint64(r.Run)<<32 | uint64(l.pos))
 	}
@@ -255,7 +259,7 @@ func (l *lumiWalk) take(c *Cutting) bool {
 	if l.last > 0 && l.pos != l.last+1 { // as in WMCore, a gap after section 0 goes unnoticed
 		l.flush()
 	}
-	if l.stop = l.stop || l.inPart == l.room; l.stop {
+	if l.stop = l.stop || l.inPart == l.room || l.work.OneMask && l.claimsMore(); l.stop {
 		if l.cur != nil {
 			l.flush()
 			return true
@@ -284,10 +288,13 @@ func (l *lumiWalk) add(n int64) {
 		l.used += n * each
 	}
 	i := l.places[0].files[l.at]
-	if files := l.cur.files; len(files) == 0 || files[len(files)-1] != i {
-		l.cur.files = append(files, i)
+	if l.joins(i) {
+		if l.seen == nil && !l.counts && !l.work.OneMask && l.claimsMore() {
+			l.cur.shared.found = true
+		}
+		l.cur.files = append(l.cur.files, i)
 	}
-	if l.seen != nil {
+	if l.seen != nil && !isWhole(l.lumis) {
 		l.seen[uint64(l.lumis[l.i].Run)<<32|uint64(l.pos)] = l.made - 1
 	}
 	l.inPart, l.inFile, l.gave = l.inPart+n, l.inFile+n, true
@@ -363,6 +370,9 @@ func (l *lumiWalk) part(c *Cutting) jjm.Part {
 	if l.p.DeterministicPileup {
 		m := more(in)
 		m.SkipPileup, m.HasSkip = g.skip, true
+	}
+	if g.shared.found {
+		more(in).ByFile = true
 	}
 	addParents(in, l.work, l.p, g.files...)
 	if g.failure != nil {

@@ -50,6 +50,10 @@ type Params struct {
 	Lumis        []string `json:"lumis,omitempty"`
 	RunWhitelist []uint32 `json:"runWhitelist,omitempty"`
 
+	// WithoutLumis says what becomes of files without sections: WithoutSkip, WithoutWhole, or "" if they are left out
+	// although nobody asked for it.
+	WithoutLumis string `json:"without_lumis,omitempty"`
+
 	// Performance is the basis of estimates.
 	Performance Performance `json:"performance,omitzero"`
 	// IncludeParents adds the merged ancestors of the files to what a part reads.
@@ -112,6 +116,12 @@ type Params struct {
 	RandomSeed       bool  `json:"random_seed,omitempty"`
 	RandomSeedOffset int64 `json:"random_seed_offset,omitempty"`
 }
+
+// The values of WithoutLumis.
+const (
+	WithoutSkip  = "skip"  // they are left out
+	WithoutWhole = "whole" // each is a part of its own
+)
 
 // AsEventsPerJob as EventsPerLumi makes sections as large as a part.
 const AsEventsPerJob = -1

@@ -146,7 +146,7 @@ func jediParams(t *rapid.T) Params {
 
 // drawFileWork draws a closed dataset.
 func drawFileWork(t *rapid.T, s *subject) Work {
-	w := Work{Closed: true, Now: 1_000_000, Parents: map[string]Parent{}}
+	w := Work{Closed: true, Now: 1_000_000, Parents: map[string]Parent{}, OneMask: rapid.Bool().Draw(t, "oneMask")}
 	places := [][]string{{"A"}, {"B"}, {"A", "B"}}
 	n := rapid.IntRange(0, 25).Draw(t, "files")
 	for i := range n {

@@ -13,7 +13,7 @@ func settings() map[string][]string {
 	sites := []string{"production", "siteWhitelist", "siteBlacklist", "trustSitelists"}
 	walk := slices.Concat(sites, []string{"halt_job_on_file_boundaries", "splitOnRun", "applyLumiCorrection", "job_limit",
 		"runs", "lumis",
-		"runWhitelist", "performance", "include_parents", "deterministicPileup"})
+		"runWhitelist", "without_lumis", "performance", "include_parents", "deterministicPileup"})
 	merge := slices.Concat(sites, []string{"min_merge_size", "max_merge_size", "max_merge_events"})
 	return map[string][]string{
 		ByEvents: {"events_per_job"},

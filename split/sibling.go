@@ -29,6 +29,12 @@ func siblingMethod() *method {
 	return m
 }
 
+// whyProducer is why WMBSMergeBySize makes no merge of a file.
+const whyProducer = "a job that read a parent of it failed"
+
+// whySibling is why a file that failed elsewhere has no part.
+const whySibling = "it failed with another grid job that reads the dataset"
+
 // siblings cuts ready files into parts, storage by storage.
 type siblings struct {
 	fileBased
@@ -47,7 +53,7 @@ func (s *siblings) gather(p *Params) {
 		}
 		switch {
 		case state == SiblingFailed && s.work.Closed:
-			s.dropped = append(s.dropped, Dropped{File: int32(i), Why: "it failed with another grid job that reads the dataset"})
+			s.dropped = append(s.dropped, Dropped{File: int32(i), Why: whySibling})
 		case state != SiblingDone:
 			s.pending++
 		case len(f.Locations) > 0:

@@ -53,6 +53,9 @@ type Work struct {
 	Siblings []SiblingState
 	// Secondary are the secondary datasets of the step, in order.
 	Secondary []Stream
+	// OneMask says that commands are told the sections of a part as one list for all its files ({lumis}). Files that
+	// share a section then never come into one part, because the list would claim sections that other parts own.
+	OneMask bool
 	// Queue is the queue that the parts are for; its limits bound JEDI's parts.
 	Queue *jedi.Queue
 }

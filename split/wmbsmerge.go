@@ -52,7 +52,7 @@ func (k *wmbsMerge) groups() [][]int32 {
 	units := inOrder(len(k.work.Files), func(i int32) (key, bool) {
 		f := &k.work.Files[i]
 		if k.work.Closed && k.orphan(f) {
-			k.dropped = append(k.dropped, Dropped{File: i, Failed: true, Why: "a job that read a parent of it failed"})
+			k.dropped = append(k.dropped, Dropped{File: i, Failed: true, Why: whyProducer})
 			return key{}, false
 		}
 		if !mergeable(f) {

@@ -112,6 +112,10 @@ func (c *checker) template(field string, t *jjm.OutputTemplate, sources map[stri
 		c.problem(field+".source", "means nothing with log: the log is what jjm keeps of the job's own output")
 	case t.Log && t.Required:
 		c.problem(field+".required", "means nothing with log: jjm makes the log")
+	case t.Log && t.Optional:
+		c.problem(field+".optional", "means nothing with log: jjm makes the log")
+	case t.Required && t.Optional:
+		c.problem(field+".optional", "it is required, too: say one of them")
 	case !t.Log && t.Source == "" && t.Stream == "":
 		c.problem(field, "the application would not know the name: say with source which file it writes, or give a stream "+
 			"and put {STREAM} into the command")

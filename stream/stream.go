@@ -70,8 +70,8 @@ type Named struct {
 	// Name is its final name, From its path relative to the attempt's folder.
 	Name, From string
 	Stream     string
-	// Log and Required are those of the template.
-	Log, Required bool
+	// Log, Required and Optional are those of the template.
+	Log, Required, Optional bool
 }
 
 // Names returns the outputs of a local job that templates name, with the serial numbers of its
@@ -88,7 +88,8 @@ func Names(spec *jjm.Spec, l *jjm.LocalJob) []Named {
 		}
 		o := &outputs[i]
 		name := o.name.Name(l.Part.Serials[i])
-		all = append(all, Named{Name: name, From: o.From(name), Stream: o.Stream, Log: o.Log, Required: o.Required})
+		all = append(all, Named{Name: name, From: o.From(name), Stream: o.Stream, Log: o.Log, Required: o.Required,
+			Optional: o.Optional})
 	}
 	return all
 }

@@ -256,6 +256,19 @@ func (w *workplace) run(ctx context.Context, stdout, stderr io.Writer) error {
 // followEvery is how often a growing file is read.
 const followEvery = 50 * time.Millisecond
 
+// openGrowing opens a regular file; it returns nil if there is none of that name.
+func openGrowing(path string) *os.File {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close() // it was not written to
+		return nil
+	}
+	return f
+}
+
 // follow copies a growing file until over is closed.
 func follow(path string, to io.Writer, over <-chan struct{}) error {
 	var f *os.File
@@ -266,7 +279,7 @@ func follow(path string, to io.Writer, over <-chan struct{}) error {
 	}()
 	for last := false; ; {
 		if f == nil {
-			f, _ = os.Open(path) // the file need not exist yet
+			f = openGrowing(path) // the file need not exist yet
 		}
 		if f != nil {
 			if _, err := io.Copy(to, f); err != nil {

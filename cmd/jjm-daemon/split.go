@@ -275,6 +275,7 @@ type preview struct {
 	made    int
 	units   int64
 	failed  int
+	tally   *split.Tally
 	outlook *handlers.Outlook // of the merges; nil before the first part
 }
 
@@ -286,6 +287,9 @@ func (p *preview) print(cut handlers.Cutting) error {
 	}
 	c, err := splitter.Start(cut.Work, cut.Params, split.From(p.spec.FirstSerial))
 	if err != nil {
+		return err
+	}
+	if p.tally, err = split.NewTally(cut.Splitter, cut.Params); err != nil {
 		return err
 	}
 	for more := true; more; {
@@ -316,6 +320,9 @@ func (p *preview) part(part *jjm.Part) error {
 	n := p.made
 	p.made++
 	p.units += part.Count
+	if err := p.tally.Add(part); err != nil {
+		return err
+	}
 	if part.Failure() != nil {
 		p.failed++
 	}
@@ -355,6 +362,7 @@ func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
 	if err != nil {
 		return err
 	}
+	out := p.tally.Left(&cut.Work, left.Dropped)
 	if p.json {
 		sums := struct {
 			Jobs         int      `json:"jobs"`
@@ -366,8 +374,10 @@ func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
 			Waiting      int      `json:"waiting"`
 			WaitsFor     string   `json:"waits_for,omitempty"`
 
+			Left jjm.LeftList `json:"left,omitempty"`
+
 			Merge *jjm.MergeOutlook `json:"merge,omitempty"`
-		}{p.made, p.units, cut.Splitter, cut.Why, p.failed, len(left.Dropped), left.Waiting, left.Why, merges}
+		}{p.made, p.units, cut.Splitter, cut.Why, p.failed, len(left.Dropped), left.Waiting, left.Why, out, merges}
 		return p.object(sums)
 	}
 	say := func(format string, args ...any) { fmt.Fprintf(p.out, "%s\n", printable(fmt.Sprintf(format, args...))) }
@@ -381,12 +391,8 @@ func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
 	if p.failed > 0 {
 		say("%d of them must not be submitted: createfailed", p.failed)
 	}
-	for i, d := range left.Dropped {
-		if i == 20 {
-			say("no local job for %s more", jjm.Count(len(left.Dropped)-i, "file"))
-			break
-		}
-		say("%s gets no local job: %s", cut.Work.Files[d.File].LFN, d.Why)
+	for _, l := range out {
+		say("%s%s", l, map[bool]string{false: "; the grid job will not be done"}[l.Asked])
 	}
 	if left.Waiting > 0 {
 		say("waiting: %s: %s", jjm.Count(left.Waiting, "file"), left.Why)
@@ -396,6 +402,20 @@ func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
 
 // maxNamed is how many files of a part are shown by name.
 const maxNamed = 5
+
+// sectionsText says which sections a part processes, file by file if one list would claim more than the part owns.
+func sectionsText(in *jjm.PartInput) string {
+	if lumis := in.LumiText(); lumis != "" {
+		return ", sections " + lumis
+	}
+	text := ""
+	for i, lfn := range in.Files[:min(maxNamed, len(in.Files))] {
+		if lumis := in.LumisOf(i); lumis != "" {
+			text += ", sections " + lumis + " of " + lfn
+		}
+	}
+	return text
+}
 
 // partText describes a part: what it owns, what it reads, and where it may run.
 func partText(p *jjm.Part) string {
@@ -408,9 +428,7 @@ func partText(p *jjm.Part) string {
 	if text += " of " + strings.Join(named, " "); len(in.Files) > len(named) {
 		text += fmt.Sprintf(" and %d more", len(in.Files)-len(named))
 	}
-	if lumis := in.LumiText(); lumis != "" {
-		text += ", sections " + lumis
-	}
+	text += sectionsText(in)
 	if in.Mask.Events != (jjm.Span{}) {
 		text += fmt.Sprintf(", told events %d+%d", in.Mask.Events.First, in.Mask.Events.Count)
 	}

@@ -88,6 +88,27 @@ reprocess makes 3 local jobs: cut by LumiBased, as the job file says
 	}
 }
 
+// Two files share sections. Whatever the command is told, it processes no section of a file that another part owns, and
+// reads no file twice.
+func TestSplit_SharedSectionsAreToldOnce(t *testing.T) {
+	for _, c := range []struct{ params, command, want string }{
+		{"lumis_per_job = 5", `"{lumis}", "{files}"`,
+			"$ reco 1:1-5 A\n|$ reco 1:6-6 A\n|$ reco 1:1-3,1:7-8 B\n|$ reco 1:9-10 B\n"},
+		{"lumis_per_job = 5", `"{files}"`, "sections 1:1-5\n|sections 1:6-6 of A, sections 1:1-3,1:7-7 of B\n"},
+		{"lumis_per_job = 5, applyLumiCorrection = true", `"{lumis}", "{files}"`,
+			"$ reco 1:1-5 A B\n|$ reco 1:6-10 A B\n"},
+	} {
+		text := strings.Replace(fmt.Sprintf(reprocess, `from = "raw.csv"`), "lumis_per_job = 3", c.params, 1)
+		text = strings.Replace(text, `"{lumis}", "{files}"`, c.command, 1)
+		code, out, errs := splits(t, text, map[string]string{"raw.csv": "lfn,events,lumis\nA,60,1:1-6\nB,70,1:1-3 1:7-10\n"})
+		for _, want := range strings.Split(c.want, "|") {
+			if code != exitOK || !strings.Contains(out, want) {
+				t.Errorf("%s, %s: exit %d %s\n%s\nwant %q", c.params, c.command, code, errs, out, want)
+			}
+		}
+	}
+}
+
 func TestSplit_AWatchedFolderAsItIs(t *testing.T) {
 	text := strings.Replace(fmt.Sprintf(reprocess, `watch = "*.root"`), `by = "LumiBased"
 params = { lumis_per_job = 3 }`, `by = "FileBased"

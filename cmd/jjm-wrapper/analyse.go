@@ -101,10 +101,10 @@ func (a *attempt) analyseFiles() (files []*os.File, answers *os.File, err error)
 	seen.GLF, logErr = a.log.text()
 	fit(&seen)
 	text, err := json.Marshal(question{1, "analyse", &a.assign.Part, &seen})
-	if err := errors.Join(logErr, err, a.root.WriteFile(questionName, append(text, '\n'), 0o600)); err != nil {
+	if err := errors.Join(logErr, err); err != nil {
 		return nil, nil, err
 	}
-	asked, err := a.root.Open(questionName)
+	asked, err := a.ask(append(text, '\n'))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -112,11 +112,27 @@ func (a *attempt) analyseFiles() (files []*os.File, answers *os.File, err error)
 	if err != nil {
 		return []*os.File{asked}, nil, err
 	}
-	complaints, err := a.root.OpenFile(complaintName, os.O_WRONLY|os.O_CREATE|os.O_APPEND|os.O_TRUNC, 0o600)
+	complaints, err := a.makeAnew(complaintName)
 	if err != nil {
 		return []*os.File{asked, answers, write}, nil, err
 	}
 	return []*os.File{asked, write, complaints}, answers, nil
+}
+
+// ask writes the question into a file, and returns the file at its beginning.
+func (a *attempt) ask(text []byte) (*os.File, error) {
+	f, err := a.makeAnew(questionName)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // readAnswer reads until the command and all its children are gone. A command that writes too much is killed.
@@ -130,7 +146,7 @@ func readAnswer(answers io.Reader, signals *signalBox) []byte {
 
 // stderrTail returns the end of what the command wrote to its standard error.
 func (a *attempt) stderrTail() string {
-	f, err := a.root.Open(complaintName)
+	f, err := a.openRegular(complaintName)
 	if err != nil {
 		return ""
 	}

@@ -119,7 +119,11 @@ func writeParcel(here string, area *sandbox.Area, at position) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.Create(filepath.Join(here, sandbox.ParcelName))
+	name := filepath.Join(here, sandbox.ParcelName)
+	if err := notGone(os.RemoveAll(name)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // never a pipe of the application's
 	if err != nil {
 		return err
 	}

@@ -12,42 +12,43 @@ import (
 	"path"
 	"strconv"
 	"syscall"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
 	"jjm"
+	"jjm/sandbox"
 )
 
-// collect examines the outputs: it reads their sizes and checksums, and copies the files of RETURN_FILE. All others
-// stay where they are. After ctx has ended it computes no more checksums.
-func (a *attempt) collect(ctx context.Context, names []wanted) []jjm.Output {
-	c := collector{a: a, left: a.job.MaxOutputBytes, limit: a.job.MaxOutputBytes, returned: map[string]int{}}
-	outputs := make([]jjm.Output, 0, len(names))
-	for _, w := range names {
-		o := jjm.Output{Name: w.name, Absent: w.absent}
-		if o.Absent == "" && !utf8.ValidString(w.name) {
-			// The result is JSON and cannot hold such a name.
-			o.Absent = "bad name: not UTF-8"
-		}
-		if o.Absent == "" {
-			if err := c.file(ctx, w, &o); err != nil {
-				o.Absent = cause(err)
-			}
-		}
-		if o.Absent != "" && w.from != "" {
-			o.Name = w.from
-		}
-		outputs = append(outputs, o)
-	}
-	return outputs
-}
-
+// collector examines outputs: it reads their sizes and checksums, and copies the files of RETURN_FILE. All others stay
+// where they are.
 type collector struct {
 	a           *attempt
 	limit, left int64 // bytes of MaxOutputBytes; if limit is 0 there is none
 	returned    map[string]int
 	buf         []byte
+	open        func(w wanted) (*os.File, error) // openWanted, except in tests
+}
+
+func (a *attempt) newCollector() *collector {
+	return &collector{a: a, left: a.job.MaxOutputBytes, limit: a.job.MaxOutputBytes, returned: map[string]int{},
+		open: a.openWanted}
+}
+
+// collect examines one file and returns its output. After ctx has ended it computes no checksum.
+func (c *collector) collect(ctx context.Context, w wanted) jjm.Output {
+	o := jjm.Output{Name: w.name, Absent: w.absent, Left: w.left, Optional: w.optional}
+	if why := sandbox.BadName(w.name); o.Absent == "" && why != "" {
+		o.Absent, o.Left = why, jjm.LeftName
+	}
+	if o.Absent == "" {
+		if err := c.file(ctx, w, &o); err != nil {
+			o.Absent, o.Left = cause(err), leftBy(err)
+		}
+	}
+	if o.Absent != "" && w.from != "" {
+		o.Name = w.from
+	}
+	return o
 }
 
 // file examines one file and fills in its output.
@@ -66,7 +67,7 @@ func (c *collector) file(ctx context.Context, w wanted, o *jjm.Output) error {
 	}
 	o.Bytes = info.Size()
 	if c.limit > 0 && o.Bytes > c.left {
-		return fmt.Errorf("size cap of %d bytes reached", c.limit)
+		return fmt.Errorf("%w of %d bytes reached", errSizeCap, c.limit)
 	}
 	if w.from != "" {
 		o.Name = c.unique(w.name)
@@ -82,31 +83,41 @@ func (c *collector) file(ctx context.Context, w wanted, o *jjm.Output) error {
 	return err
 }
 
-// open opens a file without waiting for the other end of a FIFO. A file below the attempt's folder is opened relative
-// to the folder's handle, so that no link leads outside; the daemon collects it in the same way.
-func (c *collector) open(w wanted) (*os.File, error) {
-	const flags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
+// openWanted opens a regular file and never waits for what is none. A file below the attempt's folder is opened
+// relative to the folder's handle, so that no link leads outside; the daemon collects it in the same way.
+func (a *attempt) openWanted(w wanted) (*os.File, error) {
 	if w.from != "" {
-		return os.OpenFile(w.from, flags, 0)
+		info, err := os.Stat(w.from)
+		if err == nil {
+			err = regular(info) // a device is not even opened
+		}
+		if err != nil {
+			return nil, err
+		}
+		return os.OpenFile(w.from, reading, 0)
 	}
-	return c.a.root.OpenFile(w.name, flags, 0)
+	f, err := a.openRegular(w.name)
+	if escapes(err) {
+		if err := a.relink(w.name); err != nil {
+			return nil, err
+		}
+		f, err = a.openRegular(w.name)
+	}
+	return f, err
 }
 
 // plain returns an error for what is not a file with content of its own: folders, devices, FIFOs, and the files of proc
 // and sysfs, which have no size and may have no end.
 func plain(f *os.File, info os.FileInfo) error {
-	switch {
-	case info.IsDir():
-		return errors.New("is a directory")
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("is a %s, not a regular file", jjm.FileKind(info.Mode()))
+	if err := regular(info); err != nil {
+		return err
 	}
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
 		return err
 	}
 	if st.Type == unix.PROC_SUPER_MAGIC || st.Type == unix.SYSFS_MAGIC {
-		return errors.New("is a file of the kernel, not on a disk")
+		return noContent("is a file of the kernel, not on a disk")
 	}
 	return nil
 }
@@ -179,16 +190,35 @@ func (c *collector) read(ctx context.Context, src io.Reader, dst io.Writer, size
 	return hex.EncodeToString(h.Sum(nil)), n, nil
 }
 
+// errSizeCap is the error of files beyond MaxOutputBytes.
+var errSizeCap = errors.New("size cap")
+
+// leftBy returns why a file is left out, by the error of reading it; "" if there is no content to leave out.
+func leftBy(err error) jjm.LeftReason {
+	var none noContent
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) || errors.As(err, &none):
+		return ""
+	case errors.Is(err, errSizeCap):
+		return jjm.LeftSize
+	case escapes(err) || errors.Is(err, errLeadsOut):
+		return jjm.LeftLink
+	case errors.Is(err, context.Canceled):
+		return jjm.LeftTime
+	}
+	return jjm.LeftUnreadable
+}
+
 // cause returns the text of an error without the path, which is in the output's name.
 func cause(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) && p.Err != nil {
-		if p.Err.Error() == "path escapes from parent" { // package os has no error value for it
-			return "a symbolic link leads out of the job's directory"
-		}
-		if errors.Is(p.Err, fs.ErrNotExist) {
-			return "missing"
-		}
+	if escapes(err) {
+		return errLeadsOut.Error()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "missing"
+	}
+	if p, ok := err.(*fs.PathError); ok {
+		return p.Err.Error()
 	}
 	return err.Error()
 }

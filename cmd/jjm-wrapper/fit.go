@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,26 +15,34 @@ import (
 // outputs need room too.
 const roomForGLF = 256 << 10
 
-// fit shortens a result to the longest that PutResult accepts: first the log, whose head and tail stay, then the list
-// of outputs, whose last entry says how many are missing.
+// fit shortens a result to the longest that PutResult accepts: the log, whose head and tail stay, and a list of more
+// outputs than a file of their own may hold, whose last entry says how many are missing.
 func fit(r *jjm.Result) {
 	r.Error = clip(r.Error, 16<<10)
 	r.GLF = shorten(r.GLF, roomForGLF)
+	all := r.Outputs
+	r.Outputs = nil
 	for room := roomForGLF; size(r) > sandbox.MaxResult && room > 4<<10; {
 		room /= 2
 		r.GLF = shorten(r.GLF, room)
 	}
-	all := r.Outputs
-	for keep := len(all); size(r) > sandbox.MaxResult && keep > 0; {
-		keep = keep * 3 / 4
-		r.Outputs = append(all[:keep:keep], jjm.Output{
-			Name: "...", Absent: fmt.Sprintf("%d more outputs: too many to report", len(all)-keep),
-		})
+	r.Outputs = all
+	keep := len(all)
+	for keep > sandbox.MaxOutputs-1 || size(r.Outputs) > sandbox.MaxOutputList {
+		keep = min(keep*3/4, sandbox.MaxOutputs-1)
+		r.Outputs = append(all[:keep:keep], tooMany(all[keep:]))
 	}
 }
 
-// size returns the length of the result as a file.
-func size(r *jjm.Result) int {
+// tooMany returns the entry that stands for outputs that have no room in a result.
+func tooMany(rest []jjm.Output) jjm.Output {
+	return jjm.Output{Name: "...", Absent: fmt.Sprintf("%d more outputs: too many to report", len(rest)),
+		Left: jjm.LeftTooMany, Files: int64(len(rest)),
+		Optional: !slices.ContainsFunc(rest, func(o jjm.Output) bool { return !o.Optional })}
+}
+
+// size returns the length of a result, or its outputs, as a file.
+func size(r any) int {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return 0 // PutResult will return this error

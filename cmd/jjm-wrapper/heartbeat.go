@@ -60,7 +60,13 @@ func (a *attempt) touch() error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(jjm.At(now()).String() + "\n")
+	info, err := f.Stat()
+	if err == nil {
+		err = regular(info) // a pipe that is full would be waited for
+	}
+	if err == nil {
+		_, err = f.WriteString(jjm.At(now()).String() + "\n")
+	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}

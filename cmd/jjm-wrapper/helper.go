@@ -172,7 +172,7 @@ func putProgress(p jjm.Progress, getenv func(string) string) error {
 
 // callerPlace opens the work area of the job that calls a helper. at is the job's bulk and position.
 func callerPlace(getenv func(string) string) (area *sandbox.Area, at position, err error) {
-	root, err := os.OpenRoot(getenv(areaEnv))
+	root, err := openFolder(getenv(areaEnv))
 	if err != nil {
 		return nil, at, fmt.Errorf("open the work area %s=%q: %w", areaEnv, getenv(areaEnv), err)
 	}

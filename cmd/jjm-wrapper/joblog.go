@@ -46,7 +46,7 @@ func (a *attempt) packLog(ctx context.Context, to io.Writer) error {
 
 // addLog adds one of the files with its length of now. A missing file is left out.
 func (a *attempt) addLog(ctx context.Context, t *tar.Writer, name string) error {
-	f, err := a.root.Open(name)
+	f, err := a.openRegular(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"jjm"
@@ -19,19 +21,19 @@ type wanted struct {
 	// from is the absolute path of a file to copy, or "".
 	from   string
 	absent string
+	left   jjm.LeftReason // why it is left out, as in jjm.Output
+	// optional says that only patterns of which nothing need be there ask for it.
+	optional bool
 }
 
 // inWork returns the name that the application knows.
 func (w wanted) inWork() string { return strings.TrimPrefix(w.name, sandbox.WorkName+"/") }
 
 // outputNames returns the files to collect (decision R24): those that match the patterns, those that SUCCEEDED names,
-// and those of RETURN_FILE. Each file is in the list once. asked are the patterns with their files, the required ones
-// first.
-func (a *attempt) outputNames(said glf.Log) (list []wanted, asked []pattern) {
-	l := lister{a: a, seen: map[string]bool{}}
-	if a.root == nil {
-		return nil, nil
-	}
+// and those of RETURN_FILE. Each file is in the list once. asked are the patterns and names with their files, the
+// required ones first.
+func (l *lister) outputNames(said glf.Log) (list []wanted, asked []pattern) {
+	a := l.a
 	ask := func(required bool, patterns []string) {
 		for _, p := range patterns {
 			asked = append(asked, pattern{p, required, l.match(p)})
@@ -49,16 +51,20 @@ func (a *attempt) outputNames(said glf.Log) (list []wanted, asked []pattern) {
 		if t.Keyword == glf.Succeeded {
 			for _, name := range glf.SplitArgs(t.Data) {
 				if name != "-" {
-					l.file(name)
+					asked = append(asked, pattern{text: name, names: []string{l.file(name)}})
 				}
 			}
 		}
 	}
 	for _, name := range said.Returns {
-		l.file(name)
+		asked = append(asked, pattern{text: name, names: []string{l.file(name)}})
 	}
 	for _, name := range said.Ignored {
 		l.add(wanted{name: name, absent: "RETURN_FILE wants an absolute path"})
+	}
+	l.optional = true
+	for _, p := range slices.Concat(shared.Optional, a.assign.Optional) {
+		l.match(p)
 	}
 	return l.list, asked
 }
@@ -72,21 +78,30 @@ type pattern struct {
 
 // unmet returns the patterns of which no file was collected, in their order. outputs[i] belongs to files[i].
 func unmet(asked []pattern, files []wanted, outputs []jjm.Output) (all []jjm.Unmet) {
-	absent := map[string]string{} // by the name of the file
+	at := map[string]*jjm.Output{} // by the name of the file
 	for i, w := range files {
-		absent[w.name] = outputs[i].Absent
+		at[w.name] = &outputs[i]
 	}
 	for _, ask := range asked {
-		why := noMatch
+		u := jjm.Unmet{Pattern: clip(ask.text, maxPattern), Why: noMatch, Required: ask.required}
+		met := false
 		for _, name := range ask.names {
-			if why = absent[name]; why == "" {
+			o := at[name]
+			if met = o == nil || o.Absent == ""; met {
 				break
 			}
+			if u.Left == "" {
+				u.Why, u.Left = clip(o.Absent, maxPattern), o.Left
+			}
 		}
-		if why != "" && len(all) < jjm.MaxUnmet {
-			all = append(all, jjm.Unmet{Pattern: clip(ask.text, maxPattern), Why: clip(why, maxPattern),
-				Required: ask.required})
+		if !met {
+			all = append(all, u)
 		}
+	}
+	if more := len(all) - jjm.MaxUnmet; more > 0 {
+		all = all[:jjm.MaxUnmet]
+		last := &all[jjm.MaxUnmet-1]
+		last.Pattern, last.Patterns = fmt.Sprintf("%s and %d more", last.Pattern, more), int64(more)+1
 	}
 	return all
 }
@@ -100,8 +115,13 @@ const noMatch = "no file matches this pattern"
 // lister collects the list of outputs.
 type lister struct {
 	a    *attempt
+	glob globbing
 	list []wanted
 	seen map[string]bool // names and absolute paths
+	// optional says that patterns of which nothing need be there are matched now.
+	optional bool
+	// blind says that the file system hangs: no file is looked at, and all are left out.
+	blind bool
 }
 
 // add appends a file that is not in the list yet.
@@ -112,26 +132,31 @@ func (l *lister) add(w wanted) {
 	}
 	if !l.seen[key] {
 		l.seen[key] = true
+		w.optional = l.optional
+		if l.blind && w.absent == "" {
+			w.absent, w.left = overdue, jjm.LeftTime
+		}
 		l.list = append(l.list, w)
 	}
 }
 
-// file adds one file by name. A relative name is below work/.
-func (l *lister) file(name string) {
-	if !path.IsAbs(name) {
-		clean := path.Join(sandbox.WorkName, name)
-		if !filepath.IsLocal(clean) || !strings.HasPrefix(clean, sandbox.WorkName+"/") {
-			l.add(wanted{name: name, absent: "not below the job's directory"})
-			return
-		}
-		l.add(wanted{name: clean})
-		return
+// file adds one file by name, and returns its name in the list. A relative name is below work/.
+func (l *lister) file(name string) string {
+	w := wanted{name: name}
+	clean := path.Join(sandbox.WorkName, name)
+	below, inside := strings.CutPrefix(path.Clean(name), l.a.dir+"/")
+	switch {
+	case path.IsAbs(name) && inside:
+		w.name = below
+	case path.IsAbs(name):
+		w.name, w.from = path.Join(sandbox.ReturnedName, path.Base(name)), path.Clean(name)
+	case filepath.IsLocal(clean) && strings.HasPrefix(clean, sandbox.WorkName+"/"):
+		w.name = clean
+	default:
+		w.absent = "not below the job's directory"
 	}
-	if below, ok := strings.CutPrefix(path.Clean(name), l.a.dir+"/"); ok {
-		l.add(wanted{name: below})
-		return
-	}
-	l.add(wanted{name: path.Join(sandbox.ReturnedName, path.Base(name)), from: path.Clean(name)})
+	l.add(w)
+	return w.name
 }
 
 // match adds the files that match a glob pattern, and returns their names. If none matches, it adds the pattern with
@@ -139,41 +164,49 @@ func (l *lister) file(name string) {
 func (l *lister) match(p string) (names []string) {
 	clean := path.Clean(p)
 	take := func(name, absent string) {
-		l.add(wanted{name: name, absent: absent})
-		names = append(names, name)
+		l.take(wanted{name: name, absent: absent}, &names)
 	}
 	if p == "" || !fs.ValidPath(clean) || clean == "." {
 		take(p, "not a pattern below the job's directory")
 		return names
 	}
 	below := path.Join(sandbox.WorkName, clean)
-	if !strings.ContainsAny(clean, `*?[\`) {
-		if _, err := l.a.root.Lstat(below); errors.Is(err, fs.ErrNotExist) {
-			take(below, cause(err))
-		} else {
+	if l.blind {
+		take(below, "")
+		return names
+	}
+	if !hasMeta(clean) {
+		switch _, err := l.a.lstat(below); {
+		case !errors.Is(err, fs.ErrNotExist):
 			take(below, "")
+		case !l.optional:
+			take(below, cause(err))
 		}
 		return names
 	}
-	work, err := l.a.root.OpenRoot(sandbox.WorkName)
-	if err != nil {
-		take(below, cause(err))
-		return names
-	}
-	defer work.Close()
-	matches, err := fs.Glob(work.FS(), clean)
-	switch {
-	case err != nil:
-		take(below, err.Error())
-	case len(matches) == 0:
-		take(below, noMatch)
-	}
+	l.glob.looked, l.glob.unread, l.glob.stopped = 0, nil, ""
+	matches, err := l.glob.match(clean)
 	for _, m := range matches {
 		if !l.a.isInput(m) {
 			take(path.Join(sandbox.WorkName, m), "")
 		}
 	}
+	for _, w := range l.glob.unread {
+		l.take(w, &names)
+	}
+	switch {
+	case err != nil:
+		l.take(wanted{name: below, absent: cause(err), left: l.glob.stopped}, &names)
+	case len(matches)+len(l.glob.unread) == 0 && !l.optional:
+		take(below, noMatch)
+	}
 	return names
+}
+
+// take adds a file that matches a pattern, and its name to those of the pattern.
+func (l *lister) take(w wanted, names *[]string) {
+	l.add(w)
+	*names = append(*names, w.name)
 }
 
 // isInput reports whether a file in work/ is still the link to an input.

@@ -77,7 +77,7 @@ func TestOutputs_PatternsNamesAndReturnedFiles(t *testing.T) {
 		{"a link that climbs", "ln -s ../../../../../../../../../../etc/passwd b", []string{"*"},
 			[]string{"work/b: a symbolic link leads out of the job's directory"}},
 		{"a link to itself", "ln -s b b", []string{"b"},
-			[]string{"work/b: openat work/b: too many levels of symbolic links"}},
+			[]string{"work/b: too many levels of symbolic links"}},
 		{"a folder that leads outside", "ln -s /etc d", []string{"d/passwd"},
 			[]string{"work/d/passwd: a symbolic link leads out of the job's directory"}},
 		{"pattern climbs", "true", []string{"../*", "/etc/passwd", ""},
@@ -121,8 +121,7 @@ func TestOutputs_PatternsWithoutAFileAreTold(t *testing.T) {
 			Why: "is a directory"}}},
 		"no pattern": {"true", []string{"../*"}, nil, []jjm.Unmet{
 			{Pattern: "../*", Why: "not a pattern below the job's directory"}}},
-		"long": {"true", []string{long}, nil, []jjm.Unmet{{Pattern: long[:maxPattern] + "...", Why: "openat work/" +
-			long[:maxPattern-len("openat work/")] + "..."}}},
+		"long": {"true", []string{long}, nil, []jjm.Unmet{{Pattern: long[:maxPattern] + "...", Why: "file name too long"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,8 +143,11 @@ func TestOutputs_PatternsWithoutAFileAreTold(t *testing.T) {
 	if s.result().Outputs[0].Name != "work/all" {
 		t.Errorf("what is required is not collected: %v", s.result().Outputs[0])
 	}
-	if n := len(s.result().Unmet); n != jjm.MaxUnmet {
-		t.Errorf("%d of %d patterns are told", n, len(many))
+	told := s.result().Unmet
+	last := told[len(told)-1]
+	if len(told) != jjm.MaxUnmet || last.Patterns != int64(len(many)+2-jjm.MaxUnmet+1) ||
+		!strings.HasSuffix(last.Pattern, fmt.Sprintf(" and %d more", last.Patterns-1)) {
+		t.Errorf("%d of %d patterns are told, the last is %+v", len(told), len(many), last)
 	}
 }
 
@@ -216,19 +218,60 @@ func TestOutputs_TheSizeCapLeavesOutWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-func TestOutputs_ManyAreListedAsFarAsTheyFit(t *testing.T) {
+// A result has room for the outputs of a job, however many they are.
+func TestOutputs_ManyAreAllReported(t *testing.T) {
 	s := newSite(
 		t, `i=0; while [ $i -lt 9000 ]; do i=$((i+1)); echo $i > "a-rather-long-name-of-an-output-file-$i.root"; done`)
 	s.job.Outputs = []string{"*.root"}
 	s.run(exitOK)
 	r := s.result()
-	last := r.Outputs[len(r.Outputs)-1]
-	if n := len(r.Outputs); n < 3000 || n >= 9000 || last.Name != "..." ||
-		last.Absent != fmt.Sprintf("%d more outputs: too many to report", 9000-(n-1)) {
-		t.Errorf("%d outputs, last %+v", n, last)
+	if n := len(r.Outputs); n != 9000 || len(r.LeftOut()) != 0 {
+		t.Errorf("%d outputs, left out: %s", n, r.LeftOut())
 	}
 	if l := glf.Parse([]byte(r.GLF)); len(l.Terminals) != 1 || len(l.Infos) != 1 || !l.End {
 		t.Errorf("log: %.500s", r.GLF)
+	}
+}
+
+// What is there and is left out is told by its reason. What has no content, or was not made, is not left out.
+func TestOutputs_LeftOutHaveAReason(t *testing.T) {
+	for name, c := range map[string]struct {
+		script           string
+		outputs, without []string // patterns
+		want             string
+	}{
+		"nothing":            {"echo a >a; mkdir d; mkfifo p", []string{"*"}, nil, ""},
+		"control character":  {`echo a >"$(printf 'a\tb')"`, []string{"*"}, nil, "1 output (name)"},
+		"no UTF-8":           {`echo a >"$(printf 'a\377b')"`, []string{"*"}, nil, "1 output (name)"},
+		"too large":          {"echo 123456789 >a; echo >b; echo 123456789 >c", []string{"*"}, nil, "1 output (size)"},
+		"a link out":         {"ln -s /etc/passwd a", []string{"*"}, nil, "1 output (link)"},
+		"a folder's link":    {"ln -s /etc a", []string{"*/*"}, nil, "1 output (link)"},
+		"unreadable":         {"ln -s a a; ln -s b b", []string{"*"}, nil, "2 outputs (unreadable)"},
+		"a folder's loop":    {"ln -s a a", []string{"*/*"}, nil, "1 output (unreadable)"},
+		"optional":           {"ln -s /etc/passwd a", nil, []string{"*"}, "1 output (link) as asked"},
+		"optional, too":      {"ln -s /etc/passwd a", []string{"a"}, []string{"*"}, "1 output (link)"},
+		"not made":           {"true", []string{"*.root", "b"}, nil, "2 outputs (not-made) as asked"},
+		"optional, not made": {"true", nil, []string{"*.root", "b"}, ""},
+		"a dangling link":    {"ln -s nothing a", []string{"*"}, nil, "1 output (not-made) as asked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, c.script)
+			s.job.Outputs, s.job.Optional, s.job.MaxOutputBytes = c.outputs, c.without, 15
+			s.run(exitOK)
+			var got []string
+			r := s.result()
+			for _, l := range r.LeftOut() {
+				text := fmt.Sprintf("%s (%s)", jjm.Count(l.N, l.What), l.Reason)
+				if l.Asked {
+					text += " as asked"
+				}
+				got = append(got, text)
+			}
+			if text := strings.Join(got, ", "); text != c.want {
+				t.Errorf("left out: %s, want %s", text, c.want)
+			}
+		})
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"jjm"
@@ -26,10 +28,11 @@ type attempt struct {
 	assign sandbox.Assignment
 	dir    string   // absolute
 	root   *os.Root // of dir
-	log    *logFile
-	result jjm.Result
-	// trouble are errors of the wrapper itself, for Result.Error.
-	trouble []string
+	// aliases are the absolute paths of dir, once paths found them.
+	aliases []string
+	log     *logFile
+	result  jjm.Result
+	trouble troubles
 }
 
 // run runs the attempt and returns the wrapper's exit code.
@@ -54,7 +57,7 @@ func run(areaPath string, at position) (int, error) {
 		Claim: claim}
 	a.perform(signals)
 	if err := a.report(signals.inTime); err != nil {
-		return exitResult, errors.Join(append([]error{err}, asErrors(a.trouble)...)...)
+		return exitResult, errors.Join(append([]error{err}, asErrors(a.trouble.list())...)...)
 	}
 	return exitOK, nil
 }
@@ -64,7 +67,7 @@ func open(areaPath string, at position) (*attempt, error) {
 	if !filepath.IsAbs(areaPath) {
 		return nil, fmt.Errorf("AREA %q: want an absolute path", areaPath)
 	}
-	root, err := os.OpenRoot(areaPath)
+	root, err := openFolder(areaPath)
 	if err != nil {
 		return nil, fmt.Errorf("open work area: %w", err)
 	}
@@ -107,15 +110,12 @@ func (a *attempt) perform(signals *signalBox) {
 	if prepared {
 		a.result.Opinion = a.analyse(signals)
 	}
-	names, asked := a.outputNames(said)
+	names, asked := a.findOutputs(signals.inTime, said)
 	a.conclude(said, names)
 	r.Ended = jjm.At(now())
 	a.logLine(glf.Info, glf.EndData(r.Exit))
 	if prepared {
-		if a.assign.Log {
-			names = append(names, a.keepLog(signals.inTime))
-		}
-		r.Outputs = a.collect(signals.inTime, names)
+		names, r.Outputs = a.gather(signals.inTime, a.newCollector(), patience, names)
 		r.Unmet = unmet(asked, names, r.Outputs)
 		stopBeating()
 	}
@@ -131,18 +131,31 @@ func (a *attempt) readRecorded() {
 	a.result.Fragment = string(fragment)
 }
 
-// note remembers an error of the wrapper itself, once.
+// troubles are errors of the wrapper itself, for Result.Error, each once. Several goroutines may add errors.
+type troubles struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (t *troubles) add(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.Contains(t.texts, text) {
+		t.texts = append(t.texts, text)
+	}
+}
+
+func (t *troubles) list() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.texts)
+}
+
+// note remembers an error of the wrapper itself.
 func (a *attempt) note(err error) {
-	if err == nil {
-		return
+	if err != nil {
+		a.trouble.add(err.Error())
 	}
-	text := err.Error()
-	for _, t := range a.trouble {
-		if t == text {
-			return
-		}
-	}
-	a.trouble = append(a.trouble, text)
 }
 
 // prepare creates the attempt's folder, log file and work directory.
@@ -158,7 +171,7 @@ func (a *attempt) makeFolder() error {
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(a.dir)
+	root, err := openFolder(a.dir)
 	if err != nil {
 		return err
 	}
@@ -216,7 +229,7 @@ func (a *attempt) report(ctx context.Context) error {
 	text, err := a.log.text()
 	a.note(err)
 	r.GLF = text
-	r.Error = strings.Join(a.trouble, "; ")
+	r.Error = strings.Join(a.trouble.list(), "; ")
 	fit(r)
 	for try := 0; ; try++ {
 		err := a.area.PutResult(*r)
@@ -242,7 +255,7 @@ func (a *attempt) makeRoom(cause error) {
 		a.note(notGone(a.root.Remove(sandbox.HeartbeatName)))
 	}
 	a.note(cause)
-	a.result.Error = clip(strings.Join(a.trouble, "; "), 1024)
+	a.result.Error = clip(strings.Join(a.trouble.list(), "; "), 1024)
 	a.result.GLF = shorten(a.result.GLF, 2048)
 }
 

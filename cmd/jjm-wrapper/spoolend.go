@@ -24,7 +24,8 @@ func writeEnd(file string, code int, started jjm.Time) error {
 		int64(started), int64(jjm.At(now())),
 		(own.Utime.Nano()+kids.Utime.Nano())/1e6, (own.Stime.Nano()+kids.Stime.Nano())/1e6, max(own.Maxrss, kids.Maxrss))
 	tmp := fmt.Sprintf("%s.tmp-%d", file, os.Getpid())
-	if err := os.WriteFile(tmp, []byte(line), 0o600); err != nil {
+	_ = os.Remove(tmp) // whatever the application put there
+	if err := writeNew(tmp, line); err != nil {
 		_ = os.Remove(tmp)
 		return err
 	}
@@ -33,4 +34,17 @@ func writeEnd(file string, code int, started jjm.Time) error {
 		return err
 	}
 	return nil
+}
+
+// writeNew writes a file that does not exist yet.
+func writeNew(name, text string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"jjm"
 	"jjm/glf"
 	"jjm/internal/needs"
+	"jjm/sandbox"
 )
 
 // smallDisk returns a folder on a file system of a few megabytes.
@@ -187,6 +189,7 @@ func TestFit_ShortensUntilTheResultMayBePut(t *testing.T) {
 		"log of NUL": {GLF: "start\n" + strings.Repeat("\x00", 1<<20)},
 		"long error": {Error: strings.Repeat("é", 1<<20)},
 		"outputs":    {Outputs: make([]jjm.Output, 50_000)},
+		"long names": {Outputs: slices.Repeat([]jjm.Output{{Name: strings.Repeat("x", 900)}}, 30_000)},
 		"all of it": {GLF: strings.Repeat("\x01\n", 1<<20), Error: strings.Repeat("\x01", 1<<20),
 			Outputs: make([]jjm.Output, 100_000)},
 	}
@@ -194,11 +197,18 @@ func TestFit_ShortensUntilTheResultMayBePut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			had := len(r.Outputs)
 			fit(&r)
-			if n := size(&r); n > 1<<20 {
-				t.Errorf("still %d bytes", n)
+			told := 0
+			for _, o := range r.Outputs {
+				told += max(int(o.Files), 1)
 			}
-			if had > 0 && len(r.Outputs) == 0 {
-				t.Error("no outputs are left")
+			if had > 0 && told != had {
+				t.Errorf("%d of %d outputs are listed or counted", told, had)
+			}
+			if n := size(r.Outputs); n > sandbox.MaxOutputList || len(r.Outputs) > sandbox.MaxOutputs {
+				t.Errorf("still %d outputs in %d bytes", len(r.Outputs), n)
+			}
+			if r.Outputs = nil; size(&r) > sandbox.MaxResult {
+				t.Errorf("still %d bytes", size(&r))
 			}
 		})
 	}

@@ -113,11 +113,14 @@ func (c *cli) printReport(v *wire.Verified, recovery string) error {
 		p(", short %d", v.Short)
 	}
 	if v.LeftOut > 0 {
-		p(", left out %d (%s)", v.LeftOut, printable(v.LeavesOut))
+		p(", left out %d", v.LeftOut)
 	}
 	p("\n  local jobs %d, completed %d%s\n", v.Jobs, v.Completed, toldText(&v.Report))
 	if v.Files > 0 || v.Dropped > 0 {
-		p("  files %d, passed over %d%s\n", v.Files, v.Dropped, whyDropped(&v.Report))
+		p("  files %d, passed over %d\n", v.Files, v.Dropped)
+	}
+	for _, l := range v.Left {
+		p("  %s%s\n", printable(l.String()), map[bool]string{true: "; the job file asks for it"}[l.Asked])
 	}
 	if m := v.Merge; m != nil {
 		p("  merging: %s: %s; local jobs %d, completed %d\n", m.Verdict, printable(m.Why), m.Jobs, m.Completed)
@@ -139,14 +142,6 @@ func (c *cli) printReport(v *wire.Verified, recovery string) error {
 		c.say("%s processed less than they own, and it does their parts anew: do not use what they made", some(v.Anew))
 	}
 	return nil
-}
-
-// whyDropped says in brackets why files were passed over.
-func whyDropped(r *cover.Report) string {
-	if r.WhyDropped == "" {
-		return ""
-	}
-	return " (" + printable(r.WhyDropped) + ")"
 }
 
 // toldText returns how many of the completed local jobs reported their work in another way

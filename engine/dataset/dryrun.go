@@ -87,22 +87,24 @@ func ownable(parts []jjm.Part) error {
 	return nil
 }
 
-// passedOver says which files the splitter will pass over for what their descriptions lack, nil if none.
-func passedOver(cut *handlers.Cutting) []string {
-	n, such := 0, ""
+// passedOver says which files the splitter will leave out for what their descriptions say, nil if none.
+func passedOver(cut *handlers.Cutting) (texts []string) {
+	leaver, err := split.LeaverOf(cut.Splitter, cut.Params)
+	if err != nil {
+		return nil // the cut says what is wrong with the settings
+	}
+	var left jjm.LeftList
 	for i := range cut.Work.Files {
 		f := &cut.Work.Files[i]
-		if split.WhyLeft(cut.Splitter, f) != jjm.NoSections {
-			continue
-		}
-		if n++; n == 1 {
-			such = f.LFN
+		switch reason, asked := leaver.File(f, ""); reason {
+		case jjm.LeftNoSections, jjm.LeftMask, jjm.LeftRuns:
+			left.Add(jjm.LeftOut{What: "file", N: 1, Reason: reason, Why: leaver.Why(reason), Such: f.LFN, Asked: asked})
 		}
 	}
-	if n == 0 {
-		return nil
+	for _, l := range left {
+		texts = append(texts, l.String())
 	}
-	return []string{fmt.Sprintf("%s passed over, such as %s: %s", jjm.Count(n, "file"), such, jjm.NoSections)}
+	return texts
 }
 
 // outlook returns how many merges there would be. parts are the first parts of the

@@ -303,11 +303,15 @@ func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutti
 	work := cut.Work
 	work.Files, work.Secondary = nil, nil
 	work.Closed, work.Now = f.complete, jjm.At(fd.b.Now())
-	err := fd.b.Store.Available(ctx, job.ID, 0, func(n int64, file jjm.File) error {
+	leaver, err := split.LeaverOf(job.Step.Splitter, cut.Params)
+	if err != nil {
+		return work, err
+	}
+	err = fd.b.Store.Available(ctx, job.ID, 0, func(n int64, file jjm.File) error {
 		work.Files = append(work.Files, file)
 		f.numbers = append(f.numbers, n)
-		if why := split.WhyLeft(job.Step.Splitter, &file); why == jjm.NoSections {
-			f.blank = append(f.blank, store.Drop{File: n, State: jjm.FileDropped, Why: why})
+		if reason, _ := leaver.File(&file, ""); leaver.CountsSections() && reason == jjm.LeftNoSections {
+			f.blank = append(f.blank, store.Drop{File: n, State: jjm.FileDropped, Why: leaver.Why(reason)})
 		}
 		return nil
 	})

@@ -29,10 +29,6 @@ func (js *Jobs) collect(ctx context.Context, id jjm.GridID) error {
 	if !live {
 		return nil
 	}
-	var err error
-	if facts.PassedOver, err = js.passedOver(ctx, id, facts.Made); err != nil {
-		return err
-	}
 	js.markAll(id)
 	js.rooms.Records.PublishNow(ctx, id)
 	final := js.finalRow(id, &facts)
@@ -88,27 +84,6 @@ func (js *Jobs) collect(ctx context.Context, id jjm.GridID) error {
 	return err
 }
 
-// passedOver says which files a grid job without local jobs has passed over, and why.
-func (js *Jobs) passedOver(ctx context.Context, id jjm.GridID, made int) (string, error) {
-	if made > 0 {
-		return "", nil
-	}
-	n, such := 0, ""
-	err := js.b.Store.FileStatuses(ctx, id, jjm.StepWork, func(f store.FileStatus) error {
-		if f.State != jjm.FileDropped {
-			return nil
-		}
-		if n++; n == 1 {
-			such = fmt.Sprintf("such as %s: %s", f.LFN, f.Why)
-		}
-		return nil
-	})
-	if err != nil || n == 0 {
-		return "", err
-	}
-	return fmt.Sprintf("%s passed over, %s", jjm.Count(n, "file"), such), nil
-}
-
 // pastTars returns the names of the tars of the generations that are past.
 func pastTars(job *jjm.GridJob) (names []string) {
 	for _, e := range job.Endings {
@@ -151,7 +126,7 @@ var errEnough = errors.New("enough")
 
 // TarEntries returns what goes into the output tar, in this order: the files of each local
 // job's last attempt, jjm's own log of the grid job, and the record. On the way it counts in
-// facts how many recorded outputs there are and how many are lost, and sets job.Usage. Once all
+// facts how many recorded outputs there are, how many are lost, and what is left out, and sets job.Usage. Once all
 // outputs were yielded it calls counted, which may change job, so that log and record show the
 // final status.
 func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts,
@@ -171,7 +146,14 @@ func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.Gr
 			if err != nil {
 				return err
 			}
+			for _, left := range outputs.LeftOut(&l, ev, retracted) {
+				facts.LeftOut.Add(left)
+			}
 			for _, entry := range entries {
+				entry.LeftOut = func(reason jjm.LeftReason, why string) {
+					facts.LeftOut.Add(jjm.LeftOut{What: "output", N: 1, Reason: reason, Why: why,
+						Such: fmt.Sprintf("%.200q", entry.Name)})
+				}
 				if l.State == jjm.Completed && entry.SHA256 != "" {
 					facts.Recorded++
 					entry.Lost = func() { facts.Lost++ }
@@ -183,7 +165,7 @@ func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.Gr
 			return nil
 		})
 		if err == nil {
-			err = sumUp(job, yield)
+			err = sumUp(job, facts, yield)
 		}
 		if err == nil {
 			counted()
@@ -244,10 +226,21 @@ func (js *Jobs) CollectedOf(ctx context.Context, job *jjm.GridJob, n int32) (jjm
 	return l.State, entries, err
 }
 
-// sumUp tells in the manifest which outputs local jobs completed without.
-func sumUp(job *jjm.GridJob, yield func(sandbox.TarEntry, error) bool) error {
+// sumUp tells in the manifest which outputs local jobs completed without, and what was left out.
+func sumUp(job *jjm.GridJob, facts *plan.GridFacts, yield func(sandbox.TarEntry, error) bool) error {
+	var lines []string
 	for _, w := range job.Warnings {
-		if w.Kind == jjm.NoOutput && !yield(sandbox.TarEntry{Name: "*", Absent: w.Line(job.ID), Sums: true}, nil) {
+		if w.Kind == jjm.NoOutput {
+			lines = append(lines, w.Line(job.ID))
+		}
+	}
+	for _, left := range facts.LeftOut {
+		if left.Reason != jjm.LeftNotMade { // the warnings tell of these
+			lines = append(lines, left.String())
+		}
+	}
+	for _, line := range lines {
+		if !yield(sandbox.TarEntry{Name: "*", Absent: line, Sums: true}, nil) {
 			return errEnough
 		}
 	}

@@ -100,6 +100,15 @@ func Merged(job *jjm.GridJob, l *jjm.LocalJob) bool {
 	return job.Spec.Merge != nil && l.Step == jjm.StepWork && l.State == jjm.Completed
 }
 
+// LeftOut returns which outputs a local job left out. Only completed local jobs count: the work of all others is not
+// done, whatever they made. retracted has the local jobs whose outputs were retracted.
+func LeftOut(l *jjm.LocalJob, ev *jjm.Evidence, retracted map[int32]string) jjm.LeftList {
+	if _, lost := retracted[l.ID.N]; lost || l.State != jjm.Completed || ev == nil || ev.Result == nil {
+		return nil
+	}
+	return ev.Result.LeftOut()
+}
+
 // LacksOutput returns, for a local job of the merge step that left no merged file, why
 // that is a failure; else "".
 func LacksOutput(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) string {

@@ -50,7 +50,41 @@ func (pr *Prover) provedMerge(ctx context.Context, job *jjm.GridJob, over bool) 
 			return fn(cover.Row{File: o.File, Local: o.Local, Released: o.Released != 0 || lost[o.File]})
 		})
 	}
-	return pr.prove(ctx, t, nil)
+	report, err := pr.prove(ctx, t, nil)
+	if err != nil {
+		return report, err
+	}
+	return report, pr.addUnmade(ctx, job.ID, &report)
+}
+
+// addUnmade counts the outputs as missing that completed local jobs should have made to be merged, and did not, or that
+// were left out: the dataset to be merged holds only the files that arrived. The list of what is left out names them.
+func (pr *Prover) addUnmade(ctx context.Context, id jjm.GridID, report *cover.Report) error {
+	retracted, err := pr.b.Store.Retracted(ctx, id)
+	if err != nil {
+		return err
+	}
+	var n int64
+	err = pr.b.Store.ResultsOf(ctx, id, func(l jjm.LocalJob, ev *jjm.Evidence) error {
+		if l.Step != jjm.StepWork {
+			return nil
+		}
+		for _, left := range outputs.LeftOut(&l, ev, retracted) {
+			if !left.Asked || left.Reason == jjm.LeftNotMade {
+				n += left.N
+			}
+		}
+		return nil
+	})
+	if err != nil || n == 0 {
+		return err
+	}
+	report.Expected, report.Missing = report.Expected+n, report.Missing+n
+	if report.Verdict != cover.Overlapping {
+		report.Verdict, report.Proof = cover.Gap, ""
+		report.Why = fmt.Sprintf("%s missing in what was to be merged", jjm.Count(n, "output"))
+	}
+	return nil
 }
 
 // lostUnmerged returns the numbers of the files to be merged that were made by local jobs

@@ -13,29 +13,32 @@ import (
 	"jjm/store"
 )
 
-// CheckDone verifies a grid job before its status becomes done. If the proof fails,
-// facts.Unproven has the reason, and the grid job must not be called done. Work whose local
-// jobs report no count is assumed to be done; facts.Undecided then says so in the words of
-// verify. Else facts.Proof says what the proof rests on.
+// CheckDone verifies a grid job before its status becomes final, and adds the work that was left out to facts.LeftOut,
+// also if the grid job is not done. If the proof fails, facts.Unproven has the reason, and the grid job must not be
+// called done. Work whose local jobs report no count is assumed to be done; facts.Undecided then says so in the words
+// of verify. Else facts.Proof says what the proof rests on.
 func (pr *Prover) CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts) error {
-	if job.Status != jjm.Done {
-		return nil
+	done := job.Status == jjm.Done
+	if !done && job.Step.Made == 0 && !job.Step.Closed {
+		return nil // it was never cut
 	}
 	merged := jjm.ProofCount
-	if job.Merging != nil {
+	if done && job.Merging != nil {
 		report, err := pr.provedMerge(ctx, job, true)
 		if err != nil {
 			return fmt.Errorf("verify grid job %s: %w", job.ID, err)
 		}
 		if !report.Whole() {
 			facts.Unproven = said("merging: ", &report)
-			return nil
+		} else {
+			facts.Undecided, merged = undecided("merging: ", &report), report.Proof
 		}
-		facts.Undecided, merged = undecided("merging: ", &report), report.Proof
 	}
 	t, err := pr.taskOf(ctx, job)
 	if k := jjm.KindOf(err); k == jjm.Invalid || k == jjm.Gone {
-		facts.Unproven = fmt.Sprintf("what there was to do is no longer known: %v", err)
+		if done && facts.Unproven == "" {
+			facts.Unproven = fmt.Sprintf("what there was to do is no longer known: %v", err)
+		}
 		return nil
 	}
 	if err != nil {
@@ -45,6 +48,10 @@ func (pr *Prover) CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.G
 	report, err := pr.prove(ctx, t, nil)
 	if err != nil {
 		return fmt.Errorf("verify grid job %s: %w", job.ID, err)
+	}
+	facts.LeftOut = append(facts.LeftOut, report.Left...)
+	if !done || facts.Unproven != "" {
+		return nil
 	}
 	if !report.Whole() {
 		facts.Unproven = said("", &report)
@@ -79,8 +86,11 @@ func (pr *Prover) taskOf(ctx context.Context, job *jjm.GridJob) (*task, error) {
 
 // readFiles sets the fields of a task whose work is the files of a dataset.
 func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, cut *handlers.Cutting) error {
-	t.facts.Spans, t.facts.Once, t.facts.LeavesOut = nil, cut.Params.LumiCorrection,
-		split.LeavesOut(cut.Splitter, cut.Params)
+	leaver, err := split.LeaverOf(cut.Splitter, cut.Params)
+	if err != nil {
+		return err
+	}
+	t.facts.Spans, t.facts.Once, t.facts.LeavesOut = nil, cut.Params.LumiCorrection, leaver.Units
 	unit, err := s.InputUnit(ctx, job.ID)
 	if err != nil {
 		return err
@@ -97,7 +107,9 @@ func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, 
 		return s.InputFiles(ctx, job.ID, 0, func(n int64, state jjm.FileState, why string, f jjm.File) error {
 			file := cover.File{N: n, LFN: f.LFN, State: state, Events: f.Events, Lumis: f.Lumis, GivenUp: why}
 			if state == jjm.FileDropped { // it is no part of the work
-				file.GivenUp, file.PassedOver = "", why
+				file.GivenUp = ""
+				file.Reason, file.Asked = leaver.File(&f, why)
+				file.PassedOver = leaver.Why(file.Reason)
 			}
 			return fn(file)
 		})

@@ -16,7 +16,8 @@ import (
 )
 
 // Verify compares what a grid job had to do with the cover ledger and the ends of its local
-// jobs and those of its recoveries. If recovery is not "", it is the name of the job file to
+// jobs and those of its recoveries. It tells which work and which outputs were left out; outputs
+// change the verdict only where they were to be merged. If recovery is not "", it is the name of the job file to
 // make for what is missing; the grid job must have ended then, else the error is of kind
 // Conflict.
 func (pr *Prover) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, recovery string) (wire.Verified,
@@ -44,6 +45,8 @@ func (pr *Prover) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID,
 	if v.Report, err = pr.prove(ctx, t, each); err != nil {
 		return v, err
 	}
+	v.Left = append(v.Left, t.left...)
+	v.LeavesOut = v.Left.Reasons()
 	tellRecoveries(t, &v)
 	if job.Merging != nil {
 		if err := pr.proveMerge(ctx, &job, &v); err != nil {
@@ -80,6 +83,8 @@ type task struct {
 	retracted map[int32]string
 	// joined are the recoveries that are verified with it, nil = none.
 	joined *joined
+	// left are the outputs that the local jobs left out, once jobsOf has read their results.
+	left jjm.LeftList
 }
 
 // prove verifies a task. each, which may be nil, is called with every finding.
@@ -96,9 +101,13 @@ func (pr *Prover) prove(ctx context.Context, t *task, each func(cover.Finding) e
 // jobsOf calls fn with each local job of a task. Local jobs made since the task was read
 // are left out.
 func (pr *Prover) jobsOf(ctx context.Context, t *task, fn func(cover.Job) error) error {
+	t.left = nil
 	return pr.b.Store.ResultsOf(ctx, t.grid, func(l jjm.LocalJob, ev *jjm.Evidence) error {
 		if int(l.ID.N) >= t.facts.Made {
 			return nil
+		}
+		for _, left := range outputs.LeftOut(&l, ev, t.retracted) {
+			t.left.Add(left)
 		}
 		j := cover.Job{N: l.ID.N, Other: int(l.Step) != t.step, State: l.State, Count: l.Part.Count, Events: t.events(&l),
 			Processed: processed(&l, ev), Merged: t.merged(&l), Exit: l.Exit}

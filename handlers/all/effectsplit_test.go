@@ -36,6 +36,7 @@ func splitterTrials() map[string]trial {
 		"LumiBased/splitOnRun":                  {value: false, with: keys{"lumis_per_job": 100}},
 		"respect_run_boundaries":                {value: true, with: keys{"files_per_job": 10}},
 		"applyLumiCorrection":                   {value: true},
+		"without_lumis":                         {value: "whole", files: append(fixture(), jjm.File{LFN: "/n", Events: 9})},
 		"job_time_limit":                        {value: 10.0, with: keys{"performance": estimates}},
 		"allowCreationFailure":                  {value: false, with: keys{"job_time_limit": 10.0, "performance": estimates}},
 		"max_events_per_lumi":                   {value: 5, with: keys{"legacy_max_events_per_lumi": true}},

@@ -83,6 +83,7 @@ func streamJobs() map[string]variant {
 		"output_templates[].max_serial": {templates(name, source, "max_serial = 2"), templates(name, source)},
 		"output_templates[].log":        {templates(name, "stream = \"A\"", "log = true"), templates(name, "stream = \"A\"")},
 		"output_templates[].required":   {templates(name, source, "required = true"), templates(name, source)},
+		"output_templates[].optional":   {templates(name, source, "optional = true"), templates(name, source)},
 		"datasets[].stream":             {reads("stream = \"IN\""), reads("")},
 	}
 }

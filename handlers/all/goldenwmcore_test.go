@@ -338,6 +338,7 @@ func (r *wmRow) want() []wmGroup {
 		for j := range r.Expected[g].Jobs {
 			job := &r.Expected[g].Jobs[j]
 			job.At, job.PSN = set(job.At), set(job.PSN)
+			job.Files = once(job.Files)
 			if job.Code == failNoSite {
 				job.Reason = ""
 			}
@@ -345,6 +346,17 @@ func (r *wmRow) want() []wmGroup {
 		}
 	}
 	return r.Expected
+}
+
+// once returns the files of one of WMCore's jobs without repetitions. With applyLumiCorrection WMCore lists a file once
+// for each section that it shares; a part lists each file once, because applications read what is listed.
+func once(files []string) (out []string) {
+	for _, f := range files {
+		if !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // set returns a sorted copy without WMCore's word for "all locations in one group", which is no location.

@@ -159,7 +159,9 @@ func (r reading) amount(v any) int64 {
 func (f *File) cut(r reading, spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	w := &f.Work
 	if w.Files != "" {
-		return site.CutFiles(spec, w.Files, func(p *split.Params) { _ = strict.DecodeMap(w.Params, "work.params", p) })
+		return site.CutFiles(spec, w.Files, r.lines, func(p *split.Params) {
+			_ = strict.DecodeMap(w.Params, "work.params", p)
+		})
 	}
 	c := handlers.Cutting{Splitter: split.ByRows, Why: []string{fmt.Sprintf("the type %s is declared so", f.Name)}}
 	field := "params"

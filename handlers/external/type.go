@@ -269,7 +269,11 @@ func (t *Type) cut(spec *jjm.Spec, site handlers.Site) (c handlers.Cutting, prob
 		if problems := p.Files.check(); len(problems) > 0 {
 			return bad("%s: %s", problems[0].Field, problems[0].Text)
 		}
-		c, problems = site.CutFiles(spec, p.Files.Splitter, func(s *split.Params) {
+		lines, problems := p.lines(handlers.Streams(spec))
+		if len(problems) > 0 {
+			return c, problems
+		}
+		c, problems = site.CutFiles(spec, p.Files.Splitter, lines, func(s *split.Params) {
 			_ = strict.DecodeMap(p.Files.Params, "params", s)
 		})
 		c.Why = append(slices.Clone(p.Why), c.Why...)

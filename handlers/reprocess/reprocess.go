@@ -37,8 +37,9 @@ func New() handlers.Handler {
 			Result:  jjm.ResultGLF, Reads: true, Params: handlers.ParamsOf(params{}), Example: example,
 		},
 		Read: handlers.ReadCommand(jjm.UnitFile, func(p params) []string { return p.Command }),
-		Cut: func(_ handlers.Commanded[params], spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
-			return site.CutFiles(spec, split.FileBased, func(p *split.Params) { p.FilesPerJob = 1 })
+		Cut: func(s handlers.Commanded[params], spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
+			return site.CutFiles(spec, split.FileBased, handlers.Lines{Command: s.Command},
+				func(p *split.Params) { p.FilesPerJob = 1 })
 		},
 		Line: func(s handlers.Commanded[params], job *jjm.LocalJob) handlers.Command {
 			return handlers.Command{Argv: s.Command.Expand(handlers.PartValues(job, s.Params.SeedOffset))}

@@ -239,7 +239,7 @@ func (h *helper) root(path string) (*os.Root, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("area %q: want an absolute path", path)
 	}
-	r, err := os.OpenRoot(path)
+	r, err := os.OpenRoot(path + "/.") // never a pipe, whose other end it would wait for
 	if err == nil {
 		h.roots[path] = r
 	}

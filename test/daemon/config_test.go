@@ -96,6 +96,8 @@ func TestConfigCheck_NamesWhatIsWrongWhereItIs(t *testing.T) {
 			"note: cluster[0].bin: stat /nowhere/bin: no such file or directory: no command", "5 problems"},
 		"a folder of job types that is not there": {nil, []string{write("types.toml", "state = \""+dir+
 			"/state\"\njob_types = \"/nowhere/types\"\n")}, 0, "note: job_types: /nowhere/types is not there", "problem"},
+		"a work area with a blank": {nil, []string{write("blank.toml", "state = \""+dir+"/my state\"\n")}, 0,
+			"note: state: \"" + dir + "/my state/work\" has blanks or characters that a shell expands", "problem"},
 		"a description without a probe": {nil, []string{write("probe.toml", "state = \""+dir+
 			"/state\"\n[[cluster]]\nname = \"a\"\nkind = \"command\"\ndescription = \""+described+"\"\n")}, 0,
 			"note: cluster[0].description: " + described + " has no [[probe]]", "5 problems"},

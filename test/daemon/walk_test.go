@@ -22,7 +22,7 @@ type walkKey struct{}
 
 // always are the scripts that run outside of campaigns too: each shows a promise that users rely on.
 func always() []string {
-	return []string{"after", "causes", "chain", "down", "generations", "keywords", "outputs", "proof", "remove",
+	return []string{"after", "causes", "chain", "down", "generations", "keywords", "leftout", "outputs", "proof", "remove",
 		"required", "run", "selection", "short", "steps"}
 }
 

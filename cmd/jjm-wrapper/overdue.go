@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"jjm"
+	"jjm/glf"
+	"jjm/stream"
+)
+
+// patience is how long after the grace period the wrapper waits for a file system: about as long as a busy one needs
+// for an open or a read.
+const patience = 5 * time.Second
+
+// overdue is the reason of outputs on a file system that did not answer until the attempt had to end.
+const overdue = "the file system did not answer before the attempt had to end"
+
+// within runs do, and returns true once do has ended. It returns false if ctx has ended and do goes on for longer than
+// patient: nobody can interrupt an open or a read on a file system that hangs. The goroutine of do then goes on until
+// the process ends, so that the caller must not read what do writes without a lock.
+func within(ctx context.Context, patient time.Duration, do func()) bool {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		do()
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(patient)
+	defer timer.Stop()
+	select {
+	case <-ended:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// findOutputs returns what outputNames returns, or each pattern as not looked for if the file system hangs.
+func (a *attempt) findOutputs(ctx context.Context, said glf.Log) ([]wanted, []pattern) {
+	if a.root == nil {
+		return nil, nil
+	}
+	var list []wanted
+	var asked []pattern
+	l := &lister{a: a, glob: globbing{a: a, ctx: ctx}, seen: map[string]bool{}}
+	if within(ctx, patience, func() { list, asked = l.outputNames(said) }) {
+		return list, asked
+	}
+	blind := &lister{a: a, blind: true, seen: map[string]bool{}}
+	return blind.outputNames(said)
+}
+
+// gathering are the outputs that were looked at so far.
+type gathering struct {
+	mu      sync.Mutex
+	outputs []jjm.Output
+}
+
+func (g *gathering) add(o jjm.Output) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.outputs = append(g.outputs, o)
+}
+
+func (g *gathering) soFar() []jjm.Output {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.outputs)
+}
+
+// gather collects the outputs, and the log if the job file keeps it. It returns the names with that of the log, and one
+// output for each. What a file system that hangs held up is left out.
+func (a *attempt) gather(ctx context.Context, c *collector, patient time.Duration, names []wanted) ([]wanted,
+	[]jjm.Output) {
+	var done gathering
+	found := names
+	if a.assign.Log {
+		names = append(slices.Clip(found), wanted{name: stream.LogName})
+	}
+	if within(ctx, patient, func() {
+		all := found
+		if a.assign.Log {
+			all = append(slices.Clip(found), a.keepLog(ctx))
+		}
+		for _, w := range all {
+			done.add(c.collect(ctx, w))
+		}
+	}) {
+		return names, done.outputs
+	}
+	outputs := done.soFar()
+	for _, w := range names[len(outputs):] {
+		if w.absent == "" {
+			w.absent, w.left = overdue, jjm.LeftTime
+		}
+		outputs = append(outputs, c.collect(ctx, w)) // it only copies the reason
+	}
+	return names, outputs
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"jjm"
+)
+
+// reading are the flags with which the wrapper opens what an application may have made: the other end of a pipe is not
+// waited for, and a terminal does not become the wrapper's.
+const reading = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// openFolder opens a folder by its path. Unlike os.OpenRoot alone, it returns an error if a pipe has taken the place of
+// the folder, and does not wait for the other end.
+func openFolder(dir string) (*os.Root, error) {
+	if dir == "" {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}
+	}
+	return os.OpenRoot(dir + "/.")
+}
+
+// openRegular opens a regular file below the attempt's folder. For anything else it returns an error and never waits.
+func (a *attempt) openRegular(name string) (*os.File, error) {
+	info, err := a.root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := regular(info); err != nil { // a device is not even opened
+		return nil, err
+	}
+	f, err := a.root.OpenFile(name, reading, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = regular(info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// noContent is the error for what has no content that could be collected: folders, devices, pipes, sockets.
+type noContent string
+
+func (n noContent) Error() string { return string(n) }
+
+// regular returns an error of type noContent for what is not a regular file.
+func regular(info os.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return noContent("is a directory")
+	case !info.Mode().IsRegular():
+		return noContent("is a " + jjm.FileKind(info.Mode()) + ", not a regular file")
+	}
+	return nil
+}
+
+// makeAnew makes an empty file below the attempt's folder for reading and writing, in place of what the application put
+// there. It never opens what it finds.
+func (a *attempt) makeAnew(name string) (*os.File, error) {
+	if err := a.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return a.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// escapes reports whether an error says that a link leads out of the folder that a root stands for.
+func escapes(err error) bool {
+	var p *fs.PathError // package os has no error value for it
+	return errors.As(err, &p) && p.Err != nil && p.Err.Error() == "path escapes from parent"
+}
+
+// errLeadsOut is the reason of files that a link puts elsewhere.
+var errLeadsOut = errors.New("a symbolic link leads out of the job's directory")
+
+// maxLinks is how many links a path may have, as for the kernel (path_resolution(7)).
+const maxLinks = 40
+
+// relink replaces the absolute links on the way to a name below the attempt's folder with relative ones, if they lead
+// into the folder. The daemon and the parcel follow only relative links, because the folder may have another path
+// there. It returns errLeadsOut if a link leads elsewhere.
+func (a *attempt) relink(name string) error {
+	at, rest := "", strings.Split(name, "/")
+	for links := 0; len(rest) > 0; {
+		element := rest[0]
+		rest = rest[1:]
+		switch element {
+		case "", ".":
+			continue
+		case "..":
+			if at == "" {
+				return errLeadsOut
+			}
+			at = strings.TrimPrefix(path.Dir("/"+at), "/")
+			continue
+		}
+		here := path.Join(at, element)
+		target, err := a.root.Readlink(here)
+		if err != nil {
+			at = here // it is no link, or is missing
+			continue
+		}
+		if links++; links > maxLinks {
+			return syscall.ELOOP
+		}
+		if path.IsAbs(target) {
+			if target, err = a.makeRelative(at, here, target); err != nil {
+				return err
+			}
+		}
+		rest = slices.Concat(strings.Split(target, "/"), rest)
+	}
+	return nil
+}
+
+// makeRelative replaces an absolute link in the folder at, which has no links in its path, and returns the new target.
+func (a *attempt) makeRelative(at, link, target string) (string, error) {
+	for _, dir := range a.paths() {
+		below, ok := strings.CutPrefix(path.Clean(target)+"/", dir+"/")
+		if !ok {
+			continue
+		}
+		up := 0
+		if at != "" {
+			up = strings.Count(at, "/") + 1
+		}
+		relative := path.Clean(strings.Repeat("../", up) + below)
+		return relative, a.replaceLink(link, relative)
+	}
+	return "", errLeadsOut
+}
+
+// replaceLink gives a link another target.
+func (a *attempt) replaceLink(link, target string) error {
+	next := path.Join(path.Dir(link), ".jjm-link")
+	if err := a.root.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := a.root.Symlink(target, next); err != nil {
+		return err
+	}
+	if err := a.root.Rename(next, link); err != nil {
+		return errors.Join(err, a.root.Remove(next))
+	}
+	return nil
+}
+
+// paths returns the absolute paths of the attempt's folder: as the daemon has it, and as it becomes while the links in
+// it are followed, one after another, to the path that getcwd(3) returns.
+func (a *attempt) paths() []string {
+	if a.aliases != nil {
+		return a.aliases
+	}
+	a.aliases = []string{a.dir}
+	for dir := a.dir; len(a.aliases) <= maxLinks; a.aliases = append(a.aliases, dir) {
+		next, ok := followFirst(dir)
+		if !ok {
+			break
+		}
+		dir = next
+	}
+	return a.aliases
+}
+
+// followFirst replaces the first element of an absolute path that is a link with its target; false if there is none.
+func followFirst(dir string) (string, bool) {
+	for i := 1; i <= len(dir); i++ {
+		if i < len(dir) && dir[i] != '/' {
+			continue
+		}
+		target, err := os.Readlink(dir[:i])
+		if err != nil {
+			continue
+		}
+		if !path.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(dir[:i]), target)
+		}
+		return filepath.Join(target, dir[i:]), true
+	}
+	return dir, false
+}

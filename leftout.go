@@ -1,0 +1,100 @@
+package jjm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// LeftReason is why something was left out, in one word. Records, logs and tools tell reasons apart by the word.
+type LeftReason string
+
+// The reasons for which work is left out. Outputs have reasons of their own.
+const (
+	LeftNoSections LeftReason = "no-sections" // the file tells no luminosity sections, and its splitter counts these
+	LeftNoLocation LeftReason = "no-location" // the file tells no location, and its splitter needs one
+	LeftMask       LeftReason = "mask"        // no section of "runs" and "lumis"
+	LeftRuns       LeftReason = "runs"        // its run is not in "runWhitelist"
+	LeftTotal      LeftReason = "total"       // the job file asks for a number of files, sections or events only
+	LeftRecords    LeftReason = "records"     // JEDI's rules for records leave it out
+	LeftPieces     LeftReason = "pieces"      // no piece names it
+	LeftSibling    LeftReason = "sibling"     // it failed with another grid job that reads the dataset
+	LeftProducer   LeftReason = "producer"    // a job that made it, or read what it was made from, failed
+	LeftSplitter   LeftReason = "splitter"    // the splitter left it out for another reason
+)
+
+// LeftOut counts what was left out for one reason: units of a grid job's work, or outputs.
+type LeftOut struct {
+	// What names the things that N counts: "file", "section", "event", "output".
+	What string `json:"what"`
+	N    int64  `json:"n"`
+	// Reason is the reason in one word, Why the same for people, or "".
+	Reason LeftReason `json:"reason"`
+	Why    string     `json:"why,omitempty"`
+	// Such names one of the things.
+	Such string `json:"such,omitempty"`
+	// Asked says that the job file asks for it. A grid job that left out anything else is not done.
+	Asked bool `json:"asked,omitempty"`
+}
+
+// String returns it for people: "left out: 3 files (no-sections), such as /raw/N: it tells no luminosity sections".
+func (l LeftOut) String() string {
+	text := fmt.Sprintf("left out: %s (%s)", Count(l.N, l.What), l.Reason)
+	if l.Such != "" {
+		text += ", such as " + l.Such
+	}
+	if l.Why != "" {
+		text += ": " + l.Why
+	}
+	return text
+}
+
+// LeftList is what was left out, one entry for each kind of thing and reason.
+type LeftList []LeftOut
+
+// Add counts one more entry. Entries of the same thing, reason and Asked are one; the first names the example.
+func (l *LeftList) Add(more LeftOut) {
+	if more.N <= 0 {
+		return
+	}
+	for i := range *l {
+		have := &(*l)[i]
+		if have.What == more.What && have.Reason == more.Reason && have.Asked == more.Asked {
+			have.N += more.N
+			return
+		}
+	}
+	*l = append(*l, more)
+}
+
+// Unasked returns the entries that the job file does not ask for.
+func (l LeftList) Unasked() LeftList {
+	var out LeftList
+	for _, e := range l {
+		if !e.Asked {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// String returns the entries for people, "" if there are none.
+func (l LeftList) String() string {
+	texts := make([]string, len(l))
+	for i := range l {
+		texts[i] = l[i].String()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Reasons returns each reason of the list once: "mask, total".
+func (l LeftList) Reasons() string {
+	var all []string
+	for _, e := range l {
+		if !slices.Contains(all, string(e.Reason)) {
+			all = append(all, string(e.Reason))
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
