@@ -40,9 +40,7 @@ func dialectOf(stdout, stderr []byte) dialect {
 // findDialect returns the dialect. The first time it runs a command, which does not contact
 // the server.
 func (a *Adapter) findDialect(ctx context.Context) (dialect, error) {
-	a.mu.Lock()
-	d := a.dialect
-	a.mu.Unlock()
+	d := a.knownDialect()
 	if d != unknownDialect {
 		return d, nil
 	}
@@ -58,4 +56,11 @@ func (a *Adapter) findDialect(ctx context.Context) (dialect, error) {
 	a.dialect = d
 	a.mu.Unlock()
 	return d, nil
+}
+
+// knownDialect returns the dialect as far as it is known.
+func (a *Adapter) knownDialect() dialect {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.dialect
 }
