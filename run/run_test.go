@@ -18,8 +18,11 @@ import (
 	"jjm/run"
 )
 
+// hang is the deadline of commands that end by themselves.
+var hang = await.Guard(5 * time.Minute)
+
 func sh(script string) run.Cmd {
-	return run.Cmd{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}
+	return run.Cmd{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, Deadline: hang}
 }
 
 func TestRun_ReportsOutputAndExit(t *testing.T) {
@@ -61,7 +64,7 @@ func TestRun_EnvironmentIsExact(t *testing.T) {
 	t.Setenv("JJM_TEST_SECRET", "leaked")
 	for name, env := range map[string][]string{"none": nil, "given": {"A=1", "B=x y"}} {
 		t.Run(name, func(t *testing.T) {
-			out, err := run.Run(t.Context(), run.Cmd{Argv: []string{"/usr/bin/env"}, Env: env, Dir: "/"})
+			out, err := run.Run(t.Context(), run.Cmd{Argv: []string{"/usr/bin/env"}, Env: env, Dir: "/", Deadline: hang})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,12 +98,12 @@ func TestRun_RefusesWhatCannotStart(t *testing.T) {
 		want jjm.Kind
 	}{
 		{"no command", run.Cmd{}, jjm.Invalid},
-		{"empty name", run.Cmd{Argv: []string{""}}, jjm.Invalid},
-		{"no such program", run.Cmd{Argv: []string{"/no/such/program"}}, jjm.Busy},
-		{"not on PATH", run.Cmd{Argv: []string{"no-such-program-jjm"}}, jjm.Busy},
-		{"no such folder", run.Cmd{Argv: []string{"/bin/true"}, Dir: "/no/such"}, jjm.Busy},
-		{"NUL in an argument", run.Cmd{Argv: []string{"/bin/echo", "a\x00b"}}, jjm.Busy},
-		{"NUL in the environment", run.Cmd{Argv: []string{"/bin/echo"}, Env: []string{"A=\x00"}}, jjm.Busy},
+		{"empty name", run.Cmd{Argv: []string{""}, Deadline: hang}, jjm.Invalid},
+		{"no such program", run.Cmd{Argv: []string{"/no/such/program"}, Deadline: hang}, jjm.Busy},
+		{"not on PATH", run.Cmd{Argv: []string{"no-such-program-jjm"}, Deadline: hang}, jjm.Busy},
+		{"no such folder", run.Cmd{Argv: []string{"/bin/true"}, Dir: "/no/such", Deadline: hang}, jjm.Busy},
+		{"NUL in an argument", run.Cmd{Argv: []string{"/bin/echo", "a\x00b"}, Deadline: hang}, jjm.Busy},
+		{"NUL in the environment", run.Cmd{Argv: []string{"/bin/echo"}, Env: []string{"A=\x00"}, Deadline: hang}, jjm.Busy},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -63,6 +63,7 @@ func scontrol(t adaptertest.TB, bed *testbed.Bed, args ...string) {
 	t.Helper()
 	out, err := run.Run(context.Background(), run.Cmd{
 		Argv: append([]string{"/usr/bin/scontrol"}, args...), Env: []string{"SLURM_CONF=" + bed.Env["SLURM_CONF"]},
+		Deadline: await.Guard(5 * time.Minute),
 	})
 	if err != nil || out.Exit != 0 {
 		t.Fatalf("scontrol %v: exit %d, error %v: %s", args, out.Exit, err, out.Stderr)

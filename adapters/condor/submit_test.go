@@ -6,9 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/await"
 	"jjm/run"
 )
 
@@ -113,8 +115,9 @@ func TestVerdict_DoubtIsAmbiguous(t *testing.T) {
 func sh(t testing.TB, script string) string {
 	t.Helper()
 	out, err := run.Run(t.Context(), run.Cmd{
-		Argv: []string{"/bin/sh", "-c", "eval \"`printf %b $1`\"", "jjm", encode(script)},
-		Env:  []string{"JJM_INDEX=3", "JJM_BATCH_ID=7.3"},
+		Argv:     []string{"/bin/sh", "-c", "eval \"`printf %b $1`\"", "jjm", encode(script)},
+		Env:      []string{"JJM_INDEX=3", "JJM_BATCH_ID=7.3"},
+		Deadline: await.Guard(5 * time.Minute),
 	})
 	if err != nil || out.Exit != 0 {
 		t.Fatalf("exit %d, error %v: %s", out.Exit, err, out.Stderr)

@@ -551,7 +551,7 @@ func (l *liar) losesOperands(*System) {
 
 // runTrue runs a command that names ids.
 func runTrue(ctx context.Context, ids []string) {
-	_, _ = run.Run(ctx, run.Cmd{Argv: append([]string{"true"}, ids...)})
+	_, _ = run.Run(ctx, run.Cmd{Argv: append([]string{"true"}, ids...), Deadline: await.Guard(5 * time.Minute)})
 }
 
 // marksOnly makes a cancel that ends nothing: jobs that were seen to beat are listed as cancelled.

@@ -148,7 +148,9 @@ func start(t *testing.T, d daemon) (dead bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := run.Run(t.Context(), run.Cmd{Argv: []string{exe}, Env: []string{daemonEnv + "=" + string(text)}})
+	out, err := run.Run(t.Context(), run.Cmd{
+		Argv: []string{exe}, Env: []string{daemonEnv + "=" + string(text)}, Deadline: await.Guard(5 * time.Minute),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

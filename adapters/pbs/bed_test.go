@@ -119,7 +119,8 @@ func (b *bed) as(user string, argv ...string) string {
 		}
 	}
 	out, err := run.Run(context.Background(),
-		run.Cmd{Argv: argv, Env: append(env, "FAKEPBS_USER="+user), Stdin: []byte("sleep 60\n")})
+		run.Cmd{Argv: argv, Env: append(env, "FAKEPBS_USER="+user), Stdin: []byte("sleep 60\n"),
+			Deadline: await.Guard(5 * time.Minute)})
 	if err != nil || out.Exit != 0 {
 		b.t.Fatalf("%v: exit %d, error %v\n%s%s", argv, out.Exit, err, out.Stdout, out.Stderr)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/await"
 	"jjm/run"
 )
 
@@ -242,8 +243,9 @@ func runScript(t *testing.T, bin, command string) (exit, signal int, log string)
 	b := adapters.Bulk{Tag: "j", N: 1, Dir: dir, Log: filepath.Join(dir, "log"), Argv: []string{"/bin/sh", "-c",
 		`[ "$JJM_INDEX $JJM_BATCH_ID $2" = "6 42.7 it's \"odd\"" ] || exit 55; ` + command, "sh", "", `it's "odd"`}}
 	out, err := run.Run(t.Context(), run.Cmd{
-		Argv: []string{"/bin/sh", "-c", jobScript(b, true)},
-		Env:  []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "JOB_ID=42", "SGE_TASK_ID=7"},
+		Argv:     []string{"/bin/sh", "-c", jobScript(b, true)},
+		Env:      []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "JOB_ID=42", "SGE_TASK_ID=7"},
+		Deadline: await.Guard(5 * time.Minute),
 	})
 	if err != nil {
 		t.Fatal(err)

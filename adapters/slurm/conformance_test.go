@@ -44,7 +44,9 @@ func probed(t *testing.T, a *slurm.Adapter) *slurm.Adapter {
 func admin(t adaptertest.TB, bed *testbed.Bed, args ...string) run.Output {
 	t.Helper()
 	env := append(os.Environ(), "SLURM_CONF="+bed.Env["SLURM_CONF"])
-	out, err := run.Run(context.Background(), run.Cmd{Argv: append([]string{"/usr/bin/scontrol"}, args...), Env: env})
+	out, err := run.Run(context.Background(), run.Cmd{
+		Argv: append([]string{"/usr/bin/scontrol"}, args...), Env: env, Deadline: await.Guard(5 * time.Minute),
+	})
 	if err != nil {
 		t.Fatalf("%v", err)
 	}

@@ -304,7 +304,9 @@ func recycled(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 // copied copies a folder with its owners and modes.
 func copied(t *testing.T, from, to string) {
 	t.Helper()
-	out, err := run.Run(t.Context(), run.Cmd{Argv: []string{"/bin/cp", "-a", from, to}})
+	out, err := run.Run(t.Context(), run.Cmd{
+		Argv: []string{"/bin/cp", "-a", from, to}, Deadline: await.Guard(5 * time.Minute),
+	})
 	if err != nil || out.Exit != 0 {
 		t.Fatalf("cp -a %s %s: exit %d, error %v: %s", from, to, out.Exit, err, out.Stderr)
 	}

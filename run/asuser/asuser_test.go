@@ -89,9 +89,13 @@ func (u *User) pid() int {
 	return u.current.proc.PID
 }
 
+// hang is the deadline of commands that end by themselves.
+var hang = await.Guard(5 * time.Minute)
+
 func sh(u *User, script string) (run.Output, error) {
 	return run.Run(run.WithRunner(context.Background(), u),
-		run.Cmd{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin", "HOME=/root", "GIVEN=yes"}})
+		run.Cmd{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin", "HOME=/root", "GIVEN=yes"},
+			Deadline: hang})
 }
 
 func TestRun_IsTheAccountAndInheritsNothing(t *testing.T) {
@@ -127,23 +131,23 @@ func TestRun_KeepsThePromisesOfRun(t *testing.T) {
 	u := pool(t, Limits{}).For(somebody(t, "bin"))
 	ctx := run.WithRunner(t.Context(), u)
 	big := bytes.Repeat([]byte("x"), 3<<20)
-	out, err := run.Run(ctx, run.Cmd{Argv: []string{"/bin/cat"}, Stdin: big, MaxOutput: 1 << 20})
+	out, err := run.Run(ctx, run.Cmd{Argv: []string{"/bin/cat"}, Stdin: big, MaxOutput: 1 << 20, Deadline: hang})
 	if err != nil || !out.Truncated || len(out.Stdout) != 1<<20 {
 		t.Errorf("%d bytes, truncated %v, %v", len(out.Stdout), out.Truncated, err)
 	}
 	long := strings.Repeat("y", 100<<10)
-	if out, err = run.Run(ctx, run.Cmd{Argv: []string{"/bin/echo", long, long}}); err != nil ||
+	if out, err = run.Run(ctx, run.Cmd{Argv: []string{"/bin/echo", long, long}, Deadline: hang}); err != nil ||
 		len(out.Stdout) != 2*len(long)+2 {
 		t.Errorf("long arguments: %d bytes, %v", len(out.Stdout), err)
 	}
 	if out, err = sh(u, "kill -9 $$"); err != nil || out.Exit != 137 || out.Signal != 9 {
 		t.Errorf("killed: %+v, %v", out, err)
 	}
-	if _, err = run.Run(ctx, run.Cmd{Argv: []string{"/no/such/command"}}); jjm.KindOf(err) != jjm.Busy ||
+	if _, err = run.Run(ctx, run.Cmd{Argv: []string{"/no/such/command"}, Deadline: hang}); jjm.KindOf(err) != jjm.Busy ||
 		!errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no such command: %v", err)
 	}
-	if _, err = run.Run(ctx, run.Cmd{Argv: []string{"/bin/cat", "/etc/shadow"}}); err != nil {
+	if _, err = run.Run(ctx, run.Cmd{Argv: []string{"/bin/cat", "/etc/shadow"}, Deadline: hang}); err != nil {
 		t.Error(err)
 	}
 	out, err = run.Run(ctx, run.Cmd{Argv: []string{"/bin/sh", "-c", "echo begun; sleep 600 & sleep 600"},
@@ -153,11 +157,11 @@ func TestRun_KeepsThePromisesOfRun(t *testing.T) {
 	}
 	soon, cancel := context.WithTimeout(ctx, await.Provoked(time.Second))
 	defer cancel()
-	if _, err = run.Run(soon, run.Cmd{Argv: []string{"/bin/sleep", "600"}}); jjm.KindOf(err) != jjm.Ambiguous ||
-		!errors.Is(err, context.DeadlineExceeded) {
+	_, err = run.Run(soon, run.Cmd{Argv: []string{"/bin/sleep", "600"}, Deadline: hang})
+	if jjm.KindOf(err) != jjm.Ambiguous || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("its caller had no time: %v", err)
 	}
-	if _, err = run.Run(soon, run.Cmd{Argv: []string{"/bin/true"}}); jjm.KindOf(err) != jjm.Busy {
+	if _, err = run.Run(soon, run.Cmd{Argv: []string{"/bin/true"}, Deadline: hang}); jjm.KindOf(err) != jjm.Busy {
 		t.Errorf("too late: %v", err)
 	}
 	var wg sync.WaitGroup
@@ -355,7 +359,8 @@ func TestRun_TheSitesHomeOutranksTheAccounts(t *testing.T) {
 	p := pool(t, Limits{})
 	u := p.For(somebody(t, "daemon"))
 	out, err := run.Run(run.WithRunner(context.Background(), u),
-		run.Cmd{Argv: []string{"/bin/sh", "-c", "echo $HOME"}, Env: []string{"PATH=/bin", "HOME=/root"}, Home: "/site"})
+		run.Cmd{Argv: []string{"/bin/sh", "-c", "echo $HOME"}, Env: []string{"PATH=/bin", "HOME=/root"}, Home: "/site",
+			Deadline: hang})
 	if err != nil || string(out.Stdout) != "/site\n" {
 		t.Errorf("HOME is %q, %v", out.Stdout, err)
 	}

@@ -50,7 +50,7 @@ func TestHelper_StoppedHoldsUpNobodyElse(t *testing.T) {
 	acts, runs := make(chan error, 1), make(chan error, 1)
 	go func() { acts <- f.Mkdir("x", 0o700) }()
 	go func() {
-		_, err := run.Run(run.WithRunner(context.Background(), bad), run.Cmd{Argv: []string{"/bin/true"}})
+		_, err := run.Run(run.WithRunner(context.Background(), bad), run.Cmd{Argv: []string{"/bin/true"}, Deadline: hang})
 		runs <- err
 	}()
 	for i := range 20 { // while the daemon waits for the stopped helper

@@ -148,6 +148,8 @@ func (f *finder) look(n ast.Node) bool {
 		f.call(n)
 	case *ast.KeyValueExpr:
 		f.limit(n.Key, n.Value)
+	case *ast.CompositeLit:
+		f.command(n)
 	case *ast.AssignStmt:
 		for i := range min(len(n.Lhs), len(n.Rhs)) {
 			f.limit(n.Lhs[i], n.Rhs[i])
@@ -192,6 +194,28 @@ func (f *finder) limit(field, value ast.Expr) {
 	if slices.Contains(limits, name) && f.short(value) {
 		f.add(value, name+" of less than a minute")
 	}
+}
+
+// command adds a command without a deadline, which has the product's own.
+func (f *finder) command(n *ast.CompositeLit) {
+	kind, ok := n.Type.(*ast.SelectorExpr)
+	if !ok || kind.Sel.Name != "Cmd" || !isNamed(kind.X, "run") {
+		return
+	}
+	has := func(field string) bool {
+		return slices.ContainsFunc(n.Elts, func(x ast.Expr) bool {
+			pair, ok := x.(*ast.KeyValueExpr)
+			return ok && isNamed(pair.Key, field)
+		})
+	}
+	if has("Argv") && !has("Deadline") {
+		f.add(n, "run.Cmd without Deadline")
+	}
+}
+
+func isNamed(x ast.Expr, name string) bool {
+	id, ok := x.(*ast.Ident)
+	return ok && id.Name == name
 }
 
 // loop adds a loop that ends less than a minute from its start.

@@ -95,6 +95,8 @@ func TestClocks_EachWayIsFound(t *testing.T) {
 		{`func F() { c.SetReadDeadline(time.Now().Add(time.Second)) }`, 1},
 		{`var c = run.Cmd{Deadline: time.Second, Other: time.Second}`, 1},
 		{`func F() { c.Timeout = 20*time.Second; c.X, c.Deadline = 1, jjm.Duration(time.Second) }`, 2},
+		{`var a, b = run.Cmd{Argv: argv, Deadline: await.Guard(time.Minute)}, run.Cmd{}`, 0},
+		{`var c = run.Cmd{Argv: argv}`, 1},
 		{"var c = run.Cmd{\n\tDeadline: time.Second, // provoked: it hangs\n}", 0},
 		{`var c = System{Patience: 2*time.Second}`, 1},
 		{`const patience = 4 * time.Minute; const aliveWithin = 4 * time.Minute`, 2},
