@@ -55,7 +55,7 @@ func TestCLI_ACommandWithoutATurnIsNotStarted(t *testing.T) {
 func TestCLI_AFrozenCommandEndsWithItsContext(t *testing.T) {
 	dir := t.TempDir()
 	program(t, dir, "squeue", "sleep 600")
-	ctx, cancel := context.WithTimeout(t.Context(), await.Provoked(time.Second))
+	ctx, cancel := context.WithTimeout(t.Context(), await.Provoked(250*time.Millisecond))
 	defer cancel()
 	_, err := adapters.CLI{Bin: dir}.Run(ctx, nil, "squeue")
 	if jjm.KindOf(err) != jjm.Ambiguous || jjm.KindOf(adapters.AsBusy(err)) != jjm.Busy {

@@ -134,7 +134,7 @@ func TestRun_StopsTheGroupAtTheDeadline(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c := sh(tt.script)
-			c.Deadline = await.Provoked(time.Second)
+			c.Deadline = await.Provoked(200 * time.Millisecond)
 			out, err := run.Run(t.Context(), c) // which ends, or hangs until what it runs does
 			for ; !strings.Contains(fmt.Sprint(err), "trouble") && c.Deadline < await.Guard(time.Minute); c.Deadline *= 2 {
 				out, err = run.Run(t.Context(), c) // the machine was too slow for the script

@@ -261,7 +261,7 @@ func TestRun_AJobOverItsWalltimeGetsTermThenKill(t *testing.T) {
 	serve(t, a)
 	polite := shell(t, 1, "trap 'echo term > got; exit 0' TERM; sleep 1000 & wait")
 	deaf := shell(t, 1, "trap '' TERM; sleep 1000; sleep 1000")
-	limit := await.Provoked(2 * time.Second) // enough to set the traps
+	limit := await.Provoked(time.Second) // enough to set the traps
 	for _, b := range []adapters.Bulk{polite, deaf} {
 		b.Request.Walltime = jjm.Duration(limit)
 		submit(t, a, b)

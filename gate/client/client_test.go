@@ -82,7 +82,7 @@ func TestCall_RepeatsARequestToABusyDaemon(t *testing.T) {
 		t.Errorf("error %v after %d calls", err, calls.Load())
 	}
 	calls.Store(-1 << 20)
-	c.Timeout = await.Provoked(time.Second)
+	c.Timeout = await.Provoked(250 * time.Millisecond)
 	if _, err := client.Call(t.Context(), &c, wire.VerbList(), wire.ListRequest{}); jjm.KindOf(err) != jjm.Busy {
 		t.Errorf("a daemon that stays busy: %v", err)
 	}
@@ -121,7 +121,7 @@ func silent(t *testing.T, hang bool) string {
 
 func TestCall_DaemonThatHangsOrDiesIsUnreachable(t *testing.T) {
 	for _, hang := range []bool{true, false} {
-		c := client.Client{Socket: silent(t, hang), Timeout: await.Provoked(time.Second)}
+		c := client.Client{Socket: silent(t, hang), Timeout: await.Provoked(250 * time.Millisecond)}
 		if _, err := client.Call(t.Context(), &c, wire.VerbList(), wire.ListRequest{}); !client.IsUnreachable(err) {
 			t.Errorf("hang %v: list: %v", hang, err)
 		}

@@ -340,7 +340,7 @@ func TestHelper_PassesNoFileThatBlocks(t *testing.T) {
 	dir := needs.PublicDir(t)
 	must(t, os.Mkdir(filepath.Join(dir, "fuse"), 0o755))
 	theirs := needs.MountFUSE(t, filepath.Join(dir, "fuse"), owner.UID)
-	p := pool(t, Limits{Silence: await.Provoked(400 * time.Millisecond), Act: await.Provoked(time.Second),
+	p := pool(t, Limits{Silence: await.Provoked(400 * time.Millisecond), Act: await.Provoked(500 * time.Millisecond),
 		Aside: time.Millisecond})
 	p.word = "liar-at:" + filepath.Join(dir, "fuse/file")
 	u, good := p.For(owner), p.For(somebody(t, "bin"))

@@ -164,7 +164,7 @@ classad' >&2; exit 1`)
 		t.Errorf("it was called with %q, want %q", got, want)
 	}
 	program("condor_advertise", "sleep 600")
-	c.timeout = await.Provoked(time.Second)
+	c.timeout = await.Provoked(250 * time.Millisecond)
 	if err := c.Withdraw(t.Context(), "x", "y"); jjm.KindOf(err) != jjm.Busy ||
 		!strings.Contains(err.Error(), "its time was over") {
 		t.Errorf("a command that hangs: %v", err)
