@@ -224,6 +224,12 @@ func scenarios() map[string]scenario {
 			},
 			wants: map[string]want{"a": ends(jjm.Finished, 8, troubledEnds), "b": ends(jjm.Finished, 5, nil)},
 		},
+		"more jobs than the batch system takes": {
+			sim:     adaptertest.SimConfig{MaxJobs: 3, Life: 10 * time.Minute},
+			actions: []action{{0, submitAs("a", mc(11))}},
+			wants:   map[string]want{"a": done(11)},
+			only:    []string{"break-up", "submit"},
+		},
 		"orders of an administrator": {
 			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 2},
 			actions: []action{

@@ -106,7 +106,9 @@ func TestOutage_ABulkThatReachedNoCommandIsNotLookedFor(t *testing.T) {
 				w.sim.Down(30 * time.Minute)
 				w.until(20*time.Minute, "the breaker opened", func() bool { return w.site("sim").Breaker != nil })
 				submits := w.sim.Calls().Submits
-				ids := []jjm.GridID{w.submit(alice, mc(2)), w.submit(alice, mc(3))}
+				ids := []jjm.GridID{w.submit(alice, mc(2))}
+				w.pass(time.Second) // so that each has a bulk of its own
+				ids = append(ids, w.submit(alice, mc(3)))
 				w.pass(5 * time.Minute)
 				if n := w.sim.Calls().Submits; n != submits {
 					t.Fatalf("%d submissions reached the batch system while the breaker was open", n-submits)

@@ -23,6 +23,9 @@ type SimConfig struct {
 	Slots int
 	// MaxBulk is the most jobs in a bulk; 1000 by default.
 	MaxBulk int
+	// MaxJobs is how many jobs one owner may have; more are refused as [adapters.TooMany]
+	// describes. 0 for no limit; see [Sim.SetMaxJobs].
+	MaxJobs int
 	// TwoPhase receives bulks held, and runs them after a Release.
 	TwoPhase bool
 	// NoSharedFS means that workers do not see the work area.
@@ -103,6 +106,8 @@ const (
 	SayBusy
 	// Deny answers Denied.
 	Deny
+	// Mutter answers Ambiguous, marked by [adapters.Unexplained]; there is no bulk.
+	Mutter
 )
 
 // simJob is kept small: there may be a hundred thousand.

@@ -22,6 +22,10 @@ func (s *Sim) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, er
 	if err := s.check(b); err != nil {
 		return adapters.Receipt{}, err
 	}
+	if have := s.jobsOf(b.Owner); s.c.MaxJobs > 0 && have+b.N > s.c.MaxJobs {
+		return adapters.Receipt{}, adapters.TooMany(jjm.Errorf(jjm.Busy, "%s: simulated: at most %d jobs of an account",
+			s.c.Name, s.c.MaxJobs))
+	}
 	fault := Accept
 	if len(s.faults) > 0 {
 		fault, s.faults = s.faults[0], s.faults[1:]
@@ -35,6 +39,9 @@ func (s *Sim) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, er
 		return adapters.Receipt{}, jjm.Errorf(jjm.Invalid, "%s: submit bulk of tag %s: simulated: refused", s.c.Name, b.Tag)
 	case SayBusy:
 		return adapters.Receipt{}, jjm.Errorf(jjm.Busy, "%s: submit bulk of tag %s: simulated: busy", s.c.Name, b.Tag)
+	case Mutter:
+		return adapters.Receipt{}, adapters.Unexplained(jjm.Errorf(jjm.Ambiguous,
+			"%s: submit bulk of tag %s: simulated: words that nobody knows", s.c.Name, b.Tag))
 	case Deny:
 		return adapters.Receipt{}, jjm.Errorf(jjm.Denied, "%s: submit bulk of tag %s: simulated: denied", s.c.Name, b.Tag)
 	}

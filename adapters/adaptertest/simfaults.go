@@ -33,6 +33,24 @@ func (s *Sim) Down(d time.Duration) {
 	s.down = s.c.Now().Add(d)
 }
 
+// SetMaxJobs changes how many jobs one owner may have; 0 for no limit.
+func (s *Sim) SetMaxJobs(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.c.MaxJobs = n
+}
+
+// jobsOf returns how many jobs of an owner wait or run.
+func (s *Sim) jobsOf(o jjm.Owner) (n int) {
+	s.step()
+	for _, b := range s.bulks {
+		if b.Owner == o {
+			n += b.alive
+		}
+	}
+	return n
+}
+
 // IgnoreCancels makes the next n cancels of living jobs succeed without effect.
 func (s *Sim) IgnoreCancels(n int) {
 	s.mu.Lock()

@@ -50,6 +50,7 @@ type workers struct {
 	watcher    *watcher
 	holder     *holder
 	controller *controller
+	refusals   *refusals
 }
 
 // deadline is a time to wait. It is stored as start and length, so that setting the clock
@@ -76,7 +77,8 @@ func newCluster(cs *Clusters, of base.Cluster) *Cluster {
 	}
 	c.health = &health{c: c, b: c.b, s: c.s, name: c.name}
 	c.submitter = newSubmitter(c)
-	c.settler = &settler{c: c, b: c.b, s: c.s, name: c.name, retryAt: map[jjm.Tag]deadline{}}
+	c.refusals = newRefusals(c)
+	c.settler = &settler{c: c, b: c.b, s: c.s, name: c.name, retryAt: map[jjm.Tag]deadline{}, odd: map[jjm.Tag]string{}}
 	c.watcher = newWatcher(c)
 	c.holder = &holder{c: c, b: c.b, s: c.s}
 	c.controller = newController(c)

@@ -46,6 +46,9 @@ func (sb *submitter) demand(a *state.Memo, now jjm.Time) []placed {
 			continue
 		}
 		a.Due(g, now)
+		if sb.c.refusals.waitsAlone(a.Memory, sb.c.account(g.Job.Owner)) {
+			continue
+		}
 		for place := range g.Places() {
 			if a.Ready(g, place, now) > 0 && sb.c.queueOpen(a.Memory, g, place, now) &&
 				slices.Contains(a.Candidates(g, place), sb.name) {

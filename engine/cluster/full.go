@@ -57,23 +57,26 @@ func fullFor(cs *Clusters, mem state.Memory, g *state.Grid, place int32, loads l
 // full names the limit because of which an owner may have no more local jobs on c, "" if there
 // is room.
 func full(c *Cluster, loads loads, o jjm.Owner) string {
-	all, each := c.bounds()
 	at := c.s.Positions[c.name]
-	if limit, full := plan.Full(loads.all[at], all); full {
-		return limitText(c, limit, "")
+	if limit, full := plan.Full(loads.all[at], c.bounds()); full {
+		return limitText(c, limit, "", o)
 	}
 	if of := loads.owners[o]; of != nil {
-		if limit, full := plan.Full(of[at], each); full {
-			return limitText(c, limit, "_per_user")
+		if limit, full := plan.Full(of[at], boundsOf(c, o)); full {
+			return limitText(c, limit, "_per_user", o)
 		}
 	}
 	return ""
 }
 
-// limitText names a limit by its setting; perUser is how the name of a setting for each user ends.
-func limitText(c *Cluster, l plan.Limit, perUser string) string {
+// limitText names a limit of an owner by its setting, or by what the batch system said; perUser
+// is how the name of a setting for each user ends.
+func limitText(c *Cluster, l plan.Limit, perUser string, o jjm.Owner) string {
 	name := ""
+	learnt, why := c.refusals.most(c.account(o))
 	switch {
+	case l.Bound == plan.BoundQueued && l.Most == learnt:
+		return fmt.Sprintf("the batch system takes no more jobs of this account (%d are there): %s", l.Have, why)
 	case l.Bound == plan.BoundQueued:
 		name = "the batch system's limit on jobs of one account, cluster " + c.name
 	case l.Bound == plan.BoundRunning:

@@ -18,17 +18,21 @@ import (
 //
 //	no error          accepted
 //	Invalid, Denied   refused: the batch system does not have the bulk and never will
+//	Busy, too many    not submitted; its members form smaller bulks
 //	Busy              not submitted; tried again here or elsewhere
 //	any other kind    in doubt
 func (sb *submitter) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.Receipt, err error) error {
 	if !run.IsRunnerError(err) {
 		sb.c.failing.note(err, jjm.At(sb.b.Now()))
 	}
+	sb.c.settler.heard(tag, err)
 	switch kind := jjm.KindOf(err); {
 	case err == nil:
 		return sb.accepted(ctx, tag, receipt.ID)
 	case kind == jjm.Invalid || kind == jjm.Denied:
 		return sb.refused(ctx, tag, err.Error())
+	case adapters.IsTooMany(err):
+		return sb.tooMany(ctx, tag, err)
 	case kind == jjm.Busy:
 		sb.b.Complain(slog.LevelWarn, "busy/"+sb.name, "batch system is busy, the bulk waits", "cluster", sb.name, "tag", tag,
 			"error", err)
@@ -72,12 +76,25 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 		return nil
 	})
 	sb.c.settler.settled(tag)
-	sb.c.notBusy(sb.c.accountOf(tag))
+	sb.noteAccepted(tag)
 	defer sb.c.watcher.wakeWatch()
 	if err != nil || !sb.c.caps().TwoPhase {
 		return err
 	}
 	return sb.release(ctx, tag)
+}
+
+// noteAccepted notes that the batch system takes bulks of an account.
+func (sb *submitter) noteAccepted(tag jjm.Tag) {
+	v := sb.s.View()
+	var account jjm.Owner
+	have := 0
+	if b := v.Bulk(tag); b != nil {
+		account, have = sb.c.account(b.Owner), jobsOf(sb.c, v.Memory, b.Owner)
+	}
+	v.Close()
+	sb.c.notBusy(account)
+	sb.c.refusals.accepted(account, have)
 }
 
 // release releases the jobs of a held bulk, whose ids are stored. If it fails, the

@@ -27,6 +27,7 @@ type settler struct {
 	// mu is taken after the memory lock, never before.
 	mu      sync.Mutex
 	retryAt map[jjm.Tag]deadline // when to look at an unsettled bulk again; due now if it has no entry
+	odd     map[jjm.Tag]string   // bulks whose last refusal is marked by adapters.Unexplained, with its text
 }
 
 // settleDue settles the unsettled bulks that are due, those of one account one after another.
@@ -144,7 +145,7 @@ func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
 		}
 		return st.c.submitter.act(ctx, tag, facts.Busy)
 	case plan.BulkRefuse:
-		return st.c.submitter.refused(ctx, tag, act.Why)
+		return st.c.submitter.refused(ctx, tag, st.whyRefused(tag, act.Why))
 	}
 	st.later(tag, act.After)
 	return nil
@@ -168,8 +169,8 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 			}
 		}
 	})
-	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: st.c.caps().Settle, Refused: allKilled,
-		Back: st.c.health.backSince(tried), Busy: unsent}
+	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: st.c.caps().Settle,
+		Refused: allKilled || st.isGivenUp(b, now), Back: st.c.health.backSince(tried), Busy: unsent}
 	if !unsent {
 		st.find(ctx, b, &facts)
 	}
@@ -253,6 +254,38 @@ func (st *settler) settled(tag jjm.Tag) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	delete(st.retryAt, tag)
+	delete(st.odd, tag)
+}
+
+// unexplainedFor is how long a bulk is submitted again that the batch system refuses in words
+// that its adapter does not know. They may tell of a limit that passes, or of a mistake.
+const unexplainedFor = 24 * time.Hour
+
+// heard notes how a submission of a bulk ended, if it was not accepted.
+func (st *settler) heard(tag jjm.Tag, err error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if delete(st.odd, tag); adapters.IsUnexplained(err) {
+		st.odd[tag] = err.Error()
+	}
+}
+
+// isGivenUp reports whether a bulk has been refused in unknown words for too long.
+func (st *settler) isGivenUp(b *jjm.Bulk, now jjm.Time) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	_, odd := st.odd[b.Tag]
+	return odd && now.Sub(b.Created) >= unexplainedFor
+}
+
+// whyRefused returns why a bulk is refused: what the batch system said of it, if anything.
+func (st *settler) whyRefused(tag jjm.Tag, why string) string {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if text, odd := st.odd[tag]; odd {
+		return "for " + jjm.HowLong(unexplainedFor) + ", in words that its adapter does not know: " + text
+	}
+	return why
 }
 
 // settleNow makes all unsettled bulks due now, because the outage that they waited for

@@ -129,18 +129,23 @@ func (cs *Clusters) loads(mem state.Memory) loads {
 	return ls
 }
 
-// bounds returns the limits of the cluster, and those of one owner there. The batch system's
-// own limit counts per account: where all jobs run as one account it limits the cluster, else
-// each owner.
-func (c *Cluster) bounds() (all, each plan.Bounds) {
-	all = plan.Bounds{Pending: c.maxPending(), Running: c.config.MaxRunning}
-	each = plan.Bounds{Pending: c.config.MaxPendingPerUser, Running: c.config.MaxRunningPerUser}
-	if c.b.Deps.Account != nil {
-		all.Queued = c.caps().MaxQueued
-	} else {
-		each.Queued = c.caps().MaxQueued
+// bounds returns the limits of the cluster. The batch system's own limit counts per account:
+// where all jobs run as one account it limits the cluster, else each owner.
+func (c *Cluster) bounds() plan.Bounds {
+	all := plan.Bounds{Pending: c.maxPending(), Running: c.config.MaxRunning}
+	if o := c.b.Deps.Account; o != nil {
+		all.Queued = c.refusals.mostQueued(*o)
 	}
-	return all, each
+	return all
+}
+
+// boundsOf returns the limits of one owner on the cluster.
+func boundsOf(c *Cluster, o jjm.Owner) plan.Bounds {
+	each := plan.Bounds{Pending: c.config.MaxPendingPerUser, Running: c.config.MaxRunningPerUser}
+	if c.b.Deps.Account == nil {
+		each.Queued = c.refusals.mostQueued(o)
+	}
+	return each
 }
 
 // maxPending returns how many local jobs may wait in this batch system.
@@ -155,26 +160,23 @@ func (c *Cluster) maxPending() int {
 // returns the room of one owner on each.
 func (cs *Clusters) standing(mem state.Memory, now jjm.Time) (site []plan.Candidate, roomOf func(jjm.Owner) []int) {
 	loads := cs.loads(mem)
-	each := make([]plan.Bounds, len(cs.s.Names))
 	for i, name := range cs.s.Names {
 		c := cs.all[name]
-		all, own := c.bounds()
-		each[i] = own
 		site = append(site, plan.Candidate{Name: name, Rank: c.rank(mem, now), Slots: c.caps().Slots,
-			Load: loads.all[i].Pending + loads.all[i].Running, Room: plan.Room(loads.all[i], all)})
+			Load: loads.all[i].Pending + loads.all[i].Running, Room: plan.Room(loads.all[i], c.bounds())})
 	}
 	rooms := map[jjm.Owner][]int{}
 	return site, func(o jjm.Owner) []int {
 		if r, known := rooms[o]; known {
 			return r
 		}
-		r := make([]int, len(each))
-		for i, b := range each {
+		r := make([]int, len(cs.s.Names))
+		for i, name := range cs.s.Names {
 			var l plan.Load
 			if of := loads.owners[o]; of != nil {
 				l = of[i]
 			}
-			r[i] = plan.Room(l, b)
+			r[i] = plan.Room(l, boundsOf(cs.all[name], o))
 		}
 		rooms[o] = r
 		return r

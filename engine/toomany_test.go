@@ -1,0 +1,132 @@
+package engine_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters/adaptertest"
+)
+
+// A limit on the jobs of an account that is below the size of the bulk: what fits runs, the rest
+// waits with the batch system's words, and all of it ends once.
+func TestTooMany_BulksShrinkUntilTheyFit(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]int{"ten": 10, "two": 2, "one": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sim := adaptertest.SimConfig{MaxJobs: limit, Life: 10 * time.Minute}
+			inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
+				id := w.submit(alice, mc(30))
+				w.running(id, limit)
+				w.pass(time.Minute)
+				all := w.status(id)
+				if !strings.Contains(all.WaitsFor, "simulated: at most") {
+					t.Errorf("waits for %q", all.WaitsFor)
+				}
+				w.final(24*time.Hour, id)
+				w.verify(id, done(30))
+				w.verifyQuiet()
+			})
+		})
+	}
+}
+
+// Other jobs of the group take the places for a while. When the limit has passed, bulks become
+// large again.
+func TestTooMany_ALimitThatPassesIsForgotten(t *testing.T) {
+	t.Parallel()
+	sim := adaptertest.SimConfig{MaxJobs: 2, Life: time.Hour}
+	inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(100))
+		w.running(id, 2)
+		w.sim.SetMaxJobs(0)
+		w.running(id, 100)
+		w.final(6*time.Hour, id)
+		w.verify(id, done(100))
+	})
+}
+
+// The limit of one owner keeps nobody else from submitting.
+func TestTooMany_OthersGoOn(t *testing.T) {
+	t.Parallel()
+	sim := adaptertest.SimConfig{MaxJobs: 5, Life: time.Hour}
+	inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
+		first := w.submit(alice, mc(20))
+		w.running(first, 5)
+		w.pass(time.Minute)
+		second := w.submit(bob, mc(5))
+		w.running(second, 5)
+		w.final(12*time.Hour, first, second)
+		w.verify(first, done(20))
+		w.verify(second, done(5))
+	})
+}
+
+// Refusals use up no retry.
+func TestTooMany_RefusalsCountAgainstNobody(t *testing.T) {
+	t.Parallel()
+	sim := adaptertest.SimConfig{MaxJobs: 1, Life: time.Minute}
+	inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(12, "[retry]", "max_retry_early = 1"))
+		w.final(6*time.Hour, id)
+		w.verify(id, done(12))
+		for _, l := range w.locals(id) {
+			if l.Attempt > 12 {
+				t.Errorf("%s has %d attempts", l.ID, l.Attempt)
+			}
+		}
+	})
+}
+
+// A cancel of what waits alone lets the others of the account go on.
+func TestTooMany_ACancelOfTheOneThatWaitsFreesTheAccount(t *testing.T) {
+	t.Parallel()
+	sim := adaptertest.SimConfig{MaxJobs: 3, Life: time.Hour}
+	inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(3))
+		w.running(id, 3)
+		second := w.submit(alice, mc(1))
+		w.pass(time.Minute)
+		third := w.submit(alice, mc(2))
+		w.pass(time.Minute)
+		w.kill(second.String())
+		w.sim.SetMaxJobs(5)
+		w.running(third, 2)
+		w.final(6*time.Hour, id, second, third)
+		w.verifyQuiet()
+	})
+}
+
+// A refusal in words that the adapter does not know is tried again for a day, whatever it means.
+func TestUnexplained_IsTriedAgainForADay(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		w.sim.OnSubmit(slices.Repeat([]adaptertest.Fault{adaptertest.Mutter}, 1000)...)
+		id := w.submit(alice, mc(3))
+		w.pass(23 * time.Hour)
+		if l := w.lookup(id); l.Counts.Submitting != 3 {
+			t.Errorf("after 23 hours: %+v", l.Counts)
+		}
+		w.final(3*time.Hour, id)
+		for _, l := range w.locals(id) {
+			if l.State != jjm.Failed || !strings.Contains(l.Message, "for 24 h") ||
+				!strings.Contains(l.Message, "words that nobody knows") {
+				t.Errorf("%s is %s: %q", l.ID, l.State, l.Message)
+			}
+		}
+	})
+}
+
+// One that passes within a day costs nothing.
+func TestUnexplained_PassesWithoutATrace(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		w.sim.OnSubmit(slices.Repeat([]adaptertest.Fault{adaptertest.Mutter}, 20)...)
+		id := w.submit(alice, mc(3))
+		w.final(23*time.Hour, id)
+		w.verify(id, done(3))
+	})
+}
