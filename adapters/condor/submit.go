@@ -149,10 +149,22 @@ func verdict(out run.Output, n int) (cluster string, err error) {
 			if r.remedy != "" {
 				told += ": " + r.remedy
 			}
-			return "", jjm.Errorf(r.kind, "%s", told)
+			return "", refused(r.kind, r.many, told)
 		}
 	}
-	return "", jjm.Errorf(jjm.Ambiguous, "%s", told)
+	err = jjm.Errorf(jjm.Ambiguous, "%s", told)
+	if complaint != "" && !strings.Contains(complaint, "Failed to commit job submission") { // or else the connection broke
+		err = adapters.Unexplained(err)
+	}
+	return "", err
+}
+
+func refused(kind jjm.Kind, many bool, told string) error {
+	err := jjm.Errorf(kind, "%s", told)
+	if many {
+		return adapters.TooMany(err)
+	}
+	return err
 }
 
 // remedyAsOwner is for accounts whose jobs HTCondor does not take.
@@ -164,26 +176,27 @@ var refusals = []struct {
 	says   string
 	kind   jjm.Kind
 	remedy string
+	many   bool // marked by adapters.TooMany
 }{
-	{"is not permitted", jjm.Denied, remedyAsOwner},
-	{"Cannot allocate a cluster id", jjm.Denied, remedyAsOwner},
-	{"Failed to authenticate", jjm.Denied, "see SEC_CLIENT_AUTHENTICATION_METHODS and the schedd's log"},
-	{`Received "DENIED"`, jjm.Denied, "the schedd allows this account no WRITE"},
-	{"MAX_JOBS_PER_SUBMISSION", jjm.Invalid, "set max_bulk of this cluster below it"},
-	{"MAX_JOBS_PER_OWNER", jjm.Busy, ""},
-	{"MAX_JOBS_SUBMITTED", jjm.Busy, ""},
-	{"MAX_JOBS_RUNNING", jjm.Busy, ""},
-	{"Can't find address of", jjm.Busy, "the schedd is down or not in the collector"},
-	{"Failed to connect to", jjm.Busy, ""},
-	{"Parse error in expression", jjm.Invalid, ""},
-	{"Failed to parse command file", jjm.Invalid, ""},
-	{"invalid Queue statement", jjm.Invalid, ""},
-	{"Executable file", jjm.Invalid, ""},
-	{"No 'executable' parameter", jjm.Invalid, ""},
-	{"I don't know about the", jjm.Invalid, ""},
-	{"Unterminated double-quote", jjm.Invalid, ""},
-	{"Unexpected characters following", jjm.Invalid, ""},
+	{"is not permitted", jjm.Denied, remedyAsOwner, false},
+	{"Cannot allocate a cluster id", jjm.Denied, remedyAsOwner, false},
+	{"Failed to authenticate", jjm.Denied, "see SEC_CLIENT_AUTHENTICATION_METHODS and the schedd's log", false},
+	{`Received "DENIED"`, jjm.Denied, "the schedd allows this account no WRITE", false},
+	{"MAX_JOBS_PER_SUBMISSION", jjm.Busy, "set max_bulk of this cluster below it", true},
+	{"MAX_JOBS_PER_OWNER", jjm.Busy, "", true},
+	{"MAX_JOBS_SUBMITTED", jjm.Busy, "", true},
+	{"MAX_JOBS_RUNNING", jjm.Busy, "", false},
+	{"Can't find address of", jjm.Busy, "the schedd is down or not in the collector", false},
+	{"Failed to connect to", jjm.Busy, "", false},
+	{"Parse error in expression", jjm.Invalid, "", false},
+	{"Failed to parse command file", jjm.Invalid, "", false},
+	{"invalid Queue statement", jjm.Invalid, "", false},
+	{"Executable file", jjm.Invalid, "", false},
+	{"No 'executable' parameter", jjm.Invalid, "", false},
+	{"I don't know about the", jjm.Invalid, "", false},
+	{"Unterminated double-quote", jjm.Invalid, "", false},
+	{"Unexpected characters following", jjm.Invalid, "", false},
 	// With a reason behind it, the schedd has refused the whole transaction
 	// (SUBMIT_REQUIREMENT); without one, the connection may have broken.
-	{"Failed to commit job submission into the queue.; ERROR: ", jjm.Invalid, ""},
+	{"Failed to commit job submission into the queue.; ERROR: ", jjm.Invalid, "", false},
 }

@@ -54,7 +54,7 @@ func TestVerdict_OnRecordedSubmissions(t *testing.T) {
 		"submit_terse_multi":   {n: 3, kind: jjm.Invalid},
 		"submit_noschedd":      {n: 1, kind: jjm.Busy, says: "Can't find address"},
 		"down_submit":          {n: 1, kind: jjm.Busy, says: "Failed to connect"},
-		"submit_over_limit":    {n: 200, kind: jjm.Invalid, says: "max_bulk"},
+		"submit_over_limit":    {n: 200, kind: jjm.Busy, says: "max_bulk"},
 		"submit_over_owner":    {n: 20, kind: jjm.Busy, says: "MAX_JOBS_PER_OWNER"},
 		"submit_nofile":        {n: 1, kind: jjm.Ambiguous}, // jjm does not call it in this way
 		"submit_badopt":        {n: 1, kind: jjm.Ambiguous},
@@ -66,6 +66,9 @@ func TestVerdict_OnRecordedSubmissions(t *testing.T) {
 			cluster, err := verdict(recorded(t, name), tt.n)
 			if cluster != tt.cluster || jjm.KindOf(err) != tt.kind {
 				t.Fatalf("cluster %q, error %v of kind %v", cluster, err, jjm.KindOf(err))
+			}
+			if many := strings.HasPrefix(name, "submit_over_"); adapters.IsTooMany(err) != many {
+				t.Errorf("%v: too many: %v", err, !many)
 			}
 			if err != nil && !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("error %v", err)

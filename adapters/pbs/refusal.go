@@ -2,40 +2,77 @@ package pbs
 
 import (
 	"bytes"
+	"slices"
 
 	"jjm"
+	"jjm/adapters"
 	"jjm/run"
 )
 
 // unreachable are messages of commands that never reached the server.
 var unreachable = []string{"cannot connect to server", "Couldn't connect to cluster", "Cannot connect to"}
 
-// refusalTexts are messages with which both dialects refuse a job, and what they mean. They
-// are needed because Torque has exit codes of its own.
+// refusalTexts are messages with which both dialects refuse a job, and what they mean; the first
+// one that is found decides. They are needed because Torque has exit codes of its own. The texts
+// are those of pbs_messages.c that can answer a qsub.
 var refusalTexts = []struct {
 	text string
 	kind jjm.Kind
+	mark func(error) error // nil for none
 }{
-	{"would exceed", jjm.Busy},           // max_queued and its like
-	{"Maximum number of jobs", jjm.Busy}, // Torque
-	{"Queue is not enabled", jjm.Busy},   // an administrator closed it for a time
-	{"server shutting down", jjm.Busy},   //
-	{"No free connections", jjm.Busy},    //
-	{"Resource temporarily unavailable", jjm.Busy},
-	{"Unknown queue", jjm.Invalid},
-	{"Unauthorized Request", jjm.Denied},
-	{"No access permission", jjm.Denied},
-	{"Bad UID", jjm.Denied},
-	{"No default queue", jjm.Invalid},
-	{"resource limits", jjm.Invalid},
-	{"Array job exceeds", jjm.Invalid},
-	{"Unknown resource", jjm.Invalid},
-	{"Illegal attribute or resource value", jjm.Invalid},
-	{"Cannot be used with select", jjm.Invalid},
-	{"illegal -", jjm.Invalid},
-	{"invalid option", jjm.Invalid},
-	{"Invalid account", jjm.Invalid},
-	{"Invalid Account", jjm.Invalid},
+	// max_queued and its like, of the server, a queue, a group, a project or an account, on jobs or resources
+	{"would exceed", jjm.Busy, adapters.TooMany},
+	{"Maximum number of jobs", jjm.Busy, adapters.TooMany},
+	{"Array job exceeds", jjm.Busy, adapters.TooMany}, // max_array_size
+	// Each destination of a routing queue refused for a reason of its own, which is not told.
+	{"Job rejected by all possible destinations", jjm.Busy, adapters.Unexplained},
+	{"Queue is not enabled", jjm.Busy, nil}, // an administrator closed it for a time
+	{"erver shutting down", jjm.Busy, nil},
+	{"No free connections", jjm.Busy, nil},
+	{"connection table full", jjm.Busy, nil},
+	{"Resource temporarily unavailable", jjm.Busy, nil},
+	{"Resource busy", jjm.Busy, nil},
+	{"License unavailable", jjm.Busy, nil},
+	{"license server is down", jjm.Busy, nil},
+	{"Unauthorized Request", jjm.Denied, nil},
+	{"No access permission", jjm.Denied, nil},
+	{"Access to queue is denied", jjm.Denied, nil},
+	{"Access from host not allowed", jjm.Denied, nil},
+	{"Invalid credential", jjm.Denied, nil},
+	{"Expired credential", jjm.Denied, nil},
+	{"Bad UID", jjm.Denied, nil},
+	{"Bad GID", jjm.Denied, nil},
+	{"bad password", jjm.Denied, nil},
+	{"Unknown queue", jjm.Invalid, nil},
+	{"Queue name too long", jjm.Invalid, nil},
+	{"No default queue", jjm.Invalid, nil},
+	{"resource limits", jjm.Invalid, nil},
+	{"Resource limit exceeds allowable", jjm.Invalid, nil},
+	{"Unknown resource", jjm.Invalid, nil},
+	{"Undefined attribute", jjm.Invalid, nil},
+	{"Cannot set attribute", jjm.Invalid, nil},
+	{"Illegal attribute or resource value", jjm.Invalid, nil},
+	{"attribute value is out of range", jjm.Invalid, nil},
+	{"Mutually exclusive values", jjm.Invalid, nil},
+	{"Bad time specification", jjm.Invalid, nil},
+	{"specification error", jjm.Invalid, nil},
+	{"Resource invalid in", jjm.Invalid, nil},
+	{"annot be used with", jjm.Invalid, nil},
+	{"Cannot have", jjm.Invalid, nil},
+	{"duplicated resource", jjm.Invalid, nil},
+	{"are not valid resources for a job array", jjm.Invalid, nil},
+	{"name is too long", jjm.Invalid, nil},
+	{"jobscript size exceeded", jjm.Invalid, nil},
+	{"No support for requested service", jjm.Invalid, nil},
+	{"Invalid request", jjm.Invalid, nil},
+	{"Unknown request", jjm.Invalid, nil},
+	{"Invalid Job Dependency", jjm.Invalid, nil},
+	{"Job routing over too many hops", jjm.Invalid, nil},
+	{"hook rejected request", jjm.Invalid, nil},
+	{"illegal -", jjm.Invalid, nil},
+	{"invalid option", jjm.Invalid, nil},
+	{"Invalid account", jjm.Invalid, nil},
+	{"Invalid Account", jjm.Invalid, nil},
 }
 
 // exitKinds are the exit codes of OpenPBS's qsub that leave no doubt: the server looked at
@@ -43,7 +80,7 @@ var refusalTexts = []struct {
 // (pbs_error.h).
 var exitKinds = map[int]jjm.Kind{
 	2:   jjm.Invalid, // qsub itself: usage, name
-	3:   jjm.Invalid, // 15107 array too large
+	3:   jjm.Busy,    // 15107 array too large
 	4:   jjm.Invalid, // 15108 resource not allowed in select
 	5:   jjm.Invalid, // 15109 resource only allowed in select
 	6:   jjm.Invalid, // 15110 nodes beside select
@@ -82,29 +119,42 @@ var exitKinds = map[int]jjm.Kind{
 // qsub was killed, if the connection broke (exit 1), and if the exit code comes without its
 // message.
 func refusal(out run.Output) error {
-	kind := refusalKind(out)
-	return jjm.Errorf(kind, "qsub: exit %d: %s", out.Exit, complaint(out.Stderr))
+	kind, mark := refusalKind(out)
+	err := jjm.Errorf(kind, "qsub: exit %d: %s", out.Exit, complaint(out.Stderr))
+	if mark != nil {
+		return mark(err)
+	}
+	return err
 }
 
-func refusalKind(out run.Output) jjm.Kind {
+// tooManyExits are the exit codes of OpenPBS's qsub for too many jobs.
+var tooManyExits = []int{3, 38, 39, 198}
+
+func refusalKind(out run.Output) (kind jjm.Kind, mark func(error) error) {
 	if out.Signal != 0 || len(bytes.TrimSpace(out.Stdout)) > 0 {
-		return jjm.Ambiguous
+		return jjm.Ambiguous, nil
 	}
 	for _, text := range unreachable {
 		if bytes.Contains(out.Stderr, []byte(text)) {
-			return jjm.Busy
+			return jjm.Busy, nil
 		}
 	}
 	if !bytes.Contains(out.Stderr, []byte("qsub: ")) {
-		return jjm.Ambiguous
+		return jjm.Ambiguous, nil
 	}
 	for _, s := range refusalTexts {
 		if bytes.Contains(out.Stderr, []byte(s.text)) && out.Exit != 1 {
-			return s.kind
+			return s.kind, s.mark
 		}
 	}
-	if kind, ok := exitKinds[out.Exit]; ok {
-		return kind
+	kind, known := exitKinds[out.Exit]
+	switch {
+	case slices.Contains(tooManyExits, out.Exit):
+		return kind, adapters.TooMany
+	case known:
+		return kind, nil
+	case out.Exit == 1: // the connection broke
+		return jjm.Ambiguous, nil
 	}
-	return jjm.Ambiguous
+	return jjm.Ambiguous, adapters.Unexplained
 }

@@ -69,6 +69,31 @@ func TestReceiptID_IsAmbiguousInDoubt(t *testing.T) {
 	}
 }
 
+// Each text is reached: none before it hides it.
+func TestRefusal_EachTextHasItsKindAndMark(t *testing.T) {
+	for _, r := range refusalTexts {
+		err := refusal(run.Output{Exit: 163, Stderr: []byte("qsub: " + r.text + "\n")})
+		want := err
+		if r.mark != nil {
+			want = r.mark(err)
+		}
+		if jjm.KindOf(err) != r.kind || adapters.IsTooMany(err) != adapters.IsTooMany(want) ||
+			adapters.IsUnexplained(err) != adapters.IsUnexplained(want) {
+			t.Errorf("%s: %v of kind %s", r.text, err, jjm.KindOf(err))
+		}
+	}
+	for exit, many := range map[int]bool{3: true, 38: true, 39: true, 198: true, 13: false, 188: false} {
+		if err := refusal(run.Output{Exit: exit, Stderr: []byte("qsub: words\n")}); adapters.IsTooMany(err) != many {
+			t.Errorf("exit %d: too many: %v", exit, !many)
+		}
+	}
+	for exit, odd := range map[int]bool{163: true, 1: false, 38: false} {
+		if err := refusal(run.Output{Exit: exit, Stderr: []byte("qsub: words\n")}); adapters.IsUnexplained(err) != odd {
+			t.Errorf("exit %d: unexplained: %v", exit, !odd)
+		}
+	}
+}
+
 func TestSubmitArgs(t *testing.T) {
 	full := jjm.Request{
 		Cores: 4, MemoryMB: 2000, Walltime: jjm.Duration(90*time.Minute + time.Millisecond), GPUs: 1, ScratchMB: 500,

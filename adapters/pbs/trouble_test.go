@@ -405,7 +405,7 @@ func TestSubmit_RefusalsOfTheServer(t *testing.T) {
 			s.do("qmgr", "-c", "set server max_queued=2")
 			try("more than the server takes of one user", jjm.Busy, 3, jjm.Request{})
 			s.do("qmgr", "-c", "set server max_array_size=4")
-			try("a larger array than the server takes", jjm.Invalid, 5, jjm.Request{})
+			try("a larger array than the server takes", jjm.Busy, 5, jjm.Request{})
 			s.probe()
 			if c := s.a.Capabilities(); c.MaxQueued != 2 && d == "openpbs" || c.MaxBulk != 4 || c.Slots != 16 ||
 				c.MaxCores != 16 {

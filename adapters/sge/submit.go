@@ -111,16 +111,15 @@ func refusal(out run.Output) error {
 		}
 		return false
 	}
-	kind := jjm.Ambiguous
+	kind, mark := jjm.Ambiguous, unmarked
 	switch {
-	case has("more than") && has("tasks"):
-		kind = jjm.Invalid
-	case out.Exit == exitFull, has("jobs are allowed per"):
-		kind = jjm.Busy
-	case has("connection reset", "read error", "timeout", "failed receiving"):
-		// The request had been sent: the qmaster was killed while qsub waited.
+	case out.Signal != 0:
+	case out.Exit == exitFull, has("jobs are allowed per"), has("more than") && has("tasks"): // max_aj_tasks
+		kind, mark = jjm.Busy, adapters.TooMany
 	case has("connection refused"):
 		kind = jjm.Busy
+	case has("connection reset", "read error", "timeout", "failed receiving", "unable to send message"):
+		// The request had been sent: the qmaster was killed while qsub waited.
 	case has("minimum user id", "minimum group id", "no access", "not allowed", "permission", "is no submit host",
 		"does not have access", "necessary privileges"):
 		kind = jjm.Denied
@@ -128,6 +127,10 @@ func refusal(out run.Output) error {
 		"not allowed in",
 		"no suitable queues", "does not exist", "invalid option", "can't resolve hostname"):
 		kind = jjm.Invalid
+	case text != "":
+		mark = adapters.Unexplained
 	}
-	return jjm.Errorf(kind, "qsub: exit %d: %s", out.Exit, brief(out.Stderr, out.Stdout))
+	return mark(jjm.Errorf(kind, "qsub: exit %d: %s", out.Exit, brief(out.Stderr, out.Stdout)))
 }
+
+func unmarked(err error) error { return err }

@@ -58,7 +58,7 @@ func TestRefusal_IsAmbiguousUnlessTheMessageIsKnown(t *testing.T) {
 		{jjm.Invalid, 1, `Unable to run job: Job was rejected because job requests unknown queue "nosuch"`},
 		{jjm.Invalid, 1, `Unable to run job: job rejected: the requested project "nope" does not exist`},
 		{jjm.Invalid, 1, `Unable to run job: can't resolve hostname "nohost"`},
-		{jjm.Invalid, 25, `Unable to run job: job rejected: you tried to submit a job with more than 50 tasks`},
+		{jjm.Busy, 25, `Unable to run job: job rejected: you tried to submit a job with more than 50 tasks`},
 		{jjm.Denied, 1, `Unable to run job: job rejected: your user id 0 is lower than minimum user id 1000 of cluster configuration`},
 		{jjm.Busy, 25, `Unable to run job: job rejected: only 2 jobs are allowed per user (current job count: 2)`},
 		{jjm.Busy, 1, "error: commlib error: got select error (Connection refused)\nUnable to run job: unable to send message to qmaster using port 6444 on host \"localhost\": got send error"},
@@ -71,9 +71,17 @@ func TestRefusal_IsAmbiguousUnlessTheMessageIsKnown(t *testing.T) {
 	}
 	for _, tt := range tests {
 		_, err := receipt(run.Output{Exit: tt.exit, Stderr: []byte(tt.stderr)}, 1)
-		if jjm.KindOf(err) != tt.kind {
-			t.Errorf("%q: kind %q, want %q", tt.stderr, jjm.KindOf(err), tt.kind)
+		if jjm.KindOf(err) != tt.kind || adapters.IsTooMany(err) != (tt.exit == exitFull) || adapters.IsUnexplained(err) {
+			t.Errorf("%q: kind %q, want %q; too many: %v, unexplained: %v", tt.stderr, jjm.KindOf(err), tt.kind,
+				adapters.IsTooMany(err), adapters.IsUnexplained(err))
 		}
+	}
+}
+
+func TestRefusal_InUnknownWordsIsMarked(t *testing.T) {
+	_, err := receipt(run.Output{Exit: 1, Stderr: []byte("Unable to run job: the moon is full")}, 1)
+	if jjm.KindOf(err) != jjm.Ambiguous || !adapters.IsUnexplained(err) {
+		t.Errorf("%v of kind %s", err, jjm.KindOf(err))
 	}
 }
 

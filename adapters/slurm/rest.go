@@ -209,11 +209,11 @@ func restReceipt(status int, body []byte) (adapters.Receipt, error) {
 		for _, e := range answer.Errors {
 			fmt.Fprintf(&text, " %s %s (%d)", e.Text, e.More, e.Code)
 		}
-		kind := refusal(text.String())
-		if status == http.StatusBadRequest && kind == jjm.Ambiguous {
-			kind = jjm.Invalid // it could not read the request
+		failed := func(kind jjm.Kind) error { return jjm.Errorf(kind, "slurmrestd: HTTP %d:%s", status, text.String()) }
+		if means, _ := find(text.String()); status == http.StatusBadRequest && means == ambiguous {
+			return none, failed(jjm.Invalid) // it could not read the request
 		}
-		return none, jjm.Errorf(kind, "slurmrestd: HTTP %d:%s", status, text.String())
+		return none, marked(text.String(), failed)
 	}
 	if status != http.StatusOK || answer.JobID <= 0 {
 		return none, jjm.Errorf(jjm.Ambiguous, "slurmrestd: HTTP %d: no job id in %.200q", status, body)

@@ -1,0 +1,81 @@
+package slurm
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/run"
+)
+
+// refused returns the error of a sbatch that printed a text.
+func refused(text string) error {
+	_, err := receipt(run.Output{Exit: 1, Stderr: []byte("sbatch: error: " + text + "\n")})
+	return err
+}
+
+// Every text is reached: none before it hides it.
+func TestRefusals_EachTextHasItsKind(t *testing.T) {
+	kinds := map[answer]jjm.Kind{ambiguous: jjm.Ambiguous, busy: jjm.Busy, tooMany: jjm.Busy, denied: jjm.Denied,
+		invalid: jjm.Invalid}
+	for _, r := range refusals {
+		err := refused(r.text)
+		if jjm.KindOf(err) != kinds[r.means] || adapters.IsTooMany(err) != (r.means == tooMany) ||
+			adapters.IsUnexplained(err) {
+			t.Errorf("%s: %v of kind %s, too many: %v; want %s", r.text, err, jjm.KindOf(err), adapters.IsTooMany(err),
+				kinds[r.means])
+		}
+		if r.source == "" {
+			t.Errorf("%s has no source", r.text)
+		}
+	}
+}
+
+// The texts of Slurm's source that can answer a submission are in the table.
+func TestRefusals_HaveTheTextsOfSlurm(t *testing.T) {
+	text, err := os.ReadFile("testdata/errno.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "of no submission: ") {
+			continue
+		}
+		if _, known := find(line); !known && !strings.Contains(line, unexplainedPolicy) {
+			t.Errorf("%q is not in the table", line)
+		}
+	}
+}
+
+// A limit on the number of submitted jobs passes, whoever has it. A limit that one job exceeds by itself does not.
+func TestRefusals_LimitsOfAccounting(t *testing.T) {
+	const policy = "\nsbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, " +
+		"user's size and/or time limits)"
+	for text, want := range map[string]struct {
+		kind                 jjm.Kind
+		tooMany, unexplained bool
+	}{
+		"AssocMaxSubmitJobLimit" + policy:           {jjm.Busy, true, false},
+		"AssocGrpSubmitJobsLimit" + policy:          {jjm.Busy, true, false},
+		"QOSMaxSubmitJobPerUserLimit" + policy:      {jjm.Busy, true, false},
+		"QOSGrpSubmitJobsLimit" + policy:            {jjm.Busy, true, false},
+		"MaxSubmitJobsPerAccount" + policy:          {jjm.Busy, true, false},
+		"QOSMaxWallDurationPerJobLimit" + policy:    {jjm.Invalid, false, false},
+		"AssocMaxCpuPerJobLimit" + policy:           {jjm.Invalid, false, false},
+		"QOSGrpMemLimit" + policy:                   {jjm.Invalid, false, false},
+		"QOSMinCpuNotSatisfied" + policy:            {jjm.Invalid, false, false},
+		"MaxCpuPerAccount" + policy:                 {jjm.Invalid, false, false},
+		policy:                                      {jjm.Busy, true, true},
+		"Batch job submission failed: Gremlins ate": {jjm.Ambiguous, false, true},
+	} {
+		err := refused(text)
+		if jjm.KindOf(err) != want.kind || adapters.IsTooMany(err) != want.tooMany ||
+			adapters.IsUnexplained(err) != want.unexplained {
+			t.Errorf("%.40q: %s, too many %v, unexplained %v; want %+v", text, jjm.KindOf(err), adapters.IsTooMany(err),
+				adapters.IsUnexplained(err), want)
+		}
+	}
+}
