@@ -184,7 +184,8 @@ func TestCostly_SumsTheRunsOfAPackage(t *testing.T) {
 
 func TestMachine_SlownessIsTheYardsticks(t *testing.T) {
 	for wall, want := range map[time.Duration]int{
-		100 * time.Microsecond: 1, 1500 * time.Microsecond: 4, 3500 * time.Microsecond: 4, 8 * time.Millisecond: 10, time.Second: 20,
+		100 * time.Microsecond: 1, 1500 * time.Microsecond: 4, 3500 * time.Microsecond: 4,
+		8 * time.Millisecond: 10, time.Second: 20,
 	} {
 		if got := (machine{start: cost{Wall: wall}}).slowness(); got != want {
 			t.Errorf("a start of %v: slowness %v, want %v", wall, got, want)
