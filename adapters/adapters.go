@@ -176,6 +176,8 @@ type Listing struct {
 	// At is when the batch system answered.
 	At      time.Time
 	Reports []jjm.Report
+	// Unread are the records that could not be read and may be of jobs of the account.
+	Unread []Unread
 }
 
 // Presence says whether a batch system has the bulk of a tag.

@@ -43,6 +43,16 @@ func (a Absence) Missed(at, submitted jjm.Time, watched time.Duration) Absence {
 	return a
 }
 
+// Unread returns the absence after a listing, asked for at the given time, with a record that
+// could not be read and may be the attempt's: the attempt is unknown, and nothing counts.
+func (a Absence) Unread(at jjm.Time) Absence {
+	since := a.Since
+	if since == 0 {
+		since = at
+	}
+	return Absence{Since: since, LastSeen: a.LastSeen, Counted: max(a.Counted, at)}
+}
+
 // AbsenceRules say when an attempt counts as absent.
 type AbsenceRules struct {
 	// Listings and Age must both be reached (decision R2: 3 and 10 minutes). Age is

@@ -29,7 +29,7 @@ func (a *Adapter) account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	if len(tags) == 0 {
 		return nil, nil
 	}
-	rows, err := a.squeue(ctx, owner, tags)
+	rows, _, err := a.squeue(ctx, owner, tags)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (a *Adapter) account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	ended := a.cancelledJobs(owner, 0)
 	if s.accounting {
 		for some := range slices.Chunk(arrays, tagsAtOnce) {
-			records, err := a.sacct(ctx, owner, "-j", strings.Join(some, ","))
+			records, _, err := a.sacct(ctx, owner, "-j", strings.Join(some, ","))
 			if err != nil {
 				return nil, err
 			}

@@ -32,10 +32,11 @@ func (a *Adapter) control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	if len(tags) == 0 {
 		return answers, nil
 	}
-	before, err := a.inQueue(ctx, owner, tags)
+	before, unread, err := a.inQueue(ctx, owner, tags)
 	if err != nil {
 		return nil, err
 	}
+	refuseUnread(jobs, unread, answers)
 	d := decide(op, jobs, before, answers)
 	if len(d.targets) == 0 {
 		return answers, nil
@@ -46,31 +47,43 @@ func (a *Adapter) control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 			trouble = err
 		}
 	}
-	after, err := a.inQueue(ctx, owner, tags)
+	after, unread, err := a.inQueue(ctx, owner, tags)
 	if err != nil {
 		return nil, err
 	}
 	for i, k := range d.targets {
 		was, is := before[k], after[k]
 		answers[i] = outcome(op, was, is, trouble)
-		if op == adapters.Cancel && isWaiting(was) && is.State == jjm.BatchUnknown {
+		if op == adapters.Cancel && isWaiting(was) && is.ID == "" && !adapters.UnreadOf(unread, was.Tag) {
 			a.noteCancel(owner, was)
 		}
 	}
+	refuseUnread(jobs, unread, answers)
 	return answers, nil
 }
 
+// refuseUnread sets the answers for jobs of whose tags squeue shows a record that cannot be read:
+// they may be there.
+func refuseUnread(jobs []adapters.Ref, unread []adapters.Unread, answers []error) {
+	for i, ref := range jobs {
+		if answers[i] == nil && adapters.UnreadOf(unread, ref.Tag) {
+			answers[i] = jjm.Errorf(jjm.Busy, "job %s: a record of its bulk cannot be read", ref.ID)
+		}
+	}
+}
+
 // inQueue returns the jobs with these tags that squeue shows.
-func (a *Adapter) inQueue(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (map[key]jjm.Report, error) {
-	rows, err := a.squeue(ctx, owner, tags)
+func (a *Adapter) inQueue(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (map[key]jjm.Report,
+	[]adapters.Unread, error) {
+	rows, unread, err := a.squeue(ctx, owner, tags)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found := map[key]jjm.Report{}
 	for _, r := range reports(rows, jjm.At(a.env.Now()), 0) {
 		found[keyOf(&r)] = r
 	}
-	return found, nil
+	return found, unread, nil
 }
 
 // act runs a command that changes something. The error contains what it printed.
@@ -107,8 +120,9 @@ func decide(op adapters.Op, jobs []adapters.Ref, seen map[key]jjm.Report, answer
 		}
 		k := key{ref.Tag, jobID(array, indices[0]), indices[0]}
 		r, alive := seen[k]
-		alive = alive && r.State.Alive()
+		alive = alive && !r.State.Ended() // also if its state is not known
 		switch {
+		case answers[i] != nil:
 		case !alive: // gone, ended, or another job by now
 		case op == adapters.HoldJobs && !isWaiting(r):
 			answers[i] = jjm.Errorf(jjm.Conflict, "job %s runs already: only a waiting job can be held", r.ID)
@@ -132,7 +146,7 @@ const splitAtOnce = 20
 func commands(op adapters.Op, d decision, seen map[key]jjm.Report) [][]string {
 	alive := map[string]int{}
 	for k, r := range seen {
-		if r.State.Alive() {
+		if !r.State.Ended() {
 			alive[strings.TrimSuffix(k.id, "_"+strconv.Itoa(int(k.index)))]++
 		}
 	}
@@ -193,7 +207,7 @@ func outcome(op adapters.Op, was, is jjm.Report, trouble error) error {
 		return jjm.Errorf(jjm.Busy, "job %s: %s although the command reported no error", was.ID, what)
 	}
 	switch {
-	case !is.State.Alive():
+	case is.State.Ended() || is.State == jjm.BatchUnknown && is.ID == "":
 		return nil
 	case op == adapters.Cancel && isWaiting(is):
 		return failed("it still waits")

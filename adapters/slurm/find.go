@@ -29,7 +29,7 @@ func (a *Adapter) find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	if err != nil || len(tags) == 0 {
 		return nil, err
 	}
-	rows, err := a.squeue(ctx, owner, tags)
+	rows, unread, err := a.squeue(ctx, owner, tags)
 	if err != nil {
 		return nil, err
 	}
@@ -40,28 +40,32 @@ func (a *Adapter) find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	missing := slices.DeleteFunc(slices.Clone(tags), func(t jjm.Tag) bool { return ids[t] != nil })
 	sure := true
 	if s.accounting {
-		sure = a.findInAccounting(ctx, owner, missing, ids)
+		more, answered := a.findInAccounting(ctx, owner, missing, ids)
+		unread, sure = append(unread, more...), answered
 	}
-	return findAnswers(tags, ids, sure), nil
+	return findAnswers(tags, ids, func(t jjm.Tag) bool { return sure && !adapters.UnreadOf(unread, t) }), nil
 }
 
-// findInAccounting adds the ids that sacct has, and reports whether it answered.
+// findInAccounting adds the ids that sacct has, and reports whether it answered. It returns the
+// records that cannot be read.
 func (a *Adapter) findInAccounting(ctx context.Context, owner jjm.Owner, tags []jjm.Tag,
-	ids map[jjm.Tag][]string) bool {
+	ids map[jjm.Tag][]string) (unread []adapters.Unread, answered bool) {
 	from := uts(jjm.At(a.env.Now().Add(-a.config.History.D())))
 	for some := range slices.Chunk(tags, tagsAtOnce) {
-		records, err := a.sacct(ctx, owner, "-X", "-D", "-S", from, "--name="+joined(some))
+		records, odd, err := a.sacct(ctx, owner, "-X", "-D", "-S", from, "--name="+joined(some))
 		if err != nil {
-			return false
+			return nil, false
 		}
+		unread = append(unread, odd...)
 		for _, r := range records {
 			ids[r.tag] = append(ids[r.tag], r.array)
 		}
 	}
-	return true
+	return unread, true
 }
 
-func findAnswers(tags []jjm.Tag, ids map[jjm.Tag][]string, sure bool) []adapters.Found {
+// findAnswers returns the answer for each tag. sure reports whether a tag without ids is absent.
+func findAnswers(tags []jjm.Tag, ids map[jjm.Tag][]string, sure func(jjm.Tag) bool) []adapters.Found {
 	out := make([]adapters.Found, len(tags))
 	for i, t := range tags {
 		out[i].Tag = t
@@ -69,7 +73,7 @@ func findAnswers(tags []jjm.Tag, ids map[jjm.Tag][]string, sure bool) []adapters
 		case ids[t] != nil:
 			out[i].Presence = adapters.Present
 			out[i].IDs = slices.Compact(slices.Sorted(slices.Values(ids[t])))
-		case sure:
+		case sure(t):
 			out[i].Presence = adapters.Absent
 		}
 	}

@@ -28,20 +28,21 @@ func (a *Adapter) list(ctx context.Context, owner jjm.Owner, since jjm.Time) (ad
 	if err != nil {
 		return adapters.Listing{}, err
 	}
-	rows, err := a.squeue(ctx, owner, nil)
+	rows, unread, err := a.squeue(ctx, owner, nil)
 	if err != nil {
 		return adapters.Listing{}, err
 	}
 	at := a.env.Now()
-	l := adapters.Listing{At: at, Reports: reports(rows, jjm.At(at), since)}
+	l := adapters.Listing{At: at, Reports: reports(rows, jjm.At(at), since), Unread: unread}
 	past := a.cancelledJobs(owner, since)
 	before := a.coverageOf(owner)
 	want := s.accounting && before.gap(since, jjm.At(at), s.minJobAge)
 	if want {
-		records, err := a.sacct(ctx, owner, "-X", "-S", uts(since))
+		records, unread, err := a.sacct(ctx, owner, "-X", "-S", uts(since))
 		if err != nil {
 			return adapters.Listing{}, err
 		}
+		l.Unread = append(l.Unread, unread...)
 		for _, r := range records {
 			past = append(past, r.reports()...)
 		}
@@ -121,20 +122,20 @@ func (a *Adapter) setCoverage(owner jjm.Owner, s coverage) {
 }
 
 // squeue returns the jobs of an owner that carry one of the tags; nil stands for any tag.
-func (a *Adapter) squeue(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]row, error) {
+func (a *Adapter) squeue(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (all []row, unread []adapters.Unread,
+	err error) {
 	argv := []string{"squeue", "-r", "--states=all", "-u", owner.User, "-O", squeueFields}
 	if tags == nil {
 		return a.squeueOnce(ctx, argv)
 	}
-	var all []row
 	for some := range slices.Chunk(tags, tagsAtOnce) {
-		rows, err := a.squeueOnce(ctx, append(slices.Clone(argv), "--name="+joined(some)))
+		rows, odd, err := a.squeueOnce(ctx, append(slices.Clone(argv), "--name="+joined(some)))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		all = append(all, rows...)
+		all, unread = append(all, rows...), append(unread, odd...)
 	}
-	return all, nil
+	return all, unread, nil
 }
 
 // tagsAtOnce is how many tags one command names: 1000 tags are 16 kB.
@@ -148,28 +149,28 @@ func joined(tags []jjm.Tag) string {
 	return strings.Join(words, ",")
 }
 
-func (a *Adapter) squeueOnce(ctx context.Context, argv []string) ([]row, error) {
+func (a *Adapter) squeueOnce(ctx context.Context, argv []string) ([]row, []adapters.Unread, error) {
 	text, err := command(ctx, a.timed, argv...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	rows, err := parseSqueue(string(text))
+	rows, unread, err := parseSqueue(string(text))
 	if err != nil {
-		return nil, jjm.Errorf(jjm.Busy, "squeue: %w", err)
+		return nil, nil, jjm.Errorf(jjm.Busy, "squeue: %w", err)
 	}
-	return rows, nil
+	return rows, unread, nil
 }
 
-func (a *Adapter) sacct(ctx context.Context, owner jjm.Owner, args ...string) ([]record, error) {
+func (a *Adapter) sacct(ctx context.Context, owner jjm.Owner, args ...string) ([]record, []adapters.Unread, error) {
 	text, err := command(ctx, a.timed, append([]string{"sacct", "-P", "-u", owner.User, "-o", sacctFields}, args...)...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	records, err := parseSacct(string(text))
+	records, unread, err := parseSacct(string(text))
 	if err != nil {
-		return nil, jjm.Errorf(jjm.Busy, "sacct: %w", err)
+		return nil, nil, jjm.Errorf(jjm.Busy, "sacct: %w", err)
 	}
-	return records, nil
+	return records, unread, nil
 }
 
 // uts returns a time in the form of sacct(1). It takes ten digits, so the time is at least

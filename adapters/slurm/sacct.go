@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/adapters"
 )
 
 // sacctFields are the columns that sacct prints (sacct(1), option -o), with -P. The name is
@@ -32,31 +33,30 @@ type record struct { // of a job; steps have names of their own
 }
 
 // parseSacct parses the output of sacct. Lines that do not have the form of a record are
-// skipped, because a job's name may contain newlines. A record of ours that cannot be read
+// skipped, because a job's name may contain newlines. An output without its beginning or its end
 // is an error.
-func parseSacct(text string) ([]record, error) {
+func parseSacct(text string) (out []record, unread []adapters.Unread, err error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
-		return nil, fmt.Errorf("the last line is cut: %.80q", text[max(0, len(text)-80):])
+		return nil, nil, fmt.Errorf("the last line is cut: %.80q", text[max(0, len(text)-80):])
 	}
 	text, found := strings.CutPrefix(text, strings.ReplaceAll(sacctFields, ",", "|")+"\n")
 	if !found {
-		return nil, fmt.Errorf("the output begins with %.200q, not with the names of the columns", text)
+		return nil, nil, fmt.Errorf("the output begins with %.200q, not with the names of the columns", text)
 	}
-	var out []record
 	for line := range strings.Lines(text) {
 		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "|", sacctColumns)
 		if len(f) < sacctColumns {
 			continue
 		}
-		r, ours, err := readRecord(f)
-		if err != nil {
-			return nil, fmt.Errorf("line %.200q: %w", line, err)
-		}
-		if ours {
+		switch r, ours, err := readRecord(f); {
+		case err != nil && r.step == "":
+			unread = append(unread, adapters.Unread{Tag: r.tag, ID: r.array, Index: -1,
+				Text: fmt.Sprintf("sacct: line %.200q: %v", line, err)})
+		case ours:
 			out = append(out, r)
 		}
 	}
-	return out, nil
+	return out, unread, nil
 }
 
 func readRecord(f []string) (r record, ours bool, err error) {

@@ -138,7 +138,7 @@ func TestReceipt_OddAnswers(t *testing.T) {
 // byName returns the reports of the recorded listing.
 func byName(t *testing.T, now jjm.Time) map[jjm.Tag][]jjm.Report {
 	t.Helper()
-	rows, err := parseSqueue(recorded(t, "squeue.txt"))
+	rows, _, err := parseSqueue(recorded(t, "squeue.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,41 +207,43 @@ func TestSqueue_RecordedListing(t *testing.T) {
 	}
 }
 
-func TestSqueue_WhatCannotBeReadIsAnError(t *testing.T) {
+func TestSqueue_AnOutputThatIsNotWholeIsAnError(t *testing.T) {
 	head, line := "JOBID|ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|n|REASON|r|\n",
 		"7|2|0|RUNNING|0|0|1795282554|1795282555|N/A|n1|jabc|n|None|r|\n"
 	tests := []struct {
 		name, text string
 		n          int // of jobs; -1 for an error
+		unread     int
 	}{
-		{"nothing at all", "", -1},
-		{"no jobs", head, 0},
-		{"a job", head + line, 1},
-		{"no names of columns", line, -1},
-		{"a column was dropped", strings.Replace(head, "STATE|", "", 1) + line, -1},
-		{"a banner before", "Welcome\n" + head + line, -1},
-		{"a banner between", head + "Welcome\n" + line, -1},
-		{"a banner after", head + line + "Bye\n", -1},
-		{"cut", head + line[:len(line)-8], -1},
-		{"cut before the line's end", head + line[:len(line)-1], -1},
-		{"an unknown state", head + strings.Replace(line, "RUNNING", "DREAMING", 1), -1},
-		{"a bad index", head + strings.Replace(line, "|0|RUN", "|-1|RUN", 1), -1},
-		{"a bad time", head + strings.Replace(line, "1795282554", "yesterday", 1), -1},
-		{"somebody's odd name", head + strings.Replace(line, "jabc", "jabc|n|None|r|x\n\"", 1) + line, 1},
+		{"nothing at all", "", -1, 0},
+		{"no jobs", head, 0, 0},
+		{"a job", head + line, 1, 0},
+		{"no names of columns", line, -1, 0},
+		{"a column was dropped", strings.Replace(head, "STATE|", "", 1) + line, -1, 0},
+		{"a banner before", "Welcome\n" + head + line, -1, 0},
+		{"a banner between", head + "Welcome\n" + line, 0, 1},
+		{"a banner after", head + line + "Bye\n", -1, 0},
+		{"cut", head + line[:len(line)-8], -1, 0},
+		{"cut before the line's end", head + line[:len(line)-1], -1, 0},
+		{"an unknown state", head + strings.Replace(line, "RUNNING", "DREAMING", 1), 1, 0},
+		{"a bad index", head + strings.Replace(line, "|0|RUN", "|-1|RUN", 1), 0, 1},
+		{"a bad time", head + strings.Replace(line, "1795282554", "yesterday", 1), 0, 1},
+		{"somebody's odd name", head + strings.Replace(line, "jabc", "jabc|n|None|r|x\n\"", 1) + line, 1, 0},
 		{"an unknown state of another's job",
-			head + strings.Replace(strings.Replace(line, "RUNNING", "DREAMING", 1), "jabc", "Other Job", 1), 0},
-		{"local times", head + strings.Replace(line, "1795282554", "2026-11-21T01:14:47", 1), 1},
+			head + strings.Replace(strings.Replace(line, "RUNNING", "DREAMING", 1), "jabc", "Other Job", 1), 0, 0},
+		{"local times", head + strings.Replace(line, "1795282554", "2026-11-21T01:14:47", 1), 1, 0},
+		{"a heterogeneous job of somebody", head + strings.Replace(line, "7|2", "7+0|2", 1) + line, 1, 1},
 	}
 	for _, tt := range tests {
-		rows, err := parseSqueue(tt.text)
-		if (err != nil) != (tt.n < 0) || err == nil && len(rows) != tt.n {
-			t.Errorf("%s: %d rows, error %v", tt.name, len(rows), err)
+		rows, unread, err := parseSqueue(tt.text)
+		if (err != nil) != (tt.n < 0) || err == nil && len(rows) != tt.n || len(unread) != tt.unread {
+			t.Errorf("%s: %d rows, unread %+v, error %v", tt.name, len(rows), unread, err)
 		}
 	}
 }
 
 func TestSacct_RecordedAccounting(t *testing.T) {
-	records, err := parseSacct(recorded(t, "sacct.txt"))
+	records, _, err := parseSacct(recorded(t, "sacct.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +296,7 @@ func TestOpen_IndicesOfArraysAreNeverCut(t *testing.T) {
 
 func TestSacct_AnArrayWithoutOwnRecordsBecomesOneReportForEachJob(t *testing.T) {
 	head := strings.ReplaceAll(sacctFields, ",", "|") + "\n"
-	records, err := parseSacct(head +
+	records, _, err := parseSacct(head +
 		"3_[0,2-3%4]|3|CANCELLED by 61001|0:0|1795281208|1795281211|1795281211|00:00:00||None assigned|ann|jabc\n" +
 		"9|9|CANCELLED by 61001|0:0|1795281208|None|1795281211|00:00:00||None assigned|ann|jdef\n" +
 		"3_5|4|COMPLETED|0:0|1795281208|1795281211|1795281211|00:00:00||n1|ann|Odd\nname|x\n")
@@ -311,10 +313,19 @@ func TestSacct_AnArrayWithoutOwnRecordsBecomesOneReportForEachJob(t *testing.T) 
 	if diff := cmp.Diff([]string{"3_0", "3_2", "3_3"}, ids); diff != "" {
 		t.Error(diff)
 	}
-	for _, bad := range []string{"", "no header\n", head + "3_x|3|FAILED|0:0|1|1|1|0||n|ann|jabc\n",
-		head + "3_1|3|DREAMING|0:0|1|1|1|0||n|ann|jabc\n", head + "3_1|3"} {
-		if records, err := parseSacct(bad); err == nil {
+	for _, bad := range []string{"", "no header\n", head + "3_1|3"} {
+		if records, _, err := parseSacct(bad); err == nil {
 			t.Errorf("%q: %+v", bad, records)
+		}
+	}
+	good := "3_1|3|FAILED|1:0|1|1|1|0||n|ann|jabc\n"
+	for _, odd := range []string{
+		"3_x|3|FAILED|0:0|1|1|1|0||n|ann|jdef\n", "3_1|3|DREAMING|0:0|1|1|1|0||n|ann|jdef\n",
+		"79+0|79|CANCELLED|0:0|1|1|1|00:00:00||n1|ann|jdef\n",
+	} {
+		records, unread, err := parseSacct(head + odd + good)
+		if err != nil || len(records) != 1 || len(unread) != 1 || unread[0].Tag != "jdef" {
+			t.Errorf("%q: %+v, unread %+v, error %v", odd, records, unread, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/adapters"
 )
 
 // squeueFields are the columns that squeue prints (squeue(1), option -O). Names of other
@@ -32,44 +33,40 @@ type row struct {
 	restarts           int
 	submit, start, end jjm.Time
 	host, reason       string
+	word               string // its state, if that is not known
 }
 
 func jobID(array string, index int32) string { return array + "_" + strconv.Itoa(int(index)) }
 
 // parseSqueue parses the output of squeue with squeueFields. Jobs whose name is not a tag
-// are left out. Anything else that cannot be read is an error, because it may be a job of
-// ours.
-func parseSqueue(text string) ([]row, error) {
+// are left out. An output without its beginning or its end is an error.
+func parseSqueue(text string) (rows []row, unread []adapters.Unread, err error) {
 	head, text, _ := strings.Cut(text, "\n")
 	if !strings.HasPrefix(head, "JOBID|") || strings.Count(head, "|") != strings.Count(squeueFields, "|") ||
 		!strings.HasSuffix(head, "|NAME|n|REASON|r|") {
-		return nil, fmt.Errorf("the output begins with %.200q, not with the names of the columns", head)
+		return nil, nil, fmt.Errorf("the output begins with %.200q, not with the names of the columns", head)
 	}
-	var rows []row
 	for n := 1; text != ""; n++ {
 		record, rest, whole := strings.Cut(text, "|r|\n")
 		if !whole {
-			return nil, fmt.Errorf("record %d: %.80q has no end", n, text)
+			return nil, nil, fmt.Errorf("record %d: %.80q has no end", n, text)
 		}
 		text = rest
-		r, ours, err := parseRecord(record)
-		if err != nil {
-			return nil, fmt.Errorf("record %d: %.200q: %w", n, record, err)
-		}
-		if ours {
+		switch r, ours, err := parseRecord(record); {
+		case err != nil:
+			unread = append(unread, adapters.Unread{Tag: r.tag, ID: r.array, Index: -1,
+				Text: fmt.Sprintf("squeue: record %d: %.200q: %v", n, record, err)})
+		case ours:
 			rows = append(rows, r)
 		}
 	}
-	return rows, nil
+	return rows, unread, nil
 }
 
 func parseRecord(record string) (r row, ours bool, err error) {
 	f := strings.SplitN(record, "|", squeueLead+1)
 	if len(f) <= squeueLead {
 		return row{}, false, fmt.Errorf("%d fields: want %d", len(f), squeueLead+2)
-	}
-	if !digits(f[0]) {
-		return row{}, false, fmt.Errorf("job id %.40q", f[0])
 	}
 	mark := strings.LastIndex(f[squeueLead], "|n|")
 	if mark < 0 {
@@ -79,6 +76,9 @@ func parseRecord(record string) (r row, ours bool, err error) {
 	if !r.tag.Valid() {
 		return row{}, false, nil
 	}
+	if !digits(f[0]) {
+		return r, false, fmt.Errorf("job id %.40q", f[0])
+	}
 	err = r.read(f)
 	return r, err == nil, err
 }
@@ -87,7 +87,7 @@ func parseRecord(record string) (r row, ours bool, err error) {
 func (r *row) read(f []string) error {
 	var known bool
 	if r.state, known = stateOf(f[3]); !known {
-		return fmt.Errorf("unknown job state %.40q", f[3])
+		r.word = f[3]
 	}
 	if !digits(f[1]) {
 		return fmt.Errorf("array id %.40q", f[1])

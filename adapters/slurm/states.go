@@ -53,6 +53,8 @@ func (r row) report(now jjm.Time) jjm.Report {
 	}
 	waits := r.state == jjm.BatchQueued || r.state == jjm.BatchHold
 	switch {
+	case r.word != "":
+		out.Reason = unknownState("squeue", r.word)
 	case waits:
 		// Only the reason of a waiting job is current.
 		out.Reason = emptyIf(r.reason, "None")
@@ -73,6 +75,11 @@ func (r row) report(now jjm.Time) jjm.Report {
 		out.Reason = endReason(r.state, r.reason, out.Signal)
 	}
 	return out
+}
+
+// unknownState is the reason of a job whose state is a word that jjm does not know.
+func unknownState(source, word string) string {
+	return fmt.Sprintf("%s shows the state %.40q, which jjm does not know", source, word)
 }
 
 func emptyIf(s, none string) string {

@@ -15,8 +15,9 @@ import (
 
 // absences returns the attempts of an account that the listing should have shown and did
 // not, with how long and how often they have been missing. Bulks acknowledged after the
-// listing was asked for do not count.
-func (w *watcher) absences(asked jjm.Time, account jjm.Owner) map[jjm.AttemptID]plan.Absence {
+// listing was asked for do not count. Attempts whose record may be one that could not be read are
+// unknown, but not returned.
+func (w *watcher) absences(asked jjm.Time, account jjm.Owner, unread []adapters.Unread) map[jjm.AttemptID]plan.Absence {
 	v := w.s.View()
 	defer v.Close()
 	out := map[jjm.AttemptID]plan.Absence{}
@@ -31,6 +32,10 @@ func (w *watcher) absences(asked jjm.Time, account jjm.Owner) map[jjm.AttemptID]
 				continue
 			}
 			if l := v.Current(m); l != nil && l.Tag == b.Tag {
+				if mayBe(unread, b, l) {
+					w.missing[m] = w.missing[m].Unread(asked)
+					continue
+				}
 				a := w.missing[m].Missed(asked, b.Settled, watched)
 				w.missing[m] = a
 				out[m] = a

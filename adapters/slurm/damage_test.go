@@ -1,0 +1,92 @@
+package slurm
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"jjm/adapters"
+)
+
+// damaged replaces one field of a record by a word that is none, or that is another's.
+func damaged(t *rapid.T, record, sep string) string {
+	fields := strings.Split(record, sep)
+	at := rapid.IntRange(0, len(fields)-1).Draw(t, "field")
+	fields[at] = rapid.SampledFrom([]string{"", "79+0", "-1", "DREAMING", "yesterday", "\x00\xff", "9999999999999999999999"}).
+		Draw(t, "word")
+	return strings.Join(fields, sep)
+}
+
+// A listing with one damaged record has all others, and nothing that is not in the good one.
+func TestSqueue_ADamagedRecordCostsItself(t *testing.T) {
+	head, rest, _ := strings.Cut(recorded(t, "squeue.txt"), "\n")
+	records := strings.SplitAfter(rest, "|r|\n")
+	records = records[:len(records)-1]
+	rapid.Check(t, func(t *rapid.T) {
+		all := slices.Clone(records)
+		at := rapid.IntRange(0, len(all)-1).Draw(t, "record")
+		without, _, err := parseSqueue(head + "\n" + strings.Join(slices.Delete(slices.Clone(all), at, at+1), ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[at] = damaged(t, strings.TrimSuffix(all[at], "|r|\n"), "|") + "|r|\n"
+		rows, _, err := parseSqueue(head + "\n" + strings.Join(all, ""))
+		if err != nil || len(rows) < len(without) || len(rows) > len(without)+1 {
+			t.Fatalf("%q: %d rows, %d without it, error %v", all[at], len(rows), len(without), err)
+		}
+		for _, r := range without {
+			if !slices.Contains(rows, r) {
+				t.Fatalf("%q cost %+v", all[at], r)
+			}
+		}
+	})
+}
+
+func TestSacct_ADamagedRecordCostsItself(t *testing.T) {
+	head, rest, _ := strings.Cut(recorded(t, "sacct.txt"), "\n")
+	lines := strings.SplitAfter(rest, "\n")
+	lines = lines[:len(lines)-1]
+	ids := func(records []record) (out []string) {
+		for _, r := range records {
+			out = append(out, r.array+"|"+r.step+"|"+string(r.tag))
+		}
+		return out
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		all := slices.Clone(lines)
+		at := rapid.IntRange(0, len(all)-1).Draw(t, "line")
+		without, _, err := parseSacct(head + "\n" + strings.Join(slices.Delete(slices.Clone(all), at, at+1), ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[at] = damaged(t, strings.TrimSuffix(all[at], "\n"), "|") + "\n"
+		records, _, err := parseSacct(head + "\n" + strings.Join(all, ""))
+		if err != nil {
+			t.Fatalf("%q: %v", all[at], err)
+		}
+		got := ids(records)
+		for _, id := range ids(without) {
+			if !slices.Contains(got, id) {
+				t.Fatalf("%q cost %s", all[at], id)
+			}
+		}
+	})
+}
+
+// What cannot be read is not taken for absent.
+func TestFind_AnUnreadRecordIsNotAbsence(t *testing.T) {
+	unread := []adapters.Unread{{Tag: "jabc", Index: -1}}
+	if !adapters.UnreadOf(unread, "jabc") || adapters.UnreadOf(unread, "jdef") {
+		t.Error("the tag decides")
+	}
+	if !adapters.UnreadOf([]adapters.Unread{{Index: -1}}, "jdef") {
+		t.Error("a record without a tag may be anybody's")
+	}
+	answers := []error{nil, nil}
+	refuseUnread([]adapters.Ref{{Tag: "jabc", ID: "7"}, {Tag: "jdef", ID: "8"}}, unread, answers)
+	if answers[0] == nil || answers[1] != nil {
+		t.Errorf("answers %v", answers)
+	}
+}
