@@ -10,7 +10,7 @@ import (
 )
 
 func TestRetry_AnErrorForLaterIsNotRepeated(t *testing.T) {
-	for _, mark := range []func(error) error{adapters.Later, adapters.NotAsked} {
+	for _, mark := range []func(error) error{adapters.Later, adapters.NotAsked, adapters.TooMany} {
 		calls := 0
 		once := func(ctx context.Context, _ Verb, do func(context.Context) error) error { return do(ctx) }
 		call := withRetry(time.Hour, once)

@@ -44,12 +44,12 @@ func withRetry(within time.Duration, next call) call {
 // again reports whether to repeat a call that ended with err: a submission only if it
 // certainly did nothing, another verb also if it may have happened. A call that an open
 // breaker refused is repeated only if a probe is running, an error marked by adapters.Later
-// is not.
+// or adapters.TooMany is not.
 func again(verb Verb, err error) bool {
 	if o := (*openError)(nil); errors.As(err, &o) {
 		return o.probing
 	}
-	if adapters.IsLater(err) {
+	if adapters.IsLater(err) || adapters.IsTooMany(err) {
 		return false
 	}
 	switch jjm.KindOf(err) {
