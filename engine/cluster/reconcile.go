@@ -27,7 +27,13 @@ type settler struct {
 	// mu is taken after the memory lock, never before.
 	mu      sync.Mutex
 	retryAt map[jjm.Tag]deadline // when to look at an unsettled bulk again; due now if it has no entry
-	odd     map[jjm.Tag]string   // bulks whose last refusal is marked by adapters.Unexplained, with its text
+	odd     map[jjm.Tag]oddRefusal
+}
+
+// oddRefusal is a refusal marked by [adapters.Unexplained].
+type oddRefusal struct {
+	since time.Time // when the first of those in a row was heard
+	text  string    // of the last one
 }
 
 // settleDue settles the unsettled bulks that are due, those of one account one after another.
@@ -170,7 +176,7 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 		}
 	})
 	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: st.c.caps().Settle,
-		Refused: allKilled || st.isGivenUp(b, now), Back: st.c.health.backSince(tried), Busy: unsent}
+		Refused: allKilled || st.isGivenUp(b.Tag), Back: st.c.health.backSince(tried), Busy: unsent}
 	if !unsent {
 		st.find(ctx, b, &facts)
 	}
@@ -265,27 +271,33 @@ const unexplainedFor = 24 * time.Hour
 func (st *settler) heard(tag jjm.Tag, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if delete(st.odd, tag); adapters.IsUnexplained(err) {
-		st.odd[tag] = err.Error()
+	if !adapters.IsUnexplained(err) {
+		delete(st.odd, tag)
+		return
 	}
+	since := st.b.Now()
+	if before, again := st.odd[tag]; again {
+		since = before.since
+	}
+	st.odd[tag] = oddRefusal{since, err.Error()}
 }
 
 // isGivenUp reports whether a bulk has been refused in unknown words for too long.
-func (st *settler) isGivenUp(b *jjm.Bulk, now jjm.Time) bool {
+func (st *settler) isGivenUp(tag jjm.Tag) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	_, odd := st.odd[b.Tag]
-	return odd && now.Sub(b.Created) >= unexplainedFor
+	r, odd := st.odd[tag]
+	return odd && st.b.Now().Sub(r.since) >= unexplainedFor
 }
 
-// whyRefused returns why a bulk is refused: what the batch system said of it, if anything.
+// whyRefused returns why a bulk is refused: what the batch system said of it, if it is given up.
 func (st *settler) whyRefused(tag jjm.Tag, why string) string {
+	if !st.isGivenUp(tag) {
+		return why
+	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if text, odd := st.odd[tag]; odd {
-		return "for " + jjm.HowLong(unexplainedFor) + ", in words that its adapter does not know: " + text
-	}
-	return why
+	return "for " + jjm.HowLong(unexplainedFor) + ", in words that its adapter does not know: " + st.odd[tag].text
 }
 
 // settleNow makes all unsettled bulks due now, because the outage that they waited for
