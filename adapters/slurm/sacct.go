@@ -91,7 +91,7 @@ func readRecord(f []string) (r record, ours bool, err error) {
 // maxIndices is the largest number of indices that a short text may stand for.
 const maxIndices = 1 << 22
 
-// parseJobID reads "42", "42_7", and "42_[0-2,5%4]", the jobs of an array that have no
+// parseJobID reads "42", "42_7", and "42_[0-2,5,10-20:2%4]", the jobs of an array that have no
 // records of their own.
 func parseJobID(s string) (array string, indices []int32, err error) {
 	bad := func() (string, []int32, error) { return "", nil, fmt.Errorf("job id %.40q", s) }
@@ -105,15 +105,17 @@ func parseJobID(s string) (array string, indices []int32, err error) {
 	if rest, found := strings.CutPrefix(rest, "["); found {
 		rest, _, _ = strings.Cut(strings.TrimSuffix(rest, "]"), "%")
 		for part := range strings.SplitSeq(rest, ",") {
-			first, last, ok := parseRange(part)
-			if !ok || len(indices)+int(last-first) > maxIndices {
+			span, step, stepped := strings.Cut(part, ":")
+			by, err := strconv.ParseUint(step, 10, 31)
+			if !stepped {
+				by, err = 1, nil
+			}
+			first, last, ok := parseRange(span)
+			if !ok || err != nil || by == 0 || len(indices)+int(last-first) > maxIndices {
 				return bad()
 			}
-			for i := first; ; i++ {
-				indices = append(indices, i)
-				if i == last {
-					break
-				}
+			for i := int64(first); i <= int64(last); i += int64(by) {
+				indices = append(indices, int32(i))
 			}
 		}
 		return array, indices, nil

@@ -289,6 +289,14 @@ func TestOpen_IndicesOfArraysAreNeverCut(t *testing.T) {
 	if a := testAdapter(t, DefaultConfig()); a.timed.Env["SLURM_BITSTR_LEN"] != "0" {
 		t.Errorf("environment %v", a.timed.Env)
 	}
+	if _, got, err := parseJobID("9_[0,2-8:2,20-21%4]"); err != nil || !slices.Equal(got, []int32{0, 2, 4, 6, 8, 20, 21}) {
+		t.Errorf("indices %v, error %v", got, err)
+	}
+	for _, bad := range []string{"9_[2-8:0]", "9_[2-8:]", "9_[2-8:x]", "9_[8-2:2]"} {
+		if _, got, err := parseJobID(bad); err == nil {
+			t.Errorf("%s: %v", bad, got)
+		}
+	}
 	if _, _, err := parseJobID("10833_[67,69-70,...]"); err == nil {
 		t.Error("a cut list was read as if it were whole")
 	}
