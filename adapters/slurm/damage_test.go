@@ -14,8 +14,8 @@ import (
 func damaged(t *rapid.T, record, sep string) string {
 	fields := strings.Split(record, sep)
 	at := rapid.IntRange(0, len(fields)-1).Draw(t, "field")
-	fields[at] = rapid.SampledFrom([]string{"", "79+0", "-1", "DREAMING", "yesterday", "\x00\xff", "9999999999999999999999"}).
-		Draw(t, "word")
+	words := []string{"", "79+0", "-1", "DREAMING", "yesterday", "\x00\xff", "9999999999999999999999"}
+	fields[at] = rapid.SampledFrom(words).Draw(t, "word")
 	return strings.Join(fields, sep)
 }
 

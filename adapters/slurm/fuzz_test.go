@@ -18,8 +18,9 @@ func FuzzSqueue(f *testing.F) {
 			t.Error("rows beside an error")
 		}
 		for _, r := range reports(rows, 0, 0) {
-			if !r.Tag.Valid() || (r.State == jjm.BatchUnknown) != strings.Contains(r.Reason, "does not know") || r.Index < 0 || !strings.HasPrefix(r.ID, rows[0].array[:1]) &&
-				len(rows) == 1 {
+			odd := (r.State == jjm.BatchUnknown) != strings.Contains(r.Reason, "does not know")
+			if !r.Tag.Valid() || odd || r.Index < 0 ||
+				!strings.HasPrefix(r.ID, rows[0].array[:1]) && len(rows) == 1 {
 				t.Errorf("%+v", r)
 			}
 			if !r.State.Ended() && (r.Exit != 0 || r.Signal != 0 || r.Ended != 0) {

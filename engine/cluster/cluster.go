@@ -78,7 +78,8 @@ func newCluster(cs *Clusters, of base.Cluster) *Cluster {
 	c.health = &health{c: c, b: c.b, s: c.s, name: c.name}
 	c.submitter = newSubmitter(c)
 	c.refusals = newRefusals(c)
-	c.settler = &settler{c: c, b: c.b, s: c.s, name: c.name, retryAt: map[jjm.Tag]deadline{}, odd: map[jjm.Tag]oddRefusal{}}
+	c.settler = &settler{c: c, b: c.b, s: c.s, name: c.name,
+		retryAt: map[jjm.Tag]deadline{}, odd: map[jjm.Tag]oddRefusal{}}
 	c.watcher = newWatcher(c)
 	c.holder = &holder{c: c, b: c.b, s: c.s}
 	c.controller = newController(c)

@@ -9,10 +9,10 @@ import (
 	"jjm/engine/state"
 )
 
-// unread returns those of the unread records of a listing that may be of jobs of the account,
+// ownUnread returns those of the unread records of a listing that may be of jobs of the account,
 // and logs each record once in a while. A record with a tag that the store does not know, or that
 // is another account's, is nobody's here.
-func (w *watcher) unread(records []adapters.Unread, account jjm.Owner) []adapters.Unread {
+func ownUnread(w *watcher, records []adapters.Unread, account jjm.Owner) []adapters.Unread {
 	if len(records) == 0 {
 		return nil
 	}

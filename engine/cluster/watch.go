@@ -165,7 +165,7 @@ func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 	w.strays.begin(account)
 	alive, ended := w.compare(listing.Reports)
 	w.cancelStrays()
-	missing := w.absences(asked, account, w.unread(listing.Unread, account))
+	missing := w.absences(asked, account, ownUnread(w, listing.Unread, account))
 	now := jjm.At(w.b.Now())
 	for id, r := range ended {
 		w.ends.Report(id, r, now)
