@@ -127,11 +127,17 @@ func (a *Adapter) read(ctx context.Context, owner jjm.Owner, s scan, use func(p 
 	if s.ask {
 		s.newest = a.newest(ctx)
 	}
-	records, err := a.query(ctx, s.args(jjmJobsOf(owner), a.config.Keep.D()+maxLate))
+	records, unread, err := a.queryAll(ctx, s.args(jjmJobsOf(owner), a.config.Keep.D()+maxLate))
 	if err != nil {
 		return err
 	}
-	a.remember(owner.User, s, records, use)
+	a.remember(owner.User, s, records, func(p *memory) {
+		for _, u := range unread {
+			a.env.Warn("a record of the history cannot be read", "cluster", a.name, "account", owner.User, "record", u.Text)
+			p.lossy = true // the tag or the job is asked for by name, which then fails
+		}
+		use(p)
+	})
 	return nil
 }
 

@@ -14,7 +14,7 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	at := a.env.Now()
 	from := since.Unix()
 	// CompletionDate is not used: for a moment a completed job has none.
-	queue, err := a.query(ctx, queueArgs(fmt.Sprintf("%s && (JobStatus =!= %d || EnteredCurrentStatus >= %d)",
+	queue, unread, err := a.queryAll(ctx, queueArgs(fmt.Sprintf("%s && (JobStatus =!= %d || EnteredCurrentStatus >= %d)",
 		jjmJobsOf(owner), completed, from)))
 	if err != nil {
 		return adapters.Listing{}, a.fail("list", err)
@@ -26,7 +26,7 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 			return adapters.Listing{}, a.fail("list", err)
 		}
 	}
-	return adapters.Listing{At: at, Reports: merge(queue, history)}, nil
+	return adapters.Listing{At: at, Reports: merge(queue, history), Unread: unread}, nil
 }
 
 // merge makes reports from both answers. A job in both is taken from the history, which was

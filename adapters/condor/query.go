@@ -59,18 +59,30 @@ func tableArgs(argv []string, constraint string) []string {
 // query runs a command that lists jobs and parses its answer. Any doubt is an error of kind
 // Busy.
 func (a *Adapter) query(ctx context.Context, argv []string) ([]record, error) {
-	out, err := a.run(ctx, nil, argv...)
+	records, unread, err := a.queryAll(ctx, argv)
 	if err != nil {
-		return nil, adapters.AsBusy(err)
-	}
-	if err := checkAnswer(argv[0], out); err != nil {
 		return nil, err
 	}
-	records, err := parseTable(out.Stdout)
-	if err != nil {
-		return nil, jjm.Errorf(jjm.Busy, "%s: %w", argv[0], err)
+	if len(unread) > 0 {
+		return nil, jjm.Errorf(jjm.Busy, "%s: a record cannot be read: %s", argv[0], unread[0].Text)
 	}
 	return records, nil
+}
+
+// queryAll is query, but it returns the records that cannot be read.
+func (a *Adapter) queryAll(ctx context.Context, argv []string) ([]record, []adapters.Unread, error) {
+	out, err := a.run(ctx, nil, argv...)
+	if err != nil {
+		return nil, nil, adapters.AsBusy(err)
+	}
+	if err := checkAnswer(argv[0], out); err != nil {
+		return nil, nil, err
+	}
+	records, unread, err := parseTable(out.Stdout)
+	if err != nil {
+		return nil, nil, jjm.Errorf(jjm.Busy, "%s: %w", argv[0], err)
+	}
+	return records, unread, nil
 }
 
 // checkAnswer returns an error of kind Busy if a listing command did not end well.

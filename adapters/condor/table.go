@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"jjm"
+	"jjm/adapters"
 )
 
 // record is one job as condor_q and condor_history print it. Times are in seconds since
@@ -43,13 +44,11 @@ const (
 )
 
 // parseTable reads the answer to tableArgs. Lines without our marks, such as a banner, are
-// ignored. A line with a mark that cannot be read, and an answer without the heading, are
-// errors.
-func parseTable(out []byte) ([]record, error) {
-	var records []record
+// ignored. An answer without the heading, or without its end, is an error.
+func parseTable(out []byte) (records []record, unread []adapters.Unread, err error) {
 	headed := false
 	if len(out) > 0 && out[len(out)-1] != '\n' {
-		return nil, fmt.Errorf("cut off after %.200q", out[max(0, len(out)-200):])
+		return nil, nil, fmt.Errorf("cut off after %.200q", out[max(0, len(out)-200):])
 	}
 	rest := string(out)
 	for rest != "" {
@@ -61,21 +60,38 @@ func parseTable(out []byte) ([]record, error) {
 		fields := strings.Split(line, "\t")
 		if !headed {
 			if !isHeading(fields) {
-				return nil, fmt.Errorf("a job before the heading: %.200q", line)
+				return nil, nil, fmt.Errorf("a job before the heading: %.200q", line)
 			}
 			headed = true
 			continue
 		}
 		r, err := parseRecord(fields)
-		if err != nil {
-			return nil, fmt.Errorf("%w in %.300q", err, line)
+		switch {
+		case err != nil && rest == "" && !strings.Contains(line, markEnd):
+			return nil, nil, fmt.Errorf("cut off in %.300q", line)
+		case err != nil:
+			unread = append(unread, adapters.Unread{Tag: tagIn(fields), Index: -1,
+				Text: fmt.Sprintf("%v in %.300q", err, line)})
+		default:
+			records = append(records, r)
 		}
-		records = append(records, r)
 	}
 	if !headed {
-		return nil, fmt.Errorf("no heading in the answer %.200q", bytes.TrimSpace(out))
+		return nil, nil, fmt.Errorf("no heading in the answer %.200q", bytes.TrimSpace(out))
 	}
-	return records, nil
+	return records, unread, nil
+}
+
+// tagIn returns the tag of a record that cannot be read, "" if that cannot be read either.
+func tagIn(fields []string) jjm.Tag {
+	const at = 5 // JJMTag among the columns
+	if len(fields) != len(columns) {
+		return ""
+	}
+	if tag := jjm.Tag(unquote(fields[at])); tag.Valid() {
+		return tag
+	}
+	return ""
 }
 
 func isHeading(fields []string) bool {

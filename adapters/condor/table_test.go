@@ -3,10 +3,12 @@ package condor
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"jjm"
 	"jjm/run"
@@ -19,7 +21,7 @@ func states(t *testing.T, name, source string) map[jjm.Tag]jjm.Report {
 	if err := checkAnswer(source, out); err != nil {
 		t.Fatal(err)
 	}
-	records, err := parseTable(out.Stdout)
+	records, _, err := parseTable(out.Stdout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,37 +197,47 @@ func TestCheckAnswer_TroubleIsBusy(t *testing.T) {
 
 func TestParseTable_AnAnswerWithoutHeadingIsAnError(t *testing.T) {
 	for _, name := range []string{"q_none", "history_none"} {
-		if got, err := parseTable(recorded(t, name).Stdout); err != nil || len(got) != 0 {
+		if got, _, err := parseTable(recorded(t, name).Stdout); err != nil || len(got) != 0 {
 			t.Errorf("%s: %v, error %v", name, got, err)
 		}
 	}
 	whole := recorded(t, "q_states").Stdout
 	first := bytes.IndexByte(whole, '\n') + 1
 	bad := map[string][]byte{
-		"nothing":                nil,
-		"garbage":                []byte("x7\x01\xff <no> {\"an\": answer\n\n42 |"),
-		"another format":         recorded(t, "q_af").Stdout,
-		"json":                   recorded(t, "q_json_proj").Stdout,
-		"empty json":             recorded(t, "q_empty_json").Stdout,
-		"no heading":             whole[first:],
-		"two headings":           append(append([]byte{}, whole[:first]...), whole[:first]...),
-		"a heading cut off":      whole[:first-1],
-		"cut within a line":      whole[:len(whole)-10],
-		"cut before a line end":  whole[:len(whole)-1],
-		"cut, and a line end":    append(append([]byte{}, whole[:len(whole)-40]...), '\n'),
-		"glued":                  bytes.Replace(whole, []byte("\n"), []byte(" "), 1),
-		"a status beyond all":    bytes.Replace(whole, []byte("\t4  "), []byte("\t9  "), 1),
-		"a number that is none":  bytes.Replace(whole, []byte("\t57 "), []byte("\tabc "), 1),
-		"one without a cluster":  bytes.Replace(whole, []byte("\t57 "), []byte("\tundefined "), 1),
-		"a line without its end": bytes.Replace(whole, []byte("\t"+markEnd+"\n\""), []byte("\n\""), 1),
+		"nothing":                   nil,
+		"garbage":                   []byte("x7\x01\xff <no> {\"an\": answer\n\n42 |"),
+		"another format":            recorded(t, "q_af").Stdout,
+		"json":                      recorded(t, "q_json_proj").Stdout,
+		"empty json":                recorded(t, "q_empty_json").Stdout,
+		"no heading":                whole[first:],
+		"a heading cut off":         whole[:first-1],
+		"cut within a line":         whole[:len(whole)-10],
+		"cut before a line end":     whole[:len(whole)-1],
+		"cut, and a line end":       append(append([]byte{}, whole[:len(whole)-40]...), '\n'),
+		"a heading without its end": bytes.Replace(whole, []byte("\t"+markEnd+"\n\""), []byte("\n\""), 1),
+		"glued":                     bytes.Replace(whole, []byte("\n"), []byte(" "), 1),
 	}
 	for name, text := range bad {
-		if got, err := parseTable(text); err == nil {
+		if got, _, err := parseTable(text); err == nil {
 			t.Errorf("%s: %d jobs", name, len(got))
 		}
 	}
+	for name, tt := range map[string]struct {
+		text         []byte
+		read, unread int
+	}{
+		"two headings":          {append(append([]byte{}, whole[:first]...), whole...), 9, 1},
+		"a status beyond all":   {bytes.Replace(whole, []byte("\t4  "), []byte("\t9  "), 1), 8, 1},
+		"a number that is none": {bytes.Replace(whole, []byte("\t57 "), []byte("\tabc "), 1), 8, 1},
+		"one without a cluster": {bytes.Replace(whole, []byte("\t57 "), []byte("\tundefined "), 1), 8, 1},
+	} {
+		got, unread, err := parseTable(tt.text)
+		if err != nil || len(got) != tt.read || len(unread) != tt.unread {
+			t.Errorf("%s: %d jobs, unread %+v, error %v", name, len(got), unread, err)
+		}
+	}
 	banner := append([]byte("Welcome!\n\n"), whole...)
-	if got, err := parseTable(append(banner, "Bye.\n"...)); err != nil || len(got) != 9 {
+	if got, _, err := parseTable(append(banner, "Bye.\n"...)); err != nil || len(got) != 9 {
 		t.Errorf("with a banner: %d jobs, error %v", len(got), err)
 	}
 }
@@ -248,11 +260,38 @@ func TestParseTable_FreeTextIsNotTakenForFields(t *testing.T) {
 		"  ":               "",
 		"\xff":             "?",
 	} {
-		got, err := parseTable(line(text))
+		got, _, err := parseTable(line(text))
 		if err != nil || len(got) != 1 || got[0].text != strings.TrimSpace(want) {
 			t.Errorf("%q: %+v, error %v", text, got, err)
 		}
 	}
+}
+
+// A damaged record costs itself, and tells its tag where that can be read.
+func TestParseTable_ADamagedRecordCostsItself(t *testing.T) {
+	lines := strings.SplitAfter(string(recorded(t, "q_states").Stdout), "\n")
+	lines = slices.DeleteFunc(lines, func(l string) bool { return !strings.Contains(l, markEnd) })
+	rapid.Check(t, func(t *rapid.T) {
+		all := slices.Clone(lines)
+		at := rapid.IntRange(1, len(all)-1).Draw(t, "line")
+		without, _, err := parseTable([]byte(strings.Join(slices.Delete(slices.Clone(all), at, at+1), "")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := strings.Split(all[at], "\t")
+		damage := rapid.SampledFrom([]string{"", "abc", "undefined", "-5", "1e99", "\xff"})
+		fields[rapid.IntRange(1, len(fields)-2).Draw(t, "field")] = damage.Draw(t, "word")
+		all[at] = strings.Join(fields, "\t")
+		got, unread, err := parseTable([]byte(strings.Join(all, "")))
+		if err != nil || len(got)+len(unread) != len(without)+1 {
+			t.Fatalf("%q: %d jobs, unread %+v, error %v", all[at], len(got), unread, err)
+		}
+		for _, r := range without {
+			if !slices.Contains(got, r) {
+				t.Fatalf("%q cost %+v", all[at], r)
+			}
+		}
+	})
 }
 
 func FuzzParseTable(f *testing.F) {
@@ -260,7 +299,7 @@ func FuzzParseTable(f *testing.F) {
 		f.Add(recorded(f, name).Stdout)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		records, err := parseTable(text)
+		records, _, err := parseTable(text)
 		if err != nil {
 			return
 		}
@@ -285,7 +324,7 @@ func BenchmarkParseTable_TenThousandJobs(b *testing.B) {
 	}
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		records, err := parseTable(text)
+		records, _, err := parseTable(text)
 		if err != nil || len(merge(records, nil)) != 10_000 {
 			b.Fatal(len(records), err)
 		}
