@@ -50,8 +50,7 @@ func (a *Adapter) liveByID(ctx context.Context, owner jjm.Owner, members bool) (
 	a.mu.Lock()
 	a.memoryOf(owner).served = a.env.Now()
 	a.mu.Unlock()
-	jobs, err = jobsOf(all, openpbs)
-	return jobs, true, err
+	return jobsOf(all, openpbs), true, nil
 }
 
 // refusedFor is how long an account that was refused is waited for.

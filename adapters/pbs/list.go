@@ -2,6 +2,7 @@ package pbs
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,18 +13,42 @@ import (
 // ofOwner returns the jobs of an owner. A job that could not be read and may be the owner's
 // is an error.
 func ofOwner(jobs []job, owner jjm.Owner) ([]job, error) {
-	var out []job
+	out, odd := sortOut(jobs, owner)
+	if len(odd) > 0 {
+		return nil, jjm.Errorf(jjm.Busy, "qstat: job %s in the listing cannot be read", odd[0].id)
+	}
+	return out, nil
+}
+
+// sortOut returns the jobs of an owner, and those that could not be read and may be the owner's.
+func sortOut(jobs []job, owner jjm.Owner) (out, odd []job) {
 	for _, j := range jobs {
 		ours := owner.User == "" || j.owner == "" || accountOf(j.owner) == owner.User
 		switch {
 		case !ours:
 		case j.damaged || j.name == "" || j.state == "":
-			return nil, jjm.Errorf(jjm.Busy, "qstat: job %s in the listing cannot be read", j.id)
+			odd = append(odd, j)
 		default:
 			out = append(out, j)
 		}
 	}
-	return out, nil
+	return out, odd
+}
+
+// unread returns the records of jobs that could not be read.
+func unread(odd []job) (out []adapters.Unread) {
+	for _, j := range odd {
+		u := adapters.Unread{ID: j.seq, Index: -1,
+			Text: fmt.Sprintf("qstat: job %.80q cannot be read: name %.80q, state %.20q", j.id, j.name, j.state)}
+		if j.tag.Valid() {
+			u.Tag = j.tag
+		}
+		if j.array && !j.whole {
+			u.Index = j.index
+		}
+		out = append(out, u)
+	}
+	return out
 }
 
 // tagged returns the jobs that carry a tag.
@@ -58,31 +83,32 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	if err != nil {
 		return adapters.Listing{}, a.wrap("list", err)
 	}
-	jobs, err := ofOwner(all, owner)
-	if err != nil {
-		return adapters.Listing{}, a.wrap("list", err)
-	}
+	jobs, odd := sortOut(all, owner)
 	if d != torque {
-		if jobs, err = a.withEnds(ctx, owner, jobs, since); err != nil {
+		asked, more, err := a.ends(ctx, owner, jobs, odd, since)
+		if err != nil {
 			return adapters.Listing{}, a.wrap("list", err)
 		}
+		jobs, odd = append(jobs, asked...), append(odd, more...)
 	}
 	reports, err := a.reports(owner, jobs, d, since)
 	if err != nil {
 		return adapters.Listing{}, a.wrap("list", err)
 	}
-	return adapters.Listing{At: now, Reports: reports}, nil
+	return adapters.Listing{At: now, Reports: reports, Unread: unread(odd)}, nil
 }
 
-// withEnds finds out how jobs ended that are no longer alive, and returns live with the
-// jobs that it asked for. In the first listing, and whenever since goes back, it asks the
+// ends finds out how jobs ended that are no longer alive, and returns the jobs that it asked
+// for, and those of them that could not be read. In the first listing, and whenever since goes back, it asks the
 // server for everything that ended since then. Later it asks that once a minute at most, if
 // there is nothing else to ask and the budget of ports has room, to find bulks that the server
-// forgot and bulks that came and went unseen.
-func (a *Adapter) withEnds(ctx context.Context, owner jjm.Owner, live []job, since time.Time) ([]job, error) {
+// forgot and bulks that came and went unseen. odd are jobs that are listed and cannot be read: their
+// bulks have not ended.
+func (a *Adapter) ends(ctx context.Context, owner jjm.Owner, live, odd []job, since time.Time) (asked, unread []job,
+	err error) {
 	a.mu.Lock()
 	p := a.memoryOf(owner)
-	ask := p.unlisted(live, since)
+	ask := p.unlisted(slices.Concat(live, odd), since)
 	first := p.from.IsZero() || since.Before(p.from)
 	p.learn(live, true, openpbs, a.zone)
 	due := len(ask) == 0 && a.env.Now().Sub(p.compared) >= compareEvery
@@ -90,22 +116,22 @@ func (a *Adapter) withEnds(ctx context.Context, owner jjm.Owner, live []job, sin
 	if (first || due && a.mayAskFor(1)) && !a.historyOff() {
 		unknown, err := a.compareEnds(ctx, owner, since)
 		if err != nil && (first || !adapters.IsNotAsked(err)) {
-			return nil, err
+			return nil, nil, err
 		}
 		if first {
 			ask = append(ask, unknown...)
 		}
 	}
-	asked, err := a.learnEnds(ctx, owner, ask)
+	asked, unread, err = a.learnEnds(ctx, owner, ask)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if first {
 		a.mu.Lock()
 		p.from = since
 		a.mu.Unlock()
 	}
-	return append(live, asked...), nil
+	return asked, unread, nil
 }
 
 // compareEvery is how often memory is compared with the server at most: each question takes a
@@ -131,25 +157,20 @@ func (a *Adapter) compareEnds(ctx context.Context, owner jjm.Owner, since time.T
 
 // learnEnds looks bulks up and stores each answer as it comes. If the deadline ends
 // it, only the rest is asked for next time.
-func (a *Adapter) learnEnds(ctx context.Context, owner jjm.Owner, ids []string) (asked []job, err error) {
+func (a *Adapter) learnEnds(ctx context.Context, owner jjm.Owner, ids []string) (asked, unread []job, err error) {
 	err = a.lookUp(ctx, ids, true, func(answered []string, has []raw) error {
-		all, err := jobsOf(has, openpbs)
-		if err != nil {
-			return err
-		}
-		jobs, err := ofOwner(all, owner)
-		if err != nil {
-			return err
-		}
+		jobs, odd := sortOut(jobsOf(has, openpbs), owner)
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		p := a.memoryOf(owner)
 		p.learn(jobs, true, openpbs, a.zone)
-		p.forgetMissing(answered, jobs)
-		asked = append(asked, jobs...)
+		if !slices.ContainsFunc(odd, func(j job) bool { return j.seq == "" }) { // or it may be any of them
+			p.forgetMissing(answered, slices.Concat(jobs, odd))
+		}
+		asked, unread = append(asked, jobs...), append(unread, odd...)
 		return nil
 	})
-	return asked, err
+	return asked, unread, err
 }
 
 // memoryOf returns the memory of an owner's jobs. The lock is held.
@@ -265,11 +286,7 @@ func (a *Adapter) learnHistory(ctx context.Context, owner jjm.Owner) (map[jjm.Ta
 	if err != nil {
 		return nil, err
 	}
-	all, err := jobsOf(raws, openpbs)
-	if err != nil {
-		return nil, err
-	}
-	jobs, err := ofOwner(all, owner)
+	jobs, err := ofOwner(jobsOf(raws, openpbs), owner)
 	if err != nil {
 		return nil, err
 	}
@@ -349,7 +366,7 @@ func (a *Adapter) jobsByID(ctx context.Context, ids []string, members bool) ([]j
 		if err != nil {
 			return nil, err
 		}
-		return jobsOf(raws, openpbs)
+		return jobsOf(raws, openpbs), nil
 	}
 	var all []raw
 	err := a.lookUp(ctx, ids, members, func(_ []string, has []raw) error {
@@ -359,7 +376,7 @@ func (a *Adapter) jobsByID(ctx context.Context, ids []string, members bool) ([]j
 	if err != nil {
 		return nil, err
 	}
-	return jobsOf(all, openpbs)
+	return jobsOf(all, openpbs), nil
 }
 
 // fewMembers of one array are asked for one by one; if there are more, the whole array is

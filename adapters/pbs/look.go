@@ -33,8 +33,7 @@ func (a *Adapter) liveFor(ctx context.Context, why purpose, owner jjm.Owner, mem
 		if err != nil {
 			return nil, d, err
 		}
-		jobs, err := jobsOf(raws, d)
-		return jobs, d, err
+		return jobsOf(raws, d), d, nil
 	}
 	if !a.mayList(false) {
 		jobs, asked, err := a.liveByID(ctx, owner, members)
@@ -46,21 +45,21 @@ func (a *Adapter) liveFor(ctx context.Context, why purpose, owner jjm.Owner, mem
 	if err != nil {
 		return nil, d, err
 	}
-	jobs, err := jobsOf(raws, d)
-	return jobs, d, err
+	return jobsOf(raws, d), d, nil
 }
 
-// jobsOf parses listed jobs. If one cannot be read, the whole listing is an error.
-func jobsOf(raws []raw, d dialect) ([]job, error) {
+// jobsOf parses listed jobs. One whose id cannot be read is damaged.
+func jobsOf(raws []raw, d dialect) []job {
 	jobs := make([]job, 0, len(raws))
 	for _, r := range raws {
 		j, ok := jobOf(r, d)
 		if !ok {
-			return nil, jjm.Errorf(jjm.Busy, "qstat: job id %.40q cannot be read", r.id)
+			j = job{raw: r, tag: jjm.Tag(r.name)}
+			j.damaged = true
 		}
 		jobs = append(jobs, j)
 	}
-	return jobs, nil
+	return jobs
 }
 
 // qstatArgs returns a qstat command of OpenPBS.

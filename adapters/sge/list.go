@@ -13,11 +13,14 @@ import (
 // in none. A second command, qstat -j, asks about arrays for which that is due: see
 // memory.toAskAbout.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
-	entries, err := a.readBoth(ctx, owner)
+	entries, unread, err := a.qstatAll(ctx, owner)
 	if err != nil {
 		return adapters.Listing{}, a.wrap(err, "list the jobs of %s", owner.User)
 	}
 	now := a.env.Now()
+	if err := a.history.refresh(ctx, now); err != nil {
+		return adapters.Listing{}, a.wrap(err, "list the jobs of %s", owner.User)
+	}
 	if ask := a.memory.toAskAbout(entries, now); len(ask) > 0 {
 		details, err := a.details(ctx, ask)
 		if err != nil {
@@ -38,7 +41,7 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	for _, r := range alive {
 		reports = append(reports, r)
 	}
-	return adapters.Listing{At: now, Reports: reports}, nil
+	return adapters.Listing{At: now, Reports: reports, Unread: unread}, nil
 }
 
 // readBoth reads both sources, the living tasks first.

@@ -38,7 +38,7 @@ func at(t testing.TB, text string) jjm.Time {
 }
 
 func TestListing_PartsOfAnArrayKeepTheirStates(t *testing.T) {
-	got, err := parseListing(tagged(recorded(t, "qstat_xml.xml")), "jjmuser")
+	got, _, err := parseListing(tagged(recorded(t, "qstat_xml.xml")), "jjmuser")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,15 +59,15 @@ func TestListing_PartsOfAnArrayKeepTheirStates(t *testing.T) {
 func TestListing_JobsThatAreNotJJMsAreLeftOut(t *testing.T) {
 	// A tag has no "_", as the recorded names do.
 	for _, name := range []string{"qstat_xml.xml", "qstat_mixed_xml.xml", "qstat_h.xml"} {
-		if got, err := parseListing(recorded(t, name), "jjmuser"); err != nil || len(got) != 0 {
+		if got, _, err := parseListing(recorded(t, name), "jjmuser"); err != nil || len(got) != 0 {
 			t.Errorf("%s: %+v, error %v", name, got, err)
 		}
 	}
-	if got, err := parseListing(tagged(recorded(t, "qstat_xml.xml")), "other"); err != nil || len(got) != 0 {
+	if got, _, err := parseListing(tagged(recorded(t, "qstat_xml.xml")), "other"); err != nil || len(got) != 0 {
 		t.Errorf("another user's: %+v, error %v", got, err)
 	}
 	// Zombies have ended; jobs without tasks are not arrays.
-	got, err := parseListing(tagged(recorded(t, "qstat_xml_all.xml")), "jjmuser")
+	got, _, err := parseListing(tagged(recorded(t, "qstat_xml_all.xml")), "jjmuser")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,14 +78,18 @@ func TestListing_JobsThatAreNotJJMsAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestListing_AnIncompleteOneIsAnError(t *testing.T) {
+func TestListing_AnIncompleteOneIsAnErrorAndADamagedJobIsNot(t *testing.T) {
 	whole := tagged(recorded(t, "qstat_xml.xml"))
 	for _, text := range [][]byte{nil, []byte("\n"), whole[:len(whole)/2], whole[:len(whole)-5],
 		append([]byte("Welcome!\n"), whole...), append(append([]byte{}, whole...), "bye"...),
 		recorded(t, "qstat_j_unknown_xml.xml")} {
-		if got, err := parseListing(text, "jjmuser"); err == nil {
+		if got, _, err := parseListing(text, "jjmuser"); err == nil {
 			t.Errorf("%.60q gave %d entries", text, len(got))
 		}
+	}
+	good, _, err := parseListing(whole, "jjmuser")
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, change := range [][2]string{
 		{"<state>qw</state>", "<state>Zq</state>"}, {"<tasks>7,10</tasks>", "<tasks>7,x</tasks>"},
@@ -96,8 +100,9 @@ func TestListing_AnIncompleteOneIsAnError(t *testing.T) {
 		if text == string(whole) {
 			t.Fatalf("%q is not in the recording", change[0])
 		}
-		if got, err := parseListing([]byte(text), "jjmuser"); err == nil {
-			t.Errorf("%q gave %+v", change[1], got)
+		got, unread, err := parseListing([]byte(text), "jjmuser")
+		if err != nil || len(got)+len(unread) != len(good) || len(unread) == 0 || unread[0].Tag != "jjmarr" {
+			t.Errorf("%q gave %+v, unread %+v, error %v", change[1], got, unread, err)
 		}
 	}
 }
@@ -105,7 +110,7 @@ func TestListing_AnIncompleteOneIsAnError(t *testing.T) {
 func TestListing_BytesThatXMLForbidsDoNoHarm(t *testing.T) {
 	text := strings.Replace(string(tagged(recorded(t, "qstat_xml.xml"))), "<JB_name>jjmarr",
 		"<JB_name>a%lt;b\x01\xff&amp;c", 1)
-	got, err := parseListing([]byte(text), "jjmuser")
+	got, _, err := parseListing([]byte(text), "jjmuser")
 	if err != nil || len(got) != 2 {
 		t.Errorf("%+v, error %v", got, err)
 	}
@@ -278,7 +283,7 @@ func FuzzParseListing(f *testing.F) {
 		f.Add(tagged(recorded(f, name)))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		entries, err := parseListing(text, "jjmuser")
+		entries, _, err := parseListing(text, "jjmuser")
 		for _, e := range entries {
 			if err != nil || !e.tag.Valid() || e.bulk < 1 || len(e.tasks) == 0 || !e.state.Alive() {
 				t.Errorf("%+v, error %v", e, err)

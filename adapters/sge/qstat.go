@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -28,7 +29,7 @@ type entry struct {
 
 // xmlJob is a job_list element of qstat -xml.
 type xmlJob struct {
-	Number    int64  `xml:"JB_job_number"`
+	Number    string `xml:"JB_job_number"`
 	Name      string `xml:"JB_name"`
 	Owner     string `xml:"JB_owner"`
 	State     string `xml:"state"`
@@ -40,16 +41,15 @@ type xmlJob struct {
 
 // parseListing parses qstat -xml of one user, printed in UTC. Jobs whose name is not a tag,
 // or that are not arrays, are not jjm's and left out. An incomplete listing is an error.
-func parseListing(text []byte, user string) ([]entry, error) {
+func parseListing(text []byte, user string) (entries []entry, unread []adapters.Unread, err error) {
 	var doc struct {
 		XMLName xml.Name `xml:"job_info"`
 		Running []xmlJob `xml:"queue_info>job_list"`
 		Pending []xmlJob `xml:"job_info>job_list"`
 	}
 	if err := decodeXML(text, "job_info", &doc); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var entries []entry
 	for _, j := range append(doc.Running, doc.Pending...) {
 		tag := jjm.Tag(strings.TrimSpace(j.Name))
 		if !tag.Valid() || strings.TrimSpace(j.Tasks) == "" || j.Owner != user || strings.TrimSpace(j.State) == "z" {
@@ -57,19 +57,21 @@ func parseListing(text []byte, user string) ([]entry, error) {
 		}
 		e, err := toEntry(tag, j)
 		if err != nil {
-			return nil, fmt.Errorf("job %d (%s): %w", j.Number, tag, err)
+			unread = append(unread, adapters.Unread{Tag: tag, Index: -1,
+				Text: fmt.Sprintf("qstat: job %.40q (%s): %v", j.Number, tag, err)})
+			continue
 		}
 		entries = append(entries, e)
 	}
-	return entries, nil
+	return entries, unread, nil
 }
 
 func toEntry(tag jjm.Tag, j xmlJob) (entry, error) {
-	e := entry{tag: tag, bulk: j.Number, letters: strings.TrimSpace(j.State)}
-	if j.Number < 1 {
+	number, err := strconv.ParseInt(strings.TrimSpace(j.Number), 10, 64)
+	e := entry{tag: tag, bulk: number, letters: strings.TrimSpace(j.State)}
+	if err != nil || number < 1 {
 		return e, fmt.Errorf("no number")
 	}
-	var err error
 	if e.tasks, err = parseTasks(strings.TrimSpace(j.Tasks)); err != nil {
 		return e, err
 	}
@@ -135,17 +137,30 @@ func printable(text []byte) []byte {
 // unescape reverses Grid Engine's own way to write "<" in XML.
 func unescape(text string) string { return strings.ReplaceAll(text, "%lt;", "<") }
 
-// qstat lists the living jobs of a user, as whole arrays and parts of arrays.
+// qstat lists the living jobs of a user, as whole arrays and parts of arrays. A job that cannot be
+// read is an error.
 func (a *Adapter) qstat(ctx context.Context, owner jjm.Owner) ([]entry, error) {
-	text, err := a.show(ctx, "qstat", "-xml", "-u", owner.User)
+	entries, unread, err := a.qstatAll(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := parseListing(text, owner.User)
-	if err != nil {
-		return nil, jjm.Errorf(jjm.Busy, "qstat -xml -u %s: %w", owner.User, err)
+	if len(unread) > 0 {
+		return nil, jjm.Errorf(jjm.Busy, "%s", unread[0].Text)
 	}
 	return entries, nil
+}
+
+// qstatAll is qstat, but it returns the jobs that cannot be read.
+func (a *Adapter) qstatAll(ctx context.Context, owner jjm.Owner) ([]entry, []adapters.Unread, error) {
+	text, err := a.show(ctx, "qstat", "-xml", "-u", owner.User)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, unread, err := parseListing(text, owner.User)
+	if err != nil {
+		return nil, nil, jjm.Errorf(jjm.Busy, "qstat -xml -u %s: %w", owner.User, err)
+	}
+	return entries, unread, nil
 }
 
 // show runs a command that changes nothing and returns what it printed. Any sign of trouble

@@ -1,0 +1,67 @@
+package pbs
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"jjm"
+)
+
+// A job whose record is damaged costs itself: the others are read, and it is told with what can be
+// read of it.
+func TestListing_ADamagedJobCostsItself(t *testing.T) {
+	text := string(recorded(t, "deleted_waiting_subjob").Stdout)
+	listing := regexp.MustCompile(`(?ms)^\{\n.*?^\}\n`).FindAllString(text, -1)[1]
+	ids := regexp.MustCompile(`"92\[\d\][^"]*"`).FindAllString(listing, -1)
+	owner := jjm.Owner{User: accountOf(regexp.MustCompile(`"Job_Owner":"([^"]*)"`).FindStringSubmatch(listing)[1])}
+	raws, err := parseJSON([]byte(listing))
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, odd := sortOut(jobsOf(raws, openpbs), owner)
+	if len(odd) > 0 || len(good) < 4 {
+		t.Fatalf("the recording: %d jobs, %d unread", len(good), len(odd))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		at := rapid.IntRange(0, len(ids)-1).Draw(t, "job")
+		from := strings.Index(listing, ids[at]+":{")
+		before, record := listing[:from], listing[from:]
+		switch rapid.IntRange(0, 3).Draw(t, "damage") {
+		case 0:
+			record = strings.Replace(record, "92[", "9x[", 1)
+		case 1:
+			record = strings.Replace(record, `"Job_Name"`, `Job_Name`, 1)
+		case 2:
+			record = strings.Replace(record, `"job_state":"`, `"job_state":"`+"\n", 1)
+		case 3:
+			record = strings.Replace(record, `"Job_Owner"`, `"Job_Owned"`, 1)
+		}
+		raws, err := parseJSON([]byte(before + record))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, odd := sortOut(jobsOf(raws, openpbs), owner)
+		if len(odd) > 1 || len(got)+len(odd) != len(good) || len(unread(odd)) != len(odd) {
+			t.Fatalf("%d jobs and %d unread of %d", len(got), len(odd), len(good))
+		}
+		for _, j := range good {
+			if j.id != strings.Trim(ids[at], `"`) && !slices.Contains(got, j) {
+				t.Fatalf("the damage of %s cost %s", ids[at], j.id)
+			}
+		}
+	})
+}
+
+// A record of another account that cannot be read is not told.
+func TestListing_AStrangersDamagedJobCostsNothing(t *testing.T) {
+	jobs := jobsOf([]raw{{id: "odd", name: "wrap", owner: "bob@host", state: "R"},
+		{id: "25.host", name: "jabc", owner: "ann@host", state: "R"}}, openpbs)
+	got, odd := sortOut(jobs, jjm.Owner{User: "ann"})
+	if len(got) != 1 || len(odd) != 0 {
+		t.Errorf("%d jobs, %d unread", len(got), len(odd))
+	}
+}
