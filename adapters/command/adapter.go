@@ -113,6 +113,19 @@ func (a *Adapter) query(ctx context.Context, what string, q *query, v values) ([
 	return jobs, nil
 }
 
+// queryAll is query, but it returns the jobs that cannot be read.
+func (a *Adapter) queryAll(ctx context.Context, what string, q *query, v values) ([]job, []adapters.Unread, error) {
+	out, none, err := a.runQuery(ctx, what, q.command, q.outcomes, v)
+	if err != nil || none {
+		return nil, nil, err
+	}
+	jobs, unread, err := a.d.readAll(q, string(out.Stdout), a.env.Now())
+	if err != nil {
+		return nil, nil, jjm.Errorf(jjm.Busy, "%s: %s: read the output: %w", a.name, what, err)
+	}
+	return jobs, unread, nil
+}
+
 // queryValues returns the values that the templates of a query may use.
 func (a *Adapter) queryValues(q *query, owner jjm.Owner, since time.Time) values {
 	v := values{words: ownerValues(owner), lists: map[string][]string{}}

@@ -11,12 +11,12 @@ import (
 
 // List runs the verb list.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
-	jobs, err := a.query(ctx, "list", a.d.list, a.queryValues(a.d.list, owner, since))
+	jobs, unread, err := a.queryAll(ctx, "list", a.d.list, a.queryValues(a.d.list, owner, since))
 	if err != nil {
 		return adapters.Listing{}, err
 	}
 	from := jjm.At(since.Add(-a.d.times.resolution))
-	l := adapters.Listing{At: a.env.Now(), Reports: make([]jjm.Report, 0, len(jobs))}
+	l := adapters.Listing{At: a.env.Now(), Reports: make([]jjm.Report, 0, len(jobs)), Unread: unread}
 	for _, j := range jobs {
 		if !j.State.Ended() || j.Ended == 0 || j.Ended >= from {
 			l.Reports = append(l.Reports, j.Report)

@@ -266,6 +266,13 @@ func TestSlurm_TheRecordOfAnArrayIsNoneOfItsJobs(t *testing.T) {
 	if jobs, err := d.read(d.list, header+line(""), time.Now()); err == nil {
 		t.Errorf("no index at all was read as %+v", jobs)
 	}
+	for _, odd := range []string{line(""), line("7+0"), strings.Replace(line("3"), "2026-11-21T01:14:47", "yesterday", 1),
+		strings.Replace(line("3"), "|0|0|", "|x|0|", 1)} {
+		jobs, unread, err := d.readAll(d.list, header+odd+line("7"), time.Now())
+		if err != nil || len(jobs) != 1 || len(unread) != 1 || unread[0].Tag != tagA {
+			t.Errorf("%q cost more than itself: %+v, unread %+v, error %v", odd, jobs, unread, err)
+		}
+	}
 }
 
 func TestCheck_WhatTheDescriptionCannotExpressIsRefused(t *testing.T) {

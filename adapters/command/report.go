@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/adapters"
 )
 
 // job is a report, with the id of the job's bulk. Index is -1 where a line does not say
@@ -31,16 +32,28 @@ type rule struct { // the batch system's word; "" = any state of an ended job
 // tagLike matches the form of jjm's own tags: "j" and 14 more characters, see jjm.NewTag.
 var tagLike = regexp.MustCompile(`^j[a-z0-9]{14}$`)
 
-// read parses the output of a query. It must end with a newline and contain the header, if
-// there is one; otherwise it may have been cut.
+// read is readAll, but a job that cannot be read is an error.
 func (d *Description) read(q *query, text string, now time.Time) ([]job, error) {
+	jobs, unread, err := d.readAll(q, text, now)
+	if err != nil {
+		return nil, err
+	}
+	if len(unread) > 0 {
+		return nil, errors.New(unread[0].Text)
+	}
+	return jobs, nil
+}
+
+// readAll parses the output of a query. It must end with a newline and contain the header, if
+// there is one; otherwise it may have been cut.
+func (d *Description) readAll(q *query, text string, now time.Time) ([]job, []adapters.Unread, error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
-		return nil, errors.New("the output ends within a line")
+		return nil, nil, errors.New("the output ends within a line")
 	}
 	if q.header != nil {
 		rest, found := withoutHeader(text, q.header)
 		if !found {
-			return nil, fmt.Errorf("no line of the output is the header %s", q.header)
+			return nil, nil, fmt.Errorf("no line of the output is the header %s", q.header)
 		}
 		text = rest
 	}
@@ -60,14 +73,13 @@ func withoutHeader(text string, header *regexp.Regexp) (rest string, found bool)
 	return text, false
 }
 
-// jobs parses an output. It leaves out jobs that cannot be jjm's. A line that may be about
-// one of jjm's jobs and is not understood is an error.
-func (d *Description) jobs(q *query, text string, now time.Time) ([]job, error) {
+// jobs parses an output. It leaves out jobs that cannot be jjm's.
+func (d *Description) jobs(q *query, text string, now time.Time) (all []job, unread []adapters.Unread, err error) {
 	rows, err := q.format.rows(text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all := make([]job, 0, len(rows))
+	all = make([]job, 0, len(rows))
 	for _, r := range rows {
 		whole := r[fieldIndex] != "" && slices.Contains(d.none, r[fieldIndex])
 		for i, text := range r {
@@ -79,15 +91,15 @@ func (d *Description) jobs(q *query, text string, now time.Time) ([]job, error) 
 		if !ok || whole && !q.mayLackIndex {
 			continue // the record of an array itself is none of its jobs
 		}
-		j, ours, err := d.job(q, r, tag, now)
-		if err != nil {
-			return nil, fmt.Errorf("job %s%s of %s: %w", r[fieldJob], r[fieldBulk], tag, err)
-		}
-		if ours {
+		switch j, ours, err := d.job(q, r, tag, now); {
+		case err != nil:
+			unread = append(unread, adapters.Unread{Tag: tag, ID: r[fieldBulk], Index: -1,
+				Text: fmt.Sprintf("job %.80s%.80s of %s: %v", r[fieldJob], r[fieldBulk], tag, err)})
+		case ours:
 			all = append(all, j)
 		}
 	}
-	return all, nil
+	return all, unread, nil
 }
 
 // tag returns the tag in the name of a job.
