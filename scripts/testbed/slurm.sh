@@ -321,6 +321,7 @@ slurm_conf() {
 			AccountingStorageHost=localhost
 			AccountingStoragePort=$port_slurmdbd
 			AccountingStoragePass=$bed/munge/munge.sock
+			AccountingStorageEnforce=associations,limits,qos
 		CONF
 	else
 		echo AccountingStorageType=accounting_storage/none
@@ -400,6 +401,22 @@ database() {
 		sacctmgr -i -Q add user "$owner" account=grid DefaultAccount=grid >/dev/null
 		sacctmgr -i -Q add user "$owner" account=atlas >/dev/null
 	}
+	limits
+}
+
+# limits makes what tests of limits need: the QOS "ten" takes 10 jobs of a user, the account "eight"
+# 8 jobs in all. Since limits are enforced, every account that submits is in accounting.
+limits() {
+	sacctmgr -n -P show qos ten format=name | grep -qx ten || {
+		sacctmgr -i -Q add qos ten MaxSubmitJobsPerUser=10 >/dev/null
+		sacctmgr -i -Q modify account grid set QOS+=ten >/dev/null
+		sacctmgr -i -Q add account eight parent=grid GrpSubmitJobs=8 Description=few Organization=grid >/dev/null
+		sacctmgr -i -Q add user "$owner" account=eight >/dev/null
+	}
+	for user in jjmgrid1 jjmgrid2 bin daemon games man mail nobody sys; do
+		sacctmgr -n -P show user "$user" format=user | grep -qx "$user" ||
+			sacctmgr -i -Q add user "$user" account=grid DefaultAccount=grid >/dev/null
+	done
 }
 
 # trouble prints what keeps jobs from running, a line each.

@@ -197,3 +197,22 @@ func TestBeds_AKillLeavesNothingRunning(t *testing.T) {
 		})
 	}
 }
+
+// TestBeds_SlurmTakesFewerJobsThanABulkHas runs grid jobs that are larger than a limit of Slurm's on submitted jobs: of
+// a user in a QOS, and of an account.
+func TestBeds_SlurmTakesFewerJobsThanABulkHas(t *testing.T) {
+	t.Parallel()
+	bed := testbed.Start(t, "slurm")
+	for name, request := range map[string]string{"QOS": `qos = "ten"`, "account": `account = "eight"`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			section, uid := bedSection(t, bed, "slurm", "")
+			s := bedSite(t, section, uid, 1)
+			s.startReady()
+			d := design{jobs: 24, key: "many", request: request, extra: 12} // a refusal ends an attempt
+			id := s.goDrive(t.Context(), driveOnly, d).wait(t)
+			s.final(id)
+			s.verify(id, d)
+		})
+	}
+}
