@@ -39,9 +39,12 @@ func (a *Adapter) account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	ended := a.cancelledJobs(owner, 0)
 	if s.accounting {
 		for some := range slices.Chunk(arrays, tagsAtOnce) {
-			records, _, err := a.sacct(ctx, owner, "-j", strings.Join(some, ","))
+			records, unread, err := a.sacct(ctx, owner, "-j", strings.Join(some, ","))
 			if err != nil {
 				return nil, err
+			}
+			if i := slices.IndexFunc(tags, func(t jjm.Tag) bool { return adapters.UnreadOf(unread, t) }); i >= 0 {
+				return nil, jjm.Errorf(jjm.Busy, "a record of the bulk with tag %s cannot be read: its jobs are not gone", tags[i])
 			}
 			ended = append(ended, withSteps(records)...)
 		}

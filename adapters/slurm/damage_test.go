@@ -1,12 +1,14 @@
 package slurm
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"jjm"
 	"jjm/adapters"
 )
 
@@ -88,5 +90,32 @@ func TestFind_AnUnreadRecordIsNotAbsence(t *testing.T) {
 	refuseUnread([]adapters.Ref{{Tag: "jabc", ID: "7"}, {Tag: "jdef", ID: "8"}}, unread, answers)
 	if answers[0] == nil || answers[1] != nil {
 		t.Errorf("answers %v", answers)
+	}
+}
+
+// damagedSite has commands that print what the scripts do.
+func damagedSite(t *testing.T, squeue, sacct string) *Adapter {
+	t.Helper()
+	config, err := filepath.Abs("testdata/config.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := DefaultConfig()
+	c.Bin = commandsOf(t, map[string]string{
+		"scontrol": "cat " + config, "sinfo": `echo "short*|up|64|65536|1:00:00|0/64/0/64|10000|gpu:2"`,
+		"squeue": squeue, "sacct": sacct, "scancel": `echo "$@" >>"$0.args"`,
+	})
+	return testAdapter(t, c)
+}
+
+// A job whose record sacct shows and jjm cannot read is not gone, though another of its bulk can be read.
+func TestAccount_AnUnreadRecordIsNoProofOfAbsence(t *testing.T) {
+	head := "echo '" + strings.ReplaceAll(sacctFields, ",", "|") + "'; "
+	a := damagedSite(t, "echo '"+squeueHead+"'", head+
+		"echo '3_0|3|COMPLETED|0:0|1795281208|1795281211|1795281211|00:00:00||n1|ann|jdef'; "+
+		"echo '3_1|4|DREAMING|0:0|1795281208|1795281211|1795281211|00:00:00||n1|ann|jdef'")
+	got, err := a.Account(t.Context(), jjm.Owner{User: "ann"}, []adapters.Ref{{Tag: "jdef", ID: "3", Index: 1}})
+	if jjm.KindOf(err) != jjm.Busy {
+		t.Errorf("%+v, error %v", got, err)
 	}
 }
