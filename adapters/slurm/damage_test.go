@@ -77,19 +77,19 @@ func TestSacct_ADamagedRecordCostsItself(t *testing.T) {
 	})
 }
 
-// What cannot be read is not taken for absent.
+// A tag of which a record cannot be read is not absent; another one is. Neither is its job gone for a cancel.
 func TestFind_AnUnreadRecordIsNotAbsence(t *testing.T) {
-	unread := []adapters.Unread{{Tag: "jabc", Index: -1}}
-	if !adapters.UnreadOf(unread, "jabc") || adapters.UnreadOf(unread, "jdef") {
-		t.Error("the tag decides")
+	row := "8|2|x|RUNNING|0|0|1795282554|1795282555|N/A|n1|jabc|n|None|r|"
+	a := damagedSite(t, "echo '"+squeueHead+"'; echo '"+row+"'", "echo '"+strings.ReplaceAll(sacctFields, ",", "|")+"'")
+	ann := jjm.Owner{User: "ann"}
+	found, err := a.Find(t.Context(), ann, []jjm.Tag{"jabc", "jdef"})
+	if err != nil || found[0].Presence != adapters.NotYetKnown || found[1].Presence != adapters.Absent {
+		t.Errorf("%+v, error %v", found, err)
 	}
-	if !adapters.UnreadOf([]adapters.Unread{{Index: -1}}, "jdef") {
-		t.Error("a record without a tag may be anybody's")
-	}
-	answers := []error{nil, nil}
-	refuseUnread([]adapters.Ref{{Tag: "jabc", ID: "7"}, {Tag: "jdef", ID: "8"}}, unread, answers)
-	if answers[0] == nil || answers[1] != nil {
-		t.Errorf("answers %v", answers)
+	answers, err := a.Control(t.Context(), ann, adapters.Cancel,
+		[]adapters.Ref{{Tag: "jabc", ID: "2", Index: 0}, {Tag: "jdef", ID: "9", Index: 0}})
+	if err != nil || jjm.KindOf(answers[0]) != jjm.Busy || answers[1] != nil {
+		t.Errorf("answers %v, error %v", answers, err)
 	}
 }
 

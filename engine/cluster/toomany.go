@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"time"
 
 	"jjm"
 	"jjm/engine/state"
@@ -40,16 +39,10 @@ func (sb *submitter) tooMany(ctx context.Context, tag jjm.Tag, cause error) erro
 	sb.b.Complain(slog.LevelWarn, "too-many/"+sb.name+"/"+account.User, "batch system takes no more jobs of an account",
 		"cluster", sb.name, "account", account.User, "refused", n, "others", have, "error", cause)
 	if n == 1 {
-		sb.c.settler.later(tag, aloneWait(b.Tries))
+		sb.c.settler.later(tag, asideFor) // from then on plan.Reconcile says when
 		return sb.tried(ctx, tag, cause)
 	}
 	return sb.breakUp(ctx, tag, cause)
-}
-
-// aloneWait returns how long a bulk of one member that was refused tries times before waits: 5 s
-// at first, and at most a minute.
-func aloneWait(tries int) time.Duration {
-	return min(5*time.Second<<min(max(tries, 0), 4), time.Minute)
 }
 
 // refusedBulk returns a copy of a live bulk and how many other jobs its account has here. The
