@@ -114,8 +114,10 @@ func refusal(out run.Output) error {
 	kind, mark := jjm.Ambiguous, unmarked
 	switch {
 	case out.Signal != 0:
-	case out.Exit == exitFull, has("jobs are allowed per"), has("more than") && has("tasks"): // max_aj_tasks
+	case has("more than") && has("tasks"): // max_aj_tasks
 		kind, mark = jjm.Busy, adapters.TooMany
+	case out.Exit == exitFull, has("jobs are allowed per"): // an array counts as one job, so smaller ones do not help
+		kind = jjm.Busy
 	case has("connection refused"):
 		kind = jjm.Busy
 	case has("connection reset", "read error", "timeout", "failed receiving", "unable to send message"):
