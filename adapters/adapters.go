@@ -38,7 +38,9 @@ type Adapter interface {
 	// Find says for each tag whether the batch system has its bulk.
 	Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]Found, error)
 	// Account returns final facts of jobs that ended, such as exit code and memory. Jobs
-	// that the accounting does not know are left out.
+	// that the accounting does not know are left out. A job that is left out is not there, so
+	// one whose record may be there and cannot be read is in the answer, with the state
+	// BatchUnknown and the reason (see Doubtful).
 	Account(ctx context.Context, owner jjm.Owner, jobs []Ref) ([]jjm.Report, error)
 	// Control acts on jobs. It returns one result for each job, in the order of jobs. A job
 	// that already is as wanted, or that is gone, is a success.

@@ -100,30 +100,17 @@ func (a *Adapter) runQuery(ctx context.Context, what string, c command, os outco
 	return out, got.word == wordNone, nil
 }
 
-// query runs a query and returns the jobs that it printed.
-func (a *Adapter) query(ctx context.Context, what string, q *query, v values) ([]job, error) {
+// query runs a query and reads what it printed.
+func (a *Adapter) query(ctx context.Context, what string, q *query, v values) (answer, error) {
 	out, none, err := a.runQuery(ctx, what, q.command, q.outcomes, v)
 	if err != nil || none {
-		return nil, err
+		return answer{}, err
 	}
-	jobs, err := a.d.read(q, string(out.Stdout), a.env.Now())
+	got, err := a.d.read(q, string(out.Stdout), a.env.Now())
 	if err != nil {
-		return nil, jjm.Errorf(jjm.Busy, "%s: %s: read the output: %w", a.name, what, err)
+		return answer{}, jjm.Errorf(jjm.Busy, "%s: %s: read the output: %w", a.name, what, err)
 	}
-	return jobs, nil
-}
-
-// queryAll is query, but it returns the jobs that cannot be read.
-func (a *Adapter) queryAll(ctx context.Context, what string, q *query, v values) ([]job, []adapters.Unread, error) {
-	out, none, err := a.runQuery(ctx, what, q.command, q.outcomes, v)
-	if err != nil || none {
-		return nil, nil, err
-	}
-	jobs, unread, err := a.d.readAll(q, string(out.Stdout), a.env.Now())
-	if err != nil {
-		return nil, nil, jjm.Errorf(jjm.Busy, "%s: %s: read the output: %w", a.name, what, err)
-	}
-	return jobs, unread, nil
+	return got, nil
 }
 
 // queryValues returns the values that the templates of a query may use.

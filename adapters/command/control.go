@@ -18,14 +18,14 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 		return nil, busyIfEnded(ctx)
 	}
 	c := a.d.control[op]
-	jobs, err := a.jobsOfTags(ctx, owner, distinct(refs, func(r adapters.Ref) jjm.Tag { return r.Tag }))
+	got, err := a.jobsOfTags(ctx, owner, distinct(refs, func(r adapters.Ref) jjm.Tag { return r.Tag }))
 	if err != nil {
 		return nil, err
 	}
 	answers := make([]error, len(refs))
 	targets := map[string][]int{} // id to name in the command -> positions in refs
 	var order []string
-	for i, id := range a.d.targets(c != nil && c.wholeBulk, op, refs, jobs, answers) {
+	for i, id := range a.d.targets(c != nil && c.wholeBulk, op, refs, got, answers) {
 		switch {
 		case id == "":
 		case c == nil:
@@ -42,7 +42,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 		return answers, nil
 	}
 	if op == adapters.Cancel && c.holdFirst {
-		a.holdWaiting(ctx, owner, waiting(jobs, targets))
+		a.holdWaiting(ctx, owner, waiting(got.jobs, targets))
 	}
 	for chunk := range slices.Chunk(order, c.perCall) {
 		verdicts := a.act(ctx, owner, op, c, chunk)
@@ -78,14 +78,14 @@ func (a *Adapter) holdWaiting(ctx context.Context, owner jjm.Owner, ids []string
 // targets returns, for each ref, the id to name in the command, and "" where there is
 // nothing to do; the reason goes to answers. With whole, a bulk is named by its own id if
 // the refs are all of its jobs that need the operation.
-func (d *Description) targets(whole bool, op adapters.Op, refs []adapters.Ref, jobs []job, answers []error) []string {
+func (d *Description) targets(whole bool, op adapters.Op, refs []adapters.Ref, got answer, answers []error) []string {
 	type key struct {
 		tag jjm.Tag
 		id  string
 	}
 	known := map[key]job{}
 	due := map[string]int{} // by bulk: jobs that need the operation
-	for _, j := range jobs {
+	for _, j := range got.jobs {
 		known[key{j.Tag, j.ID}] = j
 		if todo, _ := d.needs(op, j); todo {
 			due[j.bulk]++
@@ -97,7 +97,10 @@ func (d *Description) targets(whole bool, op adapters.Op, refs []adapters.Ref, j
 		id := d.refID(ref)
 		j, ok := known[key{ref.Tag, id}]
 		if !ok {
-			answers[i] = jjm.Errorf(jjm.Gone, "job %s: the batch system has no such job with tag %s", id, ref.Tag)
+			answers[i] = adapters.Doubt(got.unread, ref)
+			if answers[i] == nil {
+				answers[i] = jjm.Errorf(jjm.Gone, "job %s: the batch system has no such job with tag %s", id, ref.Tag)
+			}
 			continue
 		}
 		todo, err := d.needs(op, j)
@@ -111,7 +114,8 @@ func (d *Description) targets(whole bool, op adapters.Op, refs []adapters.Ref, j
 	}
 	if whole {
 		for i, id := range ids {
-			if bulk, _, _ := d.ids.read(id); id != "" && len(named[bulk]) == due[bulk] {
+			bulk, _, _ := d.ids.read(id)
+			if id != "" && len(named[bulk]) == due[bulk] && !adapters.UnreadOf(got.unread, refs[i].Tag) {
 				ids[i] = bulk
 			}
 		}

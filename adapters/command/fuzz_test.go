@@ -30,7 +30,7 @@ func FuzzParse(f *testing.F) {
 		if id, err := d.submitted(out, v); (id == "") != (err != nil) {
 			t.Errorf("id %q, error %v", id, err)
 		}
-		_, _ = d.read(d.list, "7.0 R "+tagA+"\n", time.Unix(1e9, 0))
+		_, _ = readWhole(d, d.list, "7.0 R "+tagA+"\n", time.Unix(1e9, 0))
 		d.control[adapters.Cancel].answers(out, v, []string{"7.0"})
 	})
 }
@@ -47,7 +47,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, which uint8) {
 		d := []*Description{lsf, lsf, slurm, slurm}[which%4]
 		q := []*query{lsf.list, lsf.account, slurm.list, slurm.account}[which%4]
-		jobs, err := d.read(q, text, time.Unix(1.8e9, 0))
+		jobs, err := readWhole(d, q, text, time.Unix(1.8e9, 0))
 		if err != nil {
 			return
 		}

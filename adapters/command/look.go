@@ -11,13 +11,13 @@ import (
 
 // List runs the verb list.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
-	jobs, unread, err := a.queryAll(ctx, "list", a.d.list, a.queryValues(a.d.list, owner, since))
+	got, err := a.query(ctx, "list", a.d.list, a.queryValues(a.d.list, owner, since))
 	if err != nil {
 		return adapters.Listing{}, err
 	}
 	from := jjm.At(since.Add(-a.d.times.resolution))
-	l := adapters.Listing{At: a.env.Now(), Reports: make([]jjm.Report, 0, len(jobs)), Unread: unread}
-	for _, j := range jobs {
+	l := adapters.Listing{At: a.env.Now(), Reports: make([]jjm.Report, 0, len(got.jobs)), Unread: got.unread}
+	for _, j := range got.jobs {
 		if !j.State.Ended() || j.Ended == 0 || j.Ended >= from {
 			l.Reports = append(l.Reports, j.Report)
 		}
@@ -29,11 +29,11 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 // not have are looked for with the verb account, if that needs no ids. Absent means that
 // each of these answered and none has the tag.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
-	jobs, err := a.jobsOfTags(ctx, owner, tags)
+	got, err := a.jobsOfTags(ctx, owner, tags)
 	if err != nil {
 		return nil, err
 	}
-	found := bulksByTag(tags, jobs, adapters.Absent)
+	found := bulksByTag(tags, got, adapters.Absent)
 	q := a.d.account
 	if q == nil || q.command.has("JOB_ID", "JOB_IDS", nameBulkID, "BATCH_JOB_IDS") {
 		return found, nil
@@ -49,6 +49,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	if err != nil {
 		unless = adapters.NotYetKnown // the listing does not have them, but accounting did not answer
 	}
+	more.unread = append(more.unread, got.unread...)
 	for _, f := range bulksByTag(missing, more, unless) {
 		found[slices.IndexFunc(found, func(old adapters.Found) bool { return old.Tag == f.Tag })] = f
 	}
@@ -56,15 +57,18 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 }
 
 // bulksByTag returns, for each tag, the bulks that carry it; unless is the presence of a
-// tag without any.
-func bulksByTag(tags []jjm.Tag, jobs []job, unless adapters.Presence) []adapters.Found {
+// tag without any. A tag that a record may have which cannot be read is not absent.
+func bulksByTag(tags []jjm.Tag, got answer, unless adapters.Presence) []adapters.Found {
 	found := make([]adapters.Found, len(tags))
 	at := map[jjm.Tag]int{}
 	for i, tag := range tags {
 		found[i] = adapters.Found{Tag: tag, Presence: unless}
+		if adapters.UnreadOf(got.unread, tag) {
+			found[i].Presence = adapters.NotYetKnown
+		}
 		at[tag] = i
 	}
-	for _, j := range jobs {
+	for _, j := range got.jobs {
 		i, asked := at[j.Tag]
 		if !asked {
 			continue
@@ -78,7 +82,7 @@ func bulksByTag(tags []jjm.Tag, jobs []job, unless adapters.Presence) []adapters
 }
 
 // jobsOfTags returns the jobs with these tags, from find or else from list.
-func (a *Adapter) jobsOfTags(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]job, error) {
+func (a *Adapter) jobsOfTags(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (answer, error) {
 	if a.d.find != nil {
 		return a.byTag(ctx, "find", a.d.find, owner, tags)
 	}
@@ -87,19 +91,19 @@ func (a *Adapter) jobsOfTags(ctx context.Context, owner jjm.Owner, tags []jjm.Ta
 }
 
 // byTag asks for tags, as many in one call as the command takes.
-func (a *Adapter) byTag(ctx context.Context, what string, q *query, owner jjm.Owner, tags []jjm.Tag) ([]job, error) {
-	var all []job
+func (a *Adapter) byTag(ctx context.Context, what string, q *query, owner jjm.Owner, tags []jjm.Tag) (all answer,
+	err error) {
 	v := a.queryValues(q, owner, a.env.Now().Add(-q.history))
-	ask := func(some []string) ([]job, error) {
+	ask := func(some []string) (answer, error) {
 		v.words["TAG"], v.lists["TAGS"] = some[0], some
 		return a.query(ctx, what, q, v)
 	}
 	for chunk := range slices.Chunk(texts(tags), a.chunkSize(q, len(tags))) {
-		jobs, err := askAll(chunk, q.command.has("TAGS"), func(j job) string { return string(j.Tag) }, ask)
+		got, err := askAll(chunk, q.command.has("TAGS"), func(j job) string { return string(j.Tag) }, ask)
 		if err != nil {
-			return nil, err
+			return answer{}, err
 		}
-		all = append(all, jobs...)
+		all.add(got)
 	}
 	return all, nil
 }
@@ -108,27 +112,27 @@ func (a *Adapter) byTag(ctx context.Context, what string, q *query, owner jjm.Ow
 // what they are asked, without a word (recorded of OpenPBS, whose qstat answers the first of
 // several ids): if single, what is missing in an answer that has others is asked for again,
 // alone.
-func askAll(all []string, single bool, name func(job) string, ask func([]string) ([]job, error)) ([]job, error) {
-	jobs, err := ask(all)
+func askAll(all []string, single bool, name func(job) string, ask func([]string) (answer, error)) (answer, error) {
+	got, err := ask(all)
 	if err != nil || !single || len(all) == 1 {
-		return jobs, err
+		return got, err
 	}
 	answered := map[string]bool{}
-	for _, j := range jobs {
+	for _, j := range got.jobs {
 		answered[name(j)] = true
 	}
 	missing := slices.DeleteFunc(slices.Clone(all), func(s string) bool { return answered[s] })
 	if len(missing) == len(all) {
-		return jobs, nil
+		return got, nil
 	}
 	for _, s := range missing {
 		more, err := ask([]string{s})
 		if err != nil {
-			return nil, err
+			return answer{}, err
 		}
-		jobs = append(jobs, more...)
+		got.add(more)
 	}
-	return jobs, nil
+	return got, nil
 }
 
 // chunkSize returns how many of n tags one call is about: all, if the command names none.
@@ -153,7 +157,7 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.
 	if a.d.account == nil || len(refs) == 0 {
 		return nil, busyIfEnded(ctx)
 	}
-	jobs, err := a.accounts(ctx, owner, refs)
+	got, err := a.accounts(ctx, owner, refs)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +166,7 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.
 		id  string
 	}
 	last := map[key]jjm.Report{}
-	for _, j := range jobs {
+	for _, j := range got.jobs {
 		k := key{j.Tag, j.ID}
 		if old, twice := last[k]; j.State.Ended() && (!twice || j.Submitted >= old.Submitted) {
 			last[k] = j.Report
@@ -174,12 +178,12 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.
 			reports = append(reports, r)
 		}
 	}
-	return reports, nil
+	return append(reports, adapters.Doubtful(got.unread, refs, reports)...), nil
 }
 
 // accounts asks about jobs in the way that the command needs: by tags, by job ids or by
 // bulk ids.
-func (a *Adapter) accounts(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) ([]job, error) {
+func (a *Adapter) accounts(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) (all answer, err error) {
 	q := a.d.account
 	if !q.command.has("JOB_ID", "JOB_IDS", nameBulkID, "BATCH_JOB_IDS") {
 		return a.byTag(ctx, "account", q, owner, distinct(refs, func(r adapters.Ref) jjm.Tag { return r.Tag }))
@@ -188,19 +192,18 @@ func (a *Adapter) accounts(ctx context.Context, owner jjm.Owner, refs []adapters
 	if q.command.has(nameBulkID, "BATCH_JOB_IDS") {
 		of, name = a.d.refBulk, func(j job) string { return j.bulk }
 	}
-	var all []job
 	v := a.queryValues(q, owner, a.env.Now().Add(-q.history))
-	ask := func(some []string) ([]job, error) {
+	ask := func(some []string) (answer, error) {
 		v.words["JOB_ID"], v.lists["JOB_IDS"] = some[0], some
 		v.words[nameBulkID], v.lists["BATCH_JOB_IDS"] = some[0], some
 		return a.query(ctx, "account", q, v)
 	}
 	for chunk := range slices.Chunk(distinct(refs, of), q.perCall) {
-		jobs, err := askAll(chunk, true, name, ask)
+		got, err := askAll(chunk, true, name, ask)
 		if err != nil {
-			return nil, err
+			return answer{}, err
 		}
-		all = append(all, jobs...)
+		all.add(got)
 	}
 	return all, nil
 }

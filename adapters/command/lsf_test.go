@@ -109,7 +109,7 @@ const lsfList = "JOBID|JOBINDEX|STAT|EXIT_CODE|EXIT_REASON|SUBMIT_TIME|START_TIM
 func TestLSF_Listing(t *testing.T) {
 	d := shippedDescription(t, "lsf.toml")
 	now := time.Date(2027, 1, 2, 0, 0, 0, 0, time.UTC)
-	jobs, err := d.read(d.list, lsfList, now)
+	jobs, err := readWhole(d, d.list, lsfList, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestLSF_ADoubtfulListingIsAnError(t *testing.T) {
 		"a bad time":        header + "\n" + strings.Replace(ours, "Nov 21 17:05", "soon", 1),
 		"a bad exit status": header + "\n" + strings.Replace(ours, "RUN|-", "RUN|x", 1),
 	} {
-		if jobs, err := d.read(d.list, text, time.Now()); err == nil {
+		if jobs, err := readWhole(d, d.list, text, time.Now()); err == nil {
 			t.Errorf("%s: read as %+v", name, jobs)
 		}
 	}
@@ -210,7 +210,7 @@ Sat Nov 21 16:06:09: Done successfully. The CPU time used is 1.0 seconds;
 
 func TestLSF_History(t *testing.T) {
 	d := shippedDescription(t, "lsf.toml")
-	jobs, err := d.read(d.account, lsfHistory, time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
+	jobs, err := readWhole(d, d.account, lsfHistory, time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
 	if err != nil || len(jobs) != 3 {
 		t.Fatalf("%+v, error %v", jobs, err)
 	}

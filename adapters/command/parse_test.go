@@ -214,7 +214,7 @@ func TestSlurm_RecordedAccounting(t *testing.T) {
 		"2943_0|CANCELLED by 0|0:0|2026-11-21T01:14:47|None|2026-11-21T01:14:51|None assigned|00:00:00|" + tagA + "\n" +
 		"2936_0|OUT_OF_MEMORY|0:125|2026-11-21T01:14:47|2026-11-21T01:14:48|2026-11-21T01:15:18|n1|00:00.425|" + tagA + "\n" +
 		"2905_[0-3]|PENDING|0:0|2026-11-21T01:14:47|Unknown|Unknown|None assigned|00:00:00|" + tagB + "\n"
-	jobs, err := d.read(d.account, text, time.Now())
+	jobs, err := readWhole(d, d.account, text, time.Now())
 	if err != nil || len(jobs) != 4 {
 		t.Fatalf("%+v, error %v", jobs, err)
 	}
@@ -239,13 +239,13 @@ func TestSlurm_NamesOfOtherJobsDoNoHarm(t *testing.T) {
 	line := func(id, name string) string {
 		return id + "|0|RUNNING|None|0|0|2026-11-21T01:14:47|2026-11-21T01:14:48|N/A|n1|" + name + "|#\n"
 	}
-	jobs, err := d.read(d.list, header+line("1", "a\nx|n|jrecok|")+line("2", tagA)+line("3", "\n\n")+line("4", tagB),
+	jobs, err := readWhole(d, d.list, header+line("1", "a\nx|n|jrecok|")+line("2", tagA)+line("3", "\n\n")+line("4", tagB),
 		time.Now())
 	if err != nil || len(jobs) != 2 || jobs[0].bulk != "2" || jobs[1].bulk != "4" {
 		t.Errorf("%+v, error %v", jobs, err)
 	}
 	for _, cut := range []string{line("2", tagA)[:70], strings.TrimSuffix(line("2", tagA), "#\n") + "\n", "x\n"} {
-		if jobs, err := d.read(d.list, header+cut, time.Now()); err == nil {
+		if jobs, err := readWhole(d, d.list, header+cut, time.Now()); err == nil {
 			t.Errorf("%q: read as %+v", cut, jobs)
 		}
 	}
@@ -259,16 +259,17 @@ func TestSlurm_TheRecordOfAnArrayIsNoneOfItsJobs(t *testing.T) {
 		return "10833|" + index + "|CANCELLED|None|0|0|2026-11-21T01:14:47|2026-11-21T01:14:48|2026-11-21T01:14:48|n1|" +
 			tagA + "|#\n"
 	}
-	jobs, err := d.read(d.list, header+line("N/A")+line("7"), time.Now())
+	jobs, err := readWhole(d, d.list, header+line("N/A")+line("7"), time.Now())
 	if err != nil || len(jobs) != 1 || jobs[0].ID != "10833_7" {
 		t.Errorf("%+v, error %v", jobs, err)
 	}
-	if jobs, err := d.read(d.list, header+line(""), time.Now()); err == nil {
+	if jobs, err := readWhole(d, d.list, header+line(""), time.Now()); err == nil {
 		t.Errorf("no index at all was read as %+v", jobs)
 	}
 	for _, odd := range []string{line(""), line("7+0"), strings.Replace(line("3"), "2026-11-21T01:14:47", "yesterday", 1),
 		strings.Replace(line("3"), "|0|0|", "|x|0|", 1)} {
-		jobs, unread, err := d.readAll(d.list, header+odd+line("7"), time.Now())
+		got, err := d.read(d.list, header+odd+line("7"), time.Now())
+		jobs, unread := got.jobs, got.unread
 		if err != nil || len(jobs) != 1 || len(unread) != 1 || unread[0].Tag != tagA {
 			t.Errorf("%q cost more than itself: %+v, unread %+v, error %v", odd, jobs, unread, err)
 		}
@@ -398,7 +399,7 @@ func TestControl_ActsOnlyOnOurJobsThatNeedIt(t *testing.T) {
 		{adapters.Release, false, all, []string{"", "", "7_2", "", "", ""}, []jjm.Kind{0, 0, 0, 0, jjm.Gone, jjm.Gone}},
 	} {
 		answers := make([]error, len(c.refs))
-		if got := d.targets(c.whole, c.op, c.refs, jobs, answers); !slices.Equal(got, c.want) {
+		if got := d.targets(c.whole, c.op, c.refs, answer{jobs: jobs}, answers); !slices.Equal(got, c.want) {
 			t.Errorf("%v: %q, want %q", c.op, got, c.want)
 		}
 		for i, err := range answers {
@@ -487,4 +488,30 @@ func TestSource_FindsADescriptionByItsName(t *testing.T) {
 	if err := s.UnmarshalText([]byte("/nonexistent/x.toml")); jjm.KindOf(err) != jjm.Invalid {
 		t.Errorf("error %v", err)
 	}
+}
+
+// A line with too few columns costs itself; an output of such lines only does not fit the description.
+func TestRead_ALineOfAnotherFormCostsItself(t *testing.T) {
+	d := shippedDescription(t, "slurm.toml")
+	header := "ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|REASON|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|#\n"
+	good := "10833|7|RUNNING|None|0|0|2026-11-21T01:14:47|2026-11-21T01:14:48|N/A|n1|" + tagA + "|#\n"
+	for name, tag := range map[string]jjm.Tag{"wrap": "", tagB: tagB} {
+		bad := "10833|6|RUNNING|None|0|n1|" + name + "|#\n"
+		got, err := d.read(d.list, header+bad+good, time.Now())
+		if err != nil || len(got.jobs) != 1 || len(got.unread) != 1 || got.unread[0].Tag != tag {
+			t.Errorf("%s: %d jobs, unread %+v, error %v", name, len(got.jobs), got.unread, err)
+		}
+		if got, err := d.read(d.list, header+bad, time.Now()); err == nil {
+			t.Errorf("%s alone: %+v", name, got)
+		}
+	}
+}
+
+// readWhole is read, but a record that cannot be read is an error.
+func readWhole(d *Description, q *query, text string, now time.Time) ([]job, error) {
+	got, err := d.read(q, text, now)
+	if err == nil && len(got.unread) > 0 {
+		err = errors.New(got.unread[0].Text)
+	}
+	return got.jobs, err
 }

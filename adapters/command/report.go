@@ -32,28 +32,26 @@ type rule struct { // the batch system's word; "" = any state of an ended job
 // tagLike matches the form of jjm's own tags: "j" and 14 more characters, see jjm.NewTag.
 var tagLike = regexp.MustCompile(`^j[a-z0-9]{14}$`)
 
-// read is readAll, but a job that cannot be read is an error.
-func (d *Description) read(q *query, text string, now time.Time) ([]job, error) {
-	jobs, unread, err := d.readAll(q, text, now)
-	if err != nil {
-		return nil, err
-	}
-	if len(unread) > 0 {
-		return nil, errors.New(unread[0].Text)
-	}
-	return jobs, nil
+// answer is what a query printed: jobs, and records that cannot be read and may be of jobs of jjm.
+type answer struct {
+	jobs   []job
+	unread []adapters.Unread
 }
 
-// readAll parses the output of a query. It must end with a newline and contain the header, if
-// there is one; otherwise it may have been cut.
-func (d *Description) readAll(q *query, text string, now time.Time) ([]job, []adapters.Unread, error) {
+func (a *answer) add(b answer) {
+	a.jobs, a.unread = append(a.jobs, b.jobs...), append(a.unread, b.unread...)
+}
+
+// read reads the output of a query. It must end with a newline and contain the header, if there is
+// one; otherwise it may have been cut.
+func (d *Description) read(q *query, text string, now time.Time) (answer, error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
-		return nil, nil, errors.New("the output ends within a line")
+		return answer{}, errors.New("the output ends within a line")
 	}
 	if q.header != nil {
 		rest, found := withoutHeader(text, q.header)
 		if !found {
-			return nil, nil, fmt.Errorf("no line of the output is the header %s", q.header)
+			return answer{}, fmt.Errorf("no line of the output is the header %s", q.header)
 		}
 		text = rest
 	}
@@ -73,13 +71,19 @@ func withoutHeader(text string, header *regexp.Regexp) (rest string, found bool)
 	return text, false
 }
 
-// jobs parses an output. It leaves out jobs that cannot be jjm's.
-func (d *Description) jobs(q *query, text string, now time.Time) (all []job, unread []adapters.Unread, err error) {
-	rows, err := q.format.rows(text)
+// jobs parses an output. It leaves out jobs that cannot be jjm's. An output of which no line has
+// the form of the description is an error: the description does not fit it.
+func (d *Description) jobs(q *query, text string, now time.Time) (out answer, err error) {
+	rows, odd, err := q.format.rows(text)
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
-	all = make([]job, 0, len(rows))
+	if len(rows) == 0 && len(odd) > 0 {
+		return answer{}, errors.New(odd[0])
+	}
+	for _, line := range odd {
+		out.unread = append(out.unread, d.unread(line))
+	}
 	for _, r := range rows {
 		whole := r[fieldIndex] != "" && slices.Contains(d.none, r[fieldIndex])
 		for i, text := range r {
@@ -93,13 +97,21 @@ func (d *Description) jobs(q *query, text string, now time.Time) (all []job, unr
 		}
 		switch j, ours, err := d.job(q, r, tag, now); {
 		case err != nil:
-			unread = append(unread, adapters.Unread{Tag: tag, ID: r[fieldBulk], Index: -1,
+			out.unread = append(out.unread, adapters.Unread{Tag: tag, ID: r[fieldBulk], Index: -1,
 				Text: fmt.Sprintf("job %.80s%.80s of %s: %v", r[fieldJob], r[fieldBulk], tag, err)})
 		case ours:
-			all = append(all, j)
+			out.jobs = append(out.jobs, j)
 		}
 	}
-	return all, unread, nil
+	return out, nil
+}
+
+// tagWithin matches what may be a tag of jjm's own in a line.
+var tagWithin = regexp.MustCompile(`\bj[a-z0-9]{14}\b`)
+
+// unread describes a line that is not of the form of the description, with the tag that it has.
+func (d *Description) unread(line string) adapters.Unread {
+	return adapters.Unread{Tag: jjm.Tag(tagWithin.FindString(line)), Index: -1, Text: line}
 }
 
 // tag returns the tag in the name of a job.

@@ -44,9 +44,10 @@ const skipColumn = "skip"
 // row is what a listing says about one job, by field.
 type row [numFields]string
 
-// format splits an output into rows. The error names the line that it does not understand.
+// format splits an output into rows. odd tells the lines that are not of its form; the error says
+// that the output is not whole.
 type format interface {
-	rows(text string) ([]row, error)
+	rows(text string) (all []row, odd []string, err error)
 	// fields returns the fields that the format can fill.
 	fields() []field
 }
@@ -68,8 +69,7 @@ func (c columns) fields() []field {
 	return slices.DeleteFunc(slices.Clone(c.columns), func(f field) bool { return f == skipped })
 }
 
-func (c columns) rows(text string) ([]row, error) {
-	var all []row
+func (c columns) rows(text string) (all []row, odd []string, err error) {
 	number, open := 0, ""
 	for line := range lines(text) {
 		number++
@@ -83,7 +83,8 @@ func (c columns) rows(text string) ([]row, error) {
 		open, line = "", strings.TrimSuffix(line, c.end)
 		words := c.split(line)
 		if len(words) != len(c.columns) {
-			return nil, fmt.Errorf("line %d has %d of %d columns: %.200q", number, len(words), len(c.columns), line)
+			odd = append(odd, fmt.Sprintf("line %d has %d of %d columns: %.200q", number, len(words), len(c.columns), line))
+			continue
 		}
 		var r row
 		for i, f := range c.columns {
@@ -94,9 +95,9 @@ func (c columns) rows(text string) ([]row, error) {
 		all = append(all, r)
 	}
 	if open != "" {
-		return nil, fmt.Errorf("after line %d %q is missing: %.200q", number, c.end, open)
+		return nil, nil, fmt.Errorf("after line %d %q is missing: %.200q", number, c.end, open)
 	}
-	return all, nil
+	return all, odd, nil
 }
 
 func (c columns) split(line string) []string {
@@ -135,8 +136,7 @@ func (e expression) fields() []field {
 	return slices.DeleteFunc(slices.Clone(e.groups), func(f field) bool { return f == skipped })
 }
 
-func (e expression) rows(text string) ([]row, error) {
-	var all []row
+func (e expression) rows(text string) (all []row, odd []string, err error) {
 	number := 0
 	for line := range lines(text) {
 		number++
@@ -145,7 +145,8 @@ func (e expression) rows(text string) ([]row, error) {
 		}
 		m := e.re.FindStringSubmatch(line)
 		if m == nil {
-			return nil, fmt.Errorf("line %d is not of the form of the description: %.200q", number, line)
+			odd = append(odd, fmt.Sprintf("line %d is not of the form of the description: %.200q", number, line))
+			continue
 		}
 		var r row
 		for i, f := range e.groups {
@@ -155,7 +156,7 @@ func (e expression) rows(text string) ([]row, error) {
 		}
 		all = append(all, r)
 	}
-	return all, nil
+	return all, odd, nil
 }
 
 // records is several lines for each job. A record goes from a line that begin matches to
@@ -177,8 +178,7 @@ func (r records) fields() []field {
 	return all
 }
 
-func (r records) rows(text string) ([]row, error) {
-	var all []row
+func (r records) rows(text string) (all []row, odd []string, err error) {
 	var record []string
 	add := func() {
 		if len(record) > 0 {
@@ -194,7 +194,7 @@ func (r records) rows(text string) ([]row, error) {
 		}
 	}
 	add()
-	return all, nil
+	return all, nil, nil
 }
 
 func (r records) row(text string) row {

@@ -25,11 +25,11 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	if !ok {
 		return nil, a.fail("control", jjm.Errorf(jjm.Invalid, "operation %d: want cancel, hold or release", int(op)))
 	}
-	seen, err := a.inQueue(ctx, jobs)
+	seen, unread, err := a.inQueue(ctx, jobs)
 	if err != nil {
 		return nil, a.fail(op.String(), err)
 	}
-	answers, todo := decide(op, owner, jobs, seen)
+	answers, todo := decide(op, owner, jobs, seen, unread)
 	if len(todo) == 0 {
 		return answers, nil
 	}
@@ -45,10 +45,10 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	if !doubt {
 		return answers, nil
 	}
-	if seen, err = a.inQueue(ctx, jobs); err != nil {
+	if seen, unread, err = a.inQueue(ctx, jobs); err != nil {
 		return nil, a.fail(op.String(), err)
 	}
-	answers, todo = decide(op, owner, jobs, seen)
+	answers, todo = decide(op, owner, jobs, seen, unread)
 	for i, ref := range jobs {
 		if slices.Contains(todo, ref) {
 			answers[i] = jjm.Errorf(jjm.Busy, "%s: %s had no effect on job %s of tag %s", a.name, verb.command, ref.ID, ref.Tag)
@@ -57,8 +57,10 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// inQueue returns the jobs in the queue with the tags of these jobs.
-func (a *Adapter) inQueue(ctx context.Context, jobs []adapters.Ref) (map[tagged]record, error) {
+// inQueue returns the jobs in the queue with the tags of these jobs, and the records that cannot be
+// read.
+func (a *Adapter) inQueue(ctx context.Context, jobs []adapters.Ref) (seen map[tagged]record, unread []adapters.Unread,
+	err error) {
 	var tags []jjm.Tag
 	for _, j := range jobs {
 		if j.Tag.Valid() {
@@ -66,28 +68,30 @@ func (a *Adapter) inQueue(ctx context.Context, jobs []adapters.Ref) (map[tagged]
 		}
 	}
 	slices.Sort(tags)
-	seen := map[tagged]record{}
+	seen = map[tagged]record{}
 	for some := range slices.Chunk(slices.Compact(tags), tagsAtOnce) {
-		records, err := a.query(ctx, queueArgs(taggedWith(some)))
+		records, odd, err := a.query(ctx, queueArgs(taggedWith(some)))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		unread = append(unread, odd...)
 		for _, r := range records {
 			seen[tagged{r.tag, r.jobID}] = r
 		}
 	}
-	return seen, nil
+	return seen, unread, nil
 }
 
 // decide returns the answers for jobs that need no action, and the other jobs.
-func decide(op adapters.Op, owner jjm.Owner, jobs []adapters.Ref, seen map[tagged]record) (answers []error,
-	todo []adapters.Ref) {
+func decide(op adapters.Op, owner jjm.Owner, jobs []adapters.Ref, seen map[tagged]record, unread []adapters.Unread) (
+	answers []error, todo []adapters.Ref) {
 	answers = make([]error, len(jobs))
 	for i, ref := range jobs {
 		id, ok := jobOf(ref)
 		r, there := seen[tagged{ref.Tag, id}]
-		if !ok || !there {
-			continue // it is gone
+		if !ok || !there { // it is gone, unless it cannot be read
+			answers[i] = adapters.Doubt(unread, ref)
+			continue
 		}
 		if r.owner != owner.User {
 			answers[i] = jjm.Errorf(jjm.Denied, "job %v: it belongs to %s, not to %s", id, r.owner, owner.User)

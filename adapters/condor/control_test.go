@@ -110,7 +110,7 @@ func TestDecide_ActsOnlyWhereItMust(t *testing.T) {
 		adapters.Release: {todo: []int32{4}, odd: map[int]jjm.Kind{8: jjm.Denied}},
 	}
 	for op, tt := range tests {
-		answers, todo := decide(op, ann, refs, seen)
+		answers, todo := decide(op, ann, refs, seen, nil)
 		var acts []int32
 		for _, ref := range todo {
 			acts = append(acts, ref.Index)
@@ -132,7 +132,7 @@ func TestFound_HasEveryClusterOnce(t *testing.T) {
 		{Tag: "b", Presence: adapters.Absent},
 		{Tag: "a", Presence: adapters.Present, IDs: []string{"9", "10"}},
 	}
-	if diff := cmp.Diff(want, found([]jjm.Tag{"b", "a"}, bulks)); diff != "" {
+	if diff := cmp.Diff(want, found([]jjm.Tag{"b", "a"}, bulks, nil)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -17,34 +17,40 @@ const tagsAtOnce = 500
 // Find looks for bulks in the queue, then among the jobs that left it.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	var all []bulk
+	var unread []adapters.Unread
 	for some := range slices.Chunk(tags, tagsAtOnce) {
-		records, err := a.query(ctx, queueArgs(ownedBy(owner)+" && "+taggedWith(some)))
+		records, odd, err := a.query(ctx, queueArgs(ownedBy(owner)+" && "+taggedWith(some)))
 		if err != nil {
 			return nil, a.fail("find", err)
 		}
+		unread = append(unread, odd...)
 		for _, r := range records {
 			all = append(all, bulk{r.tag, r.cluster})
 		}
 	}
 	if a.config.History && len(tags) > 0 { // without History a doubtful bulk is on hold, and does not leave the queue
-		left, err := a.bulksInHistory(ctx, owner, tags)
+		left, odd, err := a.bulksInHistory(ctx, owner, tags)
 		if err != nil {
 			return nil, a.fail("find", err)
 		}
-		all = append(all, left...)
+		all, unread = append(all, left...), append(unread, odd...)
 	}
-	return found(tags, all), nil
+	return found(tags, all, unread), nil
 }
 
-// found returns the answer for each tag, in order.
-func found(tags []jjm.Tag, bulks []bulk) []adapters.Found {
+// found returns the answer for each tag, in order. A tag that a record may have which cannot be read
+// is not absent.
+func found(tags []jjm.Tag, bulks []bulk, unread []adapters.Unread) []adapters.Found {
 	ids := map[jjm.Tag][]int64{}
 	for _, b := range bulks {
 		ids[b.tag] = append(ids[b.tag], b.cluster)
 	}
 	out := make([]adapters.Found, len(tags))
 	for i, tag := range tags {
-		out[i] = adapters.Found{Tag: tag, Presence: adapters.Absent}
+		out[i] = adapters.Found{Tag: tag}
+		if !adapters.UnreadOf(unread, tag) {
+			out[i].Presence = adapters.Absent
+		}
 		clusters := ids[tag]
 		slices.Sort(clusters)
 		for _, c := range slices.Compact(clusters) {
@@ -60,20 +66,24 @@ func found(tags []jjm.Tag, bulks []bulk) []adapters.Found {
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	wanted := jobSet(jobs)
 	var queue, history []record
+	var unread []adapters.Unread
 	for _, constraint := range wanted.constraints() {
-		records, err := a.query(ctx, queueArgs(ownedBy(owner)+" && ("+constraint+")"))
+		records, odd, err := a.query(ctx, queueArgs(ownedBy(owner)+" && ("+constraint+")"))
 		if err != nil {
 			return nil, a.fail("account", err)
 		}
-		queue = append(queue, records...)
+		queue, unread = append(queue, records...), append(unread, odd...)
 	}
 	if a.config.History && len(queue) < len(wanted) {
-		var err error
-		if history, err = a.jobsInHistory(ctx, owner, wanted); err != nil {
+		records, odd, err := a.jobsInHistory(ctx, owner, wanted)
+		if err != nil {
 			return nil, a.fail("account", err)
 		}
+		history, unread = records, append(unread, odd...)
 	}
-	return slices.DeleteFunc(merge(queue, history), func(r jjm.Report) bool { return !r.State.Ended() }), nil
+	reports := merge(queue, history)
+	doubtful := adapters.Doubtful(unread, jobs, reports)
+	return append(slices.DeleteFunc(reports, func(r jjm.Report) bool { return !r.State.Ended() }), doubtful...), nil
 }
 
 // tagged is a job with the tag that it must carry.

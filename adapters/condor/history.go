@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/adapters"
 )
 
 // condor_history reads from the newest record backwards, 8000 records a second, and a
@@ -71,43 +72,47 @@ func (a *Adapter) endedInHistory(ctx context.Context, owner jjm.Owner, from int6
 	return out, err
 }
 
-// bulksInHistory returns the bulks with these tags from which a job left the queue.
-func (a *Adapter) bulksInHistory(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (out []bulk, err error) {
+// bulksInHistory returns the bulks with these tags from which a job left the queue, and the records
+// that cannot be read.
+func (a *Adapter) bulksInHistory(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (out []bulk,
+	unread []adapters.Unread, err error) {
 	lossy := false
 	err = a.read(ctx, owner, a.scanAll(owner.User), func(p *memory) { out, lossy = p.clusters(tags), p.lossy })
 	if err != nil || !lossy {
-		return out, err
+		return out, nil, err
 	}
 	for some := range slices.Chunk(tags, tagsAtOnce) {
-		records, err := a.query(ctx, historyArgs(ownedBy(owner)+" && "+taggedWith(some), ""))
+		records, odd, err := a.query(ctx, historyArgs(ownedBy(owner)+" && "+taggedWith(some), ""))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		unread = append(unread, odd...)
 		for _, r := range records {
 			out = append(out, bulk{r.tag, r.cluster})
 		}
 	}
-	return out, nil
+	return out, unread, nil
 }
 
-// jobsInHistory returns the records of those jobs that left the queue. Only records that
-// are no longer remembered are read again.
-func (a *Adapter) jobsInHistory(ctx context.Context, owner jjm.Owner, jobs taggedJobs) (out []record, err error) {
+// jobsInHistory returns the records of those jobs that left the queue, and the records that cannot
+// be read. Only records that are no longer remembered are read again.
+func (a *Adapter) jobsInHistory(ctx context.Context, owner jjm.Owner, jobs taggedJobs) (out []record,
+	unread []adapters.Unread, err error) {
 	var again taggedJobs
 	err = a.read(ctx, owner, a.scanAll(owner.User), func(p *memory) { out, again = p.pick(jobs) })
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, constraint := range again.constraints() {
 		// No -match: the number of matches is not known, because a record may be rotated
 		// away or be there twice.
-		records, err := a.query(ctx, historyArgs(ownedBy(owner)+" && ("+constraint+")", ""))
+		records, odd, err := a.query(ctx, historyArgs(ownedBy(owner)+" && ("+constraint+")", ""))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		out = append(out, records...)
+		out, unread = append(out, records...), append(unread, odd...)
 	}
-	return out, nil
+	return out, unread, nil
 }
 
 // pick returns the remembered records of jobs, and the jobs whose records have to be read.
@@ -127,14 +132,14 @@ func (a *Adapter) read(ctx context.Context, owner jjm.Owner, s scan, use func(p 
 	if s.ask {
 		s.newest = a.newest(ctx)
 	}
-	records, unread, err := a.queryAll(ctx, s.args(jjmJobsOf(owner), a.config.Keep.D()+maxLate))
+	records, unread, err := a.query(ctx, s.args(jjmJobsOf(owner), a.config.Keep.D()+maxLate))
 	if err != nil {
 		return err
 	}
 	a.remember(owner.User, s, records, func(p *memory) {
 		for _, u := range unread {
 			a.env.Warn("a record of the history cannot be read", "cluster", a.name, "account", owner.User, "record", u.Text)
-			p.lossy = true // the tag or the job is asked for by name, which then fails
+			p.lossy = true // the tag or the job is asked for by name, and the record is seen again
 		}
 		use(p)
 	})

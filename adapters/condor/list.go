@@ -14,7 +14,7 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	at := a.env.Now()
 	from := since.Unix()
 	// CompletionDate is not used: for a moment a completed job has none.
-	queue, unread, err := a.queryAll(ctx, queueArgs(fmt.Sprintf("%s && (JobStatus =!= %d || EnteredCurrentStatus >= %d)",
+	queue, unread, err := a.query(ctx, queueArgs(fmt.Sprintf("%s && (JobStatus =!= %d || EnteredCurrentStatus >= %d)",
 		jjmJobsOf(owner), completed, from)))
 	if err != nil {
 		return adapters.Listing{}, a.fail("list", err)

@@ -56,21 +56,9 @@ func tableArgs(argv []string, constraint string) []string {
 	return append(argv, columns[:]...)
 }
 
-// query runs a command that lists jobs and parses its answer. Any doubt is an error of kind
-// Busy.
-func (a *Adapter) query(ctx context.Context, argv []string) ([]record, error) {
-	records, unread, err := a.queryAll(ctx, argv)
-	if err != nil {
-		return nil, err
-	}
-	if len(unread) > 0 {
-		return nil, jjm.Errorf(jjm.Busy, "%s: a record cannot be read: %s", argv[0], unread[0].Text)
-	}
-	return records, nil
-}
-
-// queryAll is query, but it returns the records that cannot be read.
-func (a *Adapter) queryAll(ctx context.Context, argv []string) ([]record, []adapters.Unread, error) {
+// query runs a command that lists jobs and parses its answer. It returns the records that can be
+// read, and those that cannot. Any doubt about the whole answer is an error of kind Busy.
+func (a *Adapter) query(ctx context.Context, argv []string) ([]record, []adapters.Unread, error) {
 	out, err := a.run(ctx, nil, argv...)
 	if err != nil {
 		return nil, nil, adapters.AsBusy(err)

@@ -70,8 +70,7 @@ func parseTable(out []byte) (records []record, unread []adapters.Unread, err err
 		case err != nil && rest == "" && !strings.Contains(line, markEnd):
 			return nil, nil, fmt.Errorf("cut off in %.300q", line)
 		case err != nil:
-			unread = append(unread, adapters.Unread{Tag: tagIn(fields), Index: -1,
-				Text: fmt.Sprintf("%v in %.300q", err, line)})
+			unread = append(unread, unreadRecord(fields, fmt.Sprintf("%v in %.300q", err, line)))
 		default:
 			records = append(records, r)
 		}
@@ -82,16 +81,21 @@ func parseTable(out []byte) (records []record, unread []adapters.Unread, err err
 	return records, unread, nil
 }
 
-// tagIn returns the tag of a record that cannot be read, "" if that cannot be read either.
-func tagIn(fields []string) jjm.Tag {
-	const at = 5 // JJMTag among the columns
+// unreadRecord describes a record that cannot be read, with its tag and the id of its bulk if these
+// can.
+func unreadRecord(fields []string, text string) adapters.Unread {
+	const clusterAt, tagAt = 1, 5 // among the columns
+	u := adapters.Unread{Index: -1, Text: text}
 	if len(fields) != len(columns) {
-		return ""
+		return u
 	}
-	if tag := jjm.Tag(unquote(fields[at])); tag.Valid() {
-		return tag
+	if tag := jjm.Tag(unquote(fields[tagAt])); tag.Valid() {
+		u.Tag = tag
 	}
-	return ""
+	if n, err := strconv.ParseUint(strings.TrimSpace(fields[clusterAt]), 10, 63); err == nil {
+		u.ID = strconv.FormatUint(n, 10)
+	}
+	return u
 }
 
 func isHeading(fields []string) bool {

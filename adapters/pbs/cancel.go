@@ -123,12 +123,13 @@ func (a *Adapter) confirm(ctx context.Context, owner jjm.Owner, p *plan, todo []
 			}
 		}
 	}
-	bulks := views(all, members)
+	readable, odd := readables(all, owner)
+	bulks, damaged := views(readable, members), unread(odd)
 	for _, t := range p.targets {
 		for _, m := range t.members {
 			switch bulks[t.seq].afterDelete(t, m.index) {
 			case deleted:
-				p.answers[m.ref] = nil
+				p.answers[m.ref] = adapters.Doubt(damaged, adapters.Ref{Tag: t.tag, ID: t.seq, Index: m.index})
 			case stillWaits:
 				if p.answers[m.ref] == nil {
 					p.answers[m.ref] = jjm.Errorf(jjm.Busy, "qdel: exit 0, but a job of %s still waits", t.seq)

@@ -2,6 +2,7 @@ package pbs
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"jjm"
@@ -64,10 +65,43 @@ func (a *Adapter) makePlan(ctx context.Context, owner jjm.Owner, op adapters.Op,
 		}
 		all = append(all, past...)
 	}
-	if _, err := ofOwner(all, owner); err != nil {
-		return nil, err
+	readable, odd := readables(all, owner)
+	bulks, damaged := views(readable, members), unread(odd)
+	for _, u := range damaged {
+		if v := bulks[u.ID]; v != nil {
+			v.damaged = true
+		}
 	}
-	return decide(op, d, owner, views(all, members), refs), nil
+	p := decide(op, d, owner, bulks, refs)
+	for i, ref := range refs {
+		if err := adapters.Doubt(damaged, ref); err != nil && !shows(bulks, ref) {
+			p.answers[i] = err
+		}
+	}
+	return p, nil
+}
+
+// readables returns the jobs of all accounts that could be read, and those that could not and may be
+// the owner's.
+func readables(all []job, owner jjm.Owner) (good, odd []job) {
+	_, odd = sortOut(all, owner)
+	bad := map[job]bool{}
+	for _, j := range odd {
+		bad[j] = true
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(j job) bool { return bad[j] }), odd
+}
+
+// shows reports whether a listing shows the job that a reference names, alone or as one of an
+// array that was not expanded.
+func shows(bulks map[string]*bulkView, ref adapters.Ref) bool {
+	id, ok := refID(ref)
+	v := bulks[id.seq]
+	if !ok || v == nil || v.tag != ref.Tag {
+		return false
+	}
+	_, member := v.members[max(id.index, 0)]
+	return member || !v.array || !v.expanded
 }
 
 // unlisted returns the ids of those bulks of refs that are not in a listing. If it is not
@@ -105,6 +139,7 @@ type bulkView struct {
 	whole    job // the array, or the plain job
 	members  map[int32]job
 	expanded bool // the listing had members
+	damaged  bool // one of them could not be read
 }
 
 // views sorts a listing by sequence number.
@@ -127,6 +162,7 @@ func views(all []job, expanded bool) map[string]*bulkView {
 
 // target is one operand of a command.
 type target struct {
+	tag   jjm.Tag
 	seq   string
 	array bool
 	// whole is set if the array as a whole is meant, not single members.
@@ -208,7 +244,7 @@ func (p *plan) bulk(op adapters.Op, d dialect, seq string, v *bulkView, wishes [
 		p.wholeArray(seq, v, wishes)
 		return
 	}
-	t := target{seq: seq, array: true, rerunnable: !v.whole.neverReruns()}
+	t := target{tag: v.tag, seq: seq, array: true, rerunnable: !v.whole.neverReruns()}
 	chosen := map[int32]bool{}
 	for _, w := range wishes {
 		j, ok := v.members[w.index]
@@ -240,6 +276,9 @@ func (p *plan) bulk(op adapters.Op, d dialect, seq string, v *bulkView, wishes [
 // allOf reports whether a command for the whole array does exactly what is wanted. A
 // deletion must not touch the records of ended members.
 func (v *bulkView) allOf(op adapters.Op, chosen map[int32]bool) bool {
+	if v.damaged {
+		return false
+	}
 	for i, j := range v.members {
 		if op == adapters.Cancel {
 			if !chosen[i] {
@@ -255,7 +294,7 @@ func (v *bulkView) allOf(op adapters.Op, chosen map[int32]bool) bool {
 }
 
 func (p *plan) plain(op adapters.Op, seq string, v *bulkView, wishes []memberRef) {
-	t := target{seq: seq}
+	t := target{tag: v.tag, seq: seq}
 	for _, w := range wishes {
 		if w.index != 0 {
 			p.answers[w.ref] = missing(op, adapters.Ref{Tag: v.tag, ID: seq, Index: w.index})
@@ -276,7 +315,7 @@ func (p *plan) plain(op adapters.Op, seq string, v *bulkView, wishes []memberRef
 // meant, they have to be listed.
 func (p *plan) wholeArray(seq string, v *bulkView, wishes []memberRef) {
 	distinct := map[int32]bool{}
-	t := target{seq: seq, array: true, whole: true, members: wishes, rerunnable: !v.whole.neverReruns()}
+	t := target{tag: v.tag, seq: seq, array: true, whole: true, members: wishes, rerunnable: !v.whole.neverReruns()}
 	for _, w := range wishes {
 		distinct[w.index] = true
 	}

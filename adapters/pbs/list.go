@@ -10,16 +10,6 @@ import (
 	"jjm/adapters"
 )
 
-// ofOwner returns the jobs of an owner. A job that could not be read and may be the owner's
-// is an error.
-func ofOwner(jobs []job, owner jjm.Owner) ([]job, error) {
-	out, odd := sortOut(jobs, owner)
-	if len(odd) > 0 {
-		return nil, jjm.Errorf(jjm.Busy, "qstat: job %s in the listing cannot be read", odd[0].id)
-	}
-	return out, nil
-}
-
 // sortOut returns the jobs of an owner, and those that could not be read and may be the owner's.
 func sortOut(jobs []job, owner jjm.Owner) (out, odd []job) {
 	for _, j := range jobs {
@@ -38,11 +28,8 @@ func sortOut(jobs []job, owner jjm.Owner) (out, odd []job) {
 // unread returns the records of jobs that could not be read.
 func unread(odd []job) (out []adapters.Unread) {
 	for _, j := range odd {
-		u := adapters.Unread{ID: j.seq, Index: -1,
+		u := adapters.Unread{Tag: j.tag, ID: j.seq, Index: -1,
 			Text: fmt.Sprintf("qstat: job %.80q cannot be read: name %.80q, state %.20q", j.id, j.name, j.state)}
-		if j.tag.Valid() {
-			u.Tag = j.tag
-		}
 		if j.array && !j.whole {
 			u.Index = j.index
 		}
@@ -219,36 +206,40 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	if err != nil {
 		return nil, a.wrap("find", err)
 	}
-	jobs, err := ofOwner(all, owner)
-	if err != nil {
-		return nil, a.wrap("find", err)
-	}
+	jobs, odd := sortOut(all, owner)
 	ids := map[jjm.Tag][]string{}
 	if d != torque {
-		if ids, err = a.findInMemory(ctx, owner, jobs, tags); err != nil {
+		var more []job
+		if ids, more, err = a.findInMemory(ctx, owner, jobs, tags); err != nil {
 			return nil, a.wrap("find", err)
 		}
+		odd = append(odd, more...)
 	}
 	for _, j := range tagged(jobs) {
 		ids[j.tag] = appendNew(ids[j.tag], j.seq)
 	}
 	out := make([]adapters.Found, len(tags))
+	damaged := unread(odd)
 	for i, tag := range tags {
-		out[i] = adapters.Found{Tag: tag, Presence: adapters.Absent, IDs: ids[tag]}
-		if len(ids[tag]) > 0 {
+		out[i] = adapters.Found{Tag: tag, IDs: ids[tag]}
+		switch {
+		case len(ids[tag]) > 0:
 			out[i].Presence = adapters.Present
+		case !adapters.UnreadOf(damaged, tag):
+			out[i].Presence = adapters.Absent
 		}
 	}
 	return out, nil
 }
 
-// findInMemory returns the ended bulks by tag, and stores the live ones.
-func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job, tags []jjm.Tag) (map[jjm.Tag][]string,
-	error) {
+// findInMemory returns the ended bulks by tag, and stores the live ones. odd are the jobs of the
+// history that could not be read, if it listed that.
+func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job, tags []jjm.Tag) (
+	known map[jjm.Tag][]string, odd []job, err error) {
 	a.mu.Lock()
 	p := a.memoryOf(owner)
 	p.learn(live, false, openpbs, a.zone)
-	known := p.tagged()
+	known = p.tagged()
 	whole := p.whole || a.noHistory
 	a.mu.Unlock()
 	for _, j := range live {
@@ -256,7 +247,7 @@ func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job,
 	}
 	missing := slices.DeleteFunc(slices.Clone(tags), func(t jjm.Tag) bool { return len(known[t]) > 0 })
 	if len(missing) == 0 || whole {
-		return known, nil
+		return known, nil, nil
 	}
 	if (len(missing) > 1 || !a.mayAskFor(len(missing))) && a.mayList(true) {
 		return a.learnHistory(ctx, owner)
@@ -264,37 +255,36 @@ func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job,
 	if len(missing) > 1 {
 		missing = missing[:min(len(missing), idPorts)]
 		if err := a.reserve(len(missing)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for _, tag := range missing {
 		ids, err := a.selectIDs(ctx, owner, "-x", "-N", string(tag))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, id := range ids {
 			known[tag] = appendNew(known[tag], id.seq)
 		}
 	}
-	return known, nil
+	return known, nil, nil
 }
 
 // learnHistory lists the history once, for all its tags, when several tags are searched: by
-// name each takes a command.
-func (a *Adapter) learnHistory(ctx context.Context, owner jjm.Owner) (map[jjm.Tag][]string, error) {
+// name each takes a command. It returns the ended bulks by tag, and the jobs that could not be read;
+// while there are any, the history is listed again for each search.
+func (a *Adapter) learnHistory(ctx context.Context, owner jjm.Owner) (known map[jjm.Tag][]string, odd []job, err error) {
 	raws, err := a.listAll(ctx, ordinary, true, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	jobs, err := ofOwner(jobsOf(raws, openpbs), owner)
-	if err != nil {
-		return nil, err
-	}
+	jobs, odd := sortOut(jobsOf(raws, openpbs), owner)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := a.memoryOf(owner)
 	p.learnHistory(jobs, a.zone)
-	return p.tagged(), nil
+	p.whole = len(odd) == 0
+	return p.tagged(), odd, nil
 }
 
 func appendNew(list []string, s string) []string {
@@ -322,14 +312,12 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.
 	if err != nil {
 		return nil, a.wrap("account", err)
 	}
-	jobs, err := ofOwner(all, owner)
-	if err != nil {
-		return nil, a.wrap("account", err)
-	}
+	jobs, odd := sortOut(all, owner)
 	if jobs, err = tasks(jobs); err != nil {
 		return nil, a.wrap("account", err)
 	}
-	return a.matching(jobs, d, refs), nil
+	found := a.matching(jobs, d, refs)
+	return append(found, adapters.Doubtful(unread(odd), refs, found)...), nil
 }
 
 // matching returns the reports of those references that have ended.

@@ -80,7 +80,6 @@ func (p *memory) learn(jobs []job, detailed bool, d dialect, zone *time.Location
 // afterwards. What is known in more detail stays.
 func (p *memory) learnHistory(jobs []job, zone *time.Location) {
 	jobs = slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return p.bulks[j.seq] != nil && p.bulks[j.seq].over })
-	p.whole = true
 	p.learn(jobs, false, openpbs, zone)
 }
 

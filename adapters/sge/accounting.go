@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"jjm"
+	"jjm/adapters"
 )
 
 // record is one line of the accounting file, without the columns that jjm does not need.
@@ -97,6 +98,23 @@ func parseRecord(line string) (r record, ok bool, err error) {
 		return record{}, false, err
 	}
 	return r, r.bulk > 0 && r.task > 0 && (len(f) != columns || f[colPETask] == "NONE"), nil
+}
+
+// unreadRecord describes a line of a task of jjm that parseRecord refuses with cause.
+func unreadRecord(line string, cause error) unreadLine {
+	f := strings.Split(line, ":")
+	u := unreadLine{user: f[colOwner], Unread: adapters.Unread{Tag: jjm.Tag(f[colName]), Index: -1,
+		Text: fmt.Sprintf("accounting: %v: %.200q", cause, line)}}
+	if len(f) < columns {
+		return u
+	}
+	if n, err := strconv.ParseInt(f[colJob], 10, 64); err == nil && n > 0 {
+		u.ID = f[colJob]
+	}
+	if n, err := strconv.ParseInt(f[colTask], 10, 32); err == nil && n > 0 {
+		u.Index = int32(n) - 1
+	}
+	return u
 }
 
 // limits reads what the job asked for from its category: "-l h_rt=60,h_vmem=300M -pe smp

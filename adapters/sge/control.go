@@ -29,13 +29,14 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	before, err := a.aliveTasks(ctx, owner)
+	before, unread, err := a.aliveTasks(ctx, owner)
 	if err != nil {
 		return fail(err)
 	}
 	todo := needing(op, jobs, before)
 	answers := make([]error, len(jobs))
 	if len(todo) == 0 {
+		doubt(jobs, before, unread, answers)
 		return answers, nil
 	}
 	if op == adapters.Cancel {
@@ -47,7 +48,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	if err != nil {
 		return fail(err)
 	}
-	after, err := a.aliveTasks(ctx, owner)
+	after, unread, err := a.aliveTasks(ctx, owner)
 	if err != nil {
 		return fail(err)
 	}
@@ -56,14 +57,25 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 			answers[i] = verdict(op, k, after, said)
 		}
 	}
+	doubt(jobs, after, unread, answers)
 	return answers, nil
 }
 
-// aliveTasks returns the living tasks of a user.
-func (a *Adapter) aliveTasks(ctx context.Context, owner jjm.Owner) (map[key]task, error) {
-	entries, err := a.qstat(ctx, owner)
+// doubt sets the answers for jobs that do not live and may be one that cannot be read.
+func doubt(jobs []adapters.Ref, living map[key]task, unread []adapters.Unread, answers []error) {
+	for i, job := range jobs {
+		k, ok := keyOf(job)
+		if _, lives := living[k]; ok && !lives && answers[i] == nil {
+			answers[i] = adapters.Doubt(unread, job)
+		}
+	}
+}
+
+// aliveTasks returns the living tasks of a user, and the jobs that cannot be read.
+func (a *Adapter) aliveTasks(ctx context.Context, owner jjm.Owner) (map[key]task, []adapters.Unread, error) {
+	entries, unread, err := a.qstat(ctx, owner)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out := map[key]task{}
 	for _, e := range entries {
@@ -74,7 +86,7 @@ func (a *Adapter) aliveTasks(ctx context.Context, owner jjm.Owner) (map[key]task
 			out[key{e.tag, e.bulk, t}] = task{e.letters, e.submitted, e.started}
 		})
 	}
-	return out, nil
+	return out, unread, nil
 }
 
 // needing returns the tasks that an operation would change, each once.

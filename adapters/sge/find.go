@@ -9,15 +9,19 @@ import (
 	"jjm/adapters"
 )
 
-// found returns the answer for each tag, with its arrays in order of their numbers.
-func found(tags []jjm.Tag, bulks map[bulkKey]bool) []adapters.Found {
+// found returns the answer for each tag, with its arrays in order of their numbers. A tag that a
+// record may have which cannot be read is not absent.
+func found(tags []jjm.Tag, bulks map[bulkKey]bool, unread []adapters.Unread) []adapters.Found {
 	byTag := map[jjm.Tag][]int64{}
 	for k := range bulks {
 		byTag[k.tag] = append(byTag[k.tag], k.num)
 	}
 	out := make([]adapters.Found, len(tags))
 	for i, tag := range tags {
-		out[i] = adapters.Found{Tag: tag, Presence: adapters.Absent}
+		out[i] = adapters.Found{Tag: tag}
+		if !adapters.UnreadOf(unread, tag) {
+			out[i].Presence = adapters.Absent
+		}
 		nums := byTag[tag]
 		slices.SortFunc(nums, cmp.Compare[int64])
 		for _, n := range nums {

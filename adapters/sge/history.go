@@ -9,10 +9,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"jjm"
+	"jjm/adapters"
 )
 
 // history follows the accounting file: each refresh reads only what was added. The file is
@@ -30,7 +32,15 @@ type history struct {
 
 	mu      sync.Mutex
 	records map[key]record
+	unread  []unreadLine
 	pruned  time.Time
+}
+
+// unreadLine is a line that cannot be read: whose it is, and when it was read.
+type unreadLine struct {
+	adapters.Unread
+	user string
+	at   jjm.Time
 }
 
 func newHistory(path string, keep time.Duration, warn func(string, ...any)) *history {
@@ -142,9 +152,12 @@ func (h *history) tail(ctx context.Context, now time.Time) error {
 	}
 }
 
-// take adds the records in whole lines. A line that cannot be read is skipped with a
-// warning: it stays in the file, so an error would stop all listings for good. Its job is
-// then missing, which is never taken for an end.
+// maxUnread is the largest number of lines that cannot be read and are remembered.
+const maxUnread = 1000
+
+// take adds the records in whole lines. A line that cannot be read is skipped with a warning and
+// remembered, the last maxUnread of them: it stays in the file, so an error would stop all listings
+// for good, and its task is neither absent nor cancelled.
 func (h *history) take(lines []byte, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -154,6 +167,9 @@ func (h *history) take(lines []byte, now time.Time) {
 		switch {
 		case err != nil:
 			h.warn("a line of the accounting file cannot be read", "file", h.path, "error", err.Error(), "line", string(line))
+			u := unreadRecord(string(bytes.TrimRight(line, "\n")), err)
+			u.at = jjm.At(now)
+			h.unread = append(h.unread[max(0, len(h.unread)+1-maxUnread):], u)
 		case ok:
 			if r.read = jjm.At(now); r.when() < oldest {
 				continue
@@ -176,6 +192,7 @@ func (h *history) prune(now time.Time) {
 	}
 	h.pruned = now
 	oldest := jjm.At(now.Add(-h.keep))
+	h.unread = slices.DeleteFunc(h.unread, func(u unreadLine) bool { return u.at < oldest })
 	maps.DeleteFunc(h.records, func(_ key, r record) bool { return r.when() < oldest })
 }
 
@@ -211,4 +228,16 @@ func (h *history) startedAt(k key, started jjm.Time, restarts int) {
 		r.started = started
 		h.records[k] = r
 	}
+}
+
+// unreadOf returns the lines about tasks of a user that cannot be read.
+func (h *history) unreadOf(user string) (out []adapters.Unread) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, u := range h.unread {
+		if u.user == user {
+			out = append(out, u.Unread)
+		}
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package sge
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"jjm"
@@ -13,7 +14,7 @@ import (
 // in none. A second command, qstat -j, asks about arrays for which that is due: see
 // memory.toAskAbout.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
-	entries, unread, err := a.qstatAll(ctx, owner)
+	entries, unread, err := a.qstat(ctx, owner)
 	if err != nil {
 		return adapters.Listing{}, a.wrap(err, "list the jobs of %s", owner.User)
 	}
@@ -33,9 +34,11 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	late := a.memory.awaitingRecords(owner.User, alive, a.history, now, a.recordDelay())
 	notes := a.notes.all(owner.User, now)
 	records := a.history.of(owner.User, jjm.At(since))
-	recorded := func(k key) bool {
+	records = slices.DeleteFunc(records, func(r record) bool { return r.mayStillWait() && mayBe(unread, r.key) })
+	unread = append(unread, a.history.unreadOf(owner.User)...)
+	recorded := func(k key) bool { // or perhaps alive
 		_, ok := a.history.get(k, owner.User)
-		return ok
+		return ok || mayBe(unread, k)
 	}
 	reports := endReports(alive, late, records, notes, jjm.At(since), recorded)
 	for _, r := range alive {
@@ -44,13 +47,23 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return adapters.Listing{At: now, Reports: reports, Unread: unread}, nil
 }
 
-// readBoth reads both sources, the living tasks first.
-func (a *Adapter) readBoth(ctx context.Context, owner jjm.Owner) ([]entry, error) {
-	entries, err := a.qstat(ctx, owner)
+// mayBe reports whether one of the records that cannot be read may be a task's.
+func mayBe(unread []adapters.Unread, k key) bool {
+	ref := adapters.Ref{Tag: k.tag, ID: k.id(), Index: k.task - 1}
+	return slices.ContainsFunc(unread, func(u adapters.Unread) bool { return u.MayBe(ref) })
+}
+
+// readBoth reads both sources, the living tasks first. unread are the records of both that cannot be
+// read.
+func (a *Adapter) readBoth(ctx context.Context, owner jjm.Owner) (entries []entry, unread []adapters.Unread, err error) {
+	entries, unread, err = a.qstat(ctx, owner)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return entries, a.history.refresh(ctx, a.env.Now())
+	if err := a.history.refresh(ctx, a.env.Now()); err != nil {
+		return nil, nil, err
+	}
+	return entries, append(unread, a.history.unreadOf(owner.User)...), nil
 }
 
 // recordDelay is how long an ended task may have no record.
@@ -126,7 +139,7 @@ func (r record) end(notes map[key]note) jjm.Report {
 // in none of them is absent: a bulk is submitted held, so it cannot have run and gone
 // unless it was released.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
-	entries, err := a.readBoth(ctx, owner)
+	entries, unread, err := a.readBoth(ctx, owner)
 	if err != nil {
 		return nil, a.wrap(err, "find %d tags of %s", len(tags), owner.User)
 	}
@@ -141,7 +154,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	for k := range a.notes.all(owner.User, now) {
 		bulks[bulkKey{k.tag, k.bulk}] = true
 	}
-	return found(tags, bulks), nil
+	return found(tags, bulks, unread), nil
 }
 
 // Account returns the ends of tasks. It asks qstat only if a record or a note may be about
@@ -167,24 +180,35 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 			doubtful = append(doubtful, k)
 		}
 	}
-	if len(doubtful) == 0 {
-		return reports, nil
+	unread := a.history.unreadOf(owner.User)
+	if len(doubtful) > 0 {
+		more, odd, err := a.ofDoubtful(ctx, owner, doubtful, notes)
+		if err != nil {
+			return nil, a.wrap(err, "account %s of %s", jjm.Count(len(jobs), "job"), owner.User)
+		}
+		reports, unread = append(reports, more...), odd
 	}
-	entries, err := a.readBoth(ctx, owner)
+	return append(reports, adapters.Doubtful(unread, jobs, reports)...), nil
+}
+
+// ofDoubtful returns the ends of those tasks with a record or a note that neither live nor may be one
+// of the tasks that cannot be read. It returns those, too.
+func (a *Adapter) ofDoubtful(ctx context.Context, owner jjm.Owner, tasks []key, notes map[key]note) (reports []jjm.Report,
+	unread []adapters.Unread, err error) {
+	entries, unread, err := a.readBoth(ctx, owner)
 	if err != nil {
-		return nil, a.wrap(err, "account %s of %s", jjm.Count(len(jobs), "job"), owner.User)
+		return nil, nil, err
 	}
 	alive := a.memory.reports(entries)
-	for _, k := range doubtful {
-		r, recorded := a.history.get(k, owner.User)
-		if _, lives := alive[k]; lives {
+	for _, k := range tasks {
+		if _, lives := alive[k]; lives || mayBe(unread, k) {
 			continue
 		}
-		if recorded {
+		if r, recorded := a.history.get(k, owner.User); recorded {
 			reports = append(reports, r.end(notes))
 		} else {
 			reports = append(reports, notes[k].report(k))
 		}
 	}
-	return reports, nil
+	return reports, unread, nil
 }

@@ -57,8 +57,11 @@ func parseListing(text []byte, user string) (entries []entry, unread []adapters.
 		}
 		e, err := toEntry(tag, j)
 		if err != nil {
-			unread = append(unread, adapters.Unread{Tag: tag, Index: -1,
-				Text: fmt.Sprintf("qstat: job %.40q (%s): %v", j.Number, tag, err)})
+			u := adapters.Unread{Tag: tag, Index: -1, Text: fmt.Sprintf("qstat: job %.40q (%s): %v", j.Number, tag, err)}
+			if e.bulk > 0 {
+				u.ID = strconv.FormatInt(e.bulk, 10)
+			}
+			unread = append(unread, u)
 			continue
 		}
 		entries = append(entries, e)
@@ -137,21 +140,9 @@ func printable(text []byte) []byte {
 // unescape reverses Grid Engine's own way to write "<" in XML.
 func unescape(text string) string { return strings.ReplaceAll(text, "%lt;", "<") }
 
-// qstat lists the living jobs of a user, as whole arrays and parts of arrays. A job that cannot be
-// read is an error.
-func (a *Adapter) qstat(ctx context.Context, owner jjm.Owner) ([]entry, error) {
-	entries, unread, err := a.qstatAll(ctx, owner)
-	if err != nil {
-		return nil, err
-	}
-	if len(unread) > 0 {
-		return nil, jjm.Errorf(jjm.Busy, "%s", unread[0].Text)
-	}
-	return entries, nil
-}
-
-// qstatAll is qstat, but it returns the jobs that cannot be read.
-func (a *Adapter) qstatAll(ctx context.Context, owner jjm.Owner) ([]entry, []adapters.Unread, error) {
+// qstat lists the living jobs of a user, as whole arrays and parts of arrays. It also returns the
+// jobs that cannot be read.
+func (a *Adapter) qstat(ctx context.Context, owner jjm.Owner) ([]entry, []adapters.Unread, error) {
 	text, err := a.show(ctx, "qstat", "-xml", "-u", owner.User)
 	if err != nil {
 		return nil, nil, err

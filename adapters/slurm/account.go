@@ -29,7 +29,7 @@ func (a *Adapter) account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	if len(tags) == 0 {
 		return nil, nil
 	}
-	rows, _, err := a.squeue(ctx, owner, tags)
+	rows, unread, err := a.squeue(ctx, owner, tags)
 	if err != nil {
 		return nil, err
 	}
@@ -39,17 +39,16 @@ func (a *Adapter) account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	ended := a.cancelledJobs(owner, 0)
 	if s.accounting {
 		for some := range slices.Chunk(arrays, tagsAtOnce) {
-			records, unread, err := a.sacct(ctx, owner, "-j", strings.Join(some, ","))
+			records, odd, err := a.sacct(ctx, owner, "-j", strings.Join(some, ","))
 			if err != nil {
 				return nil, err
 			}
-			if i := slices.IndexFunc(tags, func(t jjm.Tag) bool { return adapters.UnreadOf(unread, t) }); i >= 0 {
-				return nil, jjm.Errorf(jjm.Busy, "a record of the bulk with tag %s cannot be read: its jobs are not gone", tags[i])
-			}
+			unread = append(unread, odd...)
 			ended = append(ended, withSteps(records)...)
 		}
 	}
-	return pick(wanted, shown, ended), nil
+	found := pick(wanted, shown, ended)
+	return append(found, adapters.Doubtful(unread, jobs, found)...), nil
 }
 
 // sortRefs returns the jobs that are asked for, their tags, and the ids of their arrays.

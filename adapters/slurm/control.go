@@ -36,7 +36,7 @@ func (a *Adapter) control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	if err != nil {
 		return nil, err
 	}
-	refuseUnread(jobs, unread, answers)
+	refuseUnread(jobs, unread, before, answers)
 	d := decide(op, jobs, before, answers)
 	if len(d.targets) == 0 {
 		return answers, nil
@@ -58,16 +58,16 @@ func (a *Adapter) control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 			a.noteCancel(owner, was)
 		}
 	}
-	refuseUnread(jobs, unread, answers)
+	refuseUnread(jobs, unread, after, answers)
 	return answers, nil
 }
 
-// refuseUnread sets the answers for jobs of whose tags squeue shows a record that cannot be read:
-// they may be there.
-func refuseUnread(jobs []adapters.Ref, unread []adapters.Unread, answers []error) {
+// refuseUnread sets the answers for jobs that squeue does not show, and of which it may show a
+// record that cannot be read: they may be there.
+func refuseUnread(jobs []adapters.Ref, unread []adapters.Unread, seen map[key]jjm.Report, answers []error) {
 	for i, ref := range jobs {
-		if answers[i] == nil && adapters.UnreadOf(unread, ref.Tag) {
-			answers[i] = jjm.Errorf(jjm.Busy, "job %s: a record of its bulk cannot be read", ref.ID)
+		if k, ok := refKey(ref); ok && answers[i] == nil && seen[k].ID == "" {
+			answers[i] = adapters.Doubt(unread, ref)
 		}
 	}
 }
@@ -114,11 +114,10 @@ type decision struct {
 func decide(op adapters.Op, jobs []adapters.Ref, seen map[key]jjm.Report, answers []error) decision {
 	d := decision{map[int]key{}, map[string][]int32{}}
 	for i, ref := range jobs {
-		array, indices, err := refID(ref)
-		if err != nil || len(indices) != 1 {
+		k, ok := refKey(ref)
+		if !ok {
 			continue // no job can have such an id
 		}
-		k := key{ref.Tag, jobID(array, indices[0]), indices[0]}
 		r, alive := seen[k]
 		alive = alive && !r.State.Ended() // also if its state is not known
 		switch {
@@ -129,11 +128,24 @@ func decide(op adapters.Op, jobs []adapters.Ref, seen map[key]jjm.Report, answer
 		case op == adapters.HoldJobs && r.State == jjm.BatchHold, op == adapters.Release && r.State != jjm.BatchHold:
 		default:
 			d.targets[i] = k
-			d.arrays[array] = append(d.arrays[array], indices[0])
+			array := arrayOf(k)
+			d.arrays[array] = append(d.arrays[array], k.index)
 		}
 	}
 	return d
 }
+
+// refKey returns the key of the job that a Ref names; ok is false for an id that no job can have.
+func refKey(ref adapters.Ref) (k key, ok bool) {
+	array, indices, err := refID(ref)
+	if err != nil || len(indices) != 1 {
+		return key{}, false
+	}
+	return key{ref.Tag, jobID(array, indices[0]), indices[0]}, true
+}
+
+// arrayOf returns the id of a job's array.
+func arrayOf(k key) string { return strings.TrimSuffix(k.id, "_"+strconv.Itoa(int(k.index))) }
 
 // splitAtOnce is how many waiting jobs of an array one scontrol command may change. Slurm
 // makes a separate record for each job that still waits inside its array, which took the
@@ -147,7 +159,7 @@ func commands(op adapters.Op, d decision, seen map[key]jjm.Report) [][]string {
 	alive := map[string]int{}
 	for k, r := range seen {
 		if !r.State.Ended() {
-			alive[strings.TrimSuffix(k.id, "_"+strconv.Itoa(int(k.index)))]++
+			alive[arrayOf(k)]++
 		}
 	}
 	verb := map[adapters.Op][]string{

@@ -114,8 +114,33 @@ func TestAccount_AnUnreadRecordIsNoProofOfAbsence(t *testing.T) {
 	a := damagedSite(t, "echo '"+squeueHead+"'", head+
 		"echo '3_0|3|COMPLETED|0:0|1795281208|1795281211|1795281211|00:00:00||n1|ann|jdef'; "+
 		"echo '3_1|4|DREAMING|0:0|1795281208|1795281211|1795281211|00:00:00||n1|ann|jdef'")
-	got, err := a.Account(t.Context(), jjm.Owner{User: "ann"}, []adapters.Ref{{Tag: "jdef", ID: "3", Index: 1}})
-	if jjm.KindOf(err) != jjm.Busy {
+	got, err := a.Account(t.Context(), jjm.Owner{User: "ann"},
+		[]adapters.Ref{{Tag: "jdef", ID: "3", Index: 1}, {Tag: "jdef", ID: "3", Index: 0}, {Tag: "jghi", ID: "4", Index: 0}})
+	if err != nil || len(got) != 2 || got[0].State != jjm.BatchEndedOK || got[1].State != jjm.BatchUnknown ||
+		got[1].Index != 1 {
 		t.Errorf("%+v, error %v", got, err)
+	}
+}
+
+// A record that cannot be read does not keep the others of its bulk from being cancelled.
+func TestControl_AnUnreadRecordCostsItself(t *testing.T) {
+	row := func(id, index string) string {
+		return "echo '" + id + "|2|" + index + "|RUNNING|0|0|1795282554|1795282555|N/A|n1|jabc|n|None|r|'; "
+	}
+	a := damagedSite(t, "echo '"+squeueHead+"'; "+row("7", "0")+row("8", "x"), "exit 1")
+	answers, err := a.Control(t.Context(), jjm.Owner{User: "ann"}, adapters.Cancel,
+		[]adapters.Ref{{Tag: "jabc", ID: "2", Index: 0}, {Tag: "jabc", ID: "2", Index: 1}})
+	args, _ := filepath.Glob(a.config.Bin + "/scancel.args")
+	if err != nil || len(args) == 0 || jjm.KindOf(answers[1]) != jjm.Busy {
+		t.Errorf("answers %v, error %v, cancelled %v", answers, err, args)
+	}
+}
+
+// A line of sacct that begins as a record and has too few fields is one.
+func TestSacct_AShortRecordIsUnread(t *testing.T) {
+	head := strings.ReplaceAll(sacctFields, ",", "|") + "\n"
+	records, unread, err := parseSacct(head + "3_1|3|COMPLETED|0:0|1|1|1|0|n|ann|jabc\n" + "the rest of a name|x\n")
+	if err != nil || len(records) != 0 || len(unread) != 1 || unread[0].Tag != "jabc" || unread[0].ID != "3" {
+		t.Errorf("%v, unread %+v, error %v", records, unread, err)
 	}
 }

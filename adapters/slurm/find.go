@@ -43,7 +43,7 @@ func (a *Adapter) find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 		more, answered := a.findInAccounting(ctx, owner, missing, ids)
 		unread, sure = append(unread, more...), answered
 	}
-	return findAnswers(tags, ids, func(t jjm.Tag) bool { return sure && !adapters.UnreadOf(unread, t) }), nil
+	return findAnswers(tags, ids, sure, unread), nil
 }
 
 // findInAccounting adds the ids that sacct has, and reports whether it answered. It returns the
@@ -64,8 +64,9 @@ func (a *Adapter) findInAccounting(ctx context.Context, owner jjm.Owner, tags []
 	return unread, true
 }
 
-// findAnswers returns the answer for each tag. sure reports whether a tag without ids is absent.
-func findAnswers(tags []jjm.Tag, ids map[jjm.Tag][]string, sure func(jjm.Tag) bool) []adapters.Found {
+// findAnswers returns the answer for each tag. A tag without ids is absent if sure is set and no
+// unread record may have it.
+func findAnswers(tags []jjm.Tag, ids map[jjm.Tag][]string, sure bool, unread []adapters.Unread) []adapters.Found {
 	out := make([]adapters.Found, len(tags))
 	for i, t := range tags {
 		out[i].Tag = t
@@ -73,7 +74,7 @@ func findAnswers(tags []jjm.Tag, ids map[jjm.Tag][]string, sure func(jjm.Tag) bo
 		case ids[t] != nil:
 			out[i].Presence = adapters.Present
 			out[i].IDs = slices.Compact(slices.Sorted(slices.Values(ids[t])))
-		case sure(t):
+		case sure && !adapters.UnreadOf(unread, t):
 			out[i].Presence = adapters.Absent
 		}
 	}

@@ -32,9 +32,9 @@ type record struct { // of a job; steps have names of their own
 	host               string
 }
 
-// parseSacct parses the output of sacct. Lines that do not have the form of a record are
-// skipped, because a job's name may contain newlines. An output without its beginning or its end
-// is an error.
+// parseSacct parses the output of sacct. Lines that do not begin as a record does are skipped,
+// because a job's name may contain newlines. An output without its beginning or its end is an
+// error.
 func parseSacct(text string) (out []record, unread []adapters.Unread, err error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		return nil, nil, fmt.Errorf("the last line is cut: %.80q", text[max(0, len(text)-80):])
@@ -46,6 +46,9 @@ func parseSacct(text string) (out []record, unread []adapters.Unread, err error)
 	for line := range strings.Lines(text) {
 		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "|", sacctColumns)
 		if len(f) < sacctColumns {
+			if u, is := shortRecord(f); is {
+				unread = append(unread, u)
+			}
 			continue
 		}
 		switch r, ours, err := readRecord(f); {
@@ -57,6 +60,21 @@ func parseSacct(text string) (out []record, unread []adapters.Unread, err error)
 		}
 	}
 	return out, unread, nil
+}
+
+// shortRecord describes a line that begins as the record of a job does, and has too few fields; is
+// is false for other lines, and for steps of jobs.
+func shortRecord(f []string) (u adapters.Unread, is bool) {
+	array, _, err := parseJobID(f[0])
+	if err != nil || len(f) < 2 {
+		return u, false
+	}
+	u = adapters.Unread{ID: array, Index: -1,
+		Text: fmt.Sprintf("sacct: line %.200q: %d fields, want %d", strings.Join(f, "|"), len(f), sacctColumns)}
+	if tag := jjm.Tag(f[len(f)-1]); tag.Valid() {
+		u.Tag = tag
+	}
+	return u, true
 }
 
 func readRecord(f []string) (r record, ours bool, err error) {

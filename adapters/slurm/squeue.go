@@ -52,15 +52,43 @@ func parseSqueue(text string) (rows []row, unread []adapters.Unread, err error) 
 			return nil, nil, fmt.Errorf("record %d: %.80q has no end", n, text)
 		}
 		text = rest
-		switch r, ours, err := parseRecord(record); {
+		r, ours, err := parseRecord(record)
+		if damaged, last, joined := split(record); joined && (err != nil || !ours && damaged.tag.Valid()) {
+			r, ours, err = last, true, nil
+			unread = append(unread, damaged.unread(n, record, "it has no end"))
+		}
+		switch {
 		case err != nil:
-			unread = append(unread, adapters.Unread{Tag: r.tag, ID: r.array, Index: -1,
-				Text: fmt.Sprintf("squeue: record %d: %.200q: %v", n, record, err)})
+			unread = append(unread, r.unread(n, record, err.Error()))
 		case ours:
 			rows = append(rows, r)
 		}
 	}
 	return rows, unread, nil
+}
+
+// unread describes a record that cannot be read, the n-th one.
+func (r row) unread(n int, record, why string) adapters.Unread {
+	return adapters.Unread{Tag: r.tag, ID: r.array, Index: -1,
+		Text: fmt.Sprintf("squeue: record %d: %.200q: %s", n, record, why)}
+}
+
+// split finds the record of ours that follows, in a text between two ends of records, one that
+// lost its end, or a line that is no record. damaged has what can be read of that. joined is false
+// if there is no such record.
+func split(text string) (damaged, last row, joined bool) {
+	for at := strings.Index(text, "\n"); at >= 0; {
+		if last, ours, err := parseRecord(text[at+1:]); ours && err == nil {
+			damaged, _, _ := parseRecord(text[:at])
+			return damaged, last, true
+		}
+		next := strings.Index(text[at+1:], "\n")
+		if next < 0 {
+			break
+		}
+		at += 1 + next
+	}
+	return row{}, row{}, false
 }
 
 func parseRecord(record string) (r row, ours bool, err error) {

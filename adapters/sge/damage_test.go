@@ -1,0 +1,66 @@
+package sge
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+func damagedSite(t *testing.T, listing, accounting string) *Adapter {
+	t.Helper()
+	bin := t.TempDir()
+	for name, text := range map[string]string{"listing": listing, "accounting": accounting,
+		"qstat": "#!/bin/sh\ncase \"$*\" in *-j*) echo \"<?xml version='1.0'?><unknown_jobs></unknown_jobs>\"; exit 0;; esac\ncat " + filepath.Join(bin, "listing") + "\n"} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := lonely(t, func(c *Config) { c.Bin, c.Accounting = bin, filepath.Join(bin, "accounting") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestList_AnUnreadTaskWithTheNoteOfACancelIsNotCancelled(t *testing.T) {
+	whole := string(tagged(recorded(t, "qstat_xml.xml")))
+	good, _, err := parseListing([]byte(whole), "jjmuser")
+	if err != nil || len(good) == 0 {
+		t.Fatal(err)
+	}
+	e := good[0]
+	a := damagedSite(t, strings.ReplaceAll(whole, "<state>"+e.letters+"</state>", "<state>Z</state>"), "")
+	now := jjm.At(time.Now())
+	if err := a.notes.add([]noteLine{{At: now, User: "jjmuser", Tag: e.tag, Job: e.bulk, Tasks: "1", Submitted: now}}); err != nil {
+		t.Fatal(err)
+	}
+	l, err := a.List(t.Context(), jjm.Owner{User: "jjmuser"}, time.Unix(0, 0))
+	t.Logf("tag %s bulk %d letters %s tasks %v: unread %+v err %v", e.tag, e.bulk, e.letters, e.tasks, l.Unread, err)
+	for _, r := range l.Reports {
+		if r.Tag == e.tag && r.State == jjm.BatchCancelled {
+			t.Errorf("listed and unreadable, but reported ended: %+v", r)
+		}
+	}
+}
+
+func TestFind_AnUnreadAccountingLineIsNotAbsence(t *testing.T) {
+	f := make([]string, columns)
+	for i := range f {
+		f[i] = "0"
+	}
+	f[colOwner], f[colName], f[colJob], f[colTask], f[colPETask], f[colEnd] = "jjmuser", "jgone", "77", "1", "NONE", "17952x"
+	a := damagedSite(t, "<?xml version='1.0'?>\n<job_info>\n<queue_info></queue_info><job_info></job_info></job_info>\n",
+		strings.Join(f, ":")+"\n")
+	owner := jjm.Owner{User: "jjmuser"}
+	l, err := a.List(t.Context(), owner, time.Unix(0, 0))
+	found, err2 := a.Find(t.Context(), owner, []jjm.Tag{"jgone"})
+	t.Logf("list %+v %v find %+v %v", l, err, found, err2)
+	if err == nil && err2 == nil && len(l.Unread) == 0 && found[0].Presence == adapters.Absent {
+		t.Error("the only record of jgone cannot be read, and it is Absent")
+	}
+}
