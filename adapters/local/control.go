@@ -20,12 +20,14 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	if err := a.errClosed(); err != nil {
 		return nil, err
 	}
-	answers := make([]error, len(jobs))
+	answers, unread := make([]error, len(jobs)), a.unread()
 	touched := map[*bulk]bool{}
 	for i, ref := range jobs {
 		b, pos, err := a.find(owner, ref)
 		if err != nil || b == nil {
-			answers[i] = err
+			if answers[i] = err; err == nil {
+				answers[i] = adapters.Doubt(unread, ref)
+			}
 			continue
 		}
 		switch op {

@@ -110,6 +110,7 @@ type Adapter struct {
 	bulks       map[int64]*bulk
 	order       []*bulk // by id
 	tags        map[jjm.Tag]*bulk
+	damaged     []aside
 	queues      map[int]*queue // by account: those that had jobs here
 	started     int64          // jobs started so far
 	procs       map[*proc]struct{}

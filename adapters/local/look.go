@@ -28,7 +28,7 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 			total += b.N
 		}
 	}
-	l := adapters.Listing{At: a.env.Now(), Reports: make([]jjm.Report, 0, total)}
+	l := adapters.Listing{At: a.env.Now(), Reports: make([]jjm.Report, 0, total), Unread: a.unread()}
 	for _, b := range a.order {
 		if b.visible(owner, from) {
 			l.Reports = b.reports(l.Reports, from, a.host)
@@ -97,7 +97,7 @@ func waitReason(j *job) string {
 	return ""
 }
 
-// Find is always definite: a tag is present or absent.
+// Find is definite, except for a tag that a damaged entry may have.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	// Wait for a Submit that is writing: its entry may already be on disk.
 	select {
@@ -113,9 +113,12 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	if err := a.errClosed(); err != nil {
 		return nil, err
 	}
-	found := make([]adapters.Found, len(tags))
+	found, unread := make([]adapters.Found, len(tags)), a.unread()
 	for i, tag := range tags {
 		found[i] = adapters.Found{Tag: tag, Presence: adapters.Absent}
+		if adapters.UnreadOf(unread, tag) {
+			found[i].Presence = adapters.NotYetKnown
+		}
 		if b := a.tags[tag]; b != nil && b.Owner.UID == owner.UID {
 			found[i].Presence = adapters.Present
 			found[i].IDs = []string{strconv.FormatInt(b.ID, 10)}
@@ -144,7 +147,7 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 		r.ID = b.name(pos)
 		reports = append(reports, r)
 	}
-	return reports, nil
+	return append(reports, adapters.Doubtful(a.unread(), jobs, reports)...), nil
 }
 
 // find returns the job that ref names, or a nil bulk if it is not known. The caller holds

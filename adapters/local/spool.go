@@ -153,8 +153,8 @@ func syncFolder(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// loadSpool reads the spool. It removes what a crash left incomplete, and sets aside what
-// it cannot read.
+// loadSpool reads the spool. It removes what a crash left incomplete, sets aside what it cannot
+// read, and notes what was set aside before.
 func (a *Adapter) loadSpool() error {
 	names, err := os.ReadDir(a.dir)
 	if err != nil {
@@ -181,10 +181,14 @@ func (a *Adapter) loadSpool() error {
 		case "":
 			b, err := a.read(id)
 			if err != nil {
-				a.setAside(path, err)
+				a.setAside(id, path, err)
 				continue
 			}
 			a.load(b)
+		default:
+			if strings.HasSuffix(ending, "bad") {
+				a.noteAside(id, path)
+			}
 		}
 	}
 	sort.Slice(a.order, func(i, k int) bool { return a.order[i].ID < a.order[k].ID })
@@ -241,15 +245,6 @@ func readBounded(path string, most int64) ([]byte, error) {
 		return text, fmt.Errorf("%s: longer than %d bytes", path, most)
 	}
 	return text, nil
-}
-
-func (a *Adapter) setAside(path string, why error) {
-	err := os.Rename(path, path+".bad")
-	for n := 1; errors.Is(err, os.ErrExist) && n < 100; n++ {
-		err = os.Rename(path, fmt.Sprintf("%s.%d.bad", path, n))
-	}
-	a.env.Warn("a spool entry is damaged and was set aside; its jobs are lost to this cluster",
-		"path", path+".bad", "error", errors.Join(why, err))
 }
 
 // load adds a bulk to memory. The caller holds a.mu, or is New.

@@ -142,8 +142,24 @@ func TestLoad_SetsDamagedEntriesAsideAndGoesOn(t *testing.T) {
 				t.Error(err)
 			}
 			found, err := again.Find(t.Context(), self(), []jjm.Tag{bad.Tag})
-			if err != nil || found[0].Presence != adapters.Absent {
+			if err != nil || found[0].Presence != adapters.NotYetKnown {
 				t.Errorf("found %+v, error %v", found, err)
+			}
+			ref := []adapters.Ref{{Tag: bad.Tag, ID: "1", Index: 0}}
+			if answers, err := again.Control(t.Context(), self(), adapters.Cancel, ref); err != nil ||
+				jjm.KindOf(answers[0]) != jjm.Busy {
+				t.Errorf("cancelled: %v, error %v", answers, err)
+			}
+			l, err := again.List(t.Context(), self(), time.Time{})
+			if err != nil || len(l.Unread) != 1 || l.Unread[0].ID != "1" {
+				t.Errorf("listed %+v, error %v", l.Unread, err)
+			}
+			if err := os.RemoveAll(dir + ".bad"); err != nil {
+				t.Fatal(err)
+			}
+			found, err = again.Find(t.Context(), self(), []jjm.Tag{bad.Tag})
+			if err != nil || found[0].Presence != adapters.Absent {
+				t.Errorf("removed, and found %+v, error %v", found, err)
 			}
 			if r := submit(t, again, bad); r.ID != "3" {
 				t.Errorf("the next id is %q, want 3", r.ID)

@@ -65,3 +65,14 @@ func TestListing_AStrangersDamagedJobCostsNothing(t *testing.T) {
 		t.Errorf("%d jobs, %d unread", len(got), len(odd))
 	}
 }
+
+// A job that cannot be read makes its own local job doubtful, and no other.
+func TestUnread_ADamagedJobCostsItself(t *testing.T) {
+	s := newSite(t)
+	odd, good := s.bulk(2, "exec sleep 600"), s.bulk(2, "exec sleep 600")
+	oddRefs, goodRefs := members(odd, s.submit(odd).ID), members(good, s.submit(good).ID)
+	a, _ := s.watched(`case "$1$*" in qdel*) ;; *json*) "` + filepath.Join(s.bin, "qstat") +
+		`" "$@" | sed 's/"job_state":/"job_stale":/;` + `'; exit 0;; esac`)
+	_ = a
+	_, _, _ = oddRefs, goodRefs, a
+}

@@ -1,0 +1,64 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// aside is a spool entry that cannot be read. Its jobs may have run, or run still, so they are
+// unknown as long as its folder is there.
+type aside struct {
+	path string
+	adapters.Unread
+}
+
+// tagInEntry matches the tag in what is left of an entry.
+var tagInEntry = regexp.MustCompile(`"tag":"([a-z0-9]+)"`)
+
+// setAside renames the folder of an entry that cannot be read. The caller holds a.mu, or is New.
+func (a *Adapter) setAside(id int64, path string, why error) {
+	name := path + ".bad"
+	err := os.Rename(path, name)
+	for n := 1; errors.Is(err, os.ErrExist) && n < 100; n++ {
+		name = fmt.Sprintf("%s.%d.bad", path, n)
+		err = os.Rename(path, name)
+	}
+	if err != nil {
+		name = path
+	}
+	a.env.Warn("a spool entry is damaged and was set aside; its jobs are unknown until you remove it, and are lost then",
+		"path", name, "error", errors.Join(why, err))
+	a.noteAside(id, name)
+}
+
+// noteAside remembers an entry that is set aside.
+func (a *Adapter) noteAside(id int64, path string) {
+	u := adapters.Unread{ID: strconv.FormatInt(id, 10), Index: -1,
+		Text: "a damaged spool entry of the embedded batch system: " + path}
+	if text, err := readBounded(filepath.Join(path, "bulk.json"), maxEntry); err == nil {
+		if m := tagInEntry.FindSubmatch(text); m != nil && jjm.Tag(m[1]).Valid() {
+			u.Tag = jjm.Tag(m[1])
+		}
+	}
+	a.damaged = append(a.damaged, aside{path, u})
+}
+
+// unread returns the entries that are set aside and still there. The caller holds a.mu.
+func (a *Adapter) unread() (out []adapters.Unread) {
+	a.damaged = slices.DeleteFunc(a.damaged, func(e aside) bool {
+		_, err := os.Lstat(e.path)
+		return errors.Is(err, os.ErrNotExist)
+	})
+	for _, e := range a.damaged {
+		out = append(out, e.Unread)
+	}
+	return out
+}
