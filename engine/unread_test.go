@@ -30,15 +30,19 @@ func garble(l *adapters.Listing, index int32, known bool) {
 func TestUnread_ALocalJobIsUnknownAndNotLost(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string]bool{"by its tag": true, "without a tag": false} {
+		lasts := 50 * time.Minute // without a tag it excuses an hour
+		if known {
+			lasts = 4 * time.Hour
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, options{sim: adaptertest.SimConfig{Life: 6 * time.Hour}}, func(t *testing.T, w *world) {
 				id := w.submit(alice, mc(3))
 				w.running(id, 3)
 				w.adapter.onList.set(func(l *adapters.Listing) { garble(l, 1, known) })
-				w.pass(4 * time.Hour)
+				w.pass(lasts)
 				if c := w.lookup(id).Counts; c.Running != 3 {
-					t.Errorf("after four hours: %+v", c)
+					t.Errorf("after %v: %+v", lasts, c)
 				}
 				if trouble := w.trouble(id); len(trouble) != 1 {
 					t.Errorf("told: %q", trouble)
@@ -67,7 +71,46 @@ func TestUnread_AStrangersRecordCostsNothing(t *testing.T) {
 		})
 		w.sim.Vanish(w.refs(id, 0)...)
 		w.until(3*time.Hour, "the one that vanished runs again", func() bool { return w.locals(id)[0].Attempt == 1 })
-		if n := w.logged("it is not jjm's"); n == 0 || n > 20 { // every ten minutes
+		if n := w.logged("it is not jjm's"); n != 1 {
+			t.Errorf("told %d times", n)
+		}
+		w.final(30*time.Hour, id)
+	})
+}
+
+// A local job in a state that jjm does not know is unknown: status tells it, and the log tells the state, once.
+func TestUnread_AnUnknownStateIsTold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 6 * time.Hour}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(3))
+		w.running(id, 3)
+		w.adapter.onList.set(func(l *adapters.Listing) {
+			for i := range l.Reports {
+				l.Reports[i].State, l.Reports[i].Reason = jjm.BatchUnknown, "squeue shows the state DREAMING"
+			}
+		})
+		w.pass(4 * time.Hour)
+		if tr, n := w.trouble(id), w.logged("DREAMING"); len(tr) != 1 || n == 0 || n > 3 {
+			t.Errorf("after four hours: trouble %q, logged %d times", tr, n)
+		}
+		w.adapter.onList.set(nil)
+		w.final(6*time.Hour, id)
+		w.verify(id, done(3))
+	})
+}
+
+// A record that does not tell whose it is, and that stands in every listing, hides no lost job for good.
+func TestUnread_ANamelessRecordHidesNothingForGood(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(2))
+		w.running(id, 2)
+		w.adapter.onList.set(func(l *adapters.Listing) {
+			l.Unread = append(l.Unread, adapters.Unread{Index: -1, Text: "a banner"})
+		})
+		w.sim.Vanish(w.refs(id, 0)...)
+		w.until(4*time.Hour, "the one that vanished runs again", func() bool { return w.locals(id)[0].Attempt == 1 })
+		if n := w.logged("a banner"); n != 1 {
 			t.Errorf("told %d times", n)
 		}
 		w.final(30*time.Hour, id)

@@ -53,6 +53,17 @@ func (a Absence) Unread(at jjm.Time) Absence {
 	return Absence{Since: since, LastSeen: a.LastSeen, Counted: max(a.Counted, at)}
 }
 
+// namelessFor is for how long a record that does not tell whose it is excuses an absence.
+const namelessFor = time.Hour
+
+// Excuses reports whether a listing, asked for at the given time, with an unread record that does
+// not tell whose it is, leaves the attempt unknown. After an hour the record is something that
+// stands in every listing. Then the attempt is missing, and is searched for by its tag before it
+// counts as lost.
+func (a Absence) Excuses(at jjm.Time) bool {
+	return a.Listings == 0 && (a.Since == 0 || at.Sub(a.Since) < namelessFor)
+}
+
 // AbsenceRules say when an attempt counts as absent.
 type AbsenceRules struct {
 	// Listings and Age must both be reached (decision R2: 3 and 10 minutes). Age is

@@ -23,7 +23,9 @@ func TestUnread_ARecordCostsItsOwnJob(t *testing.T) {
 	f[3] = "x"                                 // a state that is no number
 	lines[1] = []byte(strings.Join(f, "\t"))
 	bin := t.TempDir()
-	for name, text := range map[string]string{"answer": string(bytes.Join(lines, nil)), sourceQueue: "#!/bin/sh\ncat " + bin + "/answer\n"} {
+	answer := string(bytes.Join(lines, nil))
+	files := map[string]string{"answer": answer, sourceQueue: "#!/bin/sh\ncat " + bin + "/answer\n"}
+	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -73,6 +73,7 @@ func (s *suite) cancelEnded() {
 func (s *suite) cancelOne() {
 	b := s.shell(3, `[ $JJM_INDEX = 1 ] || exit 0; `+lasting(s))
 	r := s.submit(b)
+	s.file("beats.1") // see beating
 	s.control(adapters.Cancel, refs(b, r)[1])
 	s.until("over", b.Tag, 2, func(r jjm.Report) bool { return r.Index != 1 && ended(r) })
 	for i, r := range s.waitCancelled(b) {
@@ -86,6 +87,7 @@ func (s *suite) cancelOne() {
 func (s *suite) cancelTogether() {
 	b := s.shell(s.fit(2), lasting(s))
 	r := s.submit(b)
+	s.beating(b.N)
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() {

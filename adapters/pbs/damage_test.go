@@ -1,14 +1,18 @@
 package pbs
 
 import (
+	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"jjm"
+	"jjm/adapters"
 )
 
 // A job whose record is damaged costs itself: the others are read, and it is told with what can be
@@ -66,13 +70,34 @@ func TestListing_AStrangersDamagedJobCostsNothing(t *testing.T) {
 	}
 }
 
-// A job that cannot be read makes its own local job doubtful, and no other.
-func TestUnread_ADamagedJobCostsItself(t *testing.T) {
+// A member that cannot be read makes its own local job doubtful, and no other.
+func TestUnread_ADamagedMemberCostsItself(t *testing.T) {
 	s := newSite(t)
 	odd, good := s.bulk(2, "exec sleep 600"), s.bulk(2, "exec sleep 600")
 	oddRefs, goodRefs := members(odd, s.submit(odd).ID), members(good, s.submit(good).ID)
-	a, _ := s.watched(`case "$1$*" in qdel*) ;; *json*) "` + filepath.Join(s.bin, "qstat") +
-		`" "$@" | sed 's/"job_state":/"job_stale":/;` + `'; exit 0;; esac`)
-	_ = a
-	_, _, _ = oddRefs, goodRefs, a
+	id, _ := refID(oddRefs[1])
+	a, ran := s.watched(fmt.Sprintf(`case "$0 $*" in *qstat*json*)
+		%s "$@" | sed '/"%s\[1\]/,/}/s/"job_state"/"job_stale"/'; exit 0;; esac`, adapters.Quote(filepath.Join(s.bin, "qstat")), id.seq))
+	found, err := a.Find(t.Context(), s.owner, []jjm.Tag{odd.Tag, good.Tag})
+	if err != nil || found[0].Presence != adapters.Present || found[1].Presence != adapters.Present {
+		t.Errorf("find: %+v, %v", found, err)
+	}
+	l, err := a.List(t.Context(), s.owner, time.Now().Add(-time.Hour))
+	if err != nil || len(l.Reports) != 3 || len(l.Unread) != 1 || l.Unread[0].Index != 1 {
+		t.Errorf("list: %d reports, unread %+v, %v", len(l.Reports), l.Unread, err)
+	}
+	if got, err := a.Account(t.Context(), s.owner, slices.Concat(oddRefs, goodRefs)); err != nil || len(got) != 1 ||
+		got[0].State != jjm.BatchUnknown || got[0].Index != 1 {
+		t.Errorf("account: %+v, %v", got, err)
+	}
+	ran()
+	answers, err := a.Control(t.Context(), s.owner, adapters.Cancel, slices.Concat(oddRefs, goodRefs))
+	if err != nil || answers[0] != nil || jjm.KindOf(answers[1]) != jjm.Busy || answers[2] != nil || answers[3] != nil {
+		t.Errorf("cancel: %v, %v", answers, err)
+	}
+	for _, line := range ran() { // the damaged member is not deleted with its array
+		if strings.HasPrefix(line, "qdel") && strings.Contains(line, id.seq+"[]") {
+			t.Errorf("ran %q", line)
+		}
+	}
 }

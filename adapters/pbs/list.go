@@ -273,7 +273,8 @@ func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job,
 // learnHistory lists the history once, for all its tags, when several tags are searched: by
 // name each takes a command. It returns the ended bulks by tag, and the jobs that could not be read;
 // while there are any, the history is listed again for each search.
-func (a *Adapter) learnHistory(ctx context.Context, owner jjm.Owner) (known map[jjm.Tag][]string, odd []job, err error) {
+func (a *Adapter) learnHistory(ctx context.Context, owner jjm.Owner) (known map[jjm.Tag][]string, odd []job,
+	err error) {
 	raws, err := a.listAll(ctx, ordinary, true, false)
 	if err != nil {
 		return nil, nil, err

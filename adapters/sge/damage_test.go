@@ -15,7 +15,8 @@ func damagedSite(t *testing.T, listing, accounting string) *Adapter {
 	t.Helper()
 	bin := t.TempDir()
 	for name, text := range map[string]string{"listing": listing, "accounting": accounting,
-		"qstat": "#!/bin/sh\ncase \"$*\" in *-j*) echo \"<?xml version='1.0'?><unknown_jobs></unknown_jobs>\"; exit 0;; esac\ncat " + filepath.Join(bin, "listing") + "\n"} {
+		"qstat": "#!/bin/sh\ncase \"$*\" in *-j*) echo \"<?xml version='1.0'?><unknown_jobs></unknown_jobs>\"; exit 0;; esac\n" +
+			"cat " + filepath.Join(bin, "listing") + "\n"} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +37,8 @@ func TestList_AnUnreadTaskWithTheNoteOfACancelIsNotCancelled(t *testing.T) {
 	e := good[0]
 	a := damagedSite(t, strings.ReplaceAll(whole, "<state>"+e.letters+"</state>", "<state>Z</state>"), "")
 	now := jjm.At(time.Now())
-	if err := a.notes.add([]noteLine{{At: now, User: "jjmuser", Tag: e.tag, Job: e.bulk, Tasks: "1", Submitted: now}}); err != nil {
+	note := noteLine{At: now, User: "jjmuser", Tag: e.tag, Job: e.bulk, Tasks: "1", Submitted: now}
+	if err := a.notes.add([]noteLine{note}); err != nil {
 		t.Fatal(err)
 	}
 	l, err := a.List(t.Context(), jjm.Owner{User: "jjmuser"}, time.Unix(0, 0))
@@ -53,7 +55,8 @@ func TestFind_AnUnreadAccountingLineIsNotAbsence(t *testing.T) {
 	for i := range f {
 		f[i] = "0"
 	}
-	f[colOwner], f[colName], f[colJob], f[colTask], f[colPETask], f[colEnd] = "jjmuser", "jgone", "77", "1", "NONE", "17952x"
+	f[colOwner], f[colName], f[colJob], f[colTask] = "jjmuser", "jgone", "77", "1"
+	f[colPETask], f[colEnd] = "NONE", "17952x"
 	a := damagedSite(t, "<?xml version='1.0'?>\n<job_info>\n<queue_info></queue_info><job_info></job_info></job_info>\n",
 		strings.Join(f, ":")+"\n")
 	owner := jjm.Owner{User: "jjmuser"}

@@ -55,7 +55,8 @@ func mayBe(unread []adapters.Unread, k key) bool {
 
 // readBoth reads both sources, the living tasks first. unread are the records of both that cannot be
 // read.
-func (a *Adapter) readBoth(ctx context.Context, owner jjm.Owner) (entries []entry, unread []adapters.Unread, err error) {
+func (a *Adapter) readBoth(ctx context.Context, owner jjm.Owner) (entries []entry, unread []adapters.Unread,
+	err error) {
 	entries, unread, err = a.qstat(ctx, owner)
 	if err != nil {
 		return nil, nil, err
@@ -193,8 +194,8 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 
 // ofDoubtful returns the ends of those tasks with a record or a note that neither live nor may be one
 // of the tasks that cannot be read. It returns those, too.
-func (a *Adapter) ofDoubtful(ctx context.Context, owner jjm.Owner, tasks []key, notes map[key]note) (reports []jjm.Report,
-	unread []adapters.Unread, err error) {
+func (a *Adapter) ofDoubtful(ctx context.Context, owner jjm.Owner, tasks []key, notes map[key]note) (
+	reports []jjm.Report, unread []adapters.Unread, err error) {
 	entries, unread, err := a.readBoth(ctx, owner)
 	if err != nil {
 		return nil, nil, err

@@ -32,11 +32,12 @@ func (w *watcher) absences(asked jjm.Time, account jjm.Owner, unread []adapters.
 				continue
 			}
 			if l := v.Current(m); l != nil && l.Tag == b.Tag {
-				if mayBe(unread, b, l) {
-					w.missing[m] = w.missing[m].Unread(asked)
+				a := w.missing[m]
+				if may, nameless := mayBe(unread, b, l); may && (!nameless || a.Excuses(asked)) {
+					w.missing[m] = a.Unread(asked)
 					continue
 				}
-				a := w.missing[m].Missed(asked, b.Settled, watched)
+				a = a.Missed(asked, b.Settled, watched)
 				w.missing[m] = a
 				out[m] = a
 			}

@@ -33,9 +33,9 @@ type health struct {
 
 // overdue is what about a cluster has been unknown for longer than UnknownWarn.
 type overdue struct {
-	cluster bool                       // it answers no listing
-	missing map[jjm.AttemptID]jjm.Time // attempts missing from its listings, since when
-	bulks   map[jjm.Tag]lateBulk       // bulks whose submission is not settled
+	cluster bool                     // it answers no listing
+	missing map[jjm.AttemptID]absent // attempts missing from its listings
+	bulks   map[jjm.Tag]lateBulk     // bulks whose submission is not settled
 }
 
 // lateBulk is a bulk of which it is not known whether the batch system has it.
@@ -96,6 +96,13 @@ func (h *health) backSince(t jjm.Time) bool {
 	return jjm.At(h.back) > t
 }
 
+// absent is since when an attempt is missing from listings; unread is set if a record that may be
+// its own could not be read.
+type absent struct {
+	since  jjm.Time
+	unread bool
+}
+
 // warnUnknown updates overdue and logs a warning once about each new entry. The watch
 // loop calls it after every round of listings.
 func (h *health) warnUnknown(absences map[jjm.AttemptID]plan.Absence) {
@@ -131,13 +138,13 @@ func (h *health) warnUnknown(absences map[jjm.AttemptID]plan.Absence) {
 // unknownLong returns the attempts that have been missing from listings, and the bulks
 // whose submission has not been settled, for at least limit.
 func (h *health) unknownLong(absences map[jjm.AttemptID]plan.Absence, now jjm.Time,
-	limit time.Duration) (map[jjm.AttemptID]jjm.Time, map[jjm.Tag]lateBulk) {
-	missing, bulks := map[jjm.AttemptID]jjm.Time{}, map[jjm.Tag]lateBulk{}
+	limit time.Duration) (map[jjm.AttemptID]absent, map[jjm.Tag]lateBulk) {
+	missing, bulks := map[jjm.AttemptID]absent{}, map[jjm.Tag]lateBulk{}
 	v := h.s.View()
 	defer v.Close()
 	for id, a := range absences {
 		if a.Since != 0 && now.Sub(a.Since) >= limit && v.Current(id) != nil {
-			missing[id] = a.Since
+			missing[id] = absent{a.Since, a.Listings == 0}
 		}
 	}
 	for tag, b := range v.Bulks() {
@@ -173,20 +180,27 @@ func (h *health) doubts(mem state.Memory, id jjm.GridID) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var out []string
-	var missing []jjm.AttemptID
-	oldest := jjm.Time(0)
-	for m, since := range h.overdue.missing {
-		if id == 0 || m.Grid == id {
-			missing = append(missing, m)
-			if oldest == 0 || since < oldest {
-				oldest = since
+	for _, unread := range []bool{false, true} {
+		var missing []jjm.AttemptID
+		oldest := jjm.Time(0)
+		for m, a := range h.overdue.missing {
+			if a.unread == unread && (id == 0 || m.Grid == id) {
+				missing = append(missing, m)
+				if oldest == 0 || a.since < oldest {
+					oldest = a.since
+				}
 			}
 		}
-	}
-	if len(missing) > 0 {
+		if len(missing) == 0 {
+			continue
+		}
 		slices.SortFunc(missing, byLocal)
-		out = append(out, fmt.Sprintf("missing from the listings of %s since %s: %s: %s", h.name, oldest.Local(),
-			jjm.Count(len(missing), "local job"), someOf(missing)))
+		what := "missing from the listings of " + h.name
+		if unread {
+			what = "in records of " + h.name + " that cannot be read, which the log has,"
+		}
+		out = append(out, fmt.Sprintf("%s since %s: %s: %s", what, oldest.Local(), jjm.Count(len(missing), "local job"),
+			someOf(missing)))
 	}
 	return append(out, h.doubtfulBulks(mem, id)...)
 }

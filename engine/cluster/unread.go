@@ -1,47 +1,81 @@
 package cluster
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/engine/base"
 	"jjm/engine/state"
+	"jjm/plan"
 )
 
-// ownUnread returns those of the unread records of a listing that may be of jobs of the account,
-// and logs each record once in a while. A record with a tag that the store does not know, or that
-// is another account's, is nobody's here.
-func ownUnread(w *watcher, records []adapters.Unread, account jjm.Owner) []adapters.Unread {
-	if len(records) == 0 {
-		return nil
-	}
-	v := w.s.View()
-	defer v.Close()
-	return slices.DeleteFunc(slices.Clone(records), func(u adapters.Unread) bool {
-		b := v.Bulk(u.Tag)
-		ours := b != nil && b.Cluster == w.name && w.c.account(b.Owner) == account
-		stranger := u.Tag != "" && !ours
-		level, of := slog.LevelWarn, "a local job is unknown"
-		if stranger {
-			level, of = slog.LevelInfo, "it is not jjm's"
-		}
-		w.b.Complain(level, "unread/"+w.name+"/"+string(u.Tag)+"/"+u.ID, "a record of a listing could not be read: "+of,
-			"cluster", w.name, "account", account.User, "record", u.Text)
-		return stranger
-	})
+// unknowns are the attempts that listings do not show, or not so that they can be read.
+type unknowns struct {
+	missing map[jjm.AttemptID]plan.Absence
+	told    map[jjm.Owner]map[string]bool // unread records of the last listing, which were logged
 }
 
-// mayBe reports whether one of the unread records may be that of a local job of a bulk: by the
-// tag and index, or by the id, as far as these could be read.
-func mayBe(unread []adapters.Unread, b *state.Bulk, l *jjm.LocalJob) bool {
-	return slices.ContainsFunc(unread, func(u adapters.Unread) bool {
-		switch {
-		case u.Tag != "" && u.Tag != b.Tag, u.Index >= 0 && u.Index != l.Pos:
+func newUnknowns() unknowns {
+	return unknowns{map[jjm.AttemptID]plan.Absence{}, map[jjm.Owner]map[string]bool{}}
+}
+
+// unreadOf takes the reports of unknown state out of a listing, and returns them with its unread
+// records: both make a local job unknown. Records with a tag that the store does not know, or that
+// is another account's, are left out if they have no id. Each record is logged once, as long as
+// listings have it.
+func unreadOf(w *watcher, listing *adapters.Listing, account jjm.Owner) (unread []adapters.Unread) {
+	unread = slices.Clone(listing.Unread)
+	listing.Reports = slices.DeleteFunc(listing.Reports, func(r jjm.Report) bool {
+		if r.State != jjm.BatchUnknown {
 			return false
-		case u.Tag == "" && u.ID != "":
-			return u.ID == l.BatchID || state.PartOf(u.ID, b.ID) || state.PartOf(l.BatchID, u.ID)
 		}
+		unread = append(unread, adapters.Unread{Tag: r.Tag, ID: r.ID, Index: r.Index, Text: r.Reason})
 		return true
 	})
+	told := map[string]bool{}
+	v := w.s.View()
+	defer v.Close()
+	unread = slices.DeleteFunc(unread, func(u adapters.Unread) bool {
+		b := v.Bulk(u.Tag)
+		stranger := u.Tag != "" && !(b != nil && b.Cluster == w.name && w.c.account(b.Owner) == account)
+		key := string(u.Tag) + "/" + u.ID + "/" + u.Text
+		if !w.told[account][key] && !told[key] {
+			tellUnread(w.b, u, stranger, "cluster", w.name, "account", account.User)
+		}
+		told[key] = true
+		return stranger && u.ID == ""
+	})
+	w.told[account] = told
+	return unread
+}
+
+// tellUnread logs an unread record. of are the attributes that say whose listing has it.
+func tellUnread(b *base.Base, u adapters.Unread, stranger bool, of ...any) {
+	level, what := slog.LevelWarn, "a local job may be unknown"
+	if stranger {
+		level, what = slog.LevelInfo, "it is not jjm's"
+	}
+	b.Log.Log(context.Background(), level, "a record of a listing could not be read: "+what,
+		append(of, "record", u.Text)...)
+}
+
+// mayBe reports whether one of the unread records may be that of a local job of a bulk. nameless is
+// set if only records may be of which neither tag nor id could be read.
+func mayBe(unread []adapters.Unread, b *state.Bulk, l *jjm.LocalJob) (may, nameless bool) {
+	ref := adapters.Ref{Tag: b.Tag, ID: l.BatchID, Index: l.Pos}
+	if ref.ID == "" {
+		ref.ID = b.ID
+	}
+	for _, u := range unread {
+		switch {
+		case u.Nameless():
+			nameless = true
+		case u.MayBe(ref):
+			return true, false
+		}
+	}
+	return nameless, nameless
 }

@@ -32,10 +32,10 @@ type watcher struct {
 	cycle    uint32
 	asked    jjm.Time
 	restarts map[jjm.AttemptID]int // restarts by the batch system that listings showed
-	missing  map[jjm.AttemptID]plan.Absence
-	clocks   map[jjm.Owner]watchClock
-	strays   strays
-	asking   asking
+	unknowns
+	clocks map[jjm.Owner]watchClock
+	strays strays
+	asking asking
 	// inquiries runs the commands about missing attempts, in a lane for each account.
 	inquiries fair.Lanes
 	times     times
@@ -51,7 +51,7 @@ type times struct {
 func newWatcher(c *Cluster) *watcher {
 	return &watcher{
 		c: c, b: c.b, s: c.s, ends: c.cs.ends, name: c.name, watchKick: make(chan struct{}, 1),
-		restarts: map[jjm.AttemptID]int{}, missing: map[jjm.AttemptID]plan.Absence{}, clocks: map[jjm.Owner]watchClock{},
+		restarts: map[jjm.AttemptID]int{}, unknowns: newUnknowns(), clocks: map[jjm.Owner]watchClock{},
 		strays: strays{seen: map[strayKey]time.Time{}, lately: map[jjm.Owner]time.Time{}},
 		asking: newAsking(), inquiries: c.lanes(), times: times{last: -1},
 	}
@@ -162,10 +162,11 @@ func (w *watcher) since(account jjm.Owner) time.Time {
 // none, nothing is written.
 func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, asked jjm.Time, account jjm.Owner) error {
 	listing.Reports = w.c.ownReports(listing.Reports, account)
+	unread := unreadOf(w, &listing, account)
 	w.strays.begin(account)
 	alive, ended := w.compare(listing.Reports)
 	w.cancelStrays()
-	missing := w.absences(asked, account, ownUnread(w, listing.Unread, account))
+	missing := w.absences(asked, account, unread)
 	now := jjm.At(w.b.Now())
 	for id, r := range ended {
 		w.ends.Report(id, r, now)

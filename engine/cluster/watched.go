@@ -37,6 +37,7 @@ func (w *watcher) notListed(account jjm.Owner) {
 // unwatched forgets the clocks and answers of accounts that are no longer listed.
 func (w *watcher) unwatched(listed []jjm.Owner) {
 	gone := func(account jjm.Owner) bool { return !slices.Contains(listed, account) }
+	maps.DeleteFunc(w.told, func(account jjm.Owner, _ map[string]bool) bool { return gone(account) })
 	maps.DeleteFunc(w.clocks, func(account jjm.Owner, _ watchClock) bool { return gone(account) })
 	maps.DeleteFunc(w.asking.heard, func(account jjm.Owner, _ error) bool { return gone(account) })
 }
