@@ -81,11 +81,11 @@ func FuzzReceipt(f *testing.F) {
 	f.Add("42\n", "", 0)
 	f.Add("42;east\n", "sbatch: error: Batch job submission failed: Invalid partition name specified", 1)
 	f.Fuzz(func(t *testing.T, stdout, stderr string, exit int) {
-		r, err := receipt(run.Output{Stdout: []byte(stdout), Stderr: []byte(stderr), Exit: exit})
+		r, err := receipt(run.Output{Stdout: []byte(stdout), Stderr: []byte(stderr), Exit: exit}, 1)
 		if (err == nil) != (r.ID != "") || err == nil && (exit != 0 || !digits(r.ID)) {
 			t.Errorf("%+v, error %v", r, err)
 		}
-		if _, err := restReceipt(exit, []byte(stdout)); err != nil && jjm.KindOf(err) == jjm.Unclassified {
+		if _, err := restReceipt(exit, []byte(stdout), 1); err != nil && jjm.KindOf(err) == jjm.Unclassified {
 			t.Errorf("unclassified: %v", err)
 		}
 	})

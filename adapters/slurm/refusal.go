@@ -8,10 +8,10 @@ import (
 	"jjm/run"
 )
 
-// receipt makes a receipt or an error from the output of sbatch. A job certainly exists if
-// the controller printed its id, and certainly does not if the text of the refusal is one of
-// [refusals] that says so.
-func receipt(out run.Output) (adapters.Receipt, error) {
+// receipt makes a receipt or an error from the output of a sbatch for n jobs. A job certainly
+// exists if the controller printed its id, and certainly does not if the text of the refusal is
+// one of [refusals] that says so.
+func receipt(out run.Output, n int) (adapters.Receipt, error) {
 	text := strings.Join(strings.Fields(string(out.Stderr)), " ")
 	if out.Exit == 0 {
 		// A line without a newline may have been cut.
@@ -33,5 +33,5 @@ func receipt(out run.Output) (adapters.Receipt, error) {
 	case !known && out.Exit == 255 && !strings.Contains(text, "submission failed"):
 		return adapters.Receipt{}, failed(jjm.Invalid) // sbatch(1): it could not read its options
 	}
-	return adapters.Receipt{}, marked(text, failed)
+	return adapters.Receipt{}, marked(text, n, failed)
 }

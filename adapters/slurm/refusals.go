@@ -16,6 +16,7 @@ const (
 	tooMany // busy, for the number of jobs
 	denied
 	invalid
+	tooLarge // invalid for one job; for more of them, fewer may be accepted
 )
 
 // unexplainedPolicy is the text of all refusals by a limit of accounting. Slurm prints the name
@@ -57,6 +58,11 @@ var refusals = []struct {
 	{ambiguous, `Generic error`, "slurm_errno", ``},
 	{ambiguous, `Unspecified error`, "slurm_errno", ``},
 	{ambiguous, `Slurm internal error`, "slurm_errno", `the controller does not say when it stopped`},
+	{ambiguous, `Connection timed out writing`, "slurm_errno of 2026", `the request may have been whole`},
+	{ambiguous, `Connection timed out reading`, "slurm_errno of 2026", `no answer came back`},
+	{ambiguous, `Connection forced closed by quiesce timeout`, "slurm_errno of 2026", `no answer came back`},
+	{ambiguous, `Kernel reported delayed socket error`, "slurm_errno of 2026", `no answer came back`},
+	{ambiguous, `Process is shutting down`, "slurm_errno of 2026", `no answer came back`},
 	// The number of jobs: fewer, or the same ones later.
 	{tooMany, `AssocMaxSubmitJobLimit`, "60-enforce-errors", `MaxSubmitJobs of the association`},
 	{tooMany, `AssocGrpSubmitJobsLimit`, "found B, acct_policy.c", `GrpSubmitJobs of an association above`},
@@ -67,10 +73,16 @@ var refusals = []struct {
 	{tooMany, `job queue full`, "sbatch.c", `MaxJobCount`},
 	{tooMany, `temporarily unable to accept job`, "sbatch.c", `MaxJobCount, or too many requests`},
 	{tooMany, `Unable to create job record, try again`, "slurm_errno", `MaxJobCount`},
+	{tooMany, `MaxJobCount limit reached`, "slurm_errno of 2026", `MaxJobCount`},
 	// The request never got there, or can succeed later.
 	{busy, `Failed to connect to authentication agent`, "slurm_errno", `munged of this host is down`},
 	{busy, `(connect failure)`, "40-slurmctld-down", `nobody listens`},
 	{busy, `Communication connection failure`, "slurm_errno", `nobody listens`},
+	{busy, `Connection timed out establishing`, "slurm_errno of 2026", `the controller is overloaded`},
+	{busy, `Connection rejected by handler`, "slurm_errno of 2026", `the controller is overloaded`},
+	{busy, `Rate limit exceeded`, "slurm_errno of 2026", `rl_enable: too many requests of this account`},
+	{busy, `Licenses currently unavailable`, "slurm_errno of 2026", `they become free`},
+	{busy, `Max powered up nodes reached`, "slurm_errno of 2026", `they become free`},
 	{busy, `Connection refused`, "errno(3)", `nobody listens`},
 	{busy, `Unable to process configuration file`, "sbatch.c", `slurm.conf is being replaced`},
 	{busy, `Resource temporarily unavailable`, "errno(3)", `the controller asks to try again`},
@@ -108,6 +120,10 @@ var refusals = []struct {
 	{denied, `Burst Buffer permission denied`, "slurm_errno", ``},
 	{denied, `Invalid user id`, "slurm_errno", `slurmctld does not know the account`},
 	{denied, `Invalid group id`, "slurm_errno", `slurmctld does not know the group`},
+	{denied, `Invalid user ID`, "slurm_errno of 2026", `slurmctld does not know the account`},
+	{denied, `Invalid group ID`, "slurm_errno of 2026", `slurmctld does not know the group`},
+	{denied, `Invalid or unknown association`, "slurm_errno of 2026", `no association`},
+	{denied, `Rejecting authentication of user nobody`, "slurm_errno of 2026", ``},
 	{denied, `User not found on host`, "slurm_errno", ``},
 	{denied, `Group ID not found on host`, "slurm_errno", ``},
 	{denied, `Requested operation not permitted`, "slurm_errno", ``},
@@ -149,7 +165,7 @@ var refusals = []struct {
 	{invalid, `Requested time limit is invalid`, "11-sbatch-errors", `the partition's MaxTime`},
 	{invalid, `Time limit specification required`, "slurm_errno", ``},
 	{invalid, `Invalid time-min specification`, "slurm_errno", ``},
-	{invalid, `Invalid job array specification`, "11-sbatch-errors", `MaxArraySize`},
+	{tooLarge, `Invalid job array specification`, "11-sbatch-errors", `MaxArraySize`},
 	{invalid, `Batch script is empty`, "11-sbatch-errors", ``},
 	{invalid, `does not look like a batch script`, "11-sbatch-errors", ``},
 	{invalid, `DOS line breaks`, "11-sbatch-errors", ``},
@@ -157,6 +173,13 @@ var refusals = []struct {
 	{invalid, `Invalid directive found in batch script`, "sbatch.c", ``},
 	{invalid, `other parameter too long`, "11-sbatch-errors", ``},
 	{invalid, `Invalid qos specification`, "60-enforce-errors", ``},
+	{invalid, `Invalid QOS specification, relative QOS`, "slurm_errno of 2026", ``},
+	{invalid, `Invalid extra constraints specification`, "slurm_errno of 2026", ``},
+	{invalid, `RestrictedCoresPerGPU`, "slurm_errno of 2026", ``},
+	{invalid, `Requested topology configuration is not available`, "slurm_errno of 2026", ``},
+	{invalid, `cannot be submitted without the current working directory`, "slurm_errno of 2026", ``},
+	{invalid, `Invalid configuration for external job`, "slurm_errno of 2026", ``},
+	{invalid, `Preemption is required but is disabled`, "slurm_errno of 2026", ``},
 	{invalid, `Invalid wckey specification`, "slurm_errno", ``},
 	{invalid, `Invalid license specification`, "slurm_errno", ``},
 	{invalid, `Invalid Trackable RESource`, "slurm_errno", ``},
@@ -201,7 +224,8 @@ var refusals = []struct {
 	{invalid, `PerAccount`, "acct_policy.c", `more than an account may have`},
 }
 
-var kinds = map[answer]jjm.Kind{ambiguous: jjm.Ambiguous, busy: jjm.Busy, denied: jjm.Denied, invalid: jjm.Invalid}
+var kinds = map[answer]jjm.Kind{ambiguous: jjm.Ambiguous, busy: jjm.Busy, denied: jjm.Denied, invalid: jjm.Invalid,
+	tooLarge: jjm.Invalid}
 
 // find returns what a message says of a submission; known is false if no text of the table is in
 // it.
@@ -214,15 +238,16 @@ func find(text string) (means answer, known bool) {
 	return ambiguous, false
 }
 
-// marked returns an error of the kind and with the marks that its text calls for.
-func marked(text string, make func(jjm.Kind) error) error {
+// marked returns an error of the kind and with the marks that the text calls for which answered a
+// submission of n jobs.
+func marked(text string, n int, make func(jjm.Kind) error) error {
 	means, known := find(text)
 	switch {
 	case !known && strings.Contains(text, unexplainedPolicy):
 		return adapters.Unexplained(adapters.TooMany(make(jjm.Busy)))
 	case !known:
 		return adapters.Unexplained(make(jjm.Ambiguous))
-	case means == tooMany:
+	case means == tooMany, means == tooLarge && n > 1:
 		return adapters.TooMany(make(jjm.Busy))
 	}
 	return make(kinds[means])

@@ -10,16 +10,19 @@ import (
 	"jjm/run"
 )
 
-// refused returns the error of a sbatch that printed a text.
-func refused(text string) error {
-	_, err := receipt(run.Output{Exit: 1, Stderr: []byte("sbatch: error: " + text + "\n")})
+// refused returns the error of a sbatch for one job that printed a text.
+func refused(text string) error { return refusedAll(text, 1) }
+
+// refusedAll returns the error of a sbatch for n jobs that printed a text.
+func refusedAll(text string, n int) error {
+	_, err := receipt(run.Output{Exit: 1, Stderr: []byte("sbatch: error: " + text + "\n")}, n)
 	return err
 }
 
 // Every text is reached: none before it hides it.
 func TestRefusals_EachTextHasItsKind(t *testing.T) {
 	kinds := map[answer]jjm.Kind{ambiguous: jjm.Ambiguous, busy: jjm.Busy, tooMany: jjm.Busy, denied: jjm.Denied,
-		invalid: jjm.Invalid}
+		invalid: jjm.Invalid, tooLarge: jjm.Invalid}
 	for _, r := range refusals {
 		err := refused(r.text)
 		if jjm.KindOf(err) != kinds[r.means] || adapters.IsTooMany(err) != (r.means == tooMany) ||
@@ -76,6 +79,28 @@ func TestRefusals_LimitsOfAccounting(t *testing.T) {
 			adapters.IsUnexplained(err) != want.unexplained {
 			t.Errorf("%.40q: %s, too many %v, unexplained %v; want %+v", text, jjm.KindOf(err), adapters.IsTooMany(err),
 				adapters.IsUnexplained(err), want)
+		}
+	}
+}
+
+// An array beyond MaxArraySize goes in smaller ones. Where arrays are switched off, one job is
+// refused in the same words.
+func TestRefusals_ALargeArray(t *testing.T) {
+	const text = "Batch job submission failed: Invalid job array specification"
+	if err := refusedAll(text, 2); jjm.KindOf(err) != jjm.Busy || !adapters.IsTooMany(err) {
+		t.Errorf("two jobs: %v of kind %s", err, jjm.KindOf(err))
+	}
+	if err := refusedAll(text, 1); jjm.KindOf(err) != jjm.Invalid || adapters.IsTooMany(err) {
+		t.Errorf("one job: %v of kind %s", err, jjm.KindOf(err))
+	}
+}
+
+// slurmrestd gives no reason for a refusal by accounting, whatever its HTTP status is.
+func TestRefusals_OfSlurmrestd(t *testing.T) {
+	for _, status := range []int{400, 500} {
+		_, err := restReceipt(status, []byte(`{"errors":[{"error":"`+unexplainedPolicy+`","error_code":2050}]}`), 3)
+		if jjm.KindOf(err) != jjm.Busy || !adapters.IsTooMany(err) || !adapters.IsUnexplained(err) {
+			t.Errorf("HTTP %d: %v of kind %s", status, err, jjm.KindOf(err))
 		}
 	}
 }

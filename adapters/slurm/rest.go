@@ -139,16 +139,16 @@ func (r *restClient) submit(ctx context.Context, b adapters.Bulk, c Config, scri
 	if err != nil {
 		return adapters.Receipt{}, jjm.Errorf(jjm.Internal, "slurmrestd: %w", err)
 	}
-	receipt, status, err := r.post(ctx, b.Owner, body)
+	receipt, status, err := r.post(ctx, b, body)
 	if status == http.StatusUnauthorized && r.jwt {
 		r.forget(b.Owner)
-		receipt, _, err = r.post(ctx, b.Owner, body)
+		receipt, _, err = r.post(ctx, b, body)
 	}
 	return receipt, err
 }
 
-func (r *restClient) post(ctx context.Context, owner jjm.Owner, body []byte) (adapters.Receipt, int, error) {
-	none := adapters.Receipt{}
+func (r *restClient) post(ctx context.Context, b adapters.Bulk, body []byte) (adapters.Receipt, int, error) {
+	none, owner := adapters.Receipt{}, b.Owner
 	if err := ctx.Err(); err != nil {
 		return none, 0, jjm.Errorf(jjm.Busy, "slurmrestd: not asked: %w", err)
 	}
@@ -180,15 +180,15 @@ func (r *restClient) post(ctx context.Context, owner jjm.Owner, body []byte) (ad
 	if err != nil {
 		return none, resp.StatusCode, jjm.Errorf(jjm.Ambiguous, "slurmrestd: HTTP %d: %w", resp.StatusCode, err)
 	}
-	receipt, err := restReceipt(resp.StatusCode, answer)
+	receipt, err := restReceipt(resp.StatusCode, answer, b.N)
 	return receipt, resp.StatusCode, err
 }
 
 // maxAnswer is the largest answer in bytes, a thousand times the usual size.
 const maxAnswer = 1 << 20
 
-// restReceipt makes a receipt or an error from an answer.
-func restReceipt(status int, body []byte) (adapters.Receipt, error) {
+// restReceipt makes a receipt or an error from the answer to a submission of n jobs.
+func restReceipt(status int, body []byte, n int) (adapters.Receipt, error) {
 	none := adapters.Receipt{}
 	if status == http.StatusUnauthorized {
 		return none, jjm.Errorf(jjm.Denied, "slurmrestd: HTTP 401: the token was refused: %.200q", body)
@@ -210,10 +210,12 @@ func restReceipt(status int, body []byte) (adapters.Receipt, error) {
 			fmt.Fprintf(&text, " %s %s (%d)", e.Text, e.More, e.Code)
 		}
 		failed := func(kind jjm.Kind) error { return jjm.Errorf(kind, "slurmrestd: HTTP %d:%s", status, text.String()) }
-		if means, _ := find(text.String()); status == http.StatusBadRequest && means == ambiguous {
+		means, _ := find(text.String())
+		policy := strings.Contains(text.String(), unexplainedPolicy)
+		if status == http.StatusBadRequest && means == ambiguous && !policy {
 			return none, failed(jjm.Invalid) // it could not read the request
 		}
-		return none, marked(text.String(), failed)
+		return none, marked(text.String(), n, failed)
 	}
 	if status != http.StatusOK || answer.JobID <= 0 {
 		return none, jjm.Errorf(jjm.Ambiguous, "slurmrestd: HTTP %d: no job id in %.200q", status, body)

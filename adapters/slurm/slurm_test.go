@@ -96,7 +96,7 @@ func TestReceipt_RecordedAnswers(t *testing.T) {
 			t.Errorf("no recording of %q", tt.command)
 			continue
 		}
-		r, err := receipt(out)
+		r, err := receipt(out, 1)
 		if r.ID != tt.id || jjm.KindOf(err) != tt.kind || (err == nil) != (tt.kind == 0) {
 			t.Errorf("%s: id %q, error %v of kind %v, want %v", tt.command, r.ID, err, jjm.KindOf(err), tt.kind)
 		}
@@ -128,7 +128,7 @@ func TestReceipt_OddAnswers(t *testing.T) {
 			jjm.Ambiguous},
 	}
 	for _, tt := range tests {
-		r, err := receipt(tt.out)
+		r, err := receipt(tt.out, 1)
 		if r.ID != tt.id || jjm.KindOf(err) != tt.kind || (err == nil) != (tt.kind == 0) {
 			t.Errorf("%s: id %q, error %v of kind %v, want %v", tt.name, r.ID, err, jjm.KindOf(err), tt.kind)
 		}

@@ -47,7 +47,7 @@ func (a *Adapter) submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	if err != nil {
 		return none, err
 	}
-	return receipt(out)
+	return receipt(out, b.N)
 }
 
 // Check returns an error of kind Invalid for what this cluster cannot provide. Slurm itself
