@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jjm"
+	"jjm/adapters"
 	"jjm/run"
 )
 
@@ -221,7 +222,7 @@ func TestParsePlain_ReadsLimits(t *testing.T) {
 	q := parsePlain([]byte(
 		"Queue: limitq\n    queue_type = Execution\n    max_queued = [u:PBS_GENERIC=2],\n\t[o:PBS_ALL=50]\n    resources_max.walltime = 01:00:00\n"))
 	nodes := parsePlain(recorded(t, "nodes_plain").Stdout)
-	got := limitsOf(server, q, nodes, "")
+	got := limitsOf(server, q, nodes, "", "ann")
 	want := limits{
 		array: 20000, queued: 2, slots: 8, cores: 8, memoryMB: 16 << 10, defaultQueue: "limitq",
 		queues: map[string]queueLimits{"limitq": {walltime: time.Hour, queued: 2}},
@@ -316,7 +317,7 @@ func FuzzParsePlain(f *testing.F) {
 	f.Add(recorded(f, "qstat_B").Stdout)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		list := parsePlain(text)
-		l := limitsOf(list, list, list, "")
+		l := limitsOf(list, list, list, "", "ann")
 		if l.array < 1 || l.slots < 0 || l.queued < 0 || l.memoryMB < 0 {
 			t.Errorf("%+v", l)
 		}
@@ -334,4 +335,54 @@ func FuzzComplaints(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Every queue has its limits, and a limit for one account replaces the generic one.
+func TestLimitsOf_EveryQueue(t *testing.T) {
+	server := parsePlain([]byte("Server: h\n    default_queue = workq\n    max_queued = [u:PBS_GENERIC=100]\n\n"))
+	queues := parsePlain([]byte("Queue: workq\n    max_queued = [u:PBS_GENERIC=50]\n\n" +
+		"Queue: short\n    max_queued = [u:PBS_GENERIC=10], [o:PBS_ALL=40]\n    max_array_size = 6\n\n" +
+		"Queue: long\n    max_queued = [u:PBS_GENERIC=10],\n\t[u:ann=30], [g:PBS_GENERIC=1]\n\n" +
+		"Queue: torque\n    max_queuable = 8\n    max_user_queuable = 9\n\n" +
+		"Queue: free\n    queue_type = Execution\n\n"))
+	for who, want := range map[string]map[string]queueLimits{
+		"ann": {"workq": {queued: 50}, "short": {queued: 10, array: 6}, "long": {queued: 30}, "torque": {queued: 8}, "free": {}},
+		"bob": {"workq": {queued: 50}, "short": {queued: 10, array: 6}, "long": {queued: 10}, "torque": {queued: 8}, "free": {}},
+	} {
+		l := limitsOf(server, queues, nil, "", who)
+		if diff := cmp.Diff(want, l.queues, cmp.AllowUnexported(queueLimits{})); diff != "" {
+			t.Errorf("%s:\n%s", who, diff)
+		}
+		if l.server != 100 || l.queued != 50 {
+			t.Errorf("%s: server %d, default queue %d", who, l.server, l.queued)
+		}
+	}
+	for text, want := range map[string]int{"": 0, "[u:PBS_GENERIC=7]": 7, "[o:PBS_ALL=5],[u:PBS_GENERIC=7]": 5,
+		"[o:PBS_ALL=5],[u:ann=9]": 5, "[u:ann=9],[u:PBS_GENERIC=2]": 9, "[u:ann=0],[u:PBS_GENERIC=2]": 0, "[g:x=1]": 0} {
+		if got := userLimit(text, "ann"); got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
+		}
+	}
+}
+
+// A bulk for a queue obeys that queue's limits, not only the default queue's.
+func TestCheckSize_OfTheBulksQueue(t *testing.T) {
+	a := &Adapter{limits: limits{server: 100, defaultQueue: "workq", queues: map[string]queueLimits{
+		"workq": {queued: 50}, "short": {queued: 10, array: 6}, "free": {}}}}
+	for _, tt := range []struct {
+		queue string
+		fits  int
+	}{{"", 50}, {"short", 6}, {"free", 100}, {"unknown", 100}} {
+		b := adapters.Bulk{N: tt.fits, Request: jjm.Request{Queue: tt.queue}}
+		if err := a.checkSize(b); err != nil {
+			t.Errorf("%d jobs in queue %q: %v", b.N, tt.queue, err)
+		}
+		b.N++
+		if err := a.checkSize(b); !adapters.IsTooMany(err) || !adapters.IsNotAsked(err) || jjm.KindOf(err) != jjm.Busy {
+			t.Errorf("%d jobs in queue %q: %v", b.N, tt.queue, err)
+		}
+	}
+	if err := new(Adapter).checkSize(adapters.Bulk{N: 1000}); err != nil {
+		t.Errorf("before a probe: %v", err)
+	}
 }

@@ -3,6 +3,7 @@ package pbs
 import (
 	"cmp"
 	"context"
+	"os/user"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +15,8 @@ import (
 // limits is what a complex said about itself.
 type limits struct {
 	array        int // largest number of members of an array
-	queued       int // most jobs of one account; 0 for no limit
+	queued       int // most jobs of this account in the default queue; 0 for no limit
+	server       int // most jobs of this account in all queues; 0 for no limit
 	slots        int
 	cores        int // of the largest node
 	memoryMB     int64
@@ -24,10 +26,10 @@ type limits struct {
 	everybody bool
 }
 
-// queueLimits are the limits of one queue.
+// queueLimits are the limits of one queue; 0 for none.
 type queueLimits struct {
-	walltime time.Duration
-	queued   int
+	walltime      time.Duration
+	queued, array int
 }
 
 // Probe asks the server, its queues and its nodes.
@@ -53,7 +55,11 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	if out.Exit == 0 {
 		nodes = parsePlain(out.Stdout)
 	}
-	l := limitsOf(server, queues, nodes, a.config.Queue)
+	who := ""
+	if u, err := user.Current(); err == nil {
+		who = u.Username
+	}
+	l := limitsOf(server, queues, nodes, a.config.Queue, who)
 	off := noHistory(d, server, queues, l.defaultQueue)
 	a.mu.Lock()
 	a.limits, a.noHistory = l, off
@@ -77,8 +83,9 @@ func (a *Adapter) objects(ctx context.Context, argv ...string) ([]object, error)
 	return list, nil
 }
 
-// limitsOf returns the limits; use is the queue of the configuration.
-func limitsOf(server, queues, nodes []object, use string) limits {
+// limitsOf returns the limits for the jobs of the account who; use is the queue of the
+// configuration.
+func limitsOf(server, queues, nodes []object, use, who string) limits {
 	l := limits{array: defaultArray, queues: map[string]queueLimits{}}
 	s := object{attrs: map[string]string{}}
 	if len(server) > 0 {
@@ -90,18 +97,19 @@ func limitsOf(server, queues, nodes []object, use string) limits {
 		}
 	}
 	l.everybody = strings.EqualFold(s.attrs["query_other_jobs"], "true")
-	l.queued = minLimit(userLimit(s.attrs["max_queued"]), number(s.attrs["max_user_queuable"]))
+	l.server = queuedLimit(s, who)
 	l.defaultQueue = cmp.Or(use, s.attrs["default_queue"])
 	for _, q := range queues {
 		l.queues[q.name] = queueLimits{
 			walltime: parseDuration(cmp.Or(q.attrs["resources_max.walltime"], "0")),
-			queued:   minLimit(userLimit(q.attrs["max_queued"]), number(q.attrs["max_user_queuable"])),
+			queued:   queuedLimit(q, who),
+			array:    number(q.attrs["max_array_size"]),
 		}
 		if n := number(q.attrs["max_array_size"]); n > 0 && q.name == l.defaultQueue {
 			l.array = min(l.array, n)
 		}
 	}
-	l.queued = minLimit(l.queued, l.queues[l.defaultQueue].queued)
+	l.queued = minLimit(l.server, l.queues[l.defaultQueue].queued)
 	l.nodes(nodes)
 	return l
 }
@@ -149,19 +157,50 @@ func noHistory(d dialect, server, queues []object, use string) bool {
 	return number(keep) == 0
 }
 
-// userLimit reads a limit such as "[u:PBS_GENERIC=100],[o:PBS_ALL=5000]" and returns the
-// smallest part that holds for every user. The server enforces limits of single users
-// itself.
-func userLimit(s string) int {
-	low := 0
+// queuedLimit returns how many jobs of an account a queue or the server takes; 0 for no limit.
+// OpenPBS has max_queued, Torque the others; max_queuable counts the jobs of all.
+func queuedLimit(o object, who string) int {
+	low := minLimit(number(o.attrs["max_user_queuable"]), number(o.attrs["max_queuable"]))
+	return minLimit(low, userLimit(o.attrs["max_queued"], who))
+}
+
+// userLimit reads a limit such as "[u:PBS_GENERIC=100],[u:ann=200],[o:PBS_ALL=5000]" and returns
+// what it means for an account. A limit for its name replaces the generic one. Those for groups
+// and projects are left to the refusals of the server: which of them holds is not known here.
+func userLimit(s, who string) int {
+	all, own, generic, named := 0, 0, 0, false
 	for item := range strings.SplitSeq(s, ",") {
 		item = strings.Trim(strings.TrimSpace(item), "[]")
-		who, n, _ := strings.Cut(item, "=")
-		if who == "u:PBS_GENERIC" || who == "o:PBS_ALL" {
-			low = minLimit(low, number(n))
+		whose, word, _ := strings.Cut(item, "=")
+		switch n := number(word); whose {
+		case "o:PBS_ALL":
+			all = minLimit(all, n)
+		case "u:PBS_GENERIC":
+			generic = minLimit(generic, n)
+		case "u:" + who:
+			own, named = n, true
 		}
 	}
-	return low
+	if !named {
+		own = generic
+	}
+	return minLimit(all, own)
+}
+
+// checkSize refuses a bulk that is larger than its queue or the server allows this account,
+// which the capabilities cannot tell: they are about the default queue.
+func (a *Adapter) checkSize(b adapters.Bulk) error {
+	a.mu.Lock()
+	l := a.limits
+	a.mu.Unlock()
+	queue := cmp.Or(a.config.Fill(b.Request).Queue, l.defaultQueue)
+	q := l.queues[queue]
+	most := minLimit(minLimit(l.server, q.queued), q.array)
+	if most == 0 || b.N <= most {
+		return nil
+	}
+	return adapters.TooMany(adapters.NotAsked(jjm.Errorf(jjm.Busy,
+		"a bulk of %s: queue %q takes %d of this account (max_queued, max_array_size)", jjm.Count(b.N, "job"), queue, most)))
 }
 
 // minLimit returns the smaller of two limits; 0 means no limit.

@@ -69,6 +69,16 @@ var refusalTexts = []struct {
 	{"Invalid Job Dependency", jjm.Invalid, nil},
 	{"Job routing over too many hops", jjm.Invalid, nil},
 	{"hook rejected request", jjm.Invalid, nil},
+	// Torque's pbs_error_db.h, besides those that it shares
+	{"Queue is currently not available", jjm.Busy, nil},
+	{"Server busy", jjm.Busy, nil},
+	{"client is not allowed/trusted", jjm.Denied, nil},
+	{"Queue does not allow", jjm.Invalid, nil}, // disallowed_types: arrays, batch jobs, jobs that cannot be rerun
+	{"Bad Job Array Request", jjm.Invalid, nil},
+	{"Wrong job type", jjm.Invalid, nil},
+	{"cannot access script file", jjm.Invalid, nil},
+	{"Command syntax invalid", jjm.Invalid, nil},
+	// qsub itself
 	{"illegal -", jjm.Invalid, nil},
 	{"invalid option", jjm.Invalid, nil},
 	{"Invalid account", jjm.Invalid, nil},

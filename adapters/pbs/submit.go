@@ -21,6 +21,9 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	if err := a.Check(b.Request); err != nil {
 		return adapters.Receipt{}, a.wrap("submit", err)
 	}
+	if err := a.checkSize(b); err != nil {
+		return adapters.Receipt{}, a.wrap("submit", err)
+	}
 	d, err := a.findDialect(ctx)
 	if err != nil {
 		return adapters.Receipt{}, a.wrap("submit", err)

@@ -94,6 +94,44 @@ func TestRefusal_EachTextHasItsKindAndMark(t *testing.T) {
 	}
 }
 
+// Every text of pbs_messages.c of OpenPBS 20 and of pbs_error_db.h and svr_jobfunc.c of Torque 6
+// for a limit on jobs that are queued passes.
+func TestRefusal_LimitsOnQueuedJobsPass(t *testing.T) {
+	var texts []string
+	for _, state := range []string{"", " in 'Q' state"} {
+		for _, who := range []string{"", " for group g", " for project p", " for user u"} {
+			for _, where := range []string{"queue workq", "complex"} {
+				texts = append(texts, "Maximum number of jobs"+state+who+" already in "+where)
+			}
+		}
+	}
+	for _, end := range []string{"", " of jobs in 'Q' state"} {
+		for _, where := range []string{"queue workq's", "complex's"} {
+			for _, who := range []string{"group", "project", "user"} {
+				texts = append(texts, "would exceed "+where+" per-"+who+" limit"+end)
+			}
+		}
+	}
+	for _, end := range []string{"", " for jobs in 'Q' state"} {
+		for _, where := range []string{"queue workq", "complex"} {
+			for _, whose := range []string{"", "per-group ", "per-project ", "per-user ", "group g's ", "project p's ", "user u's "} {
+				texts = append(texts, "would exceed "+whose+"limit on resource ncpus in "+where+end)
+			}
+		}
+	}
+	for _, more := range []string{"total number of jobs in queue exceeds the queue limit: user u, queue q",
+		"total number of current user's jobs exceeds the queue limit: user u, queue q"} {
+		texts = append(texts, "submit error (Maximum number of jobs already in queue MSG="+more+")",
+			"submit error (Maximum number of jobs already in queue for user MSG="+more+")")
+	}
+	for _, text := range texts {
+		err := refusal(run.Output{Exit: 163, Stderr: []byte("qsub: " + text + "\n")})
+		if jjm.KindOf(err) != jjm.Busy || !adapters.IsTooMany(err) {
+			t.Errorf("%s: %v of kind %s", text, err, jjm.KindOf(err))
+		}
+	}
+}
+
 func TestSubmitArgs(t *testing.T) {
 	full := jjm.Request{
 		Cores: 4, MemoryMB: 2000, Walltime: jjm.Duration(90*time.Minute + time.Millisecond), GPUs: 1, ScratchMB: 500,
