@@ -71,8 +71,8 @@ func TestRefusal_IsAmbiguousUnlessTheMessageIsKnown(t *testing.T) {
 	}
 	for _, tt := range tests {
 		_, err := receipt(run.Output{Exit: tt.exit, Stderr: []byte(tt.stderr)}, 1)
-		if jjm.KindOf(err) != tt.kind || adapters.IsTooMany(err) != strings.Contains(tt.stderr, "tasks") ||
-			adapters.IsUnexplained(err) {
+		many := strings.Contains(tt.stderr, "tasks")
+		if jjm.KindOf(err) != tt.kind || adapters.IsTooMany(err) != many || adapters.IsUnexplained(err) {
 			t.Errorf("%q: kind %q, want %q; too many: %v, unexplained: %v", tt.stderr, jjm.KindOf(err), tt.kind,
 				adapters.IsTooMany(err), adapters.IsUnexplained(err))
 		}
