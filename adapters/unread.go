@@ -26,7 +26,7 @@ func (u Unread) MayBe(job Ref) bool {
 	if u.Index >= 0 && job.Index >= 0 && u.Index != job.Index {
 		return false
 	}
-	return u.Nameless() || u.Tag == job.Tag || u.ID != "" && sameBulk(u.ID, job.ID)
+	return u.Nameless() || u.Tag != "" && u.Tag == job.Tag || u.ID != "" && sameBulk(u.ID, job.ID)
 }
 
 // Nameless reports whether nothing of the record tells whose it is.
