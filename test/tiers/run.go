@@ -240,6 +240,7 @@ func (r *run) step(s step, lane int, try string) error {
 
 // argv returns the command of a step: with.sh, which starts the systems, and behind it
 // gotestsum. Cached results depend on the folder for temporary files, which with.sh makes anew.
+// -w leaves debug information out: linking a test program takes 1.9 s of CPU instead of 3.1 s.
 func (r *run) argv(s step, packages []string, events string) []string {
 	var argv []string
 	if !s.cached {
@@ -247,7 +248,7 @@ func (r *run) argv(s step, packages []string, events string) []string {
 	}
 	argv = append(argv, "go", "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "all",
 		"--format-hide-empty-pkg", "--jsonfile", events, "--packages", strings.Join(packages, " "),
-		"--", "-p", strconv.Itoa(r.jobsOf(s)), "-parallel", "4", "-timeout", "60m", "-vet=off")
+		"--", "-p", strconv.Itoa(r.jobsOf(s)), "-parallel", "4", "-timeout", "60m", "-vet=off", "-ldflags=-w")
 	if !s.cached { // go test keeps no results of programs that another one starts
 		argv = append(argv, "-count=1", "-exec", r.self+" "+packageVerb)
 	}
