@@ -346,8 +346,10 @@ func TestLimitsOf_EveryQueue(t *testing.T) {
 		"Queue: torque\n    max_queuable = 8\n    max_user_queuable = 9\n\n" +
 		"Queue: free\n    queue_type = Execution\n\n"))
 	for who, want := range map[string]map[string]queueLimits{
-		"ann": {"workq": {queued: 50}, "short": {queued: 10, array: 6}, "long": {queued: 30}, "torque": {queued: 8}, "free": {}},
-		"bob": {"workq": {queued: 50}, "short": {queued: 10, array: 6}, "long": {queued: 10}, "torque": {queued: 8}, "free": {}},
+		"ann": {"workq": {queued: 50}, "short": {queued: 10, array: 6}, "long": {queued: 30}, "torque": {queued: 8},
+			"free": {}},
+		"bob": {"workq": {queued: 50}, "short": {queued: 10, array: 6}, "long": {queued: 10}, "torque": {queued: 8},
+			"free": {}},
 	} {
 		l := limitsOf(server, queues, nil, "", who)
 		if diff := cmp.Diff(want, l.queues, cmp.AllowUnexported(queueLimits{})); diff != "" {

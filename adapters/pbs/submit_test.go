@@ -114,7 +114,8 @@ func TestRefusal_LimitsOnQueuedJobsPass(t *testing.T) {
 	}
 	for _, end := range []string{"", " for jobs in 'Q' state"} {
 		for _, where := range []string{"queue workq", "complex"} {
-			for _, whose := range []string{"", "per-group ", "per-project ", "per-user ", "group g's ", "project p's ", "user u's "} {
+			for _, whose := range []string{"", "per-group ", "per-project ", "per-user ", "group g's ", "project p's ",
+				"user u's "} {
 				texts = append(texts, "would exceed "+whose+"limit on resource ncpus in "+where+end)
 			}
 		}

@@ -95,7 +95,7 @@ func TestRefusals_ALargeArray(t *testing.T) {
 	}
 }
 
-// slurmrestd gives no reason for a refusal by accounting, whatever its HTTP status is.
+// slurmrestd does not name the limit of accounting, whatever its HTTP status is.
 func TestRefusals_OfSlurmrestd(t *testing.T) {
 	for _, status := range []int{400, 500} {
 		_, err := restReceipt(status, []byte(`{"errors":[{"error":"`+unexplainedPolicy+`","error_code":2050}]}`), 3)
