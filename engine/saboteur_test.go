@@ -147,6 +147,8 @@ type faulty struct {
 	miss fault[int]
 	// onList, if set, may change a listing.
 	onList fault[func(*adapters.Listing)]
+	// onAccount, if set, may change an answer of accounting.
+	onAccount fault[func([]adapters.Ref, []jjm.Report) []jjm.Report]
 	// onCancel, if set, is called after every cancel.
 	onCancel fault[func()]
 	// onControl, if set, is called before every Control: an error of kind Busy is
@@ -194,6 +196,15 @@ func (f *faulty) List(ctx context.Context, o jjm.Owner, since time.Time) (adapte
 		on(&l)
 	}
 	return l, err
+}
+
+// Account returns what a test makes of it.
+func (f *faulty) Account(ctx context.Context, o jjm.Owner, refs []adapters.Ref) ([]jjm.Report, error) {
+	reports, err := f.Sim.Account(ctx, o, refs)
+	if on := f.onAccount.get(); on != nil {
+		reports = on(refs, reports)
+	}
+	return reports, err
 }
 
 // Control tells of cancels.

@@ -116,3 +116,29 @@ func TestUnread_ANamelessRecordHidesNothingForGood(t *testing.T) {
 		w.final(30*time.Hour, id)
 	})
 }
+
+// A job that listings lack, and whose record accounting has and nobody can read, is not lost: it may have run. Others
+// of its bulk can be read, so that a search for the tag says Present.
+func TestUnread_ARecordOfAccountingIsNoProofOfAbsence(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 6 * time.Hour}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(3))
+		w.running(id, 3)
+		lost := w.refs(id, 1)
+		w.adapter.onAccount.set(func(refs []adapters.Ref, reports []jjm.Report) []jjm.Report {
+			unread := []adapters.Unread{{Tag: lost[0].Tag, Index: 1, Text: "3_1|DREAMING"}}
+			return append(reports, adapters.Doubtful(unread, refs, reports)...)
+		})
+		w.sim.Vanish(lost...)
+		w.pass(4 * time.Hour)
+		if l := w.locals(id)[1]; l.Attempt != 0 {
+			t.Errorf("%s runs again as attempt %d", l.ID, l.Attempt)
+		}
+		if tr, n := w.trouble(id), w.logged("DREAMING"); len(tr) != 1 || n == 0 {
+			t.Errorf("told: %q, logged %d times", tr, n)
+		}
+		w.adapter.onAccount.set(nil)
+		w.until(3*time.Hour, "it is lost once nothing speaks against it", func() bool { return w.locals(id)[1].Attempt == 1 })
+		w.final(30*time.Hour, id)
+	})
+}

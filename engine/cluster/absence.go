@@ -109,7 +109,8 @@ func (w *watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Du
 }
 
 // askAccounting asks accounting for the ends of attempts that listings no longer show,
-// and notes them.
+// and notes them. An attempt whose record may be there and cannot be read is not noted as
+// unaccounted.
 func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []absentee) {
 	cmd, cancel := w.c.command(ctx, account)
 	defer cancel()
@@ -125,12 +126,10 @@ func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 		}
 		return
 	}
-	ends := map[adapters.Ref]jjm.Report{}
+	told := map[adapters.Ref]jjm.Report{}
 	for _, r := range reports {
-		if r.State.Ended() {
-			ends[adapters.Ref{Tag: r.Tag, Index: r.Index}] = r
-			ends[adapters.Ref{Tag: r.Tag, ID: r.ID, Index: -1}] = r
-		}
+		told[adapters.Ref{Tag: r.Tag, Index: r.Index}] = r
+		told[adapters.Ref{Tag: r.Tag, ID: r.ID, Index: -1}] = r
 	}
 	found := false
 	for _, a := range lost {
@@ -138,10 +137,14 @@ func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 		if key.Index >= 0 {
 			key.ID = ""
 		}
-		if r, ok := ends[key]; ok {
+		switch r, ok := told[key]; {
+		case ok && r.State.Ended():
 			w.ends.Report(a.id, r, jjm.At(w.b.Now()))
 			found = true
-		} else {
+		case ok && r.State == jjm.BatchUnknown: // it may be there: it is asked for again, and never lost
+			w.b.Complain(slog.LevelWarn, "unread-end/"+a.id.LocalID.String(), "accounting may have a record that cannot be read",
+				"cluster", w.name, "local", a.id.LocalID, "record", r.Reason)
+		default:
 			w.ends.NoteUnaccounted(a.id)
 		}
 	}
