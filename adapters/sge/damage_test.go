@@ -42,7 +42,9 @@ func TestList_AnUnreadTaskWithTheNoteOfACancelIsNotCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, err := a.List(t.Context(), jjm.Owner{User: "jjmuser"}, time.Unix(0, 0))
-	t.Logf("tag %s bulk %d letters %s tasks %v: unread %+v err %v", e.tag, e.bulk, e.letters, e.tasks, l.Unread, err)
+	if err != nil || len(l.Unread) == 0 {
+		t.Fatalf("unread %+v, error %v", l.Unread, err)
+	}
 	for _, r := range l.Reports {
 		if r.Tag == e.tag && r.State == jjm.BatchCancelled {
 			t.Errorf("listed and unreadable, but reported ended: %+v", r)
@@ -62,8 +64,15 @@ func TestFind_AnUnreadAccountingLineIsNotAbsence(t *testing.T) {
 	owner := jjm.Owner{User: "jjmuser"}
 	l, err := a.List(t.Context(), owner, time.Unix(0, 0))
 	found, err2 := a.Find(t.Context(), owner, []jjm.Tag{"jgone"})
-	t.Logf("list %+v %v find %+v %v", l, err, found, err2)
-	if err == nil && err2 == nil && len(l.Unread) == 0 && found[0].Presence == adapters.Absent {
-		t.Error("the only record of jgone cannot be read, and it is Absent")
+	if err != nil || len(l.Unread) != 1 || l.Unread[0].Tag != "jgone" {
+		t.Errorf("list: %+v, error %v", l, err)
+	}
+	if err2 != nil || found[0].Presence != adapters.NotYetKnown {
+		t.Errorf("find: %+v, error %v", found, err2)
+	}
+	ref := adapters.Ref{Tag: "jgone", ID: "77", Index: 0}
+	got, err := a.Account(t.Context(), owner, []adapters.Ref{ref})
+	if err != nil || len(got) != 1 || got[0].State != jjm.BatchUnknown {
+		t.Errorf("account: %+v, error %v", got, err)
 	}
 }
