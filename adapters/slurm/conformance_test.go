@@ -151,3 +151,15 @@ func TestRest_ATokenOverTCP(t *testing.T) {
 		t.Errorf("found %+v, the receipt has %s", f, r.ID)
 	}
 }
+
+// The real accounting tells that the QOS "ten" takes 10 jobs of a user: a larger bulk is refused before sbatch runs.
+func TestLimits_OfTheRealAccounting(t *testing.T) {
+	t.Parallel()
+	bed := testbed.Start(t, "slurm")
+	a := probed(t, open(t, bed, func(c *slurm.Config) { c.QOS = "ten" }))
+	await.True(t, "bulks of 10 in the QOS", func() bool { return a.Capabilities().MaxBulk == 10 })
+	b := bulk(t, bed, 11, "exit 0")
+	if _, err := a.Submit(t.Context(), b); err == nil {
+		t.Error("11 jobs in the QOS are accepted")
+	}
+}

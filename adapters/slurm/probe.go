@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os/user"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +21,8 @@ type site struct {
 	timeout      time.Duration // MessageTimeout
 	accounting   bool
 	enforced     bool // limits of associations are enforced
-	maxSubmit    int  // for the account of jjm; 0 for none
+	submit       submitLimits
+	cluster      string
 	partitions   map[string]partition
 	defaultQueue string
 }
@@ -63,9 +63,32 @@ func (a *Adapter) Probe(ctx context.Context) error {
 		return fmt.Errorf("slurm: probe: %w", err)
 	}
 	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.site != nil {
+		s.submit = a.site.submit
+	}
 	a.site = s
-	a.mu.Unlock()
+	if s.enforced && s.accounting && !a.asking {
+		a.asking = true
+		a.asked.Go(func() { a.askLimits(ctx, s) })
+	}
 	return nil
+}
+
+// limitsWithin is how long accounting may take to tell the limits.
+const limitsWithin = time.Minute
+
+// askLimits asks accounting for the limits on submitted jobs. Nobody waits for them: that takes up to
+// eight commands, and until they are known refusals tell them.
+func (a *Adapter) askLimits(ctx context.Context, s *site) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limitsWithin)
+	defer cancel()
+	l := a.submitLimits(ctx, s)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	known := *a.site
+	known.submit = l
+	a.site, a.asking = &known, false
 }
 
 // siteInfo returns what the controller said; it asks if it has not yet.
@@ -104,42 +127,7 @@ func (a *Adapter) querySite(ctx context.Context) (*site, error) {
 	if s.partitions, s.defaultQueue, err = parseSinfo(string(text)); err != nil {
 		return nil, jjm.Errorf(jjm.Busy, "sinfo: %w", err)
 	}
-	if s.enforced && s.accounting {
-		s.maxSubmit = a.maxSubmit(ctx)
-	}
 	return s, nil
-}
-
-// maxSubmit returns the most jobs that the association of jjm's own account allows; 0 if
-// there is no limit or accounting does not answer.
-func (a *Adapter) maxSubmit(ctx context.Context) int {
-	u, err := user.Current()
-	if err != nil {
-		return 0
-	}
-	text, err := command(ctx, a.timed, "sacctmgr", "-n", "-P", "show", "assoc", "where", "user="+u.Username,
-		"format=Account,MaxSubmit")
-	if err != nil {
-		return 0
-	}
-	return parseMaxSubmit(string(text), a.config.Account)
-}
-
-// parseMaxSubmit returns the smallest limit of the account, or of all accounts if account
-// is "".
-func parseMaxSubmit(text, account string) int {
-	least := 0
-	for line := range strings.Lines(text) {
-		name, limit, _ := strings.Cut(strings.TrimSpace(line), "|")
-		n, err := strconv.Atoi(limit)
-		if err != nil || n <= 0 || account != "" && name != account {
-			continue
-		}
-		if least == 0 || n < least {
-			least = n
-		}
-	}
-	return least
 }
 
 // pingAnswered reads lines "Slurmctld(primary) at host is UP", one for each controller.
@@ -160,7 +148,7 @@ func parseConfig(text string) (*site, error) {
 			values[strings.TrimSpace(name)] = strings.TrimSpace(value)
 		}
 	}
-	s := &site{version: values["SLURM_VERSION"]}
+	s := &site{version: values["SLURM_VERSION"], cluster: values["ClusterName"]}
 	number := func(name string) int {
 		word, _, _ := strings.Cut(values[name], " ") // "300 sec"
 		n, err := strconv.ParseInt(word, 10, 32)
@@ -286,10 +274,11 @@ func capabilities(s *site, c Config) adapters.Capabilities {
 		Guarantee: "not known: the controller has not been asked yet",
 	}
 	if s != nil {
-		p := s.partitions[cmp.Or(c.Queue, s.defaultQueue)]
+		queue := cmp.Or(c.Queue, s.defaultQueue)
+		p := s.partitions[queue]
 		out.MaxBulk, out.MaxQueued = min(s.maxArray, s.maxJobs), s.maxJobs
-		if s.maxSubmit > 0 {
-			out.MaxBulk, out.MaxQueued = min(out.MaxBulk, s.maxSubmit), min(out.MaxQueued, s.maxSubmit)
+		if most := s.submit.most(queue, c.QOS); most > 0 {
+			out.MaxBulk, out.MaxQueued = min(out.MaxBulk, most), min(out.MaxQueued, most)
 		}
 		out.Accounting, out.Guarantee = s.accounting, guarantee(s)
 		out.Slots, out.MaxCores, out.MaxMemoryMB, out.MaxWalltime = p.cpus, p.maxCores, p.maxMemoryMB, p.maxWalltime

@@ -383,7 +383,7 @@ func TestSite_RecordedConfiguration(t *testing.T) {
 		c.Slots != 96 || c.MaxCores != 64 {
 		t.Errorf("%+v", c)
 	}
-	s.maxSubmit = 100
+	s.submit.assoc = 100
 	if c := capabilities(s, Config{}); c.MaxBulk != 100 || c.MaxQueued != 100 {
 		t.Errorf("%+v", c)
 	}
@@ -419,12 +419,6 @@ func TestSite_Words(t *testing.T) {
 		if pingAnswered(text) != want {
 			t.Errorf("%q: %v", text, !want)
 		}
-	}
-	if n := parseMaxSubmit("grid|\natlas|50\ncms|20\n", ""); n != 20 {
-		t.Errorf("least limit %d", n)
-	}
-	if n := parseMaxSubmit("grid|\natlas|50\ncms|20\n", "atlas"); n != 50 {
-		t.Errorf("limit of atlas %d", n)
 	}
 }
 

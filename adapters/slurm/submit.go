@@ -28,6 +28,9 @@ func (a *Adapter) submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	if err := a.Check(b.Request); err != nil {
 		return none, err
 	}
+	if err := a.checkSize(b); err != nil {
+		return none, err
+	}
 	script := adapters.JobScript(b, `"$SLURM_ARRAY_TASK_ID"`, `"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"`)
 	if a.rest != nil {
 		return a.rest.submit(ctx, b, a.config, script)

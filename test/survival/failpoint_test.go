@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -93,7 +94,8 @@ func TestBeds_EachClassOfFailpointInOneLife(t *testing.T) {
 	section, uid := onBed("slurm", "slurm", "")(t)
 	sc := mixed(true)
 	sc.set = settings{cluster: section, uid: uid, retry: 1}
-	sc.lives = oneLife()
+	// A listing may settle the doubtful bulk before it is looked for: then this point is not passed.
+	sc.lives = slices.DeleteFunc(oneLife(), func(point string) bool { return point == "reconcile.found" })
 	sc.run(t, "")
 }
 

@@ -1,0 +1,237 @@
+package slurm
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// submitLimits are the limits of accounting on submitted jobs that hold for jjm's account. 0 is
+// no limit, or one that is not known.
+type submitLimits struct {
+	assoc        int            // of the account's associations and the accounts above them
+	qos          map[string]int // of each QOS
+	partitionQOS map[string]string
+	usualQOS     string // of jobs that name none
+}
+
+// most returns the least limit for jobs of a partition and a QOS; "" for the QOS that jobs get
+// which name none. Slurm does not look at the association's limit where a QOS has one; the
+// smaller of the two is safe in any case.
+func (l submitLimits) most(queue, qos string) int {
+	return least(l.assoc, l.qos[cmp.Or(qos, l.usualQOS)], l.qos[l.partitionQOS[queue]])
+}
+
+// least returns the smallest limit; 0 is no limit.
+func least(limits ...int) int {
+	low := 0
+	for _, n := range limits {
+		if n > 0 && (low == 0 || n < low) {
+			low = n
+		}
+	}
+	return low
+}
+
+// assocFormat and qosFormat are columns of sacctmgr(1).
+const (
+	assocFormat = "format=Account,User,ParentName,Partition,QOS,DefaultQOS,MaxSubmit,GrpSubmit"
+	qosFormat   = "format=Name,MaxSubmitJobsPU,MaxSubmitJobsPA,GrpSubmit"
+)
+
+// mostLevels bounds the accounts above an association that are asked for.
+const mostLevels = 8
+
+// submitLimits asks for the limits of jjm's own account. What does not answer counts as no
+// limit: the refusals of submissions will tell it.
+func (a *Adapter) submitLimits(ctx context.Context, s *site) submitLimits {
+	u, err := user.Current()
+	if err != nil {
+		return submitLimits{}
+	}
+	accounting := func(args ...string) string {
+		text, err := command(ctx, a.timed, append([]string{"sacctmgr", "-n", "-P", "show"}, args...)...)
+		if err != nil {
+			return ""
+		}
+		return string(text)
+	}
+	associations := func(which string) []association {
+		return parseAssociations(accounting("assoc", "where", "cluster="+s.cluster, which, assocFormat))
+	}
+	queue := cmp.Or(a.config.Queue, s.defaultQueue)
+	own := ofAccount(associations("user="+u.Username), a.config.Account, queue)
+	if len(own) == 0 {
+		return submitLimits{}
+	}
+	l := submitLimits{qos: parseQOS(accounting("qos", qosFormat)), usualQOS: cmp.Or(a.config.QOS, usualQOS(own))}
+	known := map[string]association{}
+	ask := accountsOf(own)
+	for range mostLevels {
+		if len(ask) == 0 {
+			break
+		}
+		ask = addAccounts(known, ask, associations("account="+strings.Join(ask, ",")))
+	}
+	l.assoc = assocLimit(own, known)
+	if text, err := command(ctx, a.timed, "scontrol", "-o", "show", "partition"); err == nil {
+		l.partitionQOS = parsePartitionQOS(string(text))
+	}
+	return l
+}
+
+// association is a line of assocFormat.
+type association struct {
+	account, user, parent, partition string
+	qos                              []string
+	defaultQOS                       string
+	maxSubmit, grpSubmit             int
+}
+
+// parseAssociations skips lines that it cannot read: sacctmgr may warn.
+func parseAssociations(text string) (all []association) {
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.TrimRight(line, "\n"), "|")
+		if len(f) != 8 {
+			continue
+		}
+		all = append(all, association{account: f[0], user: f[1], parent: f[2], partition: f[3],
+			qos: strings.Split(f[4], ","), defaultQOS: f[5], maxSubmit: limit(f[6]), grpSubmit: limit(f[7])})
+	}
+	return all
+}
+
+// limit reads a limit; "" is none.
+func limit(word string) int {
+	n, err := strconv.ParseInt(word, 10, 32)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return int(n)
+}
+
+// ofAccount returns the associations that jobs of an account, or of any account if that is "",
+// can have in a partition.
+func ofAccount(all []association, account, queue string) []association {
+	return slices.DeleteFunc(all, func(a association) bool {
+		return account != "" && a.account != account || a.partition != "" && a.partition != queue
+	})
+}
+
+func accountsOf(own []association) []string {
+	accounts := map[string]bool{}
+	for _, a := range own {
+		accounts[a.account] = true
+	}
+	return slices.Sorted(maps.Keys(accounts))
+}
+
+// addAccounts notes the accounts that were asked for, and returns those above them that are not
+// known yet.
+func addAccounts(known map[string]association, asked []string, answer []association) (above []string) {
+	for _, a := range answer {
+		if a.user == "" && slices.Contains(asked, a.account) {
+			known[a.account] = a
+		}
+	}
+	for _, name := range asked {
+		parent := known[name].parent
+		if _, have := known[parent]; parent != "" && !have && !slices.Contains(above, parent) {
+			above = append(above, parent)
+		}
+	}
+	return above
+}
+
+// assocLimit returns the least limit of own associations. The limits of an account hold for all
+// below it; sacctmgr shows MaxSubmit below too, GrpSubmit only where it is set.
+func assocLimit(own []association, accounts map[string]association) (low int) {
+	for _, a := range own {
+		low = least(low, a.maxSubmit, a.grpSubmit)
+		name := a.account
+		for range mostLevels {
+			low, name = least(low, accounts[name].grpSubmit), accounts[name].parent
+		}
+	}
+	return low
+}
+
+// usualQOS returns the QOS of jobs that name none: the association's default, or its only one,
+// or "normal", as slurmctld does; "" if that is not the same for all associations.
+func usualQOS(own []association) (usual string) {
+	for i, a := range own {
+		name := a.defaultQOS
+		switch {
+		case name != "":
+		case len(a.qos) == 1:
+			name = a.qos[0]
+		case slices.Contains(a.qos, "normal"):
+			name = "normal"
+		}
+		if i > 0 && name != usual {
+			return ""
+		}
+		usual = name
+	}
+	return usual
+}
+
+// parseQOS returns for each QOS the least limit on the submitted jobs of one account.
+func parseQOS(text string) map[string]int {
+	all := map[string]int{}
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.TrimRight(line, "\n"), "|")
+		if len(f) == 4 {
+			all[f[0]] = least(limit(f[1]), limit(f[2]), limit(f[3]))
+		}
+	}
+	return all
+}
+
+// parsePartitionQOS reads "PartitionName=short ... QoS=part_short ..." lines. A partition's QOS
+// holds for all its jobs.
+func parsePartitionQOS(text string) map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, qos := "", ""
+		for word := range strings.FieldsSeq(line) {
+			if value, found := strings.CutPrefix(word, "PartitionName="); found {
+				name = value
+			}
+			if value, found := strings.CutPrefix(word, "QoS="); found && value != "N/A" {
+				qos = value
+			}
+		}
+		if name != "" && qos != "" {
+			all[name] = qos
+		}
+	}
+	return all
+}
+
+// checkSize refuses a bulk that is larger than accounting allows in its partition and QOS, which
+// the capabilities cannot tell.
+func (a *Adapter) checkSize(b adapters.Bulk) error {
+	a.mu.Lock()
+	s := a.site
+	a.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	r := a.config.Fill(b.Request)
+	queue := cmp.Or(r.Queue, s.defaultQueue)
+	most := s.submit.most(queue, r.QOS)
+	if most == 0 || b.N <= most {
+		return nil
+	}
+	return adapters.TooMany(adapters.NotAsked(jjm.Errorf(jjm.Busy,
+		"an array of %s: accounting allows %d submitted jobs in partition %q and QOS %q", jjm.Count(b.N, "job"), most,
+		queue, cmp.Or(r.QOS, s.submit.usualQOS))))
+}

@@ -1,0 +1,131 @@
+package slurm
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+func TestLimits_OfAssociations(t *testing.T) {
+	tests := map[string]struct {
+		own, accounts, account string
+		want                   int
+		usual                  string
+	}{
+		"none":                   {"grid|ann|||normal|||", "grid||root||normal|||", "", 0, "normal"},
+		"its own":                {"grid|ann|||normal||50|", "", "", 50, "normal"},
+		"the least of several":   {"grid|ann|||normal||50|\ncms|ann|||normal||20|30", "", "", 20, "normal"},
+		"the configured account": {"grid|ann|||normal||50|\ncms|ann|||normal||20|", "", "grid", 50, "normal"},
+		"of the account": {"grid|ann|||normal||50|",
+			"grid||root||normal|||10\ngrid|bob|||normal|||1", "", 10, "normal"},
+		"of the account above": {"cms|ann|||normal|||",
+			"cms||grid|||||\ngrid||root|||||8\nroot|||||||", "", 8, "normal"},
+		"accounts in a circle":       {"cms|ann|||normal|||", "cms||grid|||||\ngrid||cms|||||8", "", 8, "normal"},
+		"of another partition":       {"grid|ann||long|normal||5|\ngrid|ann||short|normal||9|", "", "", 9, "normal"},
+		"the default QOS":            {"grid|ann|||fast,normal|fast||", "", "", 0, "fast"},
+		"the only QOS":               {"grid|ann|||fast|||", "", "", 0, "fast"},
+		"several QOS, none usual":    {"grid|ann|||fast,slow|||", "", "", 0, ""},
+		"associations that disagree": {"grid|ann|||fast|||\ncms|ann|||slow|||", "", "", 0, ""},
+		"a limit of no jobs, a word": {"grid|ann|||normal||0|x", "", "", 0, "normal"},
+		"a warning beside it":        {"sacctmgr: beware\ngrid|ann|||normal||7|", "", "", 7, "normal"},
+	}
+	for name, tt := range tests {
+		own := ofAccount(parseAssociations(tt.own), tt.account, "short")
+		known := map[string]association{}
+		for ask := accountsOf(own); len(ask) > 0; {
+			ask = addAccounts(known, ask, parseAssociations(tt.accounts))
+		}
+		if got := assocLimit(own, known); got != tt.want {
+			t.Errorf("%s: limit %d, want %d", name, got, tt.want)
+		}
+		if got := usualQOS(own); got != tt.usual {
+			t.Errorf("%s: usual QOS %q, want %q", name, got, tt.usual)
+		}
+	}
+}
+
+func TestLimits_OfQOS(t *testing.T) {
+	got := parseQOS("normal||||\nbad line\nnormal|||\nfast|10||\nslow||30|20\n")
+	if diff := cmp.Diff(map[string]int{"normal": 0, "fast": 10, "slow": 20}, got); diff != "" {
+		t.Error(diff)
+	}
+	partitions := parsePartitionQOS("PartitionName=short AllowQos=ALL Default=YES QoS=N/A State=UP\n" +
+		"PartitionName=long AllowQos=ALL QoS=part_long State=UP\nnone\n")
+	if diff := cmp.Diff(map[string]string{"long": "part_long"}, partitions); diff != "" {
+		t.Error(diff)
+	}
+	l := submitLimits{assoc: 50, qos: map[string]int{"normal": 40, "fast": 60, "debug": 2, "part_long": 30},
+		partitionQOS: map[string]string{"long": "part_long"}, usualQOS: "normal"}
+	for _, tt := range []struct {
+		queue, qos string
+		want       int
+	}{{"short", "", 40}, {"short", "fast", 50}, {"short", "debug", 2}, {"long", "", 30}, {"long", "unknown", 30},
+		{"short", "unknown", 50}} {
+		if got := l.most(tt.queue, tt.qos); got != tt.want {
+			t.Errorf("%v: %d", tt, got)
+		}
+	}
+	if n := (submitLimits{}).most("short", ""); n != 0 {
+		t.Errorf("nothing known: %d", n)
+	}
+}
+
+// The limit of the QOS that jobs get bounds the bulks. A bulk for a QOS with a smaller limit is
+// refused before it is submitted.
+func TestLimits_BoundBulks(t *testing.T) {
+	config, err := filepath.Abs("testdata/config.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := `|up|64|65536|1:00:00|0/64/0/64|10000|gpu:2"`
+	dir := commandsOf(t, map[string]string{
+		"scontrol": `case "$*" in
+*"show config") sed 's/^AccountingStorageEnforce .*/AccountingStorageEnforce = associations,limits,qos/' ` + config + `;;
+*"show partition") echo "PartitionName=short QoS=N/A State=UP"; echo "PartitionName=long QoS=part State=UP";;
+ping) echo "Slurmctld(primary) at vm is UP";;
+esac`,
+		"sinfo": `echo "short*` + node + `; echo "long` + node,
+		"sacctmgr": `case "$*" in
+*" user="*) echo "atlas|ann|||debug,normal|normal||";;
+*" account=atlas "*) echo "atlas||grid||normal|||"; echo "atlas|bob|||normal|||1";;
+*" account=grid "*) echo "grid||root||normal|||25";;
+*" account=root "*) echo "root||||normal|||";;
+*" qos "*) echo "normal|10||"; echo "debug|3||"; echo "part||5|";;
+esac`,
+		"sbatch": `touch "$0.ran"; echo 42`,
+	})
+	c := DefaultConfig()
+	c.Bin = dir
+	a := testAdapter(t, c)
+	if err := a.Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.asked.Wait()
+	if got := a.Capabilities(); got.MaxBulk != 10 || got.MaxQueued != 10 {
+		t.Errorf("bulks of %d, %d queued; want 10 of each, of the QOS", got.MaxBulk, got.MaxQueued)
+	}
+	if n := a.site.submit.assoc; n != 25 {
+		t.Errorf("limit %d of the account above, want 25", n)
+	}
+	submit := func(n int, r jjm.Request) error {
+		_, err := a.Submit(t.Context(), adapters.Bulk{Tag: "jabc", N: n, Dir: "/", Argv: []string{"/bin/true"}, Request: r,
+			Owner: jjm.Owner{UID: os.Getuid(), User: "ann"}})
+		return err
+	}
+	for what, r := range map[string]jjm.Request{"QOS": {QOS: "debug"}, "partition": {Queue: "long"}} {
+		if err := submit(6, r); !adapters.IsTooMany(err) || !adapters.IsNotAsked(err) || jjm.KindOf(err) != jjm.Busy {
+			t.Errorf("too many for the %s: %v", what, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "sbatch.ran")); err == nil {
+		t.Error("sbatch was asked for what is too many")
+	}
+	if err := submit(3, jjm.Request{QOS: "debug"}); err != nil {
+		t.Errorf("what fits: %v", err)
+	}
+}
