@@ -365,6 +365,11 @@ type Report struct {
 	RSSKB int64 `json:"rss_kb,omitempty"`
 }
 
+// NeverStarted reports whether the batch system cancelled the job while it waited, and had never started it.
+func (r *Report) NeverStarted() bool {
+	return r.State == BatchCancelled && r.Started == 0 && r.Restarts == 0
+}
+
 // Usage is what a grid job used, for gatekeepers and accounting. It counts all attempts of
 // each local job: times are summed, Started is the earliest, Ended the latest, and MaxRSSKB
 // the largest.

@@ -91,6 +91,11 @@ type Capabilities struct {
 	// RenewsProxies is true when the batch system, where it carries files, carries a proxy
 	// certificate too and replaces it by newer ones while jobs run.
 	RenewsProxies bool
+	// FinalCancel is true when Control asks no other system, and a cancel is final once it has
+	// returned, whatever crashes later: a job that waited never starts. Then a report of a job
+	// that is cancelled, never started and never restarted proves that no process of it was or
+	// will be started, and needs no claim beside it.
+	FinalCancel bool
 	// Accounting is true when Account knows the end of jobs that List no longer shows.
 	Accounting bool
 	// Guarantee says how strong exactly-once submission is here, and why.

@@ -169,10 +169,10 @@ func build(cfg Config, deps Deps) *Engine {
 	e.feeder = feed.New(s, ln, e.prover)
 	e.records = record.New(s, as, e.clusters.Waits)
 	e.judge = verdict.New(s, as, ends, sw, ln, e.clusters, e.records.Add)
-	e.wishes = wish.New(s)
+	e.wishes = wish.New(s, cluster.Halting(e.clusters))
 	e.reopener = reopen.New(s, reopen.Rooms{Feeder: e.feeder, Prover: e.prover})
 	e.remover = removal.New(s, as)
-	e.site = site.New(s, as, e.clusters.Shut)
+	e.site = site.New(s, as, e.clusters.Shut, cluster.Halting(e.clusters))
 	e.remote = remote.New(s, as, func(owner jjm.Owner, base, path string) (io.ReadCloser, error) {
 		return types.Site(owner, base).Open(path)
 	})

@@ -65,6 +65,9 @@ type EndFacts struct {
 	Beating bool
 	// Absence is the verdict of Missing. It counts only if Batch is BatchUnknown.
 	Absence AbsenceVerdict
+	// NeverRan is true if the batch system proves that no process of the attempt was or will be
+	// started.
+	NeverRan bool
 	// Kill is true if jjm wants to end this attempt.
 	Kill bool
 }
@@ -85,6 +88,12 @@ type EndRules struct {
 	UnseenSettle time.Duration
 	// Walltime is the longest that the batch system lets the attempt run, 0 if there is no limit.
 	Walltime time.Duration
+}
+
+// withdrawn reports whether an attempt that jjm kills certainly never ran. It needs no claim: there is no process that
+// could take one.
+func (f EndFacts) withdrawn() bool {
+	return f.Kill && f.NeverRan && f.Batch == jjm.BatchCancelled && !f.HasResult
 }
 
 // overruns reports whether an attempt has run longer than its batch job could: its claim was read
@@ -144,6 +153,7 @@ type EndStep struct {
 // Ending decides about an attempt whose batch job ended or vanished, whose result appeared, or
 // that jjm wants to kill. The first match counts:
 //
+//	kill, the batch system proves: never ran  Judge: no wrapper can claim it
 //	claim of another batch job, no result     Repoint to it
 //	result, batch job not ended               WaitForResult up to BatchSettle, then Judge
 //	result                                    Judge
@@ -170,6 +180,8 @@ type EndStep struct {
 // not have any more does not end at its walltime by itself: then jjm orders the wrapper to end.
 func Ending(f EndFacts, rules EndRules) EndStep {
 	switch {
+	case f.withdrawn():
+		return EndStep{Do: Judge, Why: "cancelled in the batch system before it started"}
 	case f.HasResult:
 		return endWithResult(f, rules)
 	case f.Claim == HeldByOther && f.ClaimBatch != "":

@@ -409,3 +409,18 @@ func checkWorld(t *rapid.T, w *world) {
 		t.Fatalf("judged without its result, but running %v, result %d, claim %q", w.running, w.result, w.holder)
 	}
 }
+
+// A killed attempt of which the batch system proves that it never ran needs no claim; nothing else does without one.
+func TestEnding_OnlyAKillOfWhatNeverRanNeedsNoClaim(t *testing.T) {
+	rules := plan.DefaultEndRules()
+	for f := range endings(rules) {
+		plain := plan.Ending(f, rules)
+		f.NeverRan = true
+		got := plan.Ending(f, rules)
+		if withdrawn := f.Kill && f.Batch == jjm.BatchCancelled && !f.HasResult; !withdrawn && got != plain {
+			t.Fatalf("it counts where it must not:\n%s", show(f, got))
+		} else if withdrawn && (got.Do != plan.Judge || got.Cancel || got.Lost || got.Why == "") {
+			t.Fatalf("not judged:\n%s", show(f, got))
+		}
+	}
+}

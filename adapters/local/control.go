@@ -10,7 +10,7 @@ import (
 
 // Control acts on jobs. Unknown jobs count as long gone, which is a success. Only a waiting
 // job can be held. A request is in the log before it is acted on, so that it outlives the
-// daemon.
+// daemon. After a cancel none of the jobs starts any more; see cancelAll.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, jjm.Errorf(jjm.Busy, "%s: %v: %w", a.name, op, err)
@@ -21,6 +21,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 		return nil, err
 	}
 	answers, unread := make([]error, len(jobs)), a.unread()
+	var cancels []target
 	touched := map[*bulk]bool{}
 	for i, ref := range jobs {
 		b, pos, err := a.find(owner, ref)
@@ -32,7 +33,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 		}
 		switch op {
 		case adapters.Cancel:
-			answers[i] = a.cancel(b, pos)
+			cancels = append(cancels, target{b, pos, &answers[i]})
 		case adapters.HoldJobs:
 			answers[i] = a.hold(b, pos)
 		case adapters.Release:
@@ -42,37 +43,13 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 		}
 		touched[b] = true
 	}
+	a.cancelAll(cancels)
 	for b := range touched {
 		b.idle()
 	}
 	notify(a.wake)
 	notify(a.changed)
 	return answers, nil
-}
-
-// cancel ends a job that waits, and asks one that runs to end. The caller holds a.mu.
-func (a *Adapter) cancel(b *bulk, pos int32) error {
-	j := &b.jobs[pos]
-	switch {
-	case j.state.Ended() || j.endAsked&byCancel != 0:
-		return nil
-	case b.procs[pos] == nil:
-		over := *j
-		over.state, over.ended, over.reason = jjm.BatchCancelled, jjm.At(a.env.Now()), "cancelled before it started"
-		if err := b.append(false, lineOf("cancel", pos), lineEnd(pos, &over)); err != nil {
-			return err
-		}
-		j.endAsked |= byCancel
-		a.settle(b, pos, over)
-		return nil
-	}
-	if err := b.append(false, lineOf("cancel", pos)); err != nil {
-		return err
-	}
-	j.endAsked |= byCancel
-	a.crashPoint("local.cancelling")
-	a.terminate(b.procs[pos])
-	return nil
 }
 
 // settle stores the end of a job in memory. The caller holds a.mu.

@@ -29,7 +29,9 @@ type daemon struct {
 	Nth    int           // at which call of the point, from 1
 	After  time.Duration // or after this time
 	Cancel string        // cancel every job once something is written to this file
-	Purge  bool          // at the end wait until entries are older than Keep
+	// CancelAll cancels them in one call.
+	CancelAll bool
+	Purge     bool // at the end wait until entries are older than Keep
 }
 
 const daemonEnv = "JJM_TEST_DAEMON"
@@ -105,12 +107,17 @@ func (d daemon) act(ctx context.Context, a *local.Adapter) error {
 		if err != nil {
 			return err
 		}
+		if d.CancelAll && isWritten(d.Cancel) {
+			if err := cancelAll(ctx, a, l.Reports); err != nil {
+				return err
+			}
+		}
 		alive := 0
 		for _, r := range l.Reports {
 			if r.State.Alive() {
 				alive++
 			}
-			if d.Cancel != "" && isWritten(d.Cancel) {
+			if d.Cancel != "" && !d.CancelAll && isWritten(d.Cancel) {
 				ref := adapters.Ref{Tag: r.Tag, ID: r.ID, Index: -1}
 				if _, err := a.Control(ctx, self(), adapters.Cancel, []adapters.Ref{ref}); err != nil {
 					return err
@@ -122,6 +129,16 @@ func (d daemon) act(ctx context.Context, a *local.Adapter) error {
 		}
 	}
 	return fmt.Errorf("jobs have not ended")
+}
+
+// cancelAll cancels jobs in one call.
+func cancelAll(ctx context.Context, a *local.Adapter, jobs []jjm.Report) error {
+	var refs []adapters.Ref
+	for _, r := range jobs {
+		refs = append(refs, adapters.Ref{Tag: r.Tag, ID: r.ID, Index: -1})
+	}
+	_, err := a.Control(ctx, self(), adapters.Cancel, refs)
+	return err
 }
 
 func isWritten(file string) bool {
@@ -252,6 +269,55 @@ func TestCrash_ALoggedCancelIsCarriedOut(t *testing.T) {
 	}
 	if n := lines(t, b, "ran"); n != 1 {
 		t.Errorf("it ran %d times", n)
+	}
+}
+
+// The daemon dies between the end of the waiting jobs and the TERM to the running one: none of those that waited
+// starts, and a second cancel ends the rest.
+func TestCrash_WaitingJobsStayCancelled(t *testing.T) {
+	state := t.TempDir()
+	b := shell(t, 40, "echo x >> ran; exec sleep 1000")
+	killed(t, daemon{State: state, Slots: 1, Submit: []adapters.Bulk{b}, Cancel: filepath.Join(b.Dir, "ran"),
+		CancelAll: true, Point: "local.withdrawn", Nth: 1})
+	a := open(t, state, config(4))
+	serve(t, a)
+	got := waitState(t, a, b, b.N-1, jjm.BatchState.Ended)
+	for _, r := range got[1:] {
+		if r.State != jjm.BatchCancelled || r.Started != 0 || r.Restarts != 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	control(t, a, adapters.Cancel, adapters.Ref{Tag: b.Tag, Index: 0})
+	waitEnd(t, a, b)
+	if n := lines(t, b, "ran"); n != 1 {
+		t.Errorf("%d jobs ran, want the one that ran before the cancel", n)
+	}
+}
+
+// A cancel that is in the log alone, because the daemon died within the write or while the job was being started,
+// holds.
+func TestCrash_AJobWhoseCancelIsInTheLogDoesNotStart(t *testing.T) {
+	state := t.TempDir()
+	b := shell(t, 2, "echo x >> ran.$JJM_INDEX")
+	a := open(t, state, config(1))
+	submit(t, a, b)
+	a.Close()
+	log := filepath.Join(state, "spool", "1", "log")
+	if err := os.WriteFile(log, []byte("cancel 1 ;\nend 1 cancelled 0 0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second daemon reads what the first one wrote
+		w := &warnings{}
+		again := openWarned(t, state, config(1), w, time.Now)
+		stop := serve(t, again)
+		if r := waitEnd(t, again, b); r[0].State != jjm.BatchEndedOK || r[1].State != jjm.BatchCancelled ||
+			r[1].Started != 0 {
+			t.Errorf("%+v", r)
+		}
+		stop()
+	}
+	if lines(t, b, "ran.0") != 1 || lines(t, b, "ran.1") != 0 {
+		t.Error("the cancelled job ran, or the other did not")
 	}
 }
 

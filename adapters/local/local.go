@@ -3,7 +3,7 @@
 //
 // Submit is a single durable act. Jobs wait in a spool and start as cores become free: those
 // of one account in the order of their submission, and of several accounts the next one of
-// the account with the fewest cores in use (see queue). They run detached, in sessions of their own, so that
+// the account with the fewest cores in use (see whoseTurn). They run detached, in sessions of their own, so that
 // they go on when the daemon ends or dies. After a restart the daemon finds the running
 // ones again, and reads the end of those that ended meanwhile from the records that they
 // left.
@@ -30,8 +30,11 @@
 // started again with a greater restart count. Nothing else causes a second start, and the
 // claim that jjm's wrapper takes makes it harmless.
 //
-// The log is not synced to disk: after a loss of power jobs of the last seconds may be
-// started again in the same way.
+// The log is synced to disk when waiting jobs are cancelled, and not otherwise: after a loss
+// of power jobs of the last seconds may be started again in the same way.
+//
+// A cancel is final once Control has returned: a job that waited never starts, and one that
+// was being started has got its TERM.
 //
 // Jobs of other owners start as processes of root, become their owner's in a program of
 // their own, and open their folder and log themselves (package run). An owner may stop or
@@ -83,7 +86,7 @@ func DefaultConfig() Config {
 type Adapter struct {
 	// Crash is called at named points, for tests that end the daemon there: local.spooled,
 	// local.marked, local.started, local.recorded, local.ended, local.closed,
-	// local.cancelling, local.purging. It is nil in production and must be set before Run.
+	// local.withdrawn, local.cancelling, local.purging. It is nil in production and must be set before Run.
 	Crash func(point string)
 
 	name   string
@@ -113,6 +116,8 @@ type Adapter struct {
 	damaged     []aside
 	queues      map[int]*queue // by account: those that had jobs here
 	started     int64          // jobs started so far
+	starting    *proc          // the job that is being started, nil if none is
+	startOver   *sync.Cond     // with mu: a start is over
 	procs       map[*proc]struct{}
 	unwritten   map[*bulk]struct{} // bulks with lines that could not be written
 	free        int                // cores that no job uses
@@ -162,6 +167,7 @@ func New(name string, env adapters.Env, c Config) (*Adapter, error) {
 		procs: map[*proc]struct{}{}, unwritten: map[*bulk]struct{}{}, trouble: map[string]string{},
 		pausedUntil: map[int]time.Time{}, queues: map[int]*queue{},
 	}
+	a.startOver = sync.NewCond(&a.mu)
 	if err := a.open(); err != nil {
 		a.Close()
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
@@ -239,7 +245,7 @@ func (a *Adapter) Name() string { return a.name }
 // Capabilities says what this machine can do.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	return adapters.Capabilities{
-		MaxBulk: MaxBulk, SharedFS: true, Accounting: true,
+		MaxBulk: MaxBulk, SharedFS: true, Accounting: true, FinalCancel: true,
 		Guarantee: "exactly once: a tag names one spool entry, which exists as a whole or not at all; " +
 			"a job whose start was cut off by a crash is started again under the same claim",
 		Slots: a.config.Slots, MaxCores: a.config.Slots,

@@ -31,7 +31,7 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	l := adapters.Listing{At: a.env.Now(), Reports: make([]jjm.Report, 0, total), Unread: a.unread()}
 	for _, b := range a.order {
 		if b.visible(owner, from) {
-			l.Reports = b.reports(l.Reports, from, a.host)
+			l.Reports = b.reports(l.Reports, from, a.host, a.waitReason(b))
 		}
 	}
 	return l, nil
@@ -43,8 +43,8 @@ func (b *bulk) visible(owner jjm.Owner, from jjm.Time) bool {
 }
 
 // reports appends the jobs that are alive or ended at or after from. All ids of a bulk
-// share one string, because a listing may contain a hundred thousand jobs.
-func (b *bulk) reports(to []jjm.Report, from jjm.Time, host string) []jjm.Report {
+// share one string, because a listing may contain a hundred thousand jobs. waits is why queued ones wait.
+func (b *bulk) reports(to []jjm.Report, from jjm.Time, host, waits string) []jjm.Report {
 	prefix := strconv.FormatInt(b.ID, 10) + "_"
 	ids := make([]byte, 0, b.N*(len(prefix)+3))
 	first := len(to)
@@ -54,7 +54,7 @@ func (b *bulk) reports(to []jjm.Report, from jjm.Time, host string) []jjm.Report
 			continue
 		}
 		ids = strconv.AppendInt(append(ids, prefix...), int64(pos), 10)
-		to = append(to, b.report(int32(pos), host))
+		to = append(to, b.report(int32(pos), host, waits))
 		to[len(to)-1].Exit = len(ids) // end of the id, for the loop below
 	}
 	all, start := string(ids), 0
@@ -67,7 +67,7 @@ func (b *bulk) reports(to []jjm.Report, from jjm.Time, host string) []jjm.Report
 }
 
 // report returns all of a report but the id.
-func (b *bulk) report(pos int32, host string) jjm.Report {
+func (b *bulk) report(pos int32, host, waits string) jjm.Report {
 	j := &b.jobs[pos]
 	r := jjm.Report{
 		Tag: b.Tag, Index: pos, State: j.state, Exit: int(j.exit), Signal: int(j.signal), Reason: j.reason,
@@ -78,15 +78,16 @@ func (b *bulk) report(pos int32, host string) jjm.Report {
 		r.Host = host
 	}
 	if j.reason == "" {
-		r.Reason = waitReason(j)
+		r.Reason = waitReason(j, waits)
 	}
 	return r
 }
 
-func waitReason(j *job) string {
+// waitReason returns why a job waits or is about to end; waits is why a queued one does.
+func waitReason(j *job, waits string) string {
 	switch {
 	case j.state == jjm.BatchQueued:
-		return "free cores"
+		return waits
 	case j.state == jjm.BatchHold:
 		return "held on request"
 	case j.state.Alive() && j.endAsked&byCancel != 0:
@@ -143,7 +144,7 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 		if err != nil || b == nil || !b.jobs[pos].state.Ended() {
 			continue
 		}
-		r := b.report(pos, a.host)
+		r := b.report(pos, a.host, "")
 		r.ID = b.name(pos)
 		reports = append(reports, r)
 	}

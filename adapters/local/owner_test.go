@@ -88,6 +88,9 @@ func TestOwner_AFloodDoesNotHoldUpOthers(t *testing.T) {
 	}
 	submit(t, a, flood)
 	submit(t, a, few)
+	if r := list(t, a, few)[0]; r.Reason != "free cores: 0 of 1 taken, 0 by this account; 2 accounts take turns" {
+		t.Errorf("it waits for %q", r.Reason)
+	}
 	serve(t, a)
 	waitEnd(t, a, flood)
 	waitEnd(t, a, few)

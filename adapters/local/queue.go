@@ -1,17 +1,72 @@
 package local
 
 import (
+	"fmt"
+	"slices"
 	"sort"
 	"time"
 )
 
-// queue is what the adapter knows of one account: its waiting bulks, and what decides when it is next. The account with
-// the fewest cores in use is; of several the one that was served longest ago. So a thousand waiting jobs of one account
-// hold up nobody else's for longer than it takes until a core is free.
+// queue is what the adapter knows of one account: its waiting bulks, and what decides when it is next; see whoseTurn.
 type queue struct {
 	waiting []*bulk // with queued jobs, by id; some may have none any more
-	cores   int     // in use
-	served  int64   // how many jobs of all accounts had been started when its last one was, 0 for none
+	standing
+}
+
+// standing is what decides about one account against the others.
+type standing struct {
+	cores  int   // in use
+	served int64 // how many jobs of all accounts had been started when its last one was, 0 for none
+	passed int   // how many jobs of others started, since its last one, while its next job was first and did not fit
+}
+
+// turn is an account with a job that may start.
+type turn struct {
+	standing
+	need int   // cores of its next job
+	id   int64 // of that job's bulk
+}
+
+// before reports whether an account is served before another.
+func (t turn) before(other turn) bool {
+	switch {
+	case t.cores != other.cores:
+		return t.cores < other.cores
+	case t.served != other.served:
+		return t.served < other.served
+	}
+	return t.id < other.id
+}
+
+// whoseTurn returns which account's job starts next on so many free cores of so many slots, -1 if none does, and the
+// accounts that it passes.
+//
+// The account with the fewest cores in use is next; of several the one that was served longest ago. So a thousand
+// waiting jobs of one account hold up nobody else's for longer than it takes until a core is free. If the next job
+// of that account needs more cores than are free, other accounts' jobs that fit start meanwhile, as many as there
+// are slots; after that free cores are kept for it. So neither do cores idle for long because of one wide job, nor
+// do small jobs keep it from starting for ever.
+func whoseTurn(turns []turn, free, slots int) (next int, passed []int) {
+	order := make([]int, len(turns))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, k int) int {
+		if turns[i].before(turns[k]) {
+			return -1
+		}
+		return 1
+	})
+	for _, i := range order {
+		switch t := turns[i]; {
+		case t.need <= free:
+			return i, passed
+		case t.passed >= slots || free == 0:
+			return -1, nil
+		}
+		passed = append(passed, i)
+	}
+	return -1, nil
 }
 
 // queueOf returns the queue of a bulk's account. The caller holds a.mu, or is New.
@@ -24,14 +79,15 @@ func (a *Adapter) queueOf(b *bulk) *queue {
 	return q
 }
 
-// take takes the cores of a job of a bulk, and takes back those of one that is over. The caller holds a.mu, or is New.
+// take takes the cores of a job of a bulk, and takes back those of one that is over. The caller holds a.mu, or is
+// New.
 func (a *Adapter) take(b *bulk, cores int) {
 	a.free -= cores
 	a.queueOf(b).cores += cores
 }
 
-// enqueue inserts a bulk with queued jobs into the queue of its account, in order of ids. The caller holds a.mu, or is
-// New.
+// enqueue inserts a bulk with queued jobs into the queue of its account, in order of ids. The caller holds a.mu, or
+// is New.
 func (a *Adapter) enqueue(b *bulk) {
 	if b.inWaiting || b.queued == 0 {
 		return
@@ -57,27 +113,57 @@ func (q *queue) first() *bulk {
 	return q.waiting[0]
 }
 
-// before reports whether a bulk of an account starts before one of another account.
-func (q *queue) before(b *bulk, other *queue, of *bulk) bool {
-	switch {
-	case q.cores != other.cores:
-		return q.cores < other.cores
-	case q.served != other.served:
-		return q.served < other.served
-	}
-	return b.ID < of.ID
-}
-
-// nextBulk returns the bulk whose job starts next, or nil. The caller holds a.mu.
-func (a *Adapter) nextBulk(now time.Time) (next *bulk) {
-	var best *queue
+// nextBulk returns the bulk whose job starts next, or nil if none starts now, and the accounts that it passes. The
+// caller holds a.mu.
+func (a *Adapter) nextBulk(now time.Time) (next *bulk, passed []*queue) {
+	var turns []turn
+	var queues []*queue
 	for uid, q := range a.queues {
-		b := q.first()
-		switch {
-		case b == nil || now.Before(a.pausedUntil[uid]):
-		case next == nil || q.before(b, best, next):
-			best, next = q, b
+		if b := q.first(); b != nil && !now.Before(a.pausedUntil[uid]) {
+			turns, queues = append(turns, turn{q.standing, b.need, b.ID}), append(queues, q)
 		}
 	}
-	return next
+	i, over := whoseTurn(turns, a.free, a.config.Slots)
+	if i < 0 {
+		return nil, nil
+	}
+	for _, k := range over {
+		passed = append(passed, queues[k])
+	}
+	return queues[i].first(), passed
+}
+
+// served notes that a job of a bulk is started, before those of the accounts that it passes. The caller holds a.mu.
+func (a *Adapter) served(b *bulk, passed []*queue) {
+	a.take(b, b.need)
+	a.started++
+	q := a.queueOf(b)
+	q.served, q.passed = a.started, 0
+	for _, other := range passed {
+		other.passed++
+	}
+}
+
+// waitReason returns why a waiting job of a bulk waits. The caller holds a.mu.
+func (a *Adapter) waitReason(b *bulk) string {
+	accounts := 0
+	for _, q := range a.queues {
+		if q.first() != nil {
+			accounts++
+		}
+	}
+	return waitText(b.need, a.config.Slots, a.free, a.queueOf(b).cores, accounts)
+}
+
+// waitText says why a job that needs some cores waits: how many of the slots are free, how many its own account uses,
+// and how many accounts have waiting jobs.
+func waitText(need, slots, free, own, accounts int) string {
+	text := fmt.Sprintf("free cores: %d of %d taken, %d by this account", slots-free, slots, own)
+	if need > 1 {
+		text = fmt.Sprintf("%d %s", need, text)
+	}
+	if accounts > 1 {
+		text += fmt.Sprintf("; %d accounts take turns", accounts)
+	}
+	return text
 }

@@ -33,6 +33,9 @@ func (a *Adapter) Run(ctx context.Context) error {
 	err := a.errClosed()
 	a.purge = a.env.Now().Add(min(firstPurge, a.config.Keep.D()))
 	a.due = a.purge
+	if len(a.unwritten) > 0 {
+		a.wakeBy(a.env.Now())
+	}
 	a.mu.Unlock()
 	if err != nil {
 		return err
@@ -140,6 +143,7 @@ func (a *Adapter) startNext(ctx context.Context, watchers *sync.WaitGroup) bool 
 	if p == nil {
 		return false
 	}
+	defer a.startIsOver()
 	a.crashPoint("local.marked")
 	process, err := a.launch(p, lock)
 	lock.Close()
@@ -149,7 +153,7 @@ func (a *Adapter) startNext(ctx context.Context, watchers *sync.WaitGroup) bool 
 	defer a.mu.Unlock()
 	b, pos := p.b, p.pos
 	switch {
-	case jjm.KindOf(err) == jjm.Busy:
+	case jjm.KindOf(err) == jjm.Busy && b.jobs[pos].endAsked == 0:
 		a.warn("starting jobs", err)
 		a.pauseFor(retryStart)
 		a.requeue(p)
@@ -169,6 +173,14 @@ func (a *Adapter) startNext(ctx context.Context, watchers *sync.WaitGroup) bool 
 	a.watch(ctx, watchers, p)
 	notify(a.changed)
 	return true
+}
+
+// startIsOver wakes those who wait until the start under way is over.
+func (a *Adapter) startIsOver() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.starting = nil
+	a.startOver.Broadcast()
 }
 
 // requeue makes a job that could not be started wait again. The caller holds a.mu.
@@ -206,8 +218,11 @@ func (a *Adapter) markNext() (*proc, *os.File) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.env.Now()
-	b := a.nextBulk(now)
-	if a.closed || b == nil || b.need > a.free || now.Before(a.pause) {
+	if a.closed || now.Before(a.pause) {
+		return nil, nil
+	}
+	b, passed := a.nextBulk(now)
+	if b == nil {
 		return nil, nil
 	}
 	pos := b.first()
@@ -232,10 +247,9 @@ func (a *Adapter) markNext() (*proc, *os.File) {
 	}
 	b.procs[pos] = p
 	a.procs[p] = struct{}{}
-	a.take(b, b.need)
-	a.started++
-	a.queueOf(b).served = a.started
+	a.served(b, passed)
 	b.set(pos, jjm.BatchStarting)
+	a.starting = p
 	return p, lock
 }
 

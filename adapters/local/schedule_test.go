@@ -96,7 +96,8 @@ func TestRun_AJobThatNeedsMoreIsNotOvertaken(t *testing.T) {
 	}
 	serve(t, a)
 	waitRunning(t, a, first, 1)
-	if r := list(t, a, last)[0]; r.State != jjm.BatchQueued || r.Reason == "" {
+	if r := list(t, a, last)[0]; r.State != jjm.BatchQueued ||
+		r.Reason != "free cores: 1 of 2 taken, 1 by this account" {
 		t.Errorf("%+v", r)
 	}
 	control(t, a, adapters.Cancel, adapters.Ref{Tag: first.Tag, Index: 0})

@@ -219,6 +219,7 @@ func (a *Adapter) read(id int64) (*bulk, error) {
 	if bad := b.replay(log); bad > 0 {
 		a.env.Warn("lines of a spool entry's log cannot be read and are skipped", "batch", e.ID, "lines", bad)
 	}
+	b.withdrawCancelled(jjm.At(a.env.Now()))
 	b.size = int64(len(log))
 	b.torn = len(log) > 0 && !bytes.HasSuffix(log, []byte("\n"))
 	return b, nil
@@ -260,6 +261,9 @@ func (a *Adapter) load(b *bulk) {
 	for _, p := range b.procs {
 		a.procs[p] = struct{}{}
 		a.take(b, b.need)
+	}
+	if len(b.pending) > 0 {
+		a.unwritten[b] = struct{}{}
 	}
 	a.enqueue(b)
 }

@@ -50,6 +50,7 @@ type workers struct {
 	watcher    *watcher
 	holder     *holder
 	controller *controller
+	halter     *halter
 	refusals   *refusals
 }
 
@@ -83,6 +84,7 @@ func newCluster(cs *Clusters, of base.Cluster) *Cluster {
 	c.watcher = newWatcher(c)
 	c.holder = &holder{c: c, b: c.b, s: c.s}
 	c.controller = newController(c)
+	c.halter = &halter{c: c}
 	return c
 }
 

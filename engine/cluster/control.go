@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,8 +69,8 @@ func (ct *controller) controlLoop(ctx context.Context) {
 		cancels, releases := ct.cancelsDue(), ct.releasesDue()
 		for owner := range owners(cancels, releases) {
 			ct.controls.Do(ct.c.account(owner), func() {
-				if c := cancels[owner]; len(c.refs) > 0 {
-					ct.cancel(ctx, owner, c.refs)
+				if c := cancels[owner]; len(c.all()) > 0 {
+					ct.cancel(ctx, owner, c.all())
 					ct.c.orderEnds(c.again)
 				}
 				ct.releaseHeld(ctx, owner, releases[owner])
@@ -91,12 +92,17 @@ func owners(cancels map[jjm.Owner]dueCancels, releases map[jjm.Owner][]absentee)
 	return all
 }
 
-// dueCancels are the batch jobs of one owner to cancel now. again are the attempts whose
+// dueCancels are the batch jobs of one owner to cancel now, those that run last. again are the attempts whose
 // batch jobs were cancelled before and did not end.
 type dueCancels struct {
-	refs  []adapters.Ref
-	again []jjm.AttemptID
+	refs    []adapters.Ref
+	running []adapters.Ref
+	again   []jjm.AttemptID
 }
+
+// all returns the batch jobs in the order in which they are cancelled: what runs frees its place last, or another
+// job of the list would take it.
+func (d dueCancels) all() []adapters.Ref { return slices.Concat(d.refs, d.running) }
 
 // cancelsDue returns the batch jobs to cancel now, duplicates included, and forgets
 // attempts that have ended. Accounts whose lane is taken wait.
@@ -124,7 +130,11 @@ func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 		// gone < 0: the clock was set back
 		if known && !ct.controls.Taken(ct.c.account(owner)) && (gone >= ct.b.Conf().CancelAgain.D() || gone < 0) {
 			d := due[owner]
-			d.refs = append(d.refs, ref)
+			if l.State == jjm.Running {
+				d.running = append(d.running, ref)
+			} else {
+				d.refs = append(d.refs, ref)
+			}
 			if c.sent {
 				d.again = append(d.again, id)
 			}
@@ -206,10 +216,16 @@ func (cs *Clusters) RefOf(l *jjm.LocalJob) (adapters.Ref, jjm.Owner, bool) {
 	if b == nil {
 		return adapters.Ref{}, jjm.Owner{}, false
 	}
+	ref, known := refIn(b, l)
+	return ref, b.Owner, known
+}
+
+// refIn returns the batch job of an attempt of a bulk. known is false while the batch system's id is not known.
+func refIn(b *state.Bulk, l *jjm.LocalJob) (ref adapters.Ref, known bool) {
 	if l.BatchID != "" && !state.PartOf(l.BatchID, b.ID) { // it points to a duplicate, or the bulk's id is unknown
-		return adapters.Ref{Tag: l.Tag, ID: l.BatchID, Index: -1}, b.Owner, true
+		return adapters.Ref{Tag: l.Tag, ID: l.BatchID, Index: -1}, true
 	}
-	return adapters.Ref{Tag: l.Tag, ID: b.ID, Index: l.Pos}, b.Owner, b.ID != ""
+	return adapters.Ref{Tag: l.Tag, ID: b.ID, Index: l.Pos}, b.ID != ""
 }
 
 // Settle returns how long a result of a bulk waits for the batch system's final report;

@@ -80,8 +80,10 @@ func (c *Cluster) loops() []func(context.Context) {
 }
 
 // runAdapter runs an adapter's own loop. If the loop ends before the daemon stops, that is
-// logged and it is started again; the daemon goes on.
+// logged and it is started again; the daemon goes on. Where a cancel is final, what was killed
+// before the daemon stopped is cancelled first, so that the adapter starts none of it.
 func (c *Cluster) runAdapter(ctx context.Context, r adapters.Runner) {
+	c.halter.all(ctx, func(*state.Grid) bool { return true })
 	for ctx.Err() == nil {
 		if err := r.Run(ctx); err != nil && ctx.Err() == nil {
 			c.b.Log.Error("batch system stopped, starting it again", "cluster", c.name, "error", err)

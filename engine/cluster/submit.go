@@ -252,7 +252,10 @@ func (sb *submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
 	sb.s.Mark(func(m *state.Marks) { m.Try(tag, now) })
 	cmd, cancel := sb.c.command(ctx, sb.c.account(b.Owner))
 	defer cancel()
-	receipt, err := sb.c.adapter.Submit(cmd, order)
+	receipt, err := sb.c.halter.submit(cmd, b, order)
+	if errors.Is(err, errKilled) {
+		return sb.c.halter.takeBack(ctx, tag)
+	}
 	if crashed := sb.b.Crash("submit.acted"); crashed != nil {
 		return crashed
 	}

@@ -169,7 +169,11 @@ func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 	missing := w.absences(asked, account, unread)
 	now := jjm.At(w.b.Now())
 	for id, r := range ended {
-		w.ends.Report(id, r, now)
+		if w.c.halter.proves(&r) {
+			w.ends.Withdrawn(id, r, now)
+		} else {
+			w.ends.Report(id, r, now)
+		}
 	}
 	if len(alive) > 0 {
 		err := w.s.Change(ctx, "watch", func(ch *state.Change) error {

@@ -43,6 +43,7 @@ func (es *Endings) open() (n *notes, done func()) {
 type Ending struct {
 	Report   jjm.Report // the batch system's report of its end; zero until there is one
 	Ended    jjm.Time   // when Report was first seen
+	NeverRan bool       // Report proves that no process of it was or will be started
 	Result   *jjm.Result
 	ResultAt jjm.Time
 	Spoiled  string       // why its result can never be used; "" if it can
@@ -122,8 +123,14 @@ func (es *Endings) Report(id jjm.AttemptID, r jjm.Report, now jjm.Time) {
 		if en.Ended == 0 {
 			en.Ended = now
 		}
-		en.Report, en.Missing, en.Due = r, false, 0
+		en.Report, en.Missing, en.Due, en.NeverRan = r, false, 0, false
 	})
+}
+
+// Withdrawn notes a report of the batch system's which proves that no process of the attempt was or will be started.
+func (es *Endings) Withdrawn(id jjm.AttemptID, r jjm.Report, now jjm.Time) {
+	es.Report(id, r, now)
+	es.With(id, func(en *Ending) { en.NeverRan = true })
 }
 
 // Result notes a wrapper's result. The first one counts.
@@ -168,7 +175,7 @@ func (es *Endings) Revived(id jjm.AttemptID) {
 	n, done := es.open()
 	defer done()
 	if en := n.get(id); en != nil && en.Report.State.Ended() {
-		en.Report, en.Ended = jjm.Report{}, 0
+		en.Report, en.Ended, en.NeverRan = jjm.Report{}, 0, false
 	}
 }
 

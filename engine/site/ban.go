@@ -56,6 +56,9 @@ func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.
 	}
 	si.b.Log.Info("ban", "whom", given.Whom(), "by", given.By, "uid", given.UID, "reason", given.Reason, "kills",
 		len(out.Killed))
+	for _, id := range out.Killed {
+		si.halt(context.WithoutCancel(ctx), id)
+	}
 	return out, nil
 }
 

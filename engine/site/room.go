@@ -25,11 +25,13 @@ type Site struct {
 	windows   windows
 	orderKick chan struct{}
 	counts    *fair.Keyed[int] // counts work areas, by account
+	halt      func(context.Context, jjm.GridID)
 }
 
-// New returns a Site. It starts no goroutine; see Loops.
-func New(s *state.State, as *areas.Areas, shut Shut) *Site {
-	si := &Site{b: s.B, s: s, areas: as, windows: windows{shut: shut}, orderKick: make(chan struct{}, 1)}
+// New returns a Site. It starts no goroutine; see Loops. halt is called for each grid job that a ban kills: it keeps
+// local jobs from starting, where that can be done at once.
+func New(s *state.State, as *areas.Areas, shut Shut, halt func(context.Context, jjm.GridID)) *Site {
+	si := &Site{b: s.B, s: s, areas: as, halt: halt, windows: windows{shut: shut}, orderKick: make(chan struct{}, 1)}
 	si.counts = fair.ByAccount(usesAtOnce, usePatience, si.countWork)
 	return si
 }

@@ -70,11 +70,18 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (j judgement, ok bo
 			ju.ends.Forget(id)
 			return judgement{}, false, nil
 		}
+		en := ju.ends.Copy(id, jjm.At(ju.b.Now()))
+		switch withdrawn, marked := withdrawn(&l, &en, ju.s.JobOf(id.Grid).Kill); {
+		case withdrawn && marked:
+			return judgement{id: id, evidence: jjm.Evidence{Batch: en.Report}, progress: l.Progress}, true, nil
+		case withdrawn: // the mark of this local job makes the attempt due
+			ju.postpone(id, plan.EndStep{After: lookAgain})
+			return judgement{}, false, nil
+		}
 		ar, err := ju.areas.Of(owner)
 		if err != nil {
 			return judgement{}, false, err
 		}
-		en := ju.ends.Copy(id, jjm.At(ju.b.Now()))
 		if got, err := ju.fetch(ar, &l, id, &en); err != nil || got {
 			if err != nil {
 				return judgement{}, false, err
@@ -121,6 +128,19 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (j judgement, ok bo
 		}
 	}
 	return judgement{}, false, nil
+}
+
+// withdrawn reports whether the batch system ended a killed attempt while that waited, and proves it: the attempt
+// left nothing in the work area, and nothing is looked at there. marked is false as long as only the grid job, by
+// killed, says that its local jobs are to be killed.
+func withdrawn(l *jjm.LocalJob, en *endings.Ending, killed bool) (withdrawn, marked bool) {
+	other := l.BatchID != "" && en.Report.ID != l.BatchID
+	if !en.NeverRan || en.Result != nil || en.Suspect != nil || en.Proving || other {
+		return false, false
+	}
+	marked = l.Kill || l.Holding.GivenUp()
+	f := plan.EndFacts{Kill: marked || killed, Batch: en.Report.State, NeverRan: true}
+	return plan.Ending(f, plan.EndRules{}).Do == plan.Judge, marked
 }
 
 // endRules returns the rules for an attempt: its cluster's, and its bulk's walltime.

@@ -59,6 +59,9 @@ func (ws *Wishes) killOne(ctx context.Context, o order, ref jjm.Ref) (n int, noC
 	}
 	if ref.Locals {
 		n, err = ws.killRange(ctx, o, ref)
+		if err == nil && n > 0 && !o.dry {
+			ws.halt(context.WithoutCancel(ctx), ref.Grid)
+		}
 		return n, err == nil && n == 0, err
 	}
 	err = ws.s.Change(ctx, "kill", func(c *state.Change) error {
@@ -76,6 +79,9 @@ func (ws *Wishes) killOne(ctx context.Context, o order, ref jjm.Ref) (n int, noC
 		c.Status(g, jjm.Aborting, "kill requested", o.caller.Actor())
 		return nil
 	})
+	if err == nil && !noChange {
+		ws.halt(context.WithoutCancel(ctx), ref.Grid) // before the answer: after it nothing begins
+	}
 	return n, noChange, unlessDry(err)
 }
 

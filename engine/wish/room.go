@@ -4,6 +4,9 @@
 package wish
 
 import (
+	"context"
+
+	"jjm"
 	"jjm/engine/base"
 	"jjm/engine/state"
 )
@@ -12,7 +15,12 @@ import (
 type Wishes struct {
 	b *base.Base
 	s *state.State
+	// halt keeps the local jobs of a grid job that are to be killed from starting, where that can be done at once.
+	halt func(context.Context, jjm.GridID)
 }
 
-// New returns a Wishes.
-func New(s *state.State) *Wishes { return &Wishes{s.B, s} }
+// New returns a Wishes. halt is called when a kill is stored and before it is answered: it keeps local jobs that are
+// to be killed from starting, where that can be done at once.
+func New(s *state.State, halt func(context.Context, jjm.GridID)) *Wishes {
+	return &Wishes{s.B, s, halt}
+}

@@ -45,6 +45,7 @@ func sections() []section {
 		{"lookup", (*bench).lookup},
 		{"live", (*bench).live},
 		{"true", (*bench).bare},
+		{"kill", (*bench).kill},
 		{"tar", (*bench).tar},
 		{"split", (*bench).split},
 		{"datasets", (*bench).datasets},

@@ -1,0 +1,145 @@
+package local
+
+import (
+	"sync"
+
+	"jjm"
+)
+
+// target is a job to cancel, and the place of its answer.
+type target struct {
+	b      *bulk
+	pos    int32
+	answer *error
+}
+
+// maxSyncs is how many logs are synced to disk at once.
+const maxSyncs = 16
+
+// cancelAll ends the jobs that wait and then asks those that run to end, so that no cancelled job takes the place of
+// another. All waiting jobs of a bulk are ended by one write to its log, which is synced: a loss of power does not
+// bring them back. When it returns, a job that was being started is started and asked to end. The caller holds a.mu.
+func (a *Adapter) cancelAll(targets []target) {
+	waiting, running := map[*bulk][]target{}, []target{}
+	for _, t := range targets {
+		j := &t.b.jobs[t.pos]
+		switch {
+		case j.state.Ended() || j.endAsked&byCancel != 0 && t.b.procs[t.pos] != nil:
+		case t.b.procs[t.pos] == nil:
+			waiting[t.b] = append(waiting[t.b], t)
+		default:
+			running = append(running, t)
+		}
+	}
+	for b, of := range waiting {
+		a.cancelWaiting(b, of)
+	}
+	a.syncLogs(waiting)
+	if len(waiting) > 0 {
+		a.crashPoint("local.withdrawn")
+	}
+	for _, t := range running {
+		if err := a.cancelRunning(t.b, t.pos); err != nil {
+			*t.answer = err
+		}
+	}
+	for a.isStarting(targets) {
+		a.startOver.Wait()
+	}
+}
+
+// isStarting reports whether one of the jobs is being started at this moment. The caller holds a.mu.
+func (a *Adapter) isStarting(targets []target) bool {
+	for _, t := range targets {
+		if a.starting != nil && t.b.procs[t.pos] == a.starting {
+			return true
+		}
+	}
+	return false
+}
+
+// cancelWaiting ends jobs of a bulk that wait. If that cannot be written, the answer of each is an error and all of
+// them go on waiting. The caller holds a.mu.
+func (a *Adapter) cancelWaiting(b *bulk, of []target) {
+	now := jjm.At(a.env.Now())
+	lines := make([][]byte, 0, 2*len(of))
+	for _, t := range of {
+		over := withdrawn(b.jobs[t.pos], now)
+		lines = append(lines, lineOf("cancel", t.pos), lineEnd(t.pos, &over))
+	}
+	if err := b.append(false, lines...); err != nil {
+		for _, t := range of {
+			*t.answer = err
+		}
+		return
+	}
+	for _, t := range of {
+		j := &b.jobs[t.pos]
+		if !j.state.Ended() { // a job may be named twice
+			over := withdrawn(*j, now)
+			j.endAsked |= byCancel
+			a.settle(b, t.pos, over)
+		}
+	}
+}
+
+// withdrawn returns the end of a job that waits and is cancelled.
+func withdrawn(j job, now jjm.Time) job {
+	j.state, j.ended, j.reason = jjm.BatchCancelled, now, "cancelled before it started"
+	return j
+}
+
+// syncLogs makes the ends of cancelled jobs survive a loss of power. A log that cannot be synced makes the answers of
+// its jobs errors, so that the cancel is repeated. The caller holds a.mu.
+func (a *Adapter) syncLogs(of map[*bulk][]target) {
+	var wg sync.WaitGroup
+	places := make(chan struct{}, maxSyncs)
+	for b, targets := range of {
+		log := b.log
+		if log == nil { // nothing was written
+			continue
+		}
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			if err := log.Sync(); err != nil {
+				err = jjm.Errorf(jjm.Busy, "sync the log of spool entry %d: %w", b.ID, err)
+				for _, t := range targets {
+					*t.answer = err
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// cancelRunning asks a job that runs, or is being started, to end. The caller holds a.mu.
+func (a *Adapter) cancelRunning(b *bulk, pos int32) error {
+	j := &b.jobs[pos]
+	if j.endAsked&byCancel != 0 {
+		return nil
+	}
+	if err := b.append(false, lineOf("cancel", pos)); err != nil {
+		return err
+	}
+	j.endAsked |= byCancel
+	a.crashPoint("local.cancelling")
+	a.terminate(b.procs[pos])
+	return nil
+}
+
+// withdrawCancelled ends jobs that wait although their log asks to cancel them: the daemon ended between the two
+// lines, or while the job was being started.
+func (b *bulk) withdrawCancelled(now jjm.Time) {
+	for pos := range b.jobs {
+		j := &b.jobs[pos]
+		if j.endAsked&byCancel == 0 || j.state != jjm.BatchQueued && j.state != jjm.BatchHold {
+			continue
+		}
+		over := withdrawn(*j, now)
+		b.set(int32(pos), jjm.BatchCancelled)
+		j.ended, j.reason = over.ended, over.reason
+		b.lastEnd = max(b.lastEnd, j.ended)
+		b.pending = append(b.pending, lineEnd(int32(pos), &over)...)
+	}
+}
