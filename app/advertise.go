@@ -64,7 +64,7 @@ func (a *App) facts() advertise.Facts {
 		Site: c.Site, Instance: a.store.Nonce(), Version: a.opts.Version, Quality: c.Quality, At: jjm.At(time.Now()),
 		Lifetime: int(c.Lifetime.D().Seconds()), Waiting: a.engine.Waiting(),
 	}
-	for i, w := range a.engine.Clusters(context.Background()) {
+	for i, w := range a.engine.Clusters(context.Background(), gate.Caller{Admin: true}) {
 		f.Clusters = append(f.Clusters, clusterFacts(w, a.config.Cluster[i], f.At))
 	}
 	orders, _ := a.engine.Order(context.Background(), gate.Caller{}, nil) // listing orders cannot fail

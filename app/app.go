@@ -97,6 +97,11 @@ func New(ctx context.Context, opts Options) (*App, error) {
 
 // open opens the state folder, store, records, clusters, engine and socket, in this order.
 func (a *App) open(ctx context.Context) error {
+	if a.config.shared() {
+		// The folders and files that other accounts are to reach get the modes that are written in the code, whoever
+		// started the daemon with whatever umask. What is secret has a mode that says so.
+		unix.Umask(0o022)
+	}
 	state := a.config.State
 	release, err := openState(state)
 	if errors.Is(err, unix.ENOSPC) { // openState got as far as the lock's file: no other daemon has the lock

@@ -39,8 +39,8 @@ func (c *Config) Model(name string) (jobfile.Model, jjm.Problems) {
 	case err != nil:
 		return jobfile.Model{Name: name}, jjm.Problems{{Field: "model", Text: err.Error()}}
 	}
-	owners := ownersOf(c.Models, os.Geteuid())
-	unsafe := append(unsafeFile("models", c.Models, owners), unsafeFile("models", path, owners)...)
+	by := holdersOf(c.Models, os.Geteuid())
+	unsafe := unheld("models", path, by)
 	if len(unsafe) > 0 {
 		return jobfile.Model{Name: name}, unsafe
 	}

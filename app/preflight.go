@@ -17,6 +17,9 @@ import (
 // starts, and "jjm config check" consists of it.
 func Examine(opts Options) (Config, string, jjm.Problems) {
 	c, path, places, problems := read(opts.Config, opts.Getenv)
+	if os.Geteuid() == 0 && filepath.IsAbs(path) {
+		problems = append(problems, unheld("--config", path, holdersOf("", 0))...)
+	}
 	problems = append(problems, problems.Unsaid(c.preflight(opts.Executable))...)
 	if opts.Getenv("JJM_STATE") != "" { // the line of the file is not the one that is wrong
 		for i := range problems {
@@ -46,6 +49,7 @@ func (c *Config) preflight(executable string) (problems jjm.Problems) {
 	if err := checkLocal(c.State); err != nil {
 		problems = append(problems, jjm.Problem{Field: "state", Text: err.Error()})
 	}
+	problems = append(problems, c.unheldPrograms(os.Geteuid(), executable)...)
 	if _, err := Wrapper(c.Wrapper, executable); err != nil {
 		problems = append(problems, jjm.Problem{Field: "wrapper", Text: err.Error()})
 	}

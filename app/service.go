@@ -15,6 +15,7 @@ import (
 
 	"jjm/adapters"
 	"jjm/adapters/local"
+	"jjm/gate"
 )
 
 // notifyManager notifies systemd when the daemon is ready, while it is alive, and when it stops (sd_notify(3)). Without
@@ -41,7 +42,8 @@ func (a *App) watchdog(ctx context.Context, every time.Duration, tell func(strin
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			a.engine.Clusters(ctx) // this waits for the engine's lock: if the engine is stuck, systemd is not notified
+			// this waits for the engine's lock: if the engine is stuck, systemd is not notified
+			a.engine.Clusters(ctx, gate.Caller{Admin: true})
 			tell(daemon.SdNotifyWatchdog)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"jjm/handlers"
 	handlersall "jjm/handlers/all"
 	"jjm/handlers/external"
+	"jjm/internal/rights"
 	"jjm/jobfile"
 )
 
@@ -31,50 +33,93 @@ func typeFiles(dir string, account int) (problems jjm.Problems) {
 	if err != nil {
 		return jjm.Problems{{Field: "job_types", Text: err.Error()}}
 	}
-	owners := ownersOf(dir, account)
-	problems = unsafeFile("job_types", dir, owners)
+	by := holdersOf(dir, account)
+	if problems = unheld("job_types", dir, by); len(problems) > 0 {
+		return problems // its files have the same
+	}
 	for _, e := range entries {
-		problems = append(problems, unsafeFile("job_types", filepath.Join(dir, e.Name()), owners)...)
+		problems = append(problems, unheld("job_types", filepath.Join(dir, e.Name()), by)...)
 	}
 	return problems
 }
 
-// ownersOf returns the accounts that may own a folder of files that say what jobs run: root and, unless the daemon is
-// root, whoever owns the folder.
-func ownersOf(dir string, account int) []uint32 {
-	owners := []uint32{0}
-	if info, err := os.Stat(dir); err == nil && account != 0 {
-		owners = append(owners, ownerOf(info))
+// holdersOf returns the accounts that may change files that say what jobs run: root and, unless the daemon is root,
+// whoever owns the folder, and the daemon's account with its group.
+func holdersOf(dir string, account int) rights.Holders {
+	by := rights.Holders{Instead: "so say what jobs run, or what the daemon does"}
+	if account == 0 {
+		return by
 	}
-	return owners
+	by.UIDs, by.Group = []int{account}, os.Getegid()
+	if info, err := os.Stat(dir); err == nil {
+		by.UIDs = append([]int{int(ownerOf(info))}, account)
+	}
+	return by
 }
 
 // typePrograms does the same for the programs of types, which may be in other folders.
 func typePrograms(types []handlers.Handler, dir string, account int) (problems jjm.Problems) {
-	owners := ownersOf(dir, account)
 	for _, h := range types {
-		if t, ok := h.(*external.Type); ok && filepath.Dir(t.Program()) != dir {
-			problems = append(problems, unsafeFile("job_types", t.Program(), owners)...)
+		if t, ok := h.(*external.Type); ok {
+			problems = append(problems, unheld("job_types", t.Program(), holdersOf(dir, account))...)
 		}
 	}
 	return problems
 }
 
-// unsafeFile returns a problem of a setting if a file or folder can be changed by others than its permitted owners.
-func unsafeFile(setting, path string, owners []uint32) jjm.Problems {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil: // removed meanwhile, or a broken link
-		return nil
-	case info.Mode().Perm()&0o022 != 0:
-		return jjm.Problems{{Field: setting, Text: fmt.Sprintf(
-			"%s: others than its owner may write it (%v), and so say what jobs run: chmod go-w %s", path, info.Mode(), path)}}
-	case !slices.Contains(owners, ownerOf(info)):
-		return jjm.Problems{{Field: setting, Text: fmt.Sprintf(
-			"%s: it belongs to the account %d, which could change it and so say what jobs run: chown %d %s", path, ownerOf(info),
-			owners[len(owners)-1], path)}}
+// unheld returns a problem of a setting if a file or folder, or any folder up to the top, can be changed by others than
+// its holders. A missing file is none.
+func unheld(setting, path string, by rights.Holders) jjm.Problems {
+	full, err := filepath.Abs(path)
+	if err == nil {
+		err = rights.Held(full, by)
 	}
-	return nil
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // removed meanwhile, or a broken link
+		return nil
+	}
+	return jjm.Problems{{Field: setting, Text: fmt.Sprintf("%s: %v", path, err)}}
+}
+
+// unheldPrograms returns the problems of what else a daemon of root executes, or reads what to execute from: the
+// wrapper, the commands that advertise the site, and of the batch systems the folders of commands, hooks, descriptions
+// and token commands that the sections name by an absolute path.
+func (c *Config) unheldPrograms(account int, executable string) (problems jjm.Problems) {
+	if account != 0 {
+		return nil
+	}
+	if wrapper, err := Wrapper(c.Wrapper, executable); err == nil {
+		problems = unheld("wrapper", wrapper, holdersOf("", account))
+	}
+	if filepath.IsAbs(c.Advertise.Bin) {
+		problems = append(problems, unheld("advertise.bin", c.Advertise.Bin, holdersOf("", account))...)
+	}
+	for i, section := range c.Cluster {
+		for _, key := range []string{"bin", "hook", "description", "token_command"} {
+			for _, path := range pathsIn(section[key]) {
+				problems = append(problems, unheld(clusterField(i, key), path, holdersOf("", account))...)
+			}
+		}
+	}
+	return problems
+}
+
+// pathsIn returns the absolute paths in a value of the configuration: of a text, a list, or a table.
+func pathsIn(value any) (paths []string) {
+	switch v := value.(type) {
+	case string:
+		if filepath.IsAbs(v) {
+			paths = append(paths, v)
+		}
+	case []any:
+		for _, one := range v {
+			paths = append(paths, pathsIn(one)...)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			paths = append(paths, pathsIn(v[key])...)
+		}
+	}
+	return paths
 }
 
 // ownerOf returns the user id of a file's owner.

@@ -73,7 +73,7 @@ func (c *Config) checkRunAs() jjm.Problems {
 
 // Advice returns notes on settings that are not mistakes but may surprise.
 func (c *Config) Advice() jjm.Problems {
-	return slices.Concat(c.adviceOnWork(), c.adviceOnRunAs(), c.adviceOnTypes(), c.adviceOnClusters())
+	return slices.Concat(c.adviceOnWork(), c.adviceOnReach(), c.adviceOnRunAs(), c.adviceOnTypes(), c.adviceOnClusters())
 }
 
 // adviceOnWork returns a note if the path of the work areas has characters at which a shell splits or expands words.

@@ -21,7 +21,7 @@ func TestWaiting_CountsALocalJobOnce(t *testing.T) {
 		if n := w.engine.Waiting(); n != 12 {
 			t.Errorf("%d wait, want 12", n)
 		}
-		for _, c := range w.engine.Clusters(t.Context()) {
+		for _, c := range w.engine.Clusters(t.Context(), admin) {
 			if c.Waiting != 12 {
 				t.Errorf("%s: %d may come here, want 12", c.Name, c.Waiting)
 			}
@@ -40,7 +40,7 @@ func TestClusters_ReportTheirLimits(t *testing.T) {
 	inWorld(t, limited(config), func(t *testing.T, w *world) {
 		want := wire.Limits{MaxPending: engine.Defaults().MaxPending, MaxRunning: 5, MaxRunningPerUser: 3,
 			MaxPendingPerUser: 2}
-		got := w.engine.Clusters(t.Context())[0].Limits
+		got := w.engine.Clusters(t.Context(), admin)[0].Limits
 		got.MaxCores, got.MaxMemoryMB, got.MaxWalltime, got.MaxQueued = 0, 0, jjm.Duration(0), 0 // the simulation's
 		if got != want {
 			t.Errorf("%+v, want %+v", got, want)

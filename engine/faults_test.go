@@ -168,7 +168,7 @@ func TestOutage_StatusKeepsItsLastState(t *testing.T) {
 		if now := w.lookup(id); !cmp.Equal(now, before) {
 			t.Errorf("%+v, before the outage %+v", now, before)
 		}
-		if c := w.engine.Clusters(t.Context())[0]; c.Healthy || c.Cause == "" {
+		if c := w.engine.Clusters(t.Context(), admin)[0]; c.Healthy || c.Cause == "" {
 			t.Errorf("cluster: %+v", c)
 		}
 		w.final(2*time.Hour, id)

@@ -95,7 +95,7 @@ func (p *polled) Control(ctx context.Context, o jjm.Owner, op adapters.Op, jobs 
 // site returns the view of a cluster.
 func (w *world) site(name string) wire.Cluster {
 	w.t.Helper()
-	for _, c := range w.engine.Clusters(context.Background()) {
+	for _, c := range w.engine.Clusters(context.Background(), admin) {
 		if c.Name == name {
 			return c
 		}
@@ -384,7 +384,7 @@ func TestProbe_TheDaemonWorksBeforeTheFirstAnswerAndLearnsFromEach(t *testing.T)
 		w.adapter.onSubmit.set(func(b adapters.Bulk) { sizes <- b.N })
 		return []engine.Cluster{{Kind: "sim", Adapter: p}}
 	}
-	says := func(w *world) string { return strings.Join(w.engine.Clusters(t.Context())[0].Trouble, "\n") }
+	says := func(w *world) string { return strings.Join(w.engine.Clusters(t.Context(), admin)[0].Trouble, "\n") }
 	inWorld(t, options{clusters: clusters}, func(t *testing.T, w *world) {
 		w.pass(time.Second)
 		if got := says(w); !strings.Contains(got, "sim could not be probed for its limits since ") ||

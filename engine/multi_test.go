@@ -357,7 +357,7 @@ func TestOrders_AreForAdministratorsAndExistingClusters(t *testing.T) {
 			}
 		}
 		w.give(pause)
-		if c := w.engine.Clusters(t.Context())[0]; len(c.Orders) != 1 || c.Orders[0].By != admin.Actor() {
+		if c := w.engine.Clusters(t.Context(), admin)[0]; len(c.Orders) != 1 || c.Orders[0].By != admin.Actor() {
 			t.Errorf("clusters shows %+v", c.Orders)
 		}
 	})

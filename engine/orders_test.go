@@ -157,7 +157,7 @@ func TestOrders_AQueueIsPausedAndDrained(t *testing.T) {
 		if on := w.on(moved); on["big"] != 4 {
 			t.Errorf("of several clusters that whose queue is not drained is used: %v", on)
 		}
-		if got := w.engine.Clusters(t.Context()); !slices.ContainsFunc(got, func(c wire.Cluster) bool {
+		if got := w.engine.Clusters(t.Context(), admin); !slices.ContainsFunc(got, func(c wire.Cluster) bool {
 			return c.Name == "sim" && len(c.Orders) == 1 && c.Orders[0].Name == "sim/short"
 		}) {
 			t.Errorf("the clusters do not tell of it: %+v", got)

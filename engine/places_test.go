@@ -320,7 +320,7 @@ func TestPlaces_UsersSeeWhatLocalJobsWaitFor(t *testing.T) {
 			!strings.Contains(l.Message, "waiting for a cluster that can read from a: sim: 1 local job: ") {
 			t.Errorf("%+v", l)
 		}
-		for _, c := range w.engine.Clusters(context.Background()) {
+		for _, c := range w.engine.Clusters(context.Background(), admin) {
 			if n := map[string]int{"sim": 3}[c.Name]; c.Waiting != n || !slices.Equal(c.Storages, reads[c.Name]) {
 				t.Errorf("%s: %d wait, reads %v", c.Name, c.Waiting, c.Storages)
 			}

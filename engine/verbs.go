@@ -191,5 +191,7 @@ func (e *Engine) Log(ctx context.Context, caller wire.Caller, id jjm.GridID) ([]
 // JobTypes returns the job types with their documentation.
 func (e *Engine) JobTypes() []wire.JobType { return e.answers.JobTypes() }
 
-// Clusters returns the state of the batch systems.
-func (e *Engine) Clusters(ctx context.Context) []wire.Cluster { return e.answers.Clusters(ctx) }
+// Clusters returns the state of the batch systems as a caller may see it.
+func (e *Engine) Clusters(ctx context.Context, caller wire.Caller) []wire.Cluster {
+	return e.answers.Clusters(ctx, caller)
+}

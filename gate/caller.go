@@ -49,14 +49,14 @@ const nobody = -1
 // connect, each of their jobs could therefore act as the daemon's account, so it must not
 // be an administrator.
 func (c Config) ownAdmin(uid int) int {
-	if uid != 0 && c.open() {
+	if uid != 0 && c.Open() {
 		return nobody
 	}
 	return uid
 }
 
-// open reports whether other accounts may connect.
-func (c Config) open() bool {
+// Open reports whether other accounts may connect.
+func (c Config) Open() bool {
 	mode, err := c.fileMode()
 	return err != nil || mode&0o066 != 0
 }

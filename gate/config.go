@@ -127,7 +127,7 @@ func (c Config) Check() jjm.Problems {
 // jobsRunAs reports whether the jobs of other accounts run as uid: it is the daemon's own
 // account, not root, and other accounts may connect.
 func (c Config) jobsRunAs(uid, own int) bool {
-	return own != 0 && c.open() && uid == own
+	return own != 0 && c.Open() && uid == own
 }
 
 func (c Config) fileMode() (fs.FileMode, error) {

@@ -246,12 +246,12 @@ func (an *Answers) Record(ctx context.Context, caller wire.Caller, id jjm.GridID
 }
 
 // History returns the last entries of the journal about what ref selects, at most limit.
-// The zero reference selects the entries about orders and bans, which everybody may read. The
-// journal of a grid job that was removed stays.
+// The zero reference selects the entries about orders, bans and marks of files; an account gets
+// those of the site and of what is its own. The journal of a grid job that was removed stays.
 func (an *Answers) History(ctx context.Context, caller wire.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry,
 	error) {
 	if ref == (jjm.Ref{}) {
-		return an.b.Store.History(ctx, ref, limit)
+		return orders(ctx, an, caller, limit)
 	}
 	if ref.Locals && ref.Last >= 0 { // refuse a local job that does not exist
 		if _, err := an.status(ctx, caller,

@@ -24,14 +24,22 @@ func (an *Answers) JobTypes() []wire.JobType {
 }
 
 // Clusters returns the state of the batch systems, with the orders about them and their
-// queues, and the number of local jobs that wait and run.
-func (an *Answers) Clusters(context.Context) []wire.Cluster {
+// queues, and the number of local jobs that wait and run. An account is told of its own grid
+// jobs alone which local jobs have been unknown for long; administrators of all.
+func (an *Answers) Clusters(_ context.Context, caller wire.Caller) []wire.Cluster {
 	v := an.s.View()
 	defer v.Close()
 	now := jjm.At(an.b.Now())
+	seen := func(id jjm.GridID) bool {
+		g := v.Grid(id)
+		return g != nil && caller.May(g.Job.Owner.UID)
+	}
+	if caller.Admin {
+		seen = nil
+	}
 	out := make([]wire.Cluster, 0, len(an.s.Names))
 	for _, name := range an.s.Names {
-		w := an.rooms.Clusters.View(v.Memory, name)
+		w := an.rooms.Clusters.View(v.Memory, name, seen)
 		w.Orders = v.InForce(now, func(o jjm.Order) bool {
 			of, _, _ := strings.Cut(o.Name, "/")
 			return o.Kind == jjm.OrderCluster && o.Name == name || o.Kind == jjm.OrderQueue && of == name

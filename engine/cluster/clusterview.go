@@ -18,12 +18,12 @@ type ideal interface {
 	Reset()
 }
 
-// view returns the state of the cluster for people, without the counts of jobs.
-func (c *Cluster) view(mem state.Memory) wire.Cluster {
+// view returns the state of the cluster for people, without the counts of jobs. of says whose grid jobs are named.
+func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster {
 	caps, polling := c.caps(), c.polling()
 	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots,
 		Storages: c.config.Storages, Limits: c.limits(caps),
-		Trouble: append(c.health.outage(), c.health.doubts(mem, 0)...)}
+		Trouble: append(c.health.outage(), c.health.doubts(mem, of)...)}
 	c.health.tellHealth(&w)
 	if u := c.unprobed.Load(); u != nil {
 		u.tell(&w)
@@ -39,8 +39,11 @@ func (c *Cluster) view(mem state.Memory) wire.Cluster {
 	return w
 }
 
-// View returns the state of a cluster for people, without the counts of jobs.
-func (cs *Clusters) View(mem state.Memory, name string) wire.Cluster { return cs.all[name].view(mem) }
+// View returns the state of a cluster for people, without the counts of jobs. of says for which grid jobs it tells
+// which local jobs have been unknown for long; nil means all.
+func (cs *Clusters) View(mem state.Memory, name string, of func(jjm.GridID) bool) wire.Cluster {
+	return cs.all[name].view(mem, of)
+}
 
 // limits returns the bounds on jobs here, those of the batch system and those of the
 // configuration.
@@ -117,7 +120,8 @@ func (cs *Clusters) TroubleOf(mem state.Memory, g *state.Grid) []string {
 	}
 	for _, name := range cs.s.Names {
 		if c := cs.all[name]; slices.Contains(g.Job.Step.Clusters, name) || g.ByCluster[name] != nil {
-			out = append(append(out, c.health.outage()...), c.health.doubts(mem, g.Job.ID)...)
+			out = append(append(out, c.health.outage()...),
+				c.health.doubts(mem, func(id jjm.GridID) bool { return id == g.Job.ID })...)
 		}
 	}
 	return out

@@ -174,9 +174,9 @@ func (h *health) outage() []string {
 	return []string{fmt.Sprintf("%s has answered no listing since %s: %s", h.name, jjm.At(h.badSince).Local(), h.cause)}
 }
 
-// doubts returns, for people, which local jobs of a grid job have been unknown on this
-// cluster for too long; with id 0, those of all grid jobs.
-func (h *health) doubts(mem state.Memory, id jjm.GridID) []string {
+// doubts returns, for people, which local jobs of the grid jobs that of selects have been
+// unknown on this cluster for too long; nil selects all.
+func (h *health) doubts(mem state.Memory, of func(jjm.GridID) bool) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var out []string
@@ -184,7 +184,7 @@ func (h *health) doubts(mem state.Memory, id jjm.GridID) []string {
 		var missing []jjm.AttemptID
 		oldest := jjm.Time(0)
 		for m, a := range h.overdue.missing {
-			if a.unread == unread && (id == 0 || m.Grid == id) {
+			if a.unread == unread && (of == nil || of(m.Grid)) {
 				missing = append(missing, m)
 				if oldest == 0 || a.since < oldest {
 					oldest = a.since
@@ -202,16 +202,16 @@ func (h *health) doubts(mem state.Memory, id jjm.GridID) []string {
 		out = append(out, fmt.Sprintf("%s since %s: %s: %s", what, oldest.Local(), jjm.Count(len(missing), "local job"),
 			someOf(missing)))
 	}
-	return append(out, h.doubtfulBulks(mem, id)...)
+	return append(out, h.doubtfulBulks(mem, of)...)
 }
 
 // doubtfulBulks returns the part of doubts that is about submissions.
-func (h *health) doubtfulBulks(mem state.Memory, id jjm.GridID) []string {
+func (h *health) doubtfulBulks(mem state.Memory, of func(jjm.GridID) bool) []string {
 	var out []string
 	for tag, b := range h.overdue.bulks {
 		jobs := b.jobs
-		if id != 0 {
-			if jobs = h.membersOf(mem, tag, id); jobs == 0 {
+		if of != nil {
+			if jobs = h.membersOf(mem, tag, of); jobs == 0 {
 				continue
 			}
 		}
@@ -226,12 +226,12 @@ func (h *health) doubtfulBulks(mem state.Memory, id jjm.GridID) []string {
 	return out
 }
 
-// membersOf returns the number of attempts of a grid job in a bulk.
-func (h *health) membersOf(mem state.Memory, tag jjm.Tag, id jjm.GridID) int {
+// membersOf returns the number of attempts of selected grid jobs in a bulk.
+func (h *health) membersOf(mem state.Memory, tag jjm.Tag, of func(jjm.GridID) bool) int {
 	n := 0
 	if b := mem.Bulk(tag); b != nil {
 		for _, m := range b.Members {
-			if m.Grid == id {
+			if of(m.Grid) {
 				n++
 			}
 		}

@@ -11,12 +11,16 @@ import (
 )
 
 // ordersFor returns the orders in force that a caller may see: all but those about other
-// people's grid jobs.
+// people and their grid jobs.
 func (si *Site) ordersFor(caller wire.Caller) []jjm.Order {
 	v := si.s.View()
 	defer v.Close()
 	return v.InForce(jjm.At(si.b.Now()), func(o jjm.Order) bool {
-		if o.Kind != jjm.OrderJob {
+		switch o.Kind {
+		case jjm.OrderJob:
+		case jjm.OrderUser:
+			return caller.Admin || o.Name == caller.User
+		default:
 			return true
 		}
 		g := v.Grid(jobOf(o))

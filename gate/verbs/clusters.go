@@ -7,12 +7,12 @@ import (
 	"jjm/wire"
 )
 
-// Clusters makes the verb that shows the state of the batch systems. notes returns further
-// sentences about the site.
-func Clusters(do func(context.Context) []wire.Cluster, notes func() []string) gate.Verb {
+// Clusters makes the verb that shows the state of the batch systems. do must name other
+// accounts' jobs to administrators only. notes returns further sentences about the site.
+func Clusters(do func(context.Context, gate.Caller) []wire.Cluster, notes func() []string) gate.Verb {
 	return gate.Handle(wire.VerbClusters(), gate.Anyone,
-		func(ctx context.Context, _ gate.Caller, _ wire.ClustersRequest) (wire.ClustersAnswer, error) {
-			return wire.ClustersAnswer{Clusters: do(ctx), Notes: notes()}, nil
+		func(ctx context.Context, c gate.Caller, _ wire.ClustersRequest) (wire.ClustersAnswer, error) {
+			return wire.ClustersAnswer{Clusters: do(ctx, c), Notes: notes()}, nil
 		})
 }
 

@@ -10,7 +10,7 @@ import (
 
 // History makes the verb that reads the journal. do returns the last limit entries, oldest
 // first; 0 means its default. For the zero reference it returns the journal of the
-// administrators' orders, which every caller may read. attempts returns the attempts of one
+// administrators' orders, of which an account must get no other account's. attempts returns the attempts of one
 // local job.
 func History(find Resolve,
 	do func(ctx context.Context, c gate.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error),

@@ -16,6 +16,7 @@ import (
 	"jjm"
 	"jjm/internal/acl"
 	"jjm/internal/diskuse"
+	"jjm/internal/rights"
 	"jjm/internal/wary"
 )
 
@@ -114,29 +115,7 @@ func (f *Files) mount() int {
 
 // checkParents returns an error unless only root can replace dir and each folder above it.
 func checkParents(dir string) error {
-	if !filepath.IsAbs(dir) {
-		return fmt.Errorf("%q: want an absolute path", dir)
-	}
-	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
-		info, err := os.Lstat(d)
-		if err != nil {
-			return err
-		}
-		st, ok := info.Sys().(*syscall.Stat_t)
-		switch {
-		case !ok || !info.IsDir():
-			return fmt.Errorf("%s is no folder: give the path without symbolic links", d)
-		case st.Uid != 0:
-			return fmt.Errorf("%s belongs to uid %d, who could put something else in its place: chown root it", d, st.Uid)
-		case info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0:
-			return fmt.Errorf("others can write %s, and put something else in its place: chmod go-w it", d)
-		case d == dir && info.Mode().Perm()&0o022 != 0:
-			return fmt.Errorf("others can write %s, and take names in it: chmod go-w it", d)
-		}
-		if d == "/" {
-			return nil
-		}
-	}
+	return rights.Held(dir, rights.Holders{NoLinks: true})
 }
 
 // ask sends one request about files to the helper and waits for its answer. The caller closes

@@ -81,11 +81,12 @@ type Site struct {
 	Dir    string
 	Daemon *exec.Cmd
 
-	bin  *programs.Programs
-	as   Person
-	open []*os.File
-	log  *os.File
-	home string // of the daemon
+	bin   *programs.Programs
+	as    Person
+	umask string
+	open  []*os.File
+	log   *os.File
+	home  string // of the daemon
 
 	ended <-chan struct{}
 }
@@ -103,6 +104,8 @@ type Settings struct {
 	As Person
 	// Dir is where its folder is made, "" for /var/tmp.
 	Dir string
+	// Umask is the umask with which the daemon is started, such as "077"; "" for that of the test.
+	Umask string
 	// Open are files that the daemon finds open, from whoever starts it.
 	Open []*os.File
 }
@@ -138,7 +141,7 @@ func New(t *testing.T, bin *programs.Programs, with Settings) *Site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Site{T: t, Dir: dir, bin: bin, as: with.As, open: with.Open, home: "/root"}
+	s := &Site{T: t, Dir: dir, bin: bin, as: with.As, umask: with.Umask, open: with.Open, home: "/root"}
 	t.Cleanup(s.close)
 	if with.As.UID != 0 {
 		s.home = s.Home(with.As)
@@ -194,6 +197,9 @@ func (s *Site) Start() {
 func (s *Site) Launch() {
 	s.T.Helper()
 	daemon := exec.Command(s.bin.Path(s.T, "jjm-daemon"), "serve", "--config", s.Dir+"/jjm.toml")
+	if s.umask != "" {
+		daemon = exec.Command("/bin/sh", append([]string{"-c", "umask " + s.umask + `; exec "$0" "$@"`}, daemon.Args...)...)
+	}
 	daemon.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "JJM_STATE=" + s.Dir + "/s"}
 	daemon.Dir, daemon.Stdout, daemon.Stderr, daemon.ExtraFiles = "/", s.log, s.log, s.open
 	daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: s.as.credential()}
