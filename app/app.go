@@ -161,11 +161,9 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 		return err
 	}
 	account, users := a.identity()
-	drop := filepath.Join(a.config.State, "drop")
-	if err := a.makeSpool(); err != nil {
+	if err := a.reserve.makeAll(); err != nil {
 		return err
 	}
-	a.reserve.shut = false
 	types, problems := a.config.Types()
 	if len(problems) > 0 {
 		return problems.Err()
@@ -181,8 +179,8 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 		Store: a.store, Records: a.records, Types: types, Clusters: clusters,
 		SiteFiles: engine.SiteFiles{Model: a.config.Model,
 			Unread: func(typ string) string { return declared.Unread(a.config.JobTypes, typ) }},
-		Folders: engine.Folders{Work: a.config.Work, RecordDir: a.config.recordDir(), DropDir: drop,
-			SpoolDir: a.spoolDir(), Wrapper: wrapper},
+		Folders: engine.Folders{Work: a.config.Work, RecordDir: a.config.recordDir(), DropDir: a.dropDir(),
+			SpoolDir: a.config.spoolDir(), Wrapper: wrapper},
 		Accounts: engine.Accounts{Caller: a.callerOf, Find: asuser.Find, Account: account, Users: users,
 			Readers: a.config.Gate.AdminUIDs()},
 		Now: time.Now, Log: a.log, Crash: a.failpoint(), GiveOut: a.ids.Reach, Accounted: a.accounted(),
@@ -191,7 +189,9 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	return err
 }
 
-func (a *App) spoolDir() string { return filepath.Join(a.config.State, "spool") }
+func (a *App) dropDir() string { return filepath.Join(a.config.State, "drop") }
+
+func (c *Config) spoolDir() string { return filepath.Join(c.State, "spool") }
 
 // makeSpool makes the letter box. The accounts that may open the socket may write to it.
 func (a *App) makeSpool() error {
@@ -199,7 +199,7 @@ func (a *App) makeSpool() error {
 	if err != nil {
 		return err
 	}
-	return spool.Make(a.spoolDir(), mode, group, time.Now())
+	return spool.Make(a.config.spoolDir(), mode, group, time.Now())
 }
 
 // callerOf returns the account that left a file in the spool. Its group is that of the account database, because the

@@ -11,32 +11,51 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"jjm/internal/commons"
 	"jjm/plan"
 	"jjm/wire/spool"
+	"jjm/xmldb"
 )
 
-// reserve prevents the letter box, to which accounts write, from stopping the store when it fills the file system of
-// both. It keeps a file allocated there. When the file system is nearly full it closes the box, removes the largest
-// account's files in it, and then frees its own file.
+// reserve prevents the folders in which accounts write, the letter box and the drop folder, from stopping the store
+// when they fill the file system of all. It keeps a file allocated there. When the file system is nearly full it shuts
+// the folders, removes the largest account's files in them, and then frees its own file.
 type reserve struct {
-	app  *App
-	file string
-	box  string
-	want uint64
+	app   *App
+	file  string
+	doors []door
+	want  uint64
 
 	floor plan.Floor
 
 	held bool
-	shut bool      // the letter box is closed
+	shut bool      // the folders are shut
 	last time.Time // the last time that the file system was nearly full
 	said string    // the last error that was logged
+}
+
+// door is a folder in which accounts write.
+type door struct {
+	commons.Folder
+	name string // for people
+	dir  string // where accounts write
+	open func() error
+}
+
+// doors returns the folders in which accounts write.
+func (a *App) doors() []door {
+	drop := xmldb.DropFolder{Dir: a.dropDir()}
+	return []door{
+		{spool.Boxes{Dir: a.config.spoolDir()}, "the letter box", filepath.Join(a.config.spoolDir(), "in"), a.makeSpool},
+		{drop, "the drop folder", drop.Dir, drop.Open},
+	}
 }
 
 const (
 	// reserveFile is in the folder that only the daemon can enter.
 	reserveFile = "reserve"
-	// The file system is checked every reserveEvery. A closed letter box is opened after reserveCalm without trouble:
-	// there is no hurry, because while the daemon answers nobody needs the box.
+	// The file system is checked every reserveEvery. A folder that was shut is opened after reserveCalm without
+	// trouble: there is no hurry, because while the daemon answers nobody needs the letter box, and fragments can wait.
 	reserveEvery = 250 * time.Millisecond
 	reserveCalm  = time.Minute
 )
@@ -44,7 +63,7 @@ const (
 // openReserve checks the state's file system before anything is written there.
 func (a *App) openReserve() *reserve {
 	state := a.config.State
-	r := &reserve{app: a, file: filepath.Join(state, lockFolder, reserveFile), box: a.spoolDir(),
+	r := &reserve{app: a, file: filepath.Join(state, lockFolder, reserveFile), doors: a.doors(),
 		want:  uint64(a.config.Reserve),
 		floor: plan.Floor{Bytes: uint64(a.config.Engine.MinFreeBytes), Files: uint64(a.config.Engine.MinFreeFiles)}}
 	info, err := os.Stat(r.file)
@@ -70,11 +89,24 @@ func (r *reserve) keep(ctx context.Context) {
 	}
 }
 
-// apart reports whether the letter box has a file system of its own, so that it cannot fill that of the store.
-func (r *reserve) apart() bool {
-	var state, box unix.Stat_t
-	return unix.Stat(r.app.config.State, &state) == nil &&
-		unix.Stat(filepath.Join(r.box, "in"), &box) == nil && state.Dev != box.Dev
+// apart reports whether all folders of accounts have file systems of their own, so that they cannot fill that of the
+// store.
+func (r *reserve) apart() bool { return len(r.beside()) == 0 }
+
+// beside returns the folders of accounts that share the store's file system. A folder that is missing counts: it is
+// made there.
+func (r *reserve) beside() []door {
+	var state, there unix.Stat_t
+	if unix.Stat(r.app.config.State, &state) != nil {
+		return r.doors
+	}
+	var beside []door
+	for _, d := range r.doors {
+		if unix.Stat(d.dir, &there) != nil || there.Dev == state.Dev {
+			beside = append(beside, d)
+		}
+	}
+	return beside
 }
 
 // disk measures the file system.
@@ -116,31 +148,43 @@ func (r *reserve) look(now time.Time) {
 	}
 }
 
-// open opens the letter box that was closed: it is needed while the daemon is away.
+// open opens the folders that were shut: the letter box is needed while the daemon is away.
 func (r *reserve) open() error {
 	if !r.shut {
 		return nil
 	}
-	err := r.app.makeSpool()
-	r.shut = err != nil
-	return err
+	return r.makeAll()
 }
 
-// relieve makes room: it removes boxes of accounts, and if that is not enough it frees the reserve.
+// makeAll makes the folders, open.
+func (r *reserve) makeAll() error {
+	var trouble error
+	for _, d := range r.doors {
+		trouble = errors.Join(trouble, d.open())
+	}
+	r.shut = trouble != nil
+	return trouble
+}
+
+// relieve makes room: it removes what accounts have in the folders, and if that is not enough it frees the reserve.
 func (r *reserve) relieve(now time.Time, d plan.Disk) error {
 	var trouble error
-	if !r.shut {
-		r.app.log.Error("the state's file system is full, or nearly: the letter box is shut", "dir", r.box,
-			"free_bytes", d.Space.FreeBytes, "free_files", d.Space.FreeFiles)
-		trouble = ignoreAbsent(spool.Shut(r.box))
-		r.shut = trouble == nil
+	folders := make([]commons.Folder, 0, len(r.doors))
+	for _, door := range r.beside() {
+		folders = append(folders, door)
+		if !r.shut {
+			r.app.log.Error("the state's file system is full, or nearly: "+door.name+" is shut", "dir", door.dir,
+				"free_bytes", d.Space.FreeBytes, "free_files", d.Space.FreeFiles)
+		}
+		trouble = errors.Join(trouble, ignoreAbsent(door.Shut()))
 	}
+	r.shut = trouble == nil
 	low := func() bool { d, ok := r.disk(now); return ok && plan.Relieve(d).Shut }
-	err := spool.Relieve(r.box, func() bool { return !low() }, func(t spool.RemovedBox) {
-		r.app.log.Error("the state's file system was full: the box of an account that filled it is removed, with all in it",
-			"account", t.UID, "box", t.Name, "bytes", t.Bytes, "names", t.Names)
+	err := commons.Relieve(folders, func() bool { return !low() }, func(h commons.Heap) {
+		r.app.log.Error("the state's file system was full: what an account put there is removed", "account", h.UID,
+			"folder", h.Name, "bytes", h.Bytes, "names", h.Names)
 	})
-	trouble = errors.Join(trouble, ignoreAbsent(err))
+	trouble = errors.Join(trouble, err)
 	if r.held && low() {
 		r.app.log.Error("what was kept in reserve is given up, so that the store goes on: free some space", "file", r.file)
 		if err := os.Truncate(r.file, 0); err != nil {

@@ -1,10 +1,12 @@
 package app
 
 import (
+	"bytes"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"jjm/engine"
 	"jjm/internal/needs"
+	"jjm/xmldb"
 )
 
 // keeper returns a reserve on a small file system of its own.
@@ -79,7 +82,7 @@ func TestReserve_IsGivenUpWhenTheDiskIsFullAndTakenBack(t *testing.T) {
 // What fills the letter box is removed, and the reserve stays.
 func TestReserve_TheLetterBoxGoesFirst(t *testing.T) {
 	r := keeper(t)
-	box := filepath.Join(r.box, "in", "u4711")
+	box := filepath.Join(r.app.config.spoolDir(), "in", "u4711")
 	if err := os.Mkdir(box, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -96,10 +99,53 @@ func TestReserve_TheLetterBoxGoesFirst(t *testing.T) {
 	}
 }
 
-// A letter box with a file system of its own needs no reserve.
-func TestReserve_IsNotWhereTheLetterBoxIsApart(t *testing.T) {
+// What fills the drop folder is removed as well, whoever put it there, and the drop folder is shut until there is room.
+func TestReserve_TheDropFolderGoesToo(t *testing.T) {
+	needs.Root(t, "to give files to another account")
 	r := keeper(t)
-	in := needs.Tmpfs(t, filepath.Join(r.box, "in"), "size=1m")
+	var log bytes.Buffer
+	r.app.log = slog.New(slog.NewTextHandler(&log, nil))
+	drop := filepath.Join(r.app.config.State, "drop")
+	d, err := xmldb.OpenDrop(drop, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	before, err := os.Stat(drop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := filepath.Join(drop, ".fill")
+	fill(t, theirs)
+	if err := os.Chown(theirs, 4711, 4711); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	r.look(now)
+	if _, err := os.Stat(theirs); !os.IsNotExist(err) || allocated(t, r.file) != 2<<20 || !r.shut {
+		t.Errorf("what fills the disk: %v, %d bytes are kept, shut is %v", err, allocated(t, r.file), r.shut)
+	}
+	if !strings.Contains(log.String(), "account=4711 folder=drop") {
+		t.Errorf("the log does not name the account: %s", log.String())
+	}
+	if shut, err := os.Stat(drop); err != nil || shut.Mode().Perm() != 0o711 {
+		t.Errorf("shut: %v, %v", shut.Mode(), err)
+	}
+	r.look(now.Add(2 * reserveCalm))
+	if after, err := os.Stat(drop); err != nil || after.Mode() != before.Mode() {
+		t.Errorf("open again: %v, %v: want %v", after.Mode(), err, before.Mode())
+	}
+}
+
+// Folders with file systems of their own need no reserve.
+func TestReserve_IsNotWhereTheFoldersOfAccountsAreApart(t *testing.T) {
+	r := keeper(t)
+	in := needs.Tmpfs(t, filepath.Join(r.app.config.spoolDir(), "in"), "size=1m")
+	drop := filepath.Join(r.app.config.State, "drop")
+	if err := os.Mkdir(drop, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	needs.Tmpfs(t, drop, "size=1m")
 	r = r.app.openReserve()
 	fill(t, filepath.Join(in, "x"))
 	r.look(time.Now())

@@ -15,7 +15,6 @@ import (
 
 	"jjm"
 	"jjm/internal/wary"
-	"jjm/xmldb/internal/xmltext"
 )
 
 // Bounds of one scan of a drop folder.
@@ -24,8 +23,10 @@ const (
 	maxScan = 10_000
 	// maxScanBytes is their size.
 	maxScanBytes = 32 << 20
-	// maxRefused is roughly how many entries of refused/ are kept; the oldest are removed.
-	maxRefused = 2_000
+	// maxRefused is roughly how many entries of refused/ are kept, and maxRefusedBytes roughly
+	// what they take; the oldest are removed.
+	maxRefused      = 2_000
+	maxRefusedBytes = 16 << 20
 )
 
 // refusedDir is the folder within a drop folder for refused files.
@@ -34,8 +35,11 @@ const refusedDir = "refused"
 // Drop is a folder in which anybody at the site may leave fragments: files *.xml, written
 // under a name that starts with a dot and then renamed, so that only complete ones are
 // seen. Links, devices, fifos, directories and files that are too long are refused without
-// being read. A refused file is moved to refused/, and a file of the same name with .why
-// appended contains the reason.
+// being read. Of a refused file a copy is kept in refused/, if it is not too long, and a file of
+// the same name with .why appended contains the reason. Both are the daemon's; beside it only
+// the writer can read them, where the file system has access lists.
+//
+// Any account can fill the folder, so what one may keep there is bounded; see [MostDropped].
 //
 // Its methods are for one goroutine; only Watch may run beside them.
 type Drop struct {
@@ -43,10 +47,12 @@ type Drop struct {
 	root *os.Root
 	in   *wary.Dir // the same folder, to look at files of others without following them
 	warn func(msg string, args ...any)
-	// immovable are refused entries that could not be moved; they are ignored.
+	// immovable are refused entries that could not be removed; they are ignored.
 	immovable map[stamp]bool
-	// refusals counts refused files since refused/ was last pruned.
-	refusals int
+	// refusals counts refused files since refused/ was last pruned, and refusedBytes what was
+	// kept of them.
+	refusals     int
+	refusedBytes int64
 }
 
 // Dropped is a fragment found in a drop folder. The caller decides whether its writer may
@@ -89,6 +95,7 @@ func OpenDrop(dir string, warn func(msg string, args ...any)) (*Drop, error) {
 		d.Close()
 		return nil, jjm.Errorf(jjm.Denied, "open drop folder %s: %w", dir, err)
 	}
+	d.prune()
 	return d, nil
 }
 
@@ -98,7 +105,7 @@ func openDropRoot(dir string) (*os.Root, error) {
 	}
 	err := os.Mkdir(dir, 0o700)
 	if err == nil { // whatever the umask is; mkdir(2) may ignore the sticky bit
-		err = os.Chmod(dir, 0o733|os.ModeSticky)
+		err = os.Chmod(dir, dropMode)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -108,7 +115,7 @@ func openDropRoot(dir string) (*os.Root, error) {
 
 // makeRefused makes sure that refused/ is a folder of the daemon's account.
 func (d *Drop) makeRefused() error {
-	err := d.root.Mkdir(refusedDir, dirMode)
+	err := d.root.Mkdir(refusedDir, refusedMode)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -120,7 +127,7 @@ func (d *Drop) makeRefused() error {
 		return fmt.Errorf("%s: want a folder of uid %d or root, found %v of uid %d: remove it", refusedDir, os.Geteuid(),
 			st.Mode(), uid)
 	}
-	return d.root.Chmod(refusedDir, dirMode)
+	return d.root.Chmod(refusedDir, refusedMode)
 }
 
 // Close closes the folder.
@@ -158,32 +165,26 @@ func (d *Drop) Scan(ctx context.Context) ([]Dropped, error) {
 }
 
 // candidates returns up to maxScan entries with the name of a complete file, the oldest
-// first.
+// first. It removes what is no file of a writer, and what an account has beyond its bounds.
 func (d *Drop) candidates(ctx context.Context) ([]os.FileInfo, error) {
 	dir, err := d.root.Open(".")
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	var infos []os.FileInfo
-	stuck := make(map[stamp]bool) // those that are still there
-	defer func() { d.immovable = stuck }()
-	for len(infos) < maxScan {
+	c := census{drop: d, now: time.Now(), of: make(map[int]*tally), stuck: make(map[stamp]bool)}
+	defer func() { d.immovable = c.stuck }()
+	for {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		names, err := dir.Readdirnames(1000)
 		for _, name := range names {
-			if !complete(name) || len(infos) == maxScan {
+			if name == refusedDir {
 				continue
 			}
-			st, err := d.in.Lstat(name)
-			switch {
-			case err != nil: // removed, or another file system is mounted there
-			case d.immovable[stampOf(st)]:
-				stuck[stampOf(st)] = true
-			default:
-				infos = append(infos, st)
+			if st, err := d.in.Lstat(name); err == nil { // else removed, or another file system is mounted there
+				c.count(st)
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -193,13 +194,14 @@ func (d *Drop) candidates(ctx context.Context) ([]os.FileInfo, error) {
 			return nil, err
 		}
 	}
+	infos := c.within()
 	sort.Slice(infos, func(i, j int) bool {
 		if a, b := infos[i].ModTime(), infos[j].ModTime(); !a.Equal(b) {
 			return a.Before(b)
 		}
 		return infos[i].Name() < infos[j].Name()
 	})
-	return infos, nil
+	return infos[:min(len(infos), maxScan)], nil
 }
 
 // complete reports whether a file with this name is ready to be read.
@@ -277,8 +279,8 @@ func (f Dropped) Accept() error {
 	return nil
 }
 
-// Refuse moves the file to refused/ with the reason beside it. A file that cannot be moved
-// stays and is not found again.
+// Refuse removes the file and keeps a copy in refused/, with the reason beside it. A file that
+// cannot be removed stays and is not found again.
 func (f Dropped) Refuse(why error) {
 	f.drop.refuse(f.Name, f.seen, why)
 }
@@ -287,77 +289,4 @@ func (f Dropped) Refuse(why error) {
 func (d *Drop) unchanged(name string, seen stamp) bool {
 	st, err := d.in.Lstat(name)
 	return err == nil && stampOf(st) == seen
-}
-
-// moveAway moves an entry to refused/. rename(2) does nothing if both names are links to
-// the same file; then the name here is removed.
-func (d *Drop) moveAway(name, target string, seen stamp) error {
-	if err := d.move(name, target); err != nil || !d.unchanged(name, seen) {
-		return err
-	}
-	return d.root.Remove(name)
-}
-
-// refuse moves an entry to refused/ and writes the reason.
-func (d *Drop) refuse(name string, seen stamp, why error) {
-	if !d.unchanged(name, seen) {
-		return
-	}
-	// The longest name is 255 bytes (NAME_MAX); this leaves room for ".why".
-	target, _ := xmltext.Cut(name, 240)
-	if err := d.moveAway(name, target, seen); err != nil {
-		d.immovable[seen] = true
-		d.warn("move a refused fragment away", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
-	}
-	if err := d.writeWhy(target, why); err != nil {
-		d.warn("write the reason of a refusal", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
-	}
-	if d.refusals++; d.refusals >= 500 {
-		d.refusals = 0
-		d.prune()
-	}
-}
-
-// move replaces an older file of the same name. A folder, which rename(2) does not replace,
-// is removed first.
-func (d *Drop) move(name, target string) error {
-	target = filepath.Join(refusedDir, target)
-	err := d.root.Rename(name, target)
-	if err != nil && d.in.RemoveAll(target) == nil {
-		err = d.root.Rename(name, target)
-	}
-	return err
-}
-
-func (d *Drop) writeWhy(target string, why error) error {
-	path := filepath.Join(refusedDir, target+".why")
-	if err := d.in.RemoveAll(path); err != nil {
-		return err
-	}
-	f, err := d.root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(f, "%v\n", why)
-	return errors.Join(err, f.Close())
-}
-
-// prune keeps refused/ from growing without bound.
-func (d *Drop) prune() {
-	dir, err := d.root.Open(refusedDir)
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	entries, err := dir.Readdir(-1)
-	if err != nil || len(entries) <= maxRefused {
-		return
-	}
-	sort.Slice(entries, func(i, j int) bool { return entries[i].ModTime().Before(entries[j].ModTime()) })
-	for _, st := range entries[:len(entries)-maxRefused] {
-		if err := d.in.RemoveAll(filepath.Join(refusedDir, st.Name())); err != nil {
-			d.warn("remove an old refused fragment", "file", filepath.Join(d.dir, refusedDir, st.Name()), "error",
-				err)
-		}
-	}
 }

@@ -2,6 +2,8 @@ package intake
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"jjm"
@@ -21,7 +23,7 @@ func (it *Intake) dropLoop(ctx context.Context) {
 	if it.b.Deps.DropDir == "" {
 		return
 	}
-	d, err := xmldb.OpenDrop(it.b.Deps.DropDir, it.b.Log.Warn)
+	d, err := xmldb.OpenDrop(it.b.Deps.DropDir, it.warnDrop)
 	if err != nil {
 		it.b.Log.Error("drop folder cannot be used, no fragments of records are accepted", "error", err)
 		return
@@ -37,6 +39,11 @@ func (it *Intake) dropLoop(ctx context.Context) {
 		}
 		fair.WaitKick(ctx, hint, dropRescan)
 	}
+}
+
+// warnDrop logs trouble with the drop folder, once while it lasts: accounts can cause it at every scan.
+func (it *Intake) warnDrop(msg string, args ...any) {
+	it.b.Complain(slog.LevelWarn, "drop/"+msg+fmt.Sprint(args...), msg, args...)
 }
 
 // takeDropped adds the fragments in the folder to records. A fragment is accepted only

@@ -22,6 +22,7 @@ var attackers = map[string]func(folder string){
 	"attack-lock-all":       lockAll,
 	"attack-flood-spool":    floodSpool,
 	"attack-fill-spool":     fillSpool,
+	"attack-fill-drop":      fillDrop,
 	"attack-swell-spool":    swellSpool,
 	"attack-forge-listings": forgeListings,
 	"attack-kill-commands":  func(folder string) { signalCommands(folder, syscall.SIGKILL) },

@@ -1,36 +1,27 @@
 package spool
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
+	"jjm/internal/commons"
 	"jjm/internal/wary"
 )
 
-// What a box may keep on a full disk, in bytes and in names.
-const (
-	shareBytes = 1 << 20
-	shareNames = 1000
-)
-
-// RemovedBox describes a box that [Relieve] removed.
-type RemovedBox struct {
-	Name  string
-	UID   int
-	Bytes int64
-	Names int
+// Boxes is the folder of the boxes as one of those in which others can write.
+type Boxes struct {
+	// Dir is the spool.
+	Dir string
 }
 
 // Shut keeps all other accounts from making boxes and from opening theirs, until [Make]
 // opens the folder again.
-func Shut(dir string) error {
-	in, err := Open(dir)
+func (bs Boxes) Shut() error {
+	in, err := Open(bs.Dir)
 	if err != nil {
 		return err
 	}
@@ -38,50 +29,41 @@ func Shut(dir string) error {
 	return in.dir.Chmod(0o700)
 }
 
-// Relieve makes room on a full disk: it removes the boxes that hold more than their share,
-// the largest first, until enough returns true. Their entries are lost, so it calls removed
-// for each. The daemon calls it after [Shut].
-func Relieve(dir string, enough func() bool, removed func(RemovedBox)) error {
-	in, err := Open(dir)
+// Heaps returns what each box holds.
+func (bs Boxes) Heaps() ([]commons.Heap, error) {
+	in, err := Open(bs.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	var heaps []commons.Heap
+	if err := in.eachBox(func(b *Box) error {
+		heaps = append(heaps, b.usage())
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	return heaps, nil
+}
+
+// Remove removes a box with everything in it.
+func (bs Boxes) Remove(h commons.Heap) error {
+	in, err := Open(bs.Dir)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	var heavy []RemovedBox
-	if err := in.eachBox(func(b *Box) error {
-		t := b.usage()
-		if t.Bytes > shareBytes || t.Names > shareNames {
-			heavy = append(heavy, t)
-		}
-		return nil
-	}); err != nil {
-		return fmt.Errorf("spool: %w", err)
-	}
-	slices.SortFunc(heavy, func(a, b RemovedBox) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Names, a.Names))
-	})
-	below, err := wary.In(dir)
+	below, err := wary.In(bs.Dir)
 	if err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}
 	defer below.Close()
-	var trouble error
-	for _, t := range heavy {
-		if enough() {
-			break
-		}
-		if err := in.removeBox(below, t); err != nil {
-			trouble = errors.Join(trouble, err)
-			continue
-		}
-		removed(t)
-	}
-	return trouble
+	return in.removeBox(below, h)
 }
 
 // removeBox removes a box with everything in it. Root takes the ownership first, so that a
 // process which has the box open cannot add anything.
-func (in *In) removeBox(below *wary.Dir, t RemovedBox) error {
+func (in *In) removeBox(below *wary.Dir, t commons.Heap) error {
 	b, err := in.Named(t.Name, t.UID)
 	if err != nil {
 		return fmt.Errorf("spool: box %s: %w", t.Name, err)
@@ -100,8 +82,8 @@ func (in *In) removeBox(below *wary.Dir, t RemovedBox) error {
 
 // usage returns what a box holds. It does not enter folders: a box that contains one counts
 // as larger than any box without, because no entry is a folder.
-func (b *Box) usage() RemovedBox {
-	t := RemovedBox{Name: b.Name(), UID: b.UID}
+func (b *Box) usage() commons.Heap {
+	t := commons.Heap{Name: b.Name(), UID: b.UID}
 	for t.Names <= 2*MaxEntries {
 		names, err := b.dir.Readdirnames(chunk)
 		for _, name := range names {
@@ -131,10 +113,8 @@ func (b *Box) sizeOf(name string) (bytes int64, folder bool) {
 	if unix.Fstat(int(f.Fd()), &st) != nil {
 		return 0, false
 	}
-	return allocated(&st), st.Mode&unix.S_IFMT == unix.S_IFDIR
+	return commons.OfStat(&st), st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
-
-func allocated(st *unix.Stat_t) int64 { return max(st.Size, st.Blocks*512) }
 
 // Fit returns how many of the entries, counted from the first, are within the limits of an
 // account. Files too long to be entries count as 0 bytes, because the daemon removes them

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"jjm/internal/commons"
 	"jjm/internal/needs"
 )
 
@@ -101,9 +102,9 @@ func TestRelieve_RemovesTheLargestBoxFirst(t *testing.T) {
 		return folder
 	}
 	heavy, tree, light := makeBox(4711), makeBox(4712), makeBox(4713)
-	if err := errors.Join(os.WriteFile(filepath.Join(heavy, "x"), make([]byte, 2*shareBytes), 0o600),
+	if err := errors.Join(os.WriteFile(filepath.Join(heavy, "x"), make([]byte, 2*commons.Share.Bytes), 0o600),
 		os.MkdirAll(filepath.Join(tree, "x", "y"), 0o700), os.WriteFile(filepath.Join(tree, "x", "y", "z"), nil, 0o600),
-		os.WriteFile(filepath.Join(light, tmpPrefix+"1"), make([]byte, shareBytes/2), 0o600)); err != nil {
+		os.WriteFile(filepath.Join(light, tmpPrefix+"1"), make([]byte, commons.Share.Bytes/2), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	open, err := os.Open(heavy)
@@ -113,7 +114,8 @@ func TestRelieve_RemovesTheLargestBoxFirst(t *testing.T) {
 	defer open.Close()
 	var removed []int
 	relieve := func(enough bool) {
-		err := Relieve(dir, func() bool { return enough }, func(x RemovedBox) { removed = append(removed, x.UID) })
+		err := commons.Relieve([]commons.Folder{Boxes{dir}}, func() bool { return enough },
+			func(x commons.Heap) { removed = append(removed, x.UID) })
 		if err != nil {
 			t.Error(err)
 		}
@@ -146,7 +148,7 @@ func TestShut_KeepsOthersOutUntilTheFolderIsMadeAgain(t *testing.T) {
 		return info.Mode()
 	}
 	before := open()
-	if err := Shut(dir); err != nil {
+	if err := (Boxes{dir}).Shut(); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(in); err != nil || info.Mode().Perm() != 0o700 {

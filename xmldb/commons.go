@@ -1,0 +1,242 @@
+package xmldb
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"jjm"
+	"jjm/internal/commons"
+	"jjm/internal/wary"
+)
+
+const (
+	// dropMode lets every account leave files, which only it and the daemon can remove.
+	dropMode = 0o733 | os.ModeSticky
+	// unfinished is the age at which a file that is not renamed to a complete one is removed.
+	unfinished = time.Hour
+)
+
+// MostDropped is what one account may keep in a drop folder. The latest beyond it is removed.
+var MostDropped = commons.Most{Bytes: 256 << 20, Names: 20_000}
+
+// tally is what one account has in the drop folder.
+type tally struct {
+	heap    commons.Heap
+	entries []os.FileInfo
+	cut     bool // something beyond the bounds was removed
+}
+
+// census counts the entries of a drop folder by account.
+type census struct {
+	drop  *Drop
+	now   time.Time
+	of    map[int]*tally
+	bad   []os.FileInfo  // complete files that are refused unread: what they take is counted for nobody
+	stuck map[stamp]bool // entries that could not be removed
+}
+
+// count counts an entry, or removes it if it is no file of a writer.
+func (c *census) count(st os.FileInfo) {
+	d := c.drop
+	switch {
+	case d.immovable[stampOf(st)]:
+		c.stuck[stampOf(st)] = true
+		return
+	case complete(st.Name()) && acceptable(st) != nil && len(c.bad) < maxScan:
+		c.bad = append(c.bad, st)
+		return
+	case complete(st.Name()) && acceptable(st) != nil, strange(st, c.now):
+		c.remove(st)
+		d.warn("the drop folder held what is not a file of a writer, or a forgotten one: it is removed", "dir", d.dir,
+			"account", uidOf(st), "kind", jjm.FileKind(st.Mode()))
+		return
+	}
+	t := c.of[uidOf(st)]
+	if t == nil {
+		t = &tally{heap: commons.Heap{UID: uidOf(st)}}
+		c.of[uidOf(st)] = t
+	}
+	if len(t.entries) >= 2*MostDropped.Names && uidOf(st) != 0 { // the memory that a flood takes is bounded too
+		c.remove(st)
+		t.cut = true
+		return
+	}
+	t.heap.Names++
+	t.heap.Bytes += sizeOf(st)
+	t.entries = append(t.entries, st)
+}
+
+// strange reports whether an entry is to be removed unread, under whatever name: it is no plain file,
+// one with a second link, which may be another account's, or one that nobody completed.
+func strange(st os.FileInfo, now time.Time) bool {
+	if complete(st.Name()) {
+		return false
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	return !st.Mode().IsRegular() || ok && (sys.Nlink > 1 || changedAt(st).Before(now.Add(-unfinished)))
+}
+
+// changedAt is when the entry was last changed (st_ctime), which its owner cannot set.
+func changedAt(st os.FileInfo) time.Time {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(sys.Ctim.Unix())
+	}
+	return st.ModTime()
+}
+
+// within removes the latest of accounts that have more than [MostDropped], and returns the complete
+// files. Root's are not bounded.
+func (c *census) within() []os.FileInfo {
+	infos := c.bad
+	for uid, t := range c.of {
+		if uid != 0 && t.heap.Over(MostDropped) {
+			slices.SortFunc(t.entries, func(a, b os.FileInfo) int {
+				return cmp.Or(changedAt(a).Compare(changedAt(b)), cmp.Compare(a.Name(), b.Name()))
+			})
+			for n := len(t.entries); n > 0 && t.heap.Over(MostDropped); n = len(t.entries) {
+				last := t.entries[n-1]
+				c.remove(last)
+				t.entries, t.cut = t.entries[:n-1], true
+				t.heap.Names--
+				t.heap.Bytes -= sizeOf(last)
+			}
+		}
+		if t.cut {
+			c.drop.warn("an account left too much in the drop folder: the latest is removed", "dir", c.drop.dir, "account",
+				uid, "files", MostDropped.Names, "bytes", MostDropped.Bytes)
+		}
+		for _, st := range t.entries {
+			if complete(st.Name()) {
+				infos = append(infos, st)
+			}
+		}
+	}
+	return infos
+}
+
+func (c *census) remove(st os.FileInfo) {
+	if err := c.drop.clear(st.Name(), st); err != nil {
+		c.stuck[stampOf(st)] = true
+		c.drop.warn("the drop folder holds what cannot be removed: remove it by hand", "dir", c.drop.dir, "account",
+			uidOf(st), "kind", jjm.FileKind(st.Mode()))
+	}
+}
+
+// DropFolder is the drop folder as one of the folders in which others can write; see [commons.Relieve].
+type DropFolder struct {
+	// Dir is the drop folder.
+	Dir string
+}
+
+// Shut keeps other accounts from leaving files, until Open: it takes the bits by which they write,
+// and leaves those by which they enter, which say what Open is to give back.
+func (f DropFolder) Shut() error {
+	return f.change(func(m os.FileMode) os.FileMode { return m &^ 0o022 })
+}
+
+// Open opens a folder that was shut, if it is there. One that the site closed stays closed.
+func (f DropFolder) Open() error {
+	err := f.change(func(m os.FileMode) os.FileMode {
+		if m&os.ModeSticky == 0 {
+			return m
+		}
+		return m | m&0o011<<1
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (f DropFolder) change(to func(os.FileMode) os.FileMode) error {
+	st, err := os.Lstat(f.Dir)
+	if err != nil || !st.IsDir() {
+		return err
+	}
+	const bits = os.ModePerm | os.ModeSticky | os.ModeSetgid
+	if now, next := st.Mode()&bits, to(st.Mode()&bits); next != now {
+		return os.Chmod(f.Dir, next)
+	}
+	return nil
+}
+
+// Heaps returns what each account has in the folder. A folder counts as larger than any file. A file
+// with a second link counts for nobody.
+func (f DropFolder) Heaps() ([]commons.Heap, error) {
+	of := map[int]*commons.Heap{}
+	err := f.each(func(_ *wary.Dir, st os.FileInfo) error {
+		sys, ok := st.Sys().(*syscall.Stat_t)
+		if ok && !st.IsDir() && sys.Nlink > 1 {
+			return nil
+		}
+		h := of[uidOf(st)]
+		if h == nil {
+			h = &commons.Heap{Name: "drop", UID: uidOf(st)}
+			of[uidOf(st)] = h
+		}
+		h.Names++
+		h.Bytes += sizeOf(st)
+		if st.IsDir() {
+			h.Bytes += MostDropped.Bytes
+		}
+		return nil
+	})
+	var heaps []commons.Heap
+	for _, h := range of {
+		heaps = append(heaps, *h)
+	}
+	slices.SortFunc(heaps, func(a, b commons.Heap) int { return cmp.Compare(a.UID, b.UID) })
+	return heaps, err
+}
+
+// Remove removes everything that an account has in the folder.
+func (f DropFolder) Remove(h commons.Heap) error {
+	return f.each(func(in *wary.Dir, st os.FileInfo) error {
+		if uidOf(st) != h.UID {
+			return nil
+		}
+		if err := clearIn(in, st.Name(), st); err != nil {
+			return fmt.Errorf("drop folder %s: %w", f.Dir, err)
+		}
+		return nil
+	})
+}
+
+// each calls do for the entries of the folder but refused/, and goes on after an error.
+func (f DropFolder) each(do func(in *wary.Dir, st os.FileInfo) error) error {
+	in, err := wary.In(f.Dir)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	dir, err := os.Open(f.Dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	var trouble error
+	for {
+		names, err := dir.Readdirnames(1000)
+		for _, name := range names {
+			if name == refusedDir {
+				continue
+			}
+			if st, err := in.Lstat(name); err == nil {
+				trouble = errors.Join(trouble, do(in, st))
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return trouble
+		}
+		if err != nil {
+			return errors.Join(trouble, err)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package xmldb
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+	"syscall"
+
+	"jjm"
+	"jjm/internal/acl"
+	"jjm/internal/commons"
+	"jjm/internal/wary"
+	"jjm/xmldb/internal/xmltext"
+)
+
+// refusedMode lets a writer reach what was kept of its files, by name; nobody else can list the folder.
+const refusedMode = 0o711
+
+// maxWhy is the longest reason, in bytes.
+const maxWhy = 4 << 10
+
+// refuse removes an entry and keeps a copy and the reason. The copy is the daemon's own file: the
+// writer may have the original open, and could go on writing to it.
+func (d *Drop) refuse(name string, seen stamp, why error) {
+	if !d.unchanged(name, seen) {
+		return
+	}
+	st, err := d.in.Lstat(name)
+	if err != nil {
+		return
+	}
+	// The longest name is 255 bytes (NAME_MAX); this leaves room for ".why".
+	target, _ := xmltext.Cut(name, 240)
+	err = errors.Join(d.keep(target, d.textOf(st), uidOf(st)), d.keepWhy(target, why, uidOf(st)))
+	if err != nil {
+		d.warn("keep what was refused", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
+	}
+	if err := d.clear(name, st); err != nil {
+		d.immovable[seen] = true
+		d.warn("remove a refused fragment", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
+	}
+	if d.refusals++; d.refusals >= 500 || d.refusedBytes > maxRefusedBytes/4 {
+		d.prune()
+	}
+}
+
+// textOf returns the content of a refused file, nil if it is none that may be kept.
+func (d *Drop) textOf(st os.FileInfo) []byte {
+	if acceptable(st) != nil {
+		return nil
+	}
+	f, err := d.in.Open(st.Name(), os.O_RDONLY)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if now, err := f.Stat(); err != nil || !os.SameFile(now, st) || acceptable(now) != nil {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(f, jjm.MaxFragment))
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+func (d *Drop) keepWhy(target string, why error, uid int) error {
+	text, _ := xmltext.Cut(why.Error(), maxWhy)
+	return d.keep(target+".why", []byte(text+"\n"), uid)
+}
+
+// keep writes a file in refused/ that only the daemon and an account can read. It takes the place
+// of an older one; with a nil text nothing does.
+func (d *Drop) keep(target string, text []byte, uid int) error {
+	path := filepath.Join(refusedDir, target)
+	if err := d.in.RemoveAll(path); err != nil || text == nil {
+		return err
+	}
+	f, err := d.root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	d.refusedBytes += int64(len(text))
+	if uid > 0 && uid != os.Geteuid() {
+		if aerr := acl.Grant(f, acl.Read, uid); aerr != nil && !errors.Is(aerr, acl.ErrUnsupported) {
+			err = errors.Join(err, aerr)
+		}
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, d.root.Remove(path)) // on a full disk half of it is of no use
+	}
+	return nil
+}
+
+// clear removes an entry. Root takes a folder from its owner first, so that a process which has it
+// open cannot add anything.
+func (d *Drop) clear(name string, st os.FileInfo) error { return clearIn(d.in, name, st) }
+
+func clearIn(in *wary.Dir, name string, st os.FileInfo) error {
+	if st.IsDir() && os.Geteuid() == 0 {
+		f, err := in.Open(name, os.O_RDONLY|syscall.O_DIRECTORY)
+		if err != nil {
+			return err
+		}
+		err = errors.Join(f.Chown(0, 0), f.Chmod(0o700), f.Close())
+		if err != nil {
+			return err
+		}
+	}
+	return in.RemoveAll(name)
+}
+
+// prune keeps refused/ from growing without bound. What an older jjm moved there goes: it belongs to
+// its writer, or others can read it.
+func (d *Drop) prune() {
+	d.refusals, d.refusedBytes = 0, 0
+	dir, err := d.root.Open(refusedDir)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	entries, err := dir.Readdir(-1)
+	if err != nil {
+		return
+	}
+	sort.Slice(entries, func(i, j int) bool { return entries[i].ModTime().After(entries[j].ModTime()) })
+	names, bytes := 0, int64(0)
+	for _, st := range entries {
+		if own := uidOf(st) == os.Geteuid() && st.Mode().IsRegular() && st.Mode().Perm()&0o007 == 0; own {
+			names++
+			bytes += sizeOf(st)
+			if names <= maxRefused && bytes <= maxRefusedBytes {
+				continue
+			}
+		}
+		if err := d.clear(filepath.Join(refusedDir, st.Name()), st); err != nil {
+			d.warn("remove an old refused fragment", "file", filepath.Join(d.dir, refusedDir, st.Name()), "error", err)
+		}
+	}
+}
+
+// sizeOf returns how many bytes a file takes.
+func sizeOf(st os.FileInfo) int64 {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return commons.Allocated(sys.Size, sys.Blocks)
+	}
+	return st.Size()
+}
