@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -145,5 +146,21 @@ func TestContainer_OfOutputsFromSeveralClusters(t *testing.T) {
 		if in := w.input(reader); in.Finished != 8 {
 			t.Errorf("%+v", in)
 		}
+	})
+}
+
+// A container of many small datasets is cut as if it were one: no part is short because a dataset ended there.
+func TestContainer_OfManyDatasetsMakesFullParts(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		const sets = 601
+		for i := range sets {
+			name := fmt.Sprintf("d%d", i)
+			w.must(w.put(name, "run1", i, i+1))
+			w.closeDataset(alice, name)
+		}
+		id := w.submit(alice, fileJob("", "name = \"all\"\ncontainer = \"run1\"\n"))
+		w.final(6*time.Hour, id)
+		w.verify(id, done((sets+1)/2))
 	})
 }

@@ -139,14 +139,25 @@ func failsOnce(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 }
 
 // addFiles adds files from..to-1 to alice's dataset.
-func addFiles(name string, from, to int) func(*stage) error {
-	return func(s *stage) error {
-		var files []jjm.File
-		for i := from; i < to; i++ {
-			files = append(files, jjm.File{LFN: lfn(i), Events: 100, Size: 1000})
+func addFiles(name string, from, to int) func(*stage) error { return addFilesIn("", name, from, to) }
+
+// addFilesIn adds files from..to-1 to alice's dataset of a container.
+func addFilesIn(container, name string, from, to int) func(*stage) error {
+	return func(s *stage) error { return s.put(name, container, from, to) }
+}
+
+// readsOnce checks that a grid job has read files of 100 events each, all of them once.
+func (s *stage) readsOnce(key string, files int64) {
+	s.t.Helper()
+	want := jjm.InputCounts{Files: files, ToBeUsed: files, Used: files, Finished: files, Events: 100 * files,
+		EventsUsed: 100 * files}
+	if got := s.input(s.ids[key]); got != want {
+		s.t.Errorf("%s: %+v, want %+v", key, got, want)
+	}
+	for name, local := range s.owners(s.ids[key]) {
+		if len(local) != 1 {
+			s.t.Errorf("%s: %s is owned by local jobs %v", key, name, local)
 		}
-		_, err := s.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: name, Files: files})
-		return err
 	}
 }
 
@@ -281,19 +292,24 @@ func scenarios() map[string]scenario {
 			},
 			wants: map[string]want{"a": ends(jjm.Done, -1, nil), "b": ends(jjm.Done, -1, nil)},
 			also: func(s *stage) {
-				for _, key := range []string{"a", "b"} {
-					if got, want := s.input(s.ids[key]),
-						(jjm.InputCounts{Files: 9, ToBeUsed: 9, Used: 9, Finished: 9, Events: 900, EventsUsed: 900}); got != want {
-						s.t.Errorf("%s: %+v, want %+v", key, got, want)
-					}
-					for name, local := range s.owners(s.ids[key]) {
-						if len(local) != 1 {
-							s.t.Errorf("%s: %s is owned by local jobs %v", key, name, local)
-						}
-					}
-				}
+				s.readsOnce("a", 9)
+				s.readsOnce("b", 9)
 			},
 			only: []string{"dataset", "notice", "generate", "prepare", "verdict"},
+		},
+		"a container is read": {
+			actions: []action{
+				{0, addFilesIn("run1", "x", 0, 3)},
+				{0, addFilesIn("run1", "y", 2, 6)}, // one file is in both
+				{10 * time.Second, submitAs("a", fileJob("", "name = \"all\"\ncontainer = \"run1\"\n"))},
+				{5 * time.Minute, addFilesIn("run1", "z", 6, 9)},
+				{6 * time.Minute, closeDataset("x")},
+				{6 * time.Minute, closeDataset("y")},
+				{6 * time.Minute, closeDataset("z")},
+			},
+			wants: map[string]want{"a": ends(jjm.Done, -1, nil)},
+			also:  func(s *stage) { s.readsOnce("a", 9) },
+			only:  []string{"dataset", "notice"},
 		},
 		"output names with numbers": {
 			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4}, play: failsOnce,

@@ -2,7 +2,9 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"jjm"
 	"jjm/engine/state"
@@ -31,28 +33,46 @@ func (ds *Datasets) checkContainer(ctx context.Context, uid int, d *jjm.DatasetI
 
 // takeContainer adds to the dataset d the files of a container's datasets that it lacks
 // (decision R30). whole says that no more can come, because all these datasets are closed.
+// Readers learn of the files when all are there: a splitter that takes what it finds would
+// cut short parts of each dataset otherwise.
 func (ds *Datasets) takeContainer(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput) (whole bool, err error) {
 	members, err := ds.b.Store.Members(ctx, job.Owner.UID, d.Container)
 	if err != nil {
 		return false, err
 	}
 	whole = len(members) > 0
+	var news []store.DatasetID
 	for i := range members {
 		m := &members[i]
 		whole = whole && m.Closed != 0
 		for more := !m.Head(); more; {
-			if more, err = ds.takeMember(ctx, job, d, m); err != nil {
-				return false, err
+			if more, err = ds.takeMember(ctx, job, d, m, &news); err != nil {
+				return false, errors.Join(err, ds.tell(ctx, news)) // what was taken stays
 			}
 		}
+	}
+	if err := ds.tell(ctx, news); err != nil {
+		return false, err
 	}
 	return whole, nil
 }
 
+// tell wakes the readers of datasets that got files.
+func (ds *Datasets) tell(ctx context.Context, news []store.DatasetID) error {
+	if len(news) == 0 {
+		return nil
+	}
+	return ds.s.Change(ctx, "dataset-news", func(c *state.Change) error {
+		c.News = append(c.News, slices.Compact(news)...)
+		return nil
+	})
+}
+
 // takeMember adds the next chunk of files of one dataset of the container; more says that
-// it has further ones.
-func (ds *Datasets) takeMember(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput, m *store.Dataset) (more bool,
-	err error) {
+// it has further ones. It appends the dataset that got files to news.
+func (ds *Datasets) takeMember(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput, m *store.Dataset,
+	news *[]store.DatasetID) (more bool, err error) {
+	var got store.DatasetID
 	err = ds.s.Change(ctx, "dataset-add", func(c *state.Change) error {
 		id, _, err := c.Tx.PutDataset(job.Owner.UID, jjm.Dataset{Name: d.Name})
 		if err != nil {
@@ -80,9 +100,12 @@ func (ds *Datasets) takeMember(ctx context.Context, job *jjm.GridJob, d *jjm.Dat
 				jjm.Count(m.Files, "file"), m.Name, d.Container), "", "")
 		}
 		if added > 0 {
-			c.News = append(c.News, id)
+			got = id
 		}
 		return roomFor(c, id, d.Name)
 	})
+	if err == nil && got != 0 {
+		*news = append(*news, got)
+	}
 	return more, err
 }

@@ -151,8 +151,12 @@ func tellMarks(c *state.Change, caller wire.Caller, set store.Dataset, to, what 
 	}
 	c.News, c.Marked = append(c.News, set.ID), append(c.Marked, set.ID)
 	noteReaders(c, set.ID, what, caller.User)
+	by := fmt.Sprintf("uid %d", caller.UID)
+	if caller.UID != set.UID { // who may read the entry; see package answer
+		by += fmt.Sprintf(", dataset of uid %d", set.UID)
+	}
 	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, First: -1, Last: -1, To: to,
-		Cause:  fmt.Sprintf("%s (uid %d)", what, caller.UID),
+		Cause:  fmt.Sprintf("%s (%s)", what, by),
 		Source: c.Name, Actor: caller.User})
 }
 

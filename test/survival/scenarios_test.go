@@ -19,6 +19,7 @@ import (
 func elsewhere() map[string]string {
 	const twoPhase = "only two-phase batch systems take bulks held and release them"
 	const datasets = "datasets_test.go goes there"
+	const containers = "a container is read; the engine's own crash tests come there"
 	const marks = "marks and retractions are made at moments that a site with real programs can only guess; the engine's own crash tests come there"
 	const holds = "the embedded batch system holds no job; the engine's own crash tests come there"
 	const twice = "the embedded batch system takes no bulk twice; the engine's own crash tests come there"
@@ -34,6 +35,7 @@ func elsewhere() map[string]string {
 		"release.before-commit": twoPhase, "release.after-commit": twoPhase,
 		"notice.before-commit": datasets, "notice.after-commit": datasets,
 		"dataset-add.before-commit": datasets, "dataset-add.after-commit": datasets,
+		"dataset-news.before-commit": containers, "dataset-news.after-commit": containers,
 		"dataset-close.before-commit": datasets, "dataset-close.after-commit": datasets,
 		"dataset-mark.before-commit": marks, "dataset-mark.after-commit": marks,
 		"withdraw.before-commit": marks, "withdraw.after-commit": marks,
