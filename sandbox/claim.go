@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 
 	"jjm"
 )
@@ -41,6 +42,9 @@ func (a *Area) Claim(tag jjm.Tag, pos int32, c jjm.Claim) (holder jjm.Claim, won
 		_, err := f.Write(append(content, '\n'))
 		return err
 	})
+	if err != nil && a.spoiled(name) {
+		return jjm.Claim{Holder: jjm.HolderWrapper}, false, nil
+	}
 	if err != nil {
 		return holder, false, a.wrap(err, "write claim %s", name)
 	}
@@ -74,7 +78,8 @@ func (a *Area) RestoreClaims(tag jjm.Tag, grid jjm.GridID) error {
 }
 
 // ReadClaim returns the claim of a position, nil if nobody has claimed it. If it cannot
-// be decoded, only Holder is set, to jjm.HolderWrapper.
+// be decoded, or is no file that can be read (the job may have put a pipe in its place), only
+// Holder is set, to jjm.HolderWrapper.
 func (a *Area) ReadClaim(tag jjm.Tag, pos int32) (*jjm.Claim, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err
@@ -84,6 +89,9 @@ func (a *Area) ReadClaim(tag jjm.Tag, pos int32) (*jjm.Claim, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err != nil && a.spoiled(name) {
+		return &jjm.Claim{Holder: jjm.HolderWrapper}, nil
+	}
 	if err != nil {
 		return nil, a.wrap(err, "read claim %s", name)
 	}
@@ -92,4 +100,14 @@ func (a *Area) ReadClaim(tag jjm.Tag, pos int32) (*jjm.Claim, error) {
 		return &jjm.Claim{Holder: jjm.HolderWrapper}, nil
 	}
 	return c, nil
+}
+
+// spoiled reports whether a claim that cannot be read stays so until somebody repairs what the job did: it is no file,
+// too long or closed to its owner, or the folder of claims is none.
+func (a *Area) spoiled(name string) bool {
+	if st, err := a.fs.Lstat(path.Dir(name)); err == nil && !st.IsDir() {
+		return true
+	}
+	st, err := a.fs.Lstat(name)
+	return err == nil && (!st.Mode().IsRegular() || st.Size() > maxClaim || st.Mode().Perm()&0o400 == 0)
 }

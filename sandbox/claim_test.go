@@ -122,15 +122,31 @@ func TestClaim_NeedsANonceAndABulk(t *testing.T) {
 	}
 }
 
-func TestReadClaim_HostileFilesAreErrors(t *testing.T) {
-	a := newBulk(t, 3)
+// What a job puts in the place of a claim counts as a claim of its wrapper: nobody else starts the attempt, and whoever
+// wants to end it learns that it may run, instead of an error for ever.
+func TestReadClaim_HostileFilesCountAsHeld(t *testing.T) {
+	a := newBulk(t, 5)
 	dir := filepath.Join(a.Root(), BulkDir(tag), "claims")
-	if err := errors.Join(syscall.Mkfifo(filepath.Join(dir, "0"), 0o600), os.Mkdir(filepath.Join(dir, "1"), 0o700),
-		os.WriteFile(filepath.Join(dir, "2"), make([]byte, maxClaim+1), 0o600)); err != nil {
+	file := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(syscall.Mkfifo(file("0"), 0o600), os.Mkdir(file("1"), 0o700),
+		os.WriteFile(file("2"), make([]byte, maxClaim+1), 0o600), os.Symlink("/etc/passwd", file("3"))); err != nil {
 		t.Fatal(err)
 	}
-	for pos := range int32(3) {
-		_, err := a.ReadClaim(tag, pos)
-		mustNot(t, fmt.Sprint(pos), err, jjm.Unclassified)
+	held := func(pos int32) {
+		t.Helper()
+		if c, err := a.ReadClaim(tag, pos); err != nil || c == nil || c.Holder != jjm.HolderWrapper {
+			t.Errorf("%d: %v, %v", pos, c, err)
+		}
+		if c, won, err := a.Claim(tag, pos, jjm.Claim{Holder: jjm.HolderDaemon, Nonce: "n"}); err != nil || won ||
+			c.Holder != jjm.HolderWrapper {
+			t.Errorf("%d: claimed %v, %v, %v", pos, c, won, err)
+		}
 	}
+	for pos := range int32(4) {
+		held(pos)
+	}
+	if err := errors.Join(os.RemoveAll(dir), syscall.Mkfifo(dir, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	held(4)
 }
