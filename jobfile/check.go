@@ -96,7 +96,9 @@ func (c *checker) words(f *file) {
 	} else {
 		c.word("type", f.Type)
 	}
-	if f.Name != "" {
+	if strings.HasPrefix(f.Name, "-") {
+		c.problem("name", "%.40q: programs take it for an option: want no - in front", f.Name)
+	} else if f.Name != "" {
 		c.word("name", f.Name)
 	}
 	if !printable(f.Key) || len(f.Key) > maxKey {

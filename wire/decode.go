@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -102,6 +103,10 @@ func (a About) memberError(err error, into any) error {
 	}
 	name = strings.Trim(name, `"`)
 	known := members(reflect.TypeOf(into).Elem(), nil)
+	if slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
+		return jjm.Errorf(jjm.Invalid, "%s: member %.40q is not in its place: want it in %s", a.Name, name,
+			jjm.AnyOf(parents(reflect.TypeOf(into).Elem(), name, "the request", nil)))
+	}
 	if near := nearest.Of(name, known); near != "" {
 		return jjm.Errorf(jjm.Invalid, "%s: unknown member %.40q: did you mean %q?", a.Name, name, near)
 	}
@@ -124,6 +129,28 @@ func members(t reflect.Type, names []string) []string {
 		names = members(f.Type, names)
 	}
 	return names
+}
+
+// parents appends to found the objects of a type that have the member name: "the request", or the name of a member.
+func parents(t reflect.Type, name, at string, found []string) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || readsItself(t) {
+		return found
+	}
+	for f := range t.Fields() {
+		own, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if strings.EqualFold(own, name) && !slices.Contains(found, at) {
+			found = append(found, at)
+		}
+		inner := at
+		if own != "" && own != "-" {
+			inner = strconv.Quote(own)
+		}
+		found = parents(f.Type, name, inner, found)
+	}
+	return found
 }
 
 // readsItself reports whether a type has an unmarshaller of its own, so that its members

@@ -41,6 +41,7 @@ func TestDecode_ErrorsNameTheRemedy(t *testing.T) {
 			`kill: unknown member "path": want verb, v, refs, first, dry_run or stop`},
 		{"a number as verb", `{"verb":7}`, "want one JSON object"},
 		{"unknown member names the nearest", `{"verb":"lookup","ref":["1"]}`, `unknown member "ref": did you mean "refs"?`},
+		{"member of another object", `{"verb":"list","owner":"anna"}`, `member "owner" is not in its place: want it in "list"`},
 		{"unknown inner member", `{"verb":"submit","submit":{"basedir":"/"}}`, `did you mean "base_dir"?`},
 		{"unknown member with nothing near", `{"verb":"ping","frobnicate":1}`,
 			`ping: unknown member "frobnicate": want verb or v`},

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"jjm"
 	"jjm/gate/client"
@@ -104,9 +109,37 @@ func (c *cli) printJSON(v any) error {
 	if err != nil {
 		return err
 	}
+	if c.outFile != nil && isTerminal(c.outFile) {
+		line = escaped(line)
+	}
 	_, err = c.out.Write(line)
 	return err
 }
+
+// escaped returns JSON of the same meaning in which nothing can change how a terminal shows the rest: what is not
+// printable is written as \u escapes. In valid JSON such characters are within strings only, but for the newline.
+func escaped(line []byte) []byte {
+	if !bytes.ContainsFunc(line, concealed) {
+		return line
+	}
+	out := make([]byte, 0, len(line)+64)
+	for _, r := range string(line) {
+		switch {
+		case !concealed(r):
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, "\\u%04x\\u%04x", high, low)
+		default:
+			out = fmt.Appendf(out, "\\u%04x", r)
+		}
+	}
+	return out
+}
+
+// concealed reports whether a character is shown as something else than itself: controls (C1), marks of direction, and
+// others without a form.
+func concealed(r rune) bool { return r != '\n' && r != ' ' && !unicode.IsPrint(r) }
 
 // gridID parses the id of a grid job that was checked.
 func gridID(s string) jjm.GridID {

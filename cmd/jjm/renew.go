@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 
 	"jjm"
 	"jjm/wire"
@@ -26,7 +27,7 @@ func (s secrets) read() ([]jjm.Credential, error) {
 		if c.file == "" {
 			continue
 		}
-		f, err := os.Open(c.file)
+		f, err := openRegular(c.file)
 		if err != nil {
 			return nil, usage("--%s: %w", c.kind, err)
 		}
@@ -41,6 +42,24 @@ func (s secrets) read() ([]jjm.Credential, error) {
 		all = append(all, jjm.Credential{Kind: c.kind, Secret: jjm.Secret(text)})
 	}
 	return all, nil
+}
+
+// openRegular opens a regular file. It never waits: to open a pipe waits for its writer, and to read one may, for ever.
+func openRegular(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s is a %s: want a regular file", name, jjm.FileKind(info.Mode()))
+	}
+	return f, nil
 }
 
 // renew replaces the credentials of a grid job by newer ones.

@@ -156,5 +156,8 @@ func nameOf(s string) string {
 	if name == "" {
 		return "plain"
 	}
+	if name[0] == '-' { // a job file's name has none in front
+		name = "_" + name[1:]
+	}
 	return name[:min(len(name), 64)]
 }
