@@ -45,6 +45,8 @@ type Options struct {
 	Stderr  io.Writer
 	// Executable is the path of the running program; the wrapper is beside it.
 	Executable string
+	// Adopt lets a store that does not fit its folders go on above the highest id that they know.
+	Adopt bool
 }
 
 // App is the daemon.
@@ -56,7 +58,7 @@ type App struct {
 	level  *slog.LevelVar
 
 	store   *store.Store
-	ids     *highwater.Mark
+	ids     highwater.IDs
 	records *xmldb.DB
 	engine  *engine.Engine
 	gate    *gate.Server
@@ -164,6 +166,9 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	if err := a.reserve.makeAll(); err != nil {
 		return err
 	}
+	if err := a.takeFolders(ctx); err != nil {
+		return err
+	}
 	types, problems := a.config.Types()
 	if len(problems) > 0 {
 		return problems.Err()
@@ -183,7 +188,7 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 			SpoolDir: a.config.spoolDir(), Wrapper: wrapper},
 		Accounts: engine.Accounts{Caller: a.callerOf, Find: asuser.Find, Account: account, Users: users,
 			Readers: a.config.Gate.AdminUIDs()},
-		Now: time.Now, Log: a.log, Crash: a.failpoint(), GiveOut: a.ids.Reach, Accounted: a.accounted(),
+		Now: time.Now, Log: a.log, Crash: a.failpoint(), IDs: a.ids, Accounted: a.accounted(),
 		Fetch: fetch.Child, Notify: true,
 	})
 	return err
@@ -304,6 +309,7 @@ func (a *App) Run(ctx context.Context) error {
 	wg.Go(func() { a.watchConfig(ctx) })
 	wg.Go(func() { a.publisher.Run(ctx) })
 	wg.Go(func() { a.reserve.keep(ctx) })
+	wg.Go(func() { a.ids.Keep(ctx) })
 	if a.config.Accounting.Blah != "" {
 		wg.Go(func() { a.runAccounting(ctx) })
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"jjm"
 	"jjm/engine/areas"
 	"jjm/sandbox"
@@ -24,8 +26,12 @@ func (c *Config) recordDir() string { return filepath.Join(c.State, "records") }
 
 // openStore opens the store if it belongs to this state folder, and the file that marks the highest id.
 func (a *App) openStore(ctx context.Context) (err error) {
+	accept := a.config.fits
+	if a.opts.Adopt {
+		accept = a.config.fitsWork
+	}
 	open := func() error {
-		a.store, err = store.Open(a.config.storeFile(), store.Options{Now: time.Now, Accept: a.config.fits, Copied: a.copied})
+		a.store, err = store.Open(a.config.storeFile(), store.Options{Now: time.Now, Accept: accept, Copied: a.copied})
 		return err
 	}
 	if jjm.KindOf(open()) == jjm.Busy { // an account may fill the disk anew between the look at it and here
@@ -40,16 +46,68 @@ func (a *App) openStore(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if a.ids, err = highwater.Open(filepath.Join(a.config.State, highwater.File), have.Identity,
+	if a.opts.Adopt {
+		if have, err = a.adopt(ctx, have); err != nil {
+			return err
+		}
+	}
+	if a.ids.Mark, err = highwater.Open(filepath.Join(a.config.State, highwater.File), have.Identity,
 		have.Highest); err != nil {
 		return err
 	}
-	a.onClose("mark of the ids", a.ids.Close)
+	a.onClose("mark of the ids", a.ids.Mark.Close)
 	if have.Work != "" && have.Work != a.config.Work {
 		a.log.Warn("the work areas are in another folder than before", "work", a.config.Work, "before", have.Work)
 	}
 	return a.store.UsesWork(ctx, a.config.Work)
 }
+
+// adopt raises the ids of the store above those that any folder knows, and returns the content of the store then. The
+// folders are taken over by takeFolders.
+func (a *App) adopt(ctx context.Context, have store.Content) (store.Content, error) {
+	in, err := a.config.allTraces(have)
+	if err != nil {
+		return have, err
+	}
+	for _, f := range in.Stamps {
+		if r := highwater.Relate(have.Identity, have.Highest, f.Stamp); r == highwater.Foreign || r == highwater.Older {
+			a.log.Warn("a folder of another store, or of a newer copy of this one, is taken over", "dir", f.Dir,
+				"belonged_to", f.Stamp.Store, "store", have.Identity, "ids_up_to", max(f.Stamp.Until, f.Stamp.Given))
+		}
+	}
+	known := in.Known()
+	a.log.Warn("the store goes on above the highest id that any folder knows", "store", have.Identity,
+		"store_highest", have.Highest, "folders_highest", known, "next", max(known, have.Highest)+1)
+	if known <= have.Highest {
+		return have, nil
+	}
+	if err := a.store.Update(ctx, func(tx *store.Tx) error { return tx.SkipGrids(known) }); err != nil {
+		return have, err
+	}
+	return a.store.Content(ctx)
+}
+
+// takeFolders writes into the folders of the site which store they belong to. The folders exist by now.
+func (a *App) takeFolders(ctx context.Context) error {
+	have, err := a.store.Content(ctx)
+	if err != nil {
+		return err
+	}
+	var dirs []string
+	for _, dir := range a.config.stamped() {
+		if unix.Access(dir, unix.W_OK) != nil {
+			a.log.Warn("the folder cannot be written by this account, so it does not know which store it belongs to", "dir",
+				dir)
+			continue
+		}
+		dirs = append(dirs, dir)
+	}
+	a.ids.Stamps, err = highwater.Take(have.Identity, have.Highest, dirs)
+	return err
+}
+
+// stamped returns the folders that know which store they belong to.
+func (c *Config) stamped() []string { return []string{c.Work, c.recordDir(), c.spoolDir()} }
 
 // copied logs where the store of before an upgrade is.
 func (a *App) copied(path string, from, to int) {
@@ -127,22 +185,64 @@ func areasGone(work string, have store.Content, gone func(jjm.Owner) bool) error
 // traces returns what the folders say about the highest id that was ever assigned. If there is a mark, it says so, and
 // only the records just above the store's highest id are looked for. Without one, the names of all areas and records
 // are read, once.
-func (c *Config) traces(have store.Content) (highwater.Folder, error) {
-	in := highwater.Folder{State: c.State, Work: c.Work}
-	var err error
-	if in.Mark, err = highwater.Read(filepath.Join(c.State, highwater.File)); err != nil {
+func (c *Config) traces(have store.Content) (in highwater.Folder, err error) {
+	if in, err = c.written(); err != nil {
 		return in, err
 	}
-	if in.Mark != nil {
+	if in.Mark != nil && c.knows(in.Stamps) {
 		in.Record = xmldb.HighestNear(c.recordDir(), have.Highest)
 		return in, nil
 	}
-	in.Area, in.AreaDir = sandbox.Highest(c.Work)
-	if in.Record, err = xmldb.Highest(c.recordDir(), have.Highest); err != nil {
+	err = c.readNames(have, &in)
+	return in, err
+}
+
+// allTraces is traces that reads the names of all areas and records.
+func (c *Config) allTraces(have store.Content) (in highwater.Folder, err error) {
+	if in, err = c.written(); err != nil {
 		return in, err
 	}
-	in.Bare = missing(c.recordDir()) && (missing(c.Work) || empty(c.Work))
+	err = c.readNames(have, &in)
+	return in, err
+}
+
+// written returns what the files say that a daemon wrote to tell how far ids were given out.
+func (c *Config) written() (in highwater.Folder, err error) {
+	in = highwater.Folder{State: c.State, Work: c.Work}
+	if in.Mark, err = highwater.Read(filepath.Join(c.State, highwater.File)); err != nil {
+		return in, err
+	}
+	for _, dir := range c.stamped() {
+		s, err := highwater.ReadStamp(dir)
+		if errors.Is(err, fs.ErrPermission) { // of config check, by another account
+			continue
+		}
+		if err != nil {
+			return in, err
+		}
+		in.Stamps = append(in.Stamps, highwater.Stamped{Dir: dir, Stamp: s})
+	}
 	return in, nil
+}
+
+// knows reports whether the folders that exist have stamps.
+func (c *Config) knows(folders []highwater.Stamped) bool {
+	for _, f := range folders {
+		if f.Stamp == nil && !missing(f.Dir) && !empty(f.Dir) {
+			return false
+		}
+	}
+	return true
+}
+
+// readNames reads the names of all areas and records.
+func (c *Config) readNames(have store.Content, in *highwater.Folder) (err error) {
+	in.Area, in.AreaDir = sandbox.Highest(c.Work)
+	if in.Record, err = xmldb.Highest(c.recordDir(), have.Highest); err != nil {
+		return err
+	}
+	in.Bare = in.Mark == nil && missing(c.recordDir()) && (missing(c.Work) || empty(c.Work))
+	return nil
 }
 
 func missing(path string) bool {

@@ -44,17 +44,34 @@ func putFreshStore(t testing.TB, dir string) {
 	}
 }
 
-// A work area that is older than the store has the outputs of another grid job 1, which must
-// not become those of the new one.
+// A work area that is older than the store has the outputs of another grid job 1, so that the new one gets another id.
+func TestAccept_SkipsTheIDOfAFolder(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		w.must(os.MkdirAll(filepath.Join(w.dir, "work", "alice", "jobs", "1"), 0o700))
+		w.must(os.MkdirAll(filepath.Join(w.dir, "records", "3"), 0o700))
+		for _, want := range []jjm.GridID{2, 4, 5} {
+			if s, err := w.trySubmit(alice, "", mc(1)); err != nil || s.ID != want {
+				t.Errorf("grid job %v, %v, want %d", s.ID, err, want)
+			}
+		}
+	})
+}
+
+// A folder that comes after the work area was read has the outputs of another grid job 2, which must not become those
+// of the new one.
 func TestPrepare_WorkAreaOfALostStoreIsNotUsed(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
-		old := filepath.Join(w.dir, "work", "alice", sandbox.AttemptDir(jjm.AttemptID{LocalID: jjm.LocalID{Grid: 1}}))
+		first, err := w.trySubmit(alice, "", mc(1))
+		w.must(err)
+		w.final(time.Hour, first.ID)
+		old := filepath.Join(w.dir, "work", "alice", sandbox.AttemptDir(jjm.AttemptID{LocalID: jjm.LocalID{Grid: 2}}))
 		w.must(os.MkdirAll(old, 0o700))
 		s, err := w.trySubmit(alice, "", mc(1))
 		w.must(err)
 		w.final(time.Hour, s.ID)
-		if l := w.lookup(s.ID); !strings.Contains(l.Message, "jobs/1 has local jobs of another grid job 1") ||
+		if l := w.lookup(s.ID); !strings.Contains(l.Message, "jobs/2 has local jobs of another grid job 2") ||
 			!strings.Contains(l.Message, "move that folder away") {
 			t.Errorf("message %q", l.Message)
 		}

@@ -68,7 +68,7 @@ type world struct {
 	clusters func(w *world) []engine.Cluster
 
 	store   *store.Store
-	ids     *highwater.Mark
+	ids     highwater.IDs
 	records *xmldb.DB
 	engine  *engine.Engine
 	stop    context.CancelFunc
@@ -250,7 +250,7 @@ func (w *world) open() {
 		Folders: engine.Folders{Work: filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
 			SpoolDir: w.spool, DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper")},
 		Accounts: engine.Accounts{Caller: account, Find: find, Account: w.account, Users: w.users},
-		Now:      w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at, GiveOut: w.ids.Reach,
+		Now:      w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at, IDs: w.ids,
 		Chunk: w.chunk, Fetch: w.fetch,
 	})
 	w.must(err)
@@ -270,7 +270,9 @@ func (w *world) openIDs() {
 	record, err := xmldb.Highest(filepath.Join(w.dir, "records"), have.Highest)
 	w.must(err)
 	w.must(highwater.Fit(have.Identity, have.Highest, highwater.Folder{Mark: mark, Record: record}))
-	w.ids, err = highwater.Open(path, have.Identity, have.Highest)
+	w.ids.Mark, err = highwater.Open(path, have.Identity, have.Highest)
+	w.must(err)
+	w.ids.Stamps, err = highwater.Take(have.Identity, have.Highest, []string{w.dir})
 	w.must(err)
 }
 

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,6 +61,40 @@ func highestIn(jobs string) (highest jjm.GridID) {
 	}
 	return highest
 }
+
+// GridsAbove returns the grid jobs above an id that have a folder in the area.
+func (a *Area) GridsAbove(above jjm.GridID) (map[jjm.GridID]bool, error) {
+	dir, err := a.openDir("jobs")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, a.wrap(err, "look for folders of grid jobs")
+	}
+	defer dir.Close()
+	var ids map[jjm.GridID]bool
+	for {
+		names, err := dir.Readdirnames(4096)
+		for _, name := range names {
+			n, bad := strconv.ParseInt(name, 10, 64)
+			if id := jjm.GridID(n); bad == nil && id > above && id.String() == name && len(ids) < maxStrangers {
+				if ids == nil {
+					ids = map[jjm.GridID]bool{}
+				}
+				ids[id] = true
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return ids, nil
+		}
+		if err != nil {
+			return nil, a.wrap(err, "look for folders of grid jobs")
+		}
+	}
+}
+
+// maxStrangers bounds the memory that the folders in one account's area can take.
+const maxStrangers = 100_000
 
 // CheckUnused returns an error of kind Invalid if the area already has local jobs of a new grid job. They belong to
 // another grid job with the same number, and their outputs would pass for those of this one.

@@ -114,6 +114,34 @@ func (s *Store) Content(ctx context.Context) (have Content, err error) {
 	return have, nil
 }
 
+// NextGrid returns the id that [Tx.InsertGrid] assigns next.
+func (tx *Tx) NextGrid() (jjm.GridID, error) {
+	if tx.c == nil {
+		return 0, tx.fail(errOver(), "read the next id")
+	}
+	highest, err := tx.c.number("SELECT seq FROM sqlite_sequence WHERE name = 'grid_jobs'", nil)
+	if err != nil {
+		return 0, tx.fail(err, "read the next id")
+	}
+	return jjm.GridID(highest) + 1, nil
+}
+
+// SkipGrids makes [Tx.InsertGrid] assign no id up to the given one.
+func (tx *Tx) SkipGrids(upTo jjm.GridID) error {
+	next, err := tx.NextGrid()
+	if err != nil || upTo < next {
+		return err
+	}
+	if _, err := tx.exec("DELETE FROM sqlite_sequence WHERE name = 'grid_jobs'", nil); err != nil {
+		return tx.fail(err, "skip ids up to %d", upTo)
+	}
+	if _, err := tx.exec("INSERT INTO sqlite_sequence (name, seq) VALUES ('grid_jobs', ?)",
+		args{}.int(int64(upTo))); err != nil {
+		return tx.fail(err, "skip ids up to %d", upTo)
+	}
+	return nil
+}
+
 // Look returns the content of the store at path and changes nothing. The store may be open in a daemon, have an older
 // schema, or be a file that is not a store yet. A missing store has the content of a new one. The error is that of
 // [Open], or of kind Denied if the file may not be read.

@@ -79,6 +79,9 @@ const maxIdle = 4
 // jjm.NewTag.
 func (s *Store) Nonce() string { return s.nonce }
 
+// Path returns the absolute path of the file.
+func (s *Store) Path() string { return s.path }
+
 // Close waits for the running transaction, folds the write-ahead log into the
 // database file and closes all connections. Reads must have ended. Closing
 // twice is harmless.

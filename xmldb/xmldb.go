@@ -123,7 +123,9 @@ func Open(dir string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, jjm.Errorf(diskKind(err), "open records: %w", err)
 	}
-	return newDB(dir, root, o), nil
+	f := &folder{}
+	f.root.Store(root)
+	return newDB(dir, f, o), nil
 }
 
 func newDB(dir string, fs disk, o Options) *DB {

@@ -43,6 +43,7 @@ type commands struct {
 
 type serve struct {
 	Config string `help:"Configuration file (default: $$JJM_CONFIG, else ${config}, else none)." placeholder:"FILE"`
+	Adopt  bool   `help:"Let a store that does not fit its folders go on above the highest id that they know."`
 }
 
 type configGroup struct {
@@ -62,6 +63,10 @@ Its state is in $JJM_STATE, else where the configuration says (an installed one 
 /var/lib/jjm), else in $XDG_STATE_HOME/jjm, else in ~/.local/state/jjm. The commands
 read no configuration: if the state is in another folder, or if there is a /var/lib/jjm
 and this is not its daemon, set JJM_STATE for them too.
+
+A store that does not fit its work area, records or letter box is refused. After
+a loss, --adopt takes these folders over and gives out ids above all that they
+know; what it did is in the log. It is for one start.
 
 SIGHUP and changes of the file reload what can be; SIGTERM stops it, and running
 local jobs go on.
@@ -159,7 +164,7 @@ func (s *serve) Run(stderr io.Writer) error {
 		return fmt.Errorf("where am I: %w", err)
 	}
 	a, err := app.New(ctx, app.Options{Config: s.Config, Version: versionText(), Getenv: os.Getenv,
-		Stderr: os.Stderr, Executable: exe})
+		Stderr: os.Stderr, Executable: exe, Adopt: s.Adopt})
 	if err != nil {
 		return err
 	}

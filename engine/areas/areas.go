@@ -5,8 +5,12 @@ package areas
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -126,6 +130,35 @@ func (as *Areas) WorkPath(o jjm.Owner, id jjm.AttemptID) string {
 // GridPath returns the absolute path of the folder of a grid job. The area is not asked.
 func (as *Areas) GridPath(o jjm.Owner, id jjm.GridID) string {
 	return filepath.Join(as.work, folderName(o), sandbox.GridDir(id))
+}
+
+// GridsAbove returns the grid jobs above an id that have a folder in the owner's area. An area that does not exist is
+// not made.
+func (as *Areas) GridsAbove(o jjm.Owner, above jjm.GridID) (map[jjm.GridID]bool, error) {
+	there, err := exists(as.work, folderName(o))
+	if err != nil || !there {
+		return nil, err
+	}
+	a, err := as.Of(o)
+	if err != nil {
+		return nil, err
+	}
+	return a.GridsAbove(above)
+}
+
+// exists reports whether a folder has a name. What has the name is not looked at: whoever owns it can mount a file
+// system there that never answers.
+func exists(dir, name string) (bool, error) {
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	return slices.Contains(names, name), err
 }
 
 // TarPath returns the absolute path of a grid job's output tar, or "" if the tar is not

@@ -53,9 +53,8 @@ type Deps struct {
 	// Crash is called at every named failpoint; if it returns an error, the engine stops there,
 	// as if it had been killed. Nil in production.
 	Crash func(point string) error
-	// GiveOut is told the id of a grid job that is stored, before anybody else is told; nil if
-	// nobody keeps the highest id given out.
-	GiveOut func(jjm.GridID) error
+	// IDs keeps how far ids are given out; nil if nobody does.
+	IDs IDs
 	// Accounted returns up to which attempt the accounting log tells of ends, by its number in the
 	// store; nil if there is no log.
 	Accounted func(context.Context) (seq int64, err error)
@@ -66,6 +65,16 @@ type Deps struct {
 	// Chunk is how many local jobs are made, or files added, in one transaction. 0 is the
 	// constant Chunk; tests of what happens between two transactions use a small number.
 	Chunk int
+}
+
+// IDs keeps outside the store how far ids of grid jobs are given out. Its methods may be called from many goroutines.
+type IDs interface {
+	// Reserved reports whether an id may be stored. It asks no disk.
+	Reserved(jjm.GridID) bool
+	// Reserve makes Reserved true. The error is of kind Busy if the folders of the site do not allow it now.
+	Reserve(context.Context, jjm.GridID) error
+	// Reach is told the id of a grid job that is stored, before anybody else is told.
+	Reach(jjm.GridID) error
 }
 
 // SiteFiles are what the site says in files of its own.

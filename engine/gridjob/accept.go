@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"jjm"
 	"jjm/engine/state"
@@ -149,48 +148,42 @@ func addedBy(h handlers.Handler, spec *jjm.Spec, site handlers.Site) ([]jjm.Inpu
 func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, req wire.Submit,
 	fit state.Choice) (wire.Submitted, error) {
 	var out wire.Submitted
+	var skipped []string
 	owner := jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}
 	if _, err := js.putCredentials(owner, &spec, req.Credentials); err != nil {
 		return wire.Submitted{}, fmt.Errorf("accept grid job: %w", err)
 	}
-	err := js.s.Change(ctx, "accept", func(c *state.Change) error {
-		id, found, err := js.keyHolder(c, caller.UID, spec)
-		if err != nil {
+	there := js.ids.strangersOf(ctx, owner)
+	err := js.ids.reserving(ctx, func() error {
+		return js.s.Change(ctx, "accept", func(c *state.Change) error {
+			id, found, err := js.keyHolder(c, caller.UID, spec)
+			if err != nil {
+				return err
+			}
+			if found {
+				out = wire.Submitted{ID: id, Existed: true}
+				return js.ensureHandle(ctx, c, caller.UID, spec.Key, id)
+			}
+			if err := js.mayAccept(c.Live, owner, &spec, req, fit); err != nil {
+				return err
+			}
+			if _, err := js.after.Outlook(ctx, &spec); err != nil {
+				return err
+			}
+			if skipped, err = js.ids.passOver(c, owner, there); err != nil {
+				return err
+			}
+			out.ID, err = js.insert(c, jjm.GridJob{Owner: owner, Spec: spec, BaseDir: req.BaseDir, Accepted: c.Now,
+				Changed: c.Now, Origin: req.Origin}, len(fit.Clusters))
 			return err
-		}
-		if found {
-			out = wire.Submitted{ID: id, Existed: true}
-			return js.ensureHandle(ctx, c, caller.UID, spec.Key, id)
-		}
-		if err := js.mayAccept(c.Live, owner, &spec, req, fit); err != nil {
-			return err
-		}
-		if _, err := js.after.Outlook(ctx, &spec); err != nil {
-			return err
-		}
-		job := jjm.GridJob{
-			Owner: owner,
-			Spec:  spec, BaseDir: req.BaseDir, Accepted: c.Now, Changed: c.Now, Origin: req.Origin,
-		}
-		if err := c.Tx.InsertGrid(&job); err != nil {
-			return err
-		}
-		if err := js.rooms.Feeder.MakeOutput(c, &job, len(fit.Clusters)); err != nil {
-			return err
-		}
-		if err := putHandle(c, caller.UID, spec.Key, job.ID); err != nil {
-			return err
-		}
-		c.Grids[job.ID] = &job
-		c.Note(job.ID, "", job.Status.String(), "accepted: "+spec.Type, caller.User)
-		out = wire.Submitted{ID: job.ID}
-		return nil
+		})
 	})
 	if err != nil {
 		js.dropCredentials(owner, &spec, 0)
 		return wire.Submitted{}, fmt.Errorf("accept grid job: %w", err)
 	}
-	js.giveOut(out.ID)
+	js.ids.warnSkipped(out.ID, skipped)
+	js.ids.giveOut(out.ID)
 	if err := js.b.Crash("accept.given"); err != nil {
 		return wire.Submitted{}, err
 	}
@@ -203,15 +196,20 @@ func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, r
 	return out, nil
 }
 
-// giveOut records that an id is given out. The grid job is stored by then, so an error of
-// the disk is logged and does not refuse it.
-func (js *Jobs) giveOut(id jjm.GridID) {
-	if js.b.Deps.GiveOut == nil {
-		return
+// insert stores a new grid job and returns its id.
+func (js *Jobs) insert(c *state.Change, job jjm.GridJob, clusters int) (jjm.GridID, error) {
+	if err := c.Tx.InsertGrid(&job); err != nil {
+		return 0, err
 	}
-	if err := js.b.Deps.GiveOut(id); err != nil {
-		js.b.Complain(slog.LevelError, "ids", "an old copy of the store might not be found out", "job", id, "error", err)
+	if err := js.rooms.Feeder.MakeOutput(c, &job, clusters); err != nil {
+		return 0, err
 	}
+	if err := putHandle(c, job.Owner.UID, job.Spec.Key, job.ID); err != nil {
+		return 0, err
+	}
+	c.Grids[job.ID] = &job
+	c.Note(job.ID, "", job.Status.String(), "accepted: "+job.Spec.Type, job.Owner.User)
+	return job.ID, nil
 }
 
 // keyHolder returns the grid job that has the request key. If spec allows the reuse of

@@ -88,6 +88,7 @@ type Jobs struct {
 	rooms   Rooms
 	settle  Settle
 	work    *fair.Keyed[jjm.GridID] // steps grid jobs, fairly between accounts
+	ids     ids
 }
 
 // StepPatience is how long a step of a grid job, or reading a source, keeps its place
@@ -97,7 +98,8 @@ const StepPatience = 2 * time.Second
 // New returns a Jobs. It starts no goroutine; Run does.
 func New(s *state.State, as *areas.Areas, types *jobtype.Types, sw *sweep.Sweeper, inputs *remote.Inputs,
 	after *dependency.Dependencies) *Jobs {
-	js := &Jobs{b: s.B, s: s, areas: as, types: types, sweeper: sw, remote: inputs, after: after}
+	js := &Jobs{b: s.B, s: s, areas: as, types: types, sweeper: sw, remote: inputs, after: after,
+		ids: ids{b: s.B, areas: as, of: map[int]*strange{}}}
 	js.work = fair.NewKeyed(s.B.Conf().Workers, StepPatience, s.Accounts.Of, js.stepGrid)
 	return js
 }

@@ -23,6 +23,7 @@ type Site struct {
 	s         *state.State
 	areas     *areas.Areas
 	windows   windows
+	kept      kept // used by spaceLoop
 	orderKick chan struct{}
 	counts    *fair.Keyed[int] // counts work areas, by account
 	halt      func(context.Context, jjm.GridID)
@@ -32,6 +33,7 @@ type Site struct {
 // local jobs from starting, where that can be done at once.
 func New(s *state.State, as *areas.Areas, shut Shut, halt func(context.Context, jjm.GridID)) *Site {
 	si := &Site{b: s.B, s: s, areas: as, halt: halt, windows: windows{shut: shut}, orderKick: make(chan struct{}, 1)}
+	si.kept = keep(s.B.Store.Path(), s.B.Deps.Work, s.B.Deps.RecordDir)
 	si.counts = fair.ByAccount(usesAtOnce, usePatience, si.countWork)
 	return si
 }

@@ -14,16 +14,20 @@ import (
 // spaceEvery is how often the free space is measured.
 const spaceEvery = 2 * time.Second
 
-// spaceLoop measures the free space of the file systems of work areas and records. If one
-// hangs, the last answer stays in force; no other loop waits for it.
+// spaceLoop looks whether store, records and work areas are still there, and measures the free space of the file
+// systems of work areas and records. If one hangs, the last answer stays in force; no other loop waits for it.
 func (si *Site) spaceLoop(ctx context.Context) {
 	for ctx.Err() == nil {
-		answer := make(chan string, 1)
-		go func() { answer <- si.measure() }()
+		answer, gone := make(chan string, 1), make(chan string, 1)
+		go func() {
+			gone <- si.kept.look(si.b.Deps.Records.Reopen)
+			answer <- si.measure()
+		}()
 		select {
 		case <-ctx.Done():
 			return
 		case low := <-answer:
+			si.noteLost(<-gone)
 			si.noteLow(low)
 		}
 		fair.Pause(ctx, spaceEvery)
@@ -60,5 +64,23 @@ func (si *Site) noteLow(low string) {
 	default:
 		si.b.Log.Info("new work is accepted again")
 	}
+	si.s.WakeSubmit()
+}
+
+// noteLost stores what was removed or replaced. When it is back, the records are written again.
+func (si *Site) noteLost(why string) {
+	before := si.s.SetLost(why)
+	switch {
+	case why == before && !si.kept.reopened:
+		return
+	case why != "":
+		if why != before {
+			si.b.Log.Error("new work is refused", "reason", why)
+		}
+		return
+	}
+	si.kept.reopened = false
+	si.b.Log.Info("what was lost is back, new work is accepted again; the records are written anew", "was", before)
+	si.heal()
 	si.s.WakeSubmit()
 }

@@ -84,15 +84,35 @@ func (m Memory) NotDrained(spec *jjm.Spec, user string, clusters []string, now j
 
 // SetLow sets what Low returns, and returns its former value.
 func (s *State) SetLow(low string) (before string) {
-	before = s.Low()
-	s.low.Store(&low)
+	if was := s.short.low.Load(); was != nil {
+		before = *was
+	}
+	s.short.low.Store(&low)
 	return before
 }
 
-// Low returns which file system lacks the space for new work, for people, or "" if none
-// does. It takes no lock.
+// SetLost sets what Lost returns, and returns its former value.
+func (s *State) SetLost(why string) (before string) {
+	before = s.Lost()
+	s.short.lost.Store(&why)
+	return before
+}
+
+// Lost returns which part of the site was removed or replaced under the daemon, for people, or "". It takes no lock.
+func (s *State) Lost() string {
+	if why := s.short.lost.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
+
+// Low returns why there can be no new work: what is lost, or which file system lacks the space, for people, or "". It
+// takes no lock.
 func (s *State) Low() string {
-	if low := s.low.Load(); low != nil {
+	if why := s.Lost(); why != "" {
+		return why
+	}
+	if low := s.short.low.Load(); low != nil {
 		return *low
 	}
 	return ""
@@ -101,6 +121,9 @@ func (s *State) Low() string {
 // HasSpace returns an error of kind Busy while a file system lacks the space for new
 // work.
 func (s *State) HasSpace() error {
+	if why := s.Lost(); why != "" {
+		return jjm.Errorf(jjm.Busy, "no grid job is accepted now: %s", why)
+	}
 	if low := s.Low(); low != "" {
 		return jjm.Errorf(jjm.Busy, "no grid job is accepted now: %s: free some and try again", low)
 	}

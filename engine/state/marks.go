@@ -71,6 +71,17 @@ func (m *Marks) Stale(id jjm.GridID, shards ...int) {
 	}
 }
 
+// StaleAll marks all of every record to be written, as if none were there.
+func (m *Marks) StaleAll() {
+	for _, g := range m.s.grids {
+		g.touch()
+		g.history, g.pointed = 0, false
+		for n := 0; n*ShardSize < len(g.Locals); n++ {
+			g.dirty[n] = true
+		}
+	}
+}
+
 // StaleWhere marks the heads of the records of grid jobs that which selects to be
 // written, and returns their ids.
 func (m *Marks) StaleWhere(which func(*Grid) bool) (ids []jjm.GridID) {

@@ -29,7 +29,7 @@ type State struct {
 	// Positions are the positions of clusters in Names, by name.
 	Positions map[string]int
 
-	low      atomic.Pointer[string] // see Low
+	short    shortages
 	Accounts fair.Accounts
 	WorkUses WorkUses
 	PubKick  chan struct{}
@@ -60,6 +60,9 @@ type rows struct {
 	// removals are those that are not carried out yet
 	removals map[jjm.GridID]store.Removal
 }
+
+// shortages are the reasons why there can be no new work; see Low and Lost.
+type shortages struct{ low, lost atomic.Pointer[string] }
 
 // New returns a State without rows. clusters are the names of the site's clusters; Load
 // fills the rows.

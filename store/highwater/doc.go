@@ -12,6 +12,11 @@
 // Wherever a crash falls, the mark of the right store is never above the store's highest id, and never below an id that
 // somebody was told. The next start raises the mark to ids that were committed and never told.
 //
+// The folders of the site that hold what ids name - work areas, records, letter box - have a stamp each: the store that
+// they belong to, and up to which id it has reserved ids. A stamp is raised before an id above it is stored, a block of
+// ids at a time. So a store is found out that comes to folders of another one, or that is older than one of them, also
+// when its whole state folder was restored or replaced.
+//
 // Handles, which gatekeepers get while the daemon is away, are made of the account and the request key, and need no
 // mark.
 package highwater

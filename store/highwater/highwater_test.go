@@ -198,3 +198,69 @@ func TestMark_AFullOrBrokenDiskIsTold(t *testing.T) {
 		t.Errorf("error %v, want busy with its cause", err)
 	}
 }
+
+func TestRelate(t *testing.T) {
+	stamp := func(store string, until, given jjm.GridID) *Stamp { return &Stamp{store, until, given} }
+	for _, c := range []struct {
+		name    string
+		store   string
+		highest jjm.GridID
+		stamp   *Stamp
+		want    Relation
+	}{
+		{"a new folder", "a-1", 17, nil, Unstamped},
+		{"its own", "a-1", 17, stamp("a-1", 100, 17), Fits},
+		{"a stamp that is late", "a-1", 17, stamp("a-1", 100, 3), Fits},
+		{"a crash after a block was reserved", "a-1", 100, stamp("a-1", 200, 100), Fits},
+		{"an older copy by one", "a-1", 16, stamp("a-1", 100, 17), Older},
+		{"an older copy by a block", "a-1", 99, stamp("a-1", 200, 17), Older},
+		{"another store's", "a-1", 17, stamp("b-2", 100, 3), Foreign},
+		{"another store's in which nothing was done", "a-1", 17, stamp("b-2", 0, 0), Foreign},
+		{"a store that does not exist yet", "", 0, stamp("b-2", 0, 0), Foreign},
+	} {
+		if got := Relate(c.store, c.highest, c.stamp); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+		err := FitStamps(c.store, c.highest, []Stamped{{"/work", c.stamp}})
+		if bad := c.want == Foreign || c.want == Older; bad != (err != nil) || bad && (jjm.KindOf(err) != jjm.Conflict ||
+			!strings.Contains(err.Error(), "/work") || !strings.Contains(err.Error(), "serve --adopt")) {
+			t.Errorf("%s: error %v", c.name, err)
+		}
+	}
+}
+
+func TestStamps_AreRaisedBeforeAnIDIsStored(t *testing.T) {
+	dirs := []string{t.TempDir(), t.TempDir()}
+	s, err := Take("a-1", 17, dirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Reserved(100) || s.Reserved(101) {
+		t.Error("it does not reserve the ids of its block")
+	}
+	if err := s.Reserve(t.Context(), 101); err != nil || !s.Reserved(200) {
+		t.Errorf("reserve: %v", err)
+	}
+	for _, dir := range dirs {
+		if got, err := ReadStamp(dir); err != nil || *got != (Stamp{"a-1", 200, 17}) {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+	if _, err := Take("b-2", 0, dirs[1:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reserve(t.Context(), 201); jjm.KindOf(err) != jjm.Busy || s.Reserved(201) ||
+		!strings.Contains(err.Error(), "another store by now: b-2") {
+		t.Errorf("reserve in a folder that was taken over: %v", err)
+	}
+}
+
+func TestReadStamp_DamagedIsRefusedWithTheRemedy(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, StampFile), []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadStamp(dir); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "remove "+StampFile) {
+		t.Errorf("error %v, want one that tells the remedy", err)
+	}
+}

@@ -52,6 +52,15 @@ func (d *daemon) into(to, names string) string {
 	return to
 }
 
+// unstamped removes what says which store the work area of a state folder belongs to.
+func unstamped(t *testing.T, state string) string {
+	t.Helper()
+	if err := os.Remove(filepath.Join(state, "work", highwater.StampFile)); err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
 // withRecords makes the empty folder that lets a daemon go on with a store alone.
 func (d *daemon) withRecords(state string) string {
 	d.t.Helper()
@@ -63,11 +72,11 @@ func (d *daemon) withRecords(state string) string {
 
 // serve starts a daemon in a state folder and waits until it serves or ends. It returns the daemon's output and whether
 // it served. A daemon that refuses exits with 5.
-func (d *daemon) serve(state string) (said string, serves bool) {
+func (d *daemon) serve(state string, args ...string) (said string, serves bool) {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(d.t.Context())
 	defer cancel()
-	cmd := exec.CommandContext(ctx, bin.Path(d.t, "jjm"), "serve")
+	cmd := exec.CommandContext(ctx, bin.Path(d.t, "jjm"), append([]string{"serve"}, args...)...)
 	cmd.Env = append(d.env, "JJM_STATE="+state)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	out := &untilServes{cancel: cancel}
@@ -120,6 +129,8 @@ func TestStore_OneThatDoesNotFitItsFolderIsRefused(t *testing.T) {
 		"store.db alone and the mark": {d.copied("store.db", "store.ids"),
 			[]string{"up to 0, but store.ids says that ids up to 1 were given out:"}},
 		"no store, and work areas": {d.copied("work"),
+			[]string{"/state/work belongs to another store: ", "this one is new", "serve --adopt"}},
+		"no store, and work areas of before there were stamps": {unstamped(t, d.copied("work")),
 			[]string{"up to 0, but ", "work/" + userName(t) + "/jobs holds 1:"}},
 		"another site's store": {other.into(d.copied("store.ids", "records"), storeFiles),
 			[]string{"up to 1, but store.ids is of another store ("}},

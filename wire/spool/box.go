@@ -91,7 +91,7 @@ func (b *Box) List(limit int) (names []Name, others []string, more bool, err err
 			switch n, ok := ParseName(s); {
 			case ok:
 				names = append(names, n)
-			case b.UID == allAccounts && s == inName:
+			case b.UID == allAccounts && (s == inName || strings.Contains(s, ownName)):
 			case strings.HasPrefix(s, tmpPrefix):
 				unfinished = append(unfinished, s)
 			default:

@@ -19,6 +19,10 @@ import (
 // inName is the folder, below the spool, that holds the boxes.
 const inName = "in"
 
+// ownName is in the names of the daemon's own files beside that folder: [jjm/store/highwater.StampFile], and what it is
+// written to first.
+const ownName = ".store.ids"
+
 // maxFallbacks is how many boxes an account may have under other names than its plain one.
 const maxFallbacks = 8
 

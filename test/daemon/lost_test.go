@@ -1,0 +1,58 @@
+package daemon_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLost_IsNoticedAndHealed: the store, the work area or the records are moved away under a running daemon. It takes
+// no new work, says why, and goes on when they are back; records that are lost are made again.
+func TestLost_IsNoticedAndHealed(t *testing.T) {
+	t.Parallel()
+	d := start(t, "")
+	at := func(name string) string { return filepath.Join(d.dir, "state", name) }
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.write("job.toml", strings.Replace(quickJob, `"true"`, `"sleep", "600"`, 1))
+	if out, code := d.says("submit", "job.toml"); code != 0 {
+		t.Fatalf("exit %d\n%s", code, out)
+	}
+	d.eventually("a record", func() bool { _, err := os.Stat(at("records/1/record.xml")); return err == nil })
+	for _, name := range []string{"store.db", "work", "records"} {
+		must(os.Rename(at(name), at(name+".away")))
+		d.logs("new work is refused")
+		cmd := bin.Command(t, "submit", "job.toml")
+		cmd.Env, cmd.Dir = d.env, d.dir
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "was removed: "+at(name)) {
+			t.Errorf("%s: submit says %v: %s", name, err, out)
+		}
+		if out, _ := d.says("clusters"); !strings.Contains(out, "was removed") {
+			t.Errorf("%s: jjm clusters says nothing:\n%s", name, out)
+		}
+		if name == "records" { // they are lost, and the folder is made again
+			must(os.RemoveAll(at(name + ".away")))
+			must(os.Mkdir(at(name), 0o755))
+		} else {
+			must(os.Rename(at(name+".away"), at(name)))
+		}
+		d.logs("what was lost is back")
+		if out, code := d.says("submit", "job.toml"); code != 0 {
+			t.Errorf("%s: exit %d after it is back\n%s", name, code, out)
+		}
+		d.log.clear()
+	}
+	d.eventually("its record again", func() bool { _, err := os.Stat(at("records/1/record.xml")); return err == nil })
+}
+
+// clear forgets what was logged.
+func (l *logBuffer) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.b.Reset()
+}

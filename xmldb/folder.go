@@ -1,0 +1,49 @@
+package xmldb
+
+import (
+	"os"
+	"sync/atomic"
+
+	"jjm"
+)
+
+// folder is the folder of the records, which may be replaced while the daemon runs.
+type folder struct{ root atomic.Pointer[os.Root] }
+
+var _ disk = (*folder)(nil)
+
+func (f *folder) OpenFile(name string, flag int, perm os.FileMode) (*os.File, error) {
+	return f.root.Load().OpenFile(name, flag, perm)
+}
+
+func (f *folder) Mkdir(name string, perm os.FileMode) error { return f.root.Load().Mkdir(name, perm) }
+func (f *folder) Chmod(name string, mode os.FileMode) error { return f.root.Load().Chmod(name, mode) }
+func (f *folder) Link(oldname, newname string) error        { return f.root.Load().Link(oldname, newname) }
+func (f *folder) Rename(oldname, newname string) error      { return f.root.Load().Rename(oldname, newname) }
+func (f *folder) Remove(name string) error                  { return f.root.Load().Remove(name) }
+func (f *folder) RemoveAll(name string) error               { return f.root.Load().RemoveAll(name) }
+func (f *folder) Lstat(name string) (os.FileInfo, error)    { return f.root.Load().Lstat(name) }
+func (f *folder) Close() error                              { return f.root.Load().Close() }
+
+// Reopen opens the folder that has the path now, and forgets what was written to the one of before.
+func (db *DB) Reopen() error {
+	root, err := os.OpenRoot(db.dir)
+	if err != nil {
+		return jjm.Errorf(diskKind(err), "open records: %w", err)
+	}
+	if f, ok := db.fs.(*folder); ok {
+		f.root.Store(root) // the old one is closed when nobody uses it any more
+	}
+	db.mu.Lock()
+	grids := make([]jjm.GridID, 0, len(db.grids))
+	for id := range db.grids {
+		grids = append(grids, id)
+	}
+	db.mu.Unlock()
+	for _, id := range grids {
+		st := db.lock(id)
+		db.forget(st)
+		db.unlock(id, st)
+	}
+	return nil
+}
