@@ -40,7 +40,8 @@ demo: build
 	sh scripts/demo.sh
 
 # The tests come in tiers; CONTRIBUTING.md describes them, and test/tiers/tiers.go
-# says which packages and batch systems each of them has.
+# says which packages and batch systems each of them has. Where programs are run, it builds
+# them first.
 #
 #   make unit             what needs no daemon, batch system or account: while writing
 #   make test             everything that must be true, in minutes; as root on Debian
@@ -50,17 +51,17 @@ TIERS = $(GO) run ./test/tiers
 .PHONY: unit test test-faults test-hostile test-gatekeepers test-systems campaign race
 unit:
 	@$(TIERS) unit
-test: tools build vet
+test: tools vet
 	@$(TIERS) test
-test-faults: tools build
+test-faults: tools
 	@$(TIERS) faults
-test-hostile: tools build
+test-hostile: tools
 	@$(TIERS) hostile
-test-gatekeepers: tools build
+test-gatekeepers: tools
 	@$(TIERS) gatekeepers
-test-systems: tools build
+test-systems: tools
 	@$(TIERS) systems
-campaign: tools build vet
+campaign: tools vet
 	@$(TIERS) campaign
 
 # The daemon's packages under the race detector. It is a C library, so cgo is on here

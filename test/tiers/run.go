@@ -71,7 +71,7 @@ func newRun(t tier, dir string) (*run, error) {
 	r.env = append(os.Environ(), "JJM_TIER="+t.env, await.Slowness+"="+strconv.Itoa(r.machine.slowness()), "GOGC=400",
 		"RAPID_CHECKS="+strconv.Itoa(t.checks), needs.Machine+"="+fingerprint())
 	if t.alone {
-		if err := r.copyPrograms(); err != nil {
+		if err := r.makePrograms(); err != nil {
 			return nil, err
 		}
 		r.env = append(r.env, "JJM_BIN="+r.file("bin"))
@@ -99,12 +99,17 @@ func packagesWithTests() ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// copyPrograms copies the programs that "make build" made to where every account can run
-// them.
-func (r *run) copyPrograms() error {
+// makePrograms builds the programs, so that none of another commit is tested, and copies them to
+// where every account can run them.
+func (r *run) makePrograms() error {
+	build := exec.Command("make", "-s", "build")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("make build: %w", err)
+	}
 	files, err := filepath.Glob("bin/jjm*")
-	if err != nil || len(files) == 0 {
-		return errors.Join(err, errors.New("there are no programs in bin: run \"make build\" first"))
+	if err != nil {
+		return err
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

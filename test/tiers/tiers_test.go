@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -287,5 +289,26 @@ func TestSlots_ALaneThatIsOverPassesItsSlotsOn(t *testing.T) {
 	}
 	if err := r.laneIsOver(1); err != nil || r.slots != 1 {
 		t.Errorf("all slots are said to be of lane %d, error %v", r.slots, err)
+	}
+}
+
+// The programs that a run tests are those of its tree, whatever an earlier build left in bin.
+func TestMakePrograms_TestsNoneOfAnotherCommit(t *testing.T) {
+	tree, dir := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{"bin/jjm": "of before", "Makefile": "build:\n\techo of now >bin/jjm\n"} {
+		path := filepath.Join(tree, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(tree)
+	if err := (&run{dir: dir}).makePrograms(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "bin/jjm")); err != nil || string(text) != "of now\n" {
+		t.Errorf("the run has programs %q, %v", text, err)
 	}
 }
