@@ -1,0 +1,57 @@
+package house_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"jjm/internal/needs"
+)
+
+// The repository holds what people wrote, and no program that somebody built and added by mistake.
+func TestTree_HoldsNoPrograms(t *testing.T) {
+	for _, name := range tracked(t) {
+		if isProgram(t, filepath.Join("../..", name)) {
+			t.Errorf("%s is a program: git rm --cached it", name)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil || !isProgram(t, self) {
+		t.Errorf("the program of this test is not seen to be one (%v)", err)
+	}
+}
+
+// tracked returns the files that git knows, relative to the root.
+func tracked(t *testing.T) []string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z")
+	list.Dir = "../.."
+	text, err := list.Output()
+	if err != nil {
+		needs.Missing(t, "the repository: git ls-files: "+err.Error(), "run the tests in a clone")
+	}
+	names := strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+	if len(names) < 100 {
+		t.Fatalf("git knows %d files", len(names))
+	}
+	return names
+}
+
+// isProgram reports whether a file begins as an ELF program does.
+func isProgram(t *testing.T, path string) bool {
+	t.Helper()
+	f, err := os.Open(path)
+	if os.IsNotExist(err) { // removed, and not yet committed
+		return false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var head [4]byte
+	n, _ := f.Read(head[:])
+	return bytes.Equal(head[:n], []byte("\x7fELF"))
+}
