@@ -9,7 +9,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
-	"jjm/internal/needs"
+	"jjm/adapters/testbed"
 	"jjm/run"
 )
 
@@ -51,10 +51,11 @@ func TestRefusals_LimitsPass(t *testing.T) {
 
 // Every text with which the installed qmaster rejects a job is known.
 func TestRefusals_HaveTheTextsOfTheInstalledQmaster(t *testing.T) {
+	testbed.Start(t, "sge") // which installs it
 	const binary = "/usr/lib/gridengine/sge_qmaster"
 	data, err := os.ReadFile(binary)
 	if err != nil {
-		needs.Missing(t, binary, "install it (Debian: apt-get install gridengine-master)")
+		t.Fatal(err)
 	}
 	verb := regexp.MustCompile(`%[-.0-9]*[sdu]`)
 	found := 0

@@ -12,6 +12,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/adapters/testbed"
 	"jjm/internal/needs"
 )
 
@@ -25,7 +26,7 @@ type library struct {
 // slurmLibrary opens the library of the installed Slurm. It ends the test if there is none.
 func slurmLibrary(t *testing.T) library {
 	t.Helper()
-	needs.Program(t, "sbatch", "slurm-client")
+	testbed.Start(t, "slurm") // which installs it
 	var found []string
 	for _, pattern := range []string{"/usr/lib/*/slurm*/libslurmfull.so", "/usr/lib*/slurm*/libslurmfull.so"} {
 		more, err := filepath.Glob(pattern)
@@ -35,7 +36,7 @@ func slurmLibrary(t *testing.T) library {
 		found = append(found, more...)
 	}
 	if len(found) == 0 {
-		needs.Missing(t, "Slurm's library", "install it (Debian: apt-get install slurm-client)")
+		t.Fatal("Slurm is installed and its library is in none of the known places")
 	}
 	f, err := elf.Open(found[0])
 	if err != nil {
