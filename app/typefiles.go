@@ -46,7 +46,7 @@ func typeFiles(dir string, account int) (problems jjm.Problems) {
 // holdersOf returns the accounts that may change files that say what jobs run: root and, unless the daemon is root,
 // whoever owns the folder, and the daemon's account with its group.
 func holdersOf(dir string, account int) rights.Holders {
-	by := rights.Holders{Instead: "so say what jobs run, or what the daemon does"}
+	by := rights.Holders{Instead: "decide what jobs run, or what the daemon does"}
 	if account == 0 {
 		return by
 	}

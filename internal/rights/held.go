@@ -66,7 +66,8 @@ func Held(path string, by Holders) error {
 			return fmt.Errorf("%s is no folder: give the path without symbolic links", next)
 		}
 		if uid := uidOf(info); shared && !by.has(uid) {
-			return fmt.Errorf("the link %s belongs to uid %d, who could %s: chown -h %d it", next, uid, by.instead(), by.first())
+			return fmt.Errorf("the link %s belongs to uid %d, who could %s: chown -h %d %s", next, uid, by.instead(),
+				by.first(), next)
 		}
 		to, err := os.Readlink(next)
 		if err != nil {
@@ -90,11 +91,11 @@ func (by Holders) holds(path string, info fs.FileInfo, last bool) error {
 	uid, mode := uidOf(info), info.Mode()
 	switch {
 	case !by.has(uid):
-		return fmt.Errorf("%s %s belongs to uid %d (mode %v), who could %s: chown %d it", what, path, uid, mode, by.instead(),
-			by.first())
+		return fmt.Errorf("%s %s belongs to uid %d (mode %v), who could %s: chown %d %s", what, path, uid, mode,
+			by.instead(), by.first(), path)
 	case by.writable(info) && (last || mode&fs.ModeSticky == 0):
-		return fmt.Errorf("others than its owner may write it: %s %s (uid %d, mode %v); they could %s: chmod go-w it",
-			what, path, uid, mode, by.instead())
+		return fmt.Errorf("others than its owner may write it: %s %s (uid %d, mode %v); they could %s: chmod go-w %s",
+			what, path, uid, mode, by.instead(), path)
 	}
 	return nil
 }

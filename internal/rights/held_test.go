@@ -25,7 +25,7 @@ func TestHeld_NobodyElseCanPutSomethingInItsPlace(t *testing.T) {
 			spoil: func(dir string) error { return os.Chown(dir+"/a/b/prog", 4711, 4711) }},
 		{name: "its folder is another's", want: "the folder DIR/a/b belongs to uid 4711 (mode drwxr-xr-x)",
 			spoil: func(dir string) error { return os.Chown(dir+"/a/b", 4711, 4711) }},
-		{name: "a folder further up is another's", want: "chown 0 it",
+		{name: "a folder further up is another's", want: "chown 0 DIR/a",
 			spoil: func(dir string) error { return os.Chown(dir+"/a", 4711, 4711) }},
 		{name: "all may write its folder", want: "DIR/a/b (uid 0, mode drwxrwxrwx)",
 			spoil: func(dir string) error { return os.Chmod(dir+"/a/b", 0o777) }},
