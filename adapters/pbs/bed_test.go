@@ -69,6 +69,7 @@ type bed struct {
 	env   map[string]string
 	owner jjm.Owner
 	clk   *clock // of its adapters; nil for the time of day
+	pace  *pace  // of its adapters; nil for the ordinary one
 }
 
 func newBed(t testing.TB, settings ...string) *bed {
@@ -151,8 +152,11 @@ func (b *bed) adapter(change ...func(*Config)) *Adapter {
 			f(c)
 		}
 	})
+	if b.pace != nil {
+		a.pace = *b.pace
+	}
 	if b.clk != nil {
-		a.env.Now, a.pause = b.clk.now, b.clk.pause
+		a.env.Now, a.pace = b.clk.now, pace{b.clk.now, b.clk.pause}
 	}
 	return a
 }

@@ -1,6 +1,7 @@
 package pbs
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,8 +42,8 @@ const (
 // onFake makes a complex for one check, with all its features.
 func onFake(t *testing.T, settings ...string) adaptertest.System {
 	b := newBed(t, settings...)
+	b.pace = quickPace()
 	s := adaptertest.System{
-		// One dialect is enough
 		Adapter: b.adapter(), Owner: b.owner, Dir: t.TempDir(), Parallel: true,
 		AllExits: b.env["FAKEPBS_DIALECT"] != "torque",
 		Other:    &jjm.Owner{UID: 65534, GID: 65534, User: "nobody"},
@@ -62,6 +63,19 @@ func onFake(t *testing.T, settings ...string) adaptertest.System {
 		s.LoseHistory = func(_ adaptertest.TB, id string) { b.do("qdel", "-x", id) }
 	}
 	return s
+}
+
+// quickPace is a time for the ports alone that passes ten times as fast, for a host that has as many ports as the
+// suite may need. The suite waits for the budget as it does on a real system, a tenth as long.
+func quickPace() *pace {
+	const factor = 10
+	began := time.Now()
+	return &pace{
+		now: func() time.Time { return began.Add(factor * time.Since(began)) },
+		pause: func(ctx context.Context, d time.Duration) error {
+			return pauseFor(ctx, max(d/factor, time.Millisecond))
+		},
+	}
 }
 
 // onReal uses the PBS on the PATH as the account that runs the test. It must keep history,

@@ -98,7 +98,7 @@ func (a *Adapter) ends(ctx context.Context, owner jjm.Owner, live, odd []job, si
 	ask := p.unlisted(slices.Concat(live, odd), since)
 	first := p.from.IsZero() || since.Before(p.from)
 	p.learn(live, true, openpbs, a.zone)
-	due := len(ask) == 0 && a.env.Now().Sub(p.compared) >= compareEvery
+	due := len(ask) == 0 && a.pace.now().Sub(p.compared) >= compareEvery
 	a.mu.Unlock()
 	if (first || due && a.mayAskFor(1)) && !a.historyOff() {
 		unknown, err := a.compareEnds(ctx, owner, since)
@@ -138,7 +138,7 @@ func (a *Adapter) compareEnds(ctx context.Context, owner jjm.Owner, since time.T
 		return nil, nil
 	}
 	p := a.memoryOf(owner)
-	p.compared = a.env.Now()
+	p.compared = a.pace.now()
 	return p.compare(ended, since), nil
 }
 

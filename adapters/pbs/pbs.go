@@ -30,7 +30,6 @@ package pbs
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"sync"
@@ -81,8 +80,7 @@ type Adapter struct {
 	config Config
 	env    adapters.Env
 	zone   *time.Location // of the times in listings
-	// pause waits until the budget of ports allows a command; tests replace it.
-	pause func(ctx context.Context, d time.Duration) error
+	pace   pace           // of the budget of ports
 
 	mu      sync.Mutex // guards what follows
 	dialect dialect
@@ -123,7 +121,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	return &Adapter{
 		name: name, config: c, env: env, zone: zone,
 		dialect: dialects[c.Dialect], limits: limits{array: safeBulk},
-		pause: pauseFor, chunk: chunkSize{n: maxIDs}, lines: map[string]*line{}, memories: map[string]*memory{},
+		pace: pace{env.Now, pauseFor}, chunk: chunkSize{n: maxIDs}, lines: map[string]*line{}, memories: map[string]*memory{},
 	}, nil
 }
 

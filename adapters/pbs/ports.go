@@ -227,7 +227,7 @@ func (a *Adapter) admit(ctx context.Context, why purpose, argv []string) error {
 	}
 	n := connections(argv)
 	for n > 0 {
-		now := a.env.Now()
+		now := a.pace.now()
 		a.mu.Lock()
 		wait, room := a.ports.take(now, why, n)
 		used, most := a.ports.inUse(now), a.ports.most(now, why)
@@ -239,7 +239,7 @@ func (a *Adapter) admit(ctx context.Context, why purpose, argv []string) error {
 		case wait == 0:
 			return nil
 		}
-		if err := a.pause(ctx, wait); err != nil {
+		if err := a.pace.pause(ctx, wait); err != nil {
 			return notSent("%s: %w", argv[0], err)
 		}
 	}
@@ -266,8 +266,8 @@ func (a *Adapter) runCounted(ctx context.Context, stdin []byte, argv []string) (
 		return out, err
 	}
 	a.mu.Lock()
-	a.ports.ranOut(a.env.Now())
-	limit := a.ports.limit(a.env.Now())
+	a.ports.ranOut(a.pace.now())
+	limit := a.ports.limit(a.pace.now())
 	a.mu.Unlock()
 	a.env.Warn("the host has no reserved port left for PBS; jobs are asked for by id less often", "cluster", a.name,
 		"command", argv[0], "ports in a minute", limit, "for", portRest)
@@ -278,7 +278,7 @@ func (a *Adapter) runCounted(ctx context.Context, stdin []byte, argv []string) (
 func (a *Adapter) mayAskFor(n int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.ports.affordable(a.env.Now(), idCost(n, a.chunk.n))
+	return a.ports.affordable(a.pace.now(), idCost(n, a.chunk.n))
 }
 
 // everAffordable reports whether the budget, when nothing of it is used, allows questions
@@ -286,7 +286,7 @@ func (a *Adapter) mayAskFor(n int) bool {
 func (a *Adapter) everAffordable(n int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return idCost(n, a.chunk.n)+1 <= a.ports.limit(a.env.Now())
+	return idCost(n, a.chunk.n)+1 <= a.ports.limit(a.pace.now())
 }
 
 // reserve returns an error marked by adapters.NotAsked unless the budget now allows questions
@@ -297,6 +297,12 @@ func (a *Adapter) reserve(n int) error {
 	}
 	return adapters.NotAsked(jjm.Errorf(jjm.Busy,
 		"%s are not asked for before the next cycle: too many reserved ports of this minute are used", jjm.Count(n, "id")))
+}
+
+// pace is the time by which ports become free, and how to wait for it; tests replace it.
+type pace struct {
+	now   func() time.Time
+	pause func(ctx context.Context, d time.Duration) error
 }
 
 // pauseFor waits.

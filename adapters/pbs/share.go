@@ -114,7 +114,7 @@ func (a *Adapter) lead(ctx context.Context, l *line, r *round, why purpose, argv
 		return
 	}
 	a.mu.Lock()
-	l.running, l.next, l.began, begun = r, nil, a.env.Now(), true
+	l.running, l.next, l.began, begun = r, nil, a.pace.now(), true
 	a.mu.Unlock()
 	r.raws, r.err = list(ctx)
 	r.void = r.err != nil && (ctx.Err() != nil || run.IsRunnerError(r.err))
@@ -124,7 +124,7 @@ func (a *Adapter) lead(ctx context.Context, l *line, r *round, why purpose, argv
 // ended, and the budget of ports must allow it.
 func (a *Adapter) listingTurn(ctx context.Context, l *line, why purpose, argv []string) error {
 	for {
-		now := a.env.Now()
+		now := a.pace.now()
 		a.mu.Lock()
 		before, wait := l.running, time.Duration(0)
 		if why == ordinary && a.ports.inUse(now) >= fewPorts && !l.began.After(now) {
@@ -139,7 +139,7 @@ func (a *Adapter) listingTurn(ctx context.Context, l *line, why purpose, argv []
 				return notSent("wait for the listing before: %w", jjm.Plainly(context.Cause(ctx)))
 			}
 		case wait > 0:
-			if err := a.pause(ctx, wait); err != nil {
+			if err := a.pace.pause(ctx, wait); err != nil {
 				return notSent("%s: %w", argv[0], err)
 			}
 		default:

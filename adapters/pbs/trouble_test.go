@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -292,32 +293,49 @@ func TestServer_TroubleIsBusyAndNothingElse(t *testing.T) {
 	}
 }
 
-// everythingIs calls all methods and expects errors, of one kind from Submit and of another
+// everythingIs calls all methods at once and expects errors, of one kind from Submit and of another
 // from the rest.
 func (s *site) everythingIs(submit, others jjm.Kind, b adapters.Bulk, id string) jjm.Tag {
 	s.t.Helper()
-	call := func(what string, want jjm.Kind, do func(context.Context) error) {
-		s.t.Helper()
-		ctx, cancel := context.WithTimeout(s.t.Context(), await.Provoked(2*time.Second))
-		defer cancel()
-		s.wantKind(what, do(ctx), want)
-	}
 	new := s.bulk(1, "exit 0")
-	call("submit", submit, func(ctx context.Context) error { _, err := s.a.Submit(ctx, new); return err })
-	call("probe", others, s.a.Probe)
-	call("list", others, func(ctx context.Context) error { _, err := s.a.List(ctx, s.owner, time.Time{}); return err })
-	call("find", others, func(ctx context.Context) error {
-		_, err := s.a.Find(ctx, s.owner, []jjm.Tag{b.Tag})
-		return err
-	})
-	call("account", others, func(ctx context.Context) error {
-		_, err := s.a.Account(ctx, s.owner, members(b, id))
-		return err
-	})
-	call("cancel", others, func(ctx context.Context) error {
-		_, err := s.a.Control(ctx, s.owner, adapters.Cancel, members(b, id))
-		return err
-	})
+	calls := map[string]func(context.Context) error{
+		"submit": func(ctx context.Context) error { _, err := s.a.Submit(ctx, new); return err },
+		"probe":  s.a.Probe,
+		"list":   func(ctx context.Context) error { _, err := s.a.List(ctx, s.owner, time.Time{}); return err },
+		"find": func(ctx context.Context) error {
+			_, err := s.a.Find(ctx, s.owner, []jjm.Tag{b.Tag})
+			return err
+		},
+		"account": func(ctx context.Context) error {
+			_, err := s.a.Account(ctx, s.owner, members(b, id))
+			return err
+		},
+		"cancel": func(ctx context.Context) error {
+			_, err := s.a.Control(ctx, s.owner, adapters.Cancel, members(b, id))
+			return err
+		},
+	}
+	var calling sync.WaitGroup
+	var mu sync.Mutex
+	errs := map[string]error{}
+	for what, do := range calls {
+		calling.Go(func() {
+			ctx, cancel := context.WithTimeout(s.t.Context(), await.Provoked(2*time.Second))
+			defer cancel()
+			err := do(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			errs[what] = err
+		})
+	}
+	calling.Wait()
+	for what, err := range errs {
+		want := others
+		if what == "submit" {
+			want = submit
+		}
+		s.wantKind(what, err, want)
+	}
 	return new.Tag
 }
 
