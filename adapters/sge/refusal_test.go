@@ -50,7 +50,7 @@ func TestRefusals_LimitsPass(t *testing.T) {
 }
 
 // Every text with which the installed qmaster rejects a job is known.
-func TestRefusals_HaveTheTextsOfTheInstalledQmaster(t *testing.T) {
+func TestInstalled_QmastersTextsHaveAKind(t *testing.T) {
 	testbed.Start(t, "sge") // which installs it
 	const binary = "/usr/lib/gridengine/sge_qmaster"
 	data, err := os.ReadFile(binary)

@@ -116,7 +116,7 @@ func (l library) words(t *testing.T, pattern *regexp.Regexp) (found []string) {
 
 // The installed Slurm has no text that the recorded list lacks, and none whose meaning for a
 // submission nobody has thought about.
-func TestRefusals_HaveTheTextsOfTheInstalledSlurm(t *testing.T) {
+func TestInstalled_SlurmsTextsHaveAKind(t *testing.T) {
 	list, err := os.ReadFile("testdata/errno.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestRefusals_HaveTheTextsOfTheInstalledSlurm(t *testing.T) {
 
 // Every reason of the installed Slurm for a limit on submitted jobs passes, and none of the
 // other limits, which one job exceeds by itself, does.
-func TestRefusals_HaveTheReasonsOfTheInstalledSlurm(t *testing.T) {
+func TestInstalled_SlurmsReasonsHaveAKind(t *testing.T) {
 	l := slurmLibrary(t)
 	reasons := l.words(t, regexp.MustCompile(`^(Assoc(Grp|Max)|QOS(Grp|Max|Min))[A-Z][A-Za-z]+$|^Max[A-Za-z]+PerAccount$`))
 	if len(reasons) < 100 {

@@ -60,7 +60,7 @@ var racing = []string{
 }
 
 // The tests that use a batch system in the packages that have others too.
-const onSystems = "^Test(Conformance|Rest_AToken|Beds_|Faults)"
+const onSystems = "^Test(Conformance|Installed_|Rest_AToken|Beds_|Faults)"
 
 // tiers returns all tiers by name.
 func tiers() map[string]tier {
