@@ -17,6 +17,7 @@ import (
 	"jjm/adapters/condor"
 	"jjm/adapters/sge"
 	"jjm/adapters/slurm"
+	"jjm/internal/await"
 	"jjm/run"
 )
 
@@ -82,6 +83,11 @@ func driveSlurm(t *testing.T, n *notebook) {
 	d := n.open(t, "slurm", adapters.Env{}, func(c any) {})
 	d.owner.UID = os.Geteuid() // root may submit its own jobs
 	d.probe()
+	await.True(t, "the limits of accounting are asked for, beside the probe", func() bool {
+		return slices.ContainsFunc(n.commands(), func(argv []string) bool {
+			return strings.Join(argv, " ") == "scontrol -o show partition"
+		})
+	})
 	r := everything()
 	r.Queue, r.QOS = "short", "high"
 	jobs := d.submit(s.tag, 5, r)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,7 +13,7 @@ import (
 // The repository holds what people wrote, and no program that somebody built and added by mistake.
 func TestTree_HoldsNoPrograms(t *testing.T) {
 	for _, name := range tracked(t) {
-		if isProgram(t, filepath.Join("../..", name)) {
+		if !strings.Contains(name, "/testdata/") && isProgram(t, name) {
 			t.Errorf("%s is a program: git rm --cached it", name)
 		}
 	}
@@ -28,7 +27,6 @@ func TestTree_HoldsNoPrograms(t *testing.T) {
 func tracked(t *testing.T) []string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z")
-	list.Dir = "../.."
 	text, err := list.Output()
 	if err != nil {
 		needs.Missing(t, "the repository: git ls-files: "+err.Error(), "run the tests in a clone")
