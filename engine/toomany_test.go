@@ -8,6 +8,7 @@ import (
 
 	"jjm"
 	"jjm/adapters/adaptertest"
+	"jjm/wire"
 )
 
 // A limit on the jobs of an account that is below the size of the bulk: what fits runs, the rest
@@ -62,6 +63,58 @@ func TestTooMany_OthersGoOn(t *testing.T) {
 		w.final(12*time.Hour, first, second)
 		w.verify(first, done(20))
 		w.verify(second, done(5))
+	})
+}
+
+// The limit that refusals taught is shown to administrators and to the account that it holds for, until it is forgotten.
+func TestTooMany_ClustersTellTheLearntLimit(t *testing.T) {
+	t.Parallel()
+	sim := adaptertest.SimConfig{MaxJobs: 10, Life: 10 * time.Hour}
+	inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
+		if got := w.site("sim").Learnt; got != nil {
+			t.Errorf("before any refusal: %+v", got)
+		}
+		began := jjm.At(w.now())
+		id := w.submit(bob, mc(30))
+		w.running(id, 10)
+		learnt := w.site("sim").Learnt
+		if len(learnt) != 1 {
+			t.Fatalf("%d learnt limits, want 1: %+v", len(learnt), learnt)
+		}
+		l := learnt[0]
+		if l.Account != "bob (uid 70001)" || l.Jobs < 1 || l.Jobs > 10 || l.Since < began ||
+			l.Until != l.Since.Add(time.Hour) || !strings.Contains(l.Cause, "simulated: at most 10 jobs") {
+			t.Errorf("learnt %+v", l)
+		}
+		if got := w.engine.Clusters(t.Context(), bob)[0].Learnt; len(got) != 1 {
+			t.Errorf("the account itself is told %+v", got)
+		}
+		if got := w.engine.Clusters(t.Context(), wire.Caller{UID: 70002, User: "carol"})[0].Learnt; got != nil {
+			t.Errorf("another account is told %+v", got)
+		}
+		w.sim.SetMaxJobs(0)
+		w.running(id, 30)
+		w.pass(time.Hour)
+		if got := w.site("sim").Learnt; got != nil {
+			t.Errorf("an hour after the last refusal: %+v", got)
+		}
+		w.final(24*time.Hour, id)
+	})
+}
+
+// Where one account runs the jobs of all, all are told its limit.
+func TestTooMany_TheLimitOfTheCommonAccountIsToldToAll(t *testing.T) {
+	t.Parallel()
+	common := jjm.Owner{User: "jjm", UID: 990, GID: 990}
+	sim := adaptertest.SimConfig{MaxJobs: 2, Life: time.Hour}
+	inWorld(t, options{sim: sim, account: &common}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(5))
+		w.running(id, 2)
+		got := w.engine.Clusters(t.Context(), bob)[0].Learnt
+		if len(got) != 1 || got[0].Account != "jjm (uid 990)" {
+			t.Errorf("learnt %+v", got)
+		}
+		w.final(24*time.Hour, id)
 	})
 }
 

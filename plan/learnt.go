@@ -39,6 +39,15 @@ func (l Learnt) Accepted(have int) Learnt {
 	return l
 }
 
+// Limit returns the number of jobs that was learnt, when a bulk was last refused, and when the
+// limit is forgotten. It returns zeros if no limit is known.
+func (l Learnt) Limit(now jjm.Time) (most int, since, until jjm.Time) {
+	if n, _ := l.Most(now); n == 0 {
+		return 0, 0, 0
+	}
+	return l.most, l.set, l.set.Add(learntFor)
+}
+
 // Most returns the limit and what the batch system said, or 0 if none is known.
 func (l Learnt) Most(now jjm.Time) (most int, why string) {
 	age := now.Sub(l.set)

@@ -31,6 +31,9 @@ func TestLearnt_HalvesGrowsAndIsForgotten(t *testing.T) {
 	if got := most(Refused(0, 1, "", now)); got != 1 {
 		t.Errorf("one job refused: %d", got)
 	}
+	if n, since, until := l.Limit(now); n != 8 || since != now || until != now.Add(learntFor) {
+		t.Errorf("limit %d, learnt %v, until %v", n, since, until)
+	}
 	now = now.Add(triedAfter)
 	if got := most(l); got != 9 {
 		t.Errorf("after a minute: %d", got)
@@ -38,6 +41,9 @@ func TestLearnt_HalvesGrowsAndIsForgotten(t *testing.T) {
 	now = now.Add(learntFor)
 	if got := most(l); got != 0 {
 		t.Errorf("after an hour: %d", got)
+	}
+	if n, since, until := l.Limit(now); n != 0 || since != 0 || until != 0 {
+		t.Errorf("after an hour: limit %d, learnt %v, until %v", n, since, until)
 	}
 	now = jjm.Time(0) // the clock was set back
 	if got := most(l); got != 0 {

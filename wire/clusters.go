@@ -86,6 +86,19 @@ type Cluster struct {
 	Orders []jjm.Order `json:"orders,omitempty"`
 	// Limits are the limits of the cluster for jobs.
 	Limits Limits `json:"limits,omitzero"`
+	// Learnt are the limits on submitted jobs that refusals of the batch system taught jjm, one
+	// for each account that it refused. A caller sees those of its own jobs' account.
+	Learnt []LearntLimit `json:"learnt,omitempty"`
+}
+
+// LearntLimit is the number of jobs that an account may have in a batch system, as far as its
+// refusals tell.
+type LearntLimit struct {
+	Account string   `json:"account"`
+	Jobs    int      `json:"jobs"`
+	Since   jjm.Time `json:"since"` // time of the last refusal
+	Until   jjm.Time `json:"until"` // when the limit is forgotten
+	Cause   string   `json:"cause"` // what the batch system said
 }
 
 // Limits are the limits of a cluster. 0 means that there is none, or that it is not known.

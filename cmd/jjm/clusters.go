@@ -35,8 +35,9 @@ type resetCluster struct {
 // Help returns the text of --help below the usage.
 func (*showClusters) Help() string {
 	return "LISTING is how long a listing of all jobs takes and how often there is one. COMMANDS is how many " +
-		"commands ran within the last minute, and how many may. The lines below the table name the storages that " +
-		"a cluster can read, if not all."
+		"commands ran within the last minute, and how many may. The lines below the table name what is wrong, how many " +
+		"jobs of an account the batch system takes where it refused more, and the storages that a cluster can read, if " +
+		"not all."
 }
 
 // Help returns the text of --help below the usage.
@@ -183,6 +184,10 @@ func clusterNotes(cl wire.Cluster) []string {
 			note = "queue " + o.Name + " is " + note
 		}
 		notes = append(notes, note)
+	}
+	for _, l := range cl.Learnt {
+		notes = append(notes, fmt.Sprintf("takes at most %s of %s: learnt %s, forgotten %s: %s",
+			jjm.Count(l.Jobs, "job"), l.Account, clock(l.Since), clock(l.Until), l.Cause))
 	}
 	return append(notes, otherTrouble(cl)...)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -34,5 +35,22 @@ func TestClusterNotes_TellACauseOnce(t *testing.T) {
 		if diff := cmp.Diff([]string{want, probed}, clusterNotes(c)); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// The limit that refusals taught stands below the table, with its times and the batch system's words.
+func TestClusterNotes_TellALearntLimit(t *testing.T) {
+	since := jjm.At(time.Date(2026, 11, 25, 8, 0, 0, 0, time.Local))
+	c := wire.Cluster{Name: "farm", Healthy: true, Learnt: []wire.LearntLimit{
+		{Account: "alice (uid 1000)", Jobs: 1, Since: since, Until: since.Add(time.Hour), Cause: "sbatch: exit 1: no"},
+		{Account: "bob (uid 1001)", Jobs: 10, Since: since, Until: since.Add(time.Hour), Cause: "sbatch: exit 1: too many"}}}
+	zone := since.Time().Local().Format("MST")
+	want := []string{
+		"takes at most 1 job of alice (uid 1000): learnt 2026-11-25 08:00:00 " + zone + ", forgotten 2026-11-25 09:00:00 " +
+			zone + ": sbatch: exit 1: no",
+		"takes at most 10 jobs of bob (uid 1001): learnt 2026-11-25 08:00:00 " + zone + ", forgotten 2026-11-25 09:00:00 " +
+			zone + ": sbatch: exit 1: too many"}
+	if diff := cmp.Diff(want, clusterNotes(c)); diff != "" {
+		t.Error(diff)
 	}
 }

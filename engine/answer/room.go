@@ -42,7 +42,7 @@ type Clusters interface {
 	ShowWaits(mem state.Memory, g *state.Grid, rows []jjm.LocalJob, now jjm.Time)
 	// Full names the limits that keep ready local jobs from being submitted.
 	Full(mem state.Memory, g *state.Grid, now jjm.Time) string
-	View(mem state.Memory, name string, of func(jjm.GridID) bool) wire.Cluster
+	View(mem state.Memory, name string, of func(jjm.GridID) bool, may func(uid int) bool) wire.Cluster
 }
 
 // Rooms are what Answers needs of other rooms.

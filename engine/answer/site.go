@@ -39,7 +39,7 @@ func (an *Answers) Clusters(_ context.Context, caller wire.Caller) []wire.Cluste
 	}
 	out := make([]wire.Cluster, 0, len(an.s.Names))
 	for _, name := range an.s.Names {
-		w := an.rooms.Clusters.View(v.Memory, name, seen)
+		w := an.rooms.Clusters.View(v.Memory, name, seen, caller.May)
 		w.Orders = v.InForce(now, func(o jjm.Order) bool {
 			of, _, _ := strings.Cut(o.Name, "/")
 			return o.Kind == jjm.OrderCluster && o.Name == name || o.Kind == jjm.OrderQueue && of == name

@@ -40,9 +40,11 @@ func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster 
 }
 
 // View returns the state of a cluster for people, without the counts of jobs. of says for which grid jobs it tells
-// which local jobs have been unknown for long; nil means all.
-func (cs *Clusters) View(mem state.Memory, name string, of func(jjm.GridID) bool) wire.Cluster {
-	return cs.all[name].view(mem, of)
+// which local jobs have been unknown for long; nil means all. may says of which accounts it tells the learnt limits.
+func (cs *Clusters) View(mem state.Memory, name string, of func(jjm.GridID) bool, may func(uid int) bool) wire.Cluster {
+	w := cs.all[name].view(mem, of)
+	w.Learnt = cs.all[name].refusals.limits(may)
+	return w
 }
 
 // limits returns the bounds on jobs here, those of the batch system and those of the

@@ -3,11 +3,14 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 
 	"jjm"
 	"jjm/engine/state"
 	"jjm/plan"
+	"jjm/wire"
 )
 
 // refusals are what the accounts of a cluster may have there, as far as its refusals tell. They
@@ -129,6 +132,26 @@ func (r *refusals) most(account jjm.Owner) (most int, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.learnt[account].Most(jjm.At(r.c.b.Now()))
+}
+
+// limits returns the limits that the cluster told, by account. may reports whether the caller may see what belongs
+// to an account; an account that runs the jobs of all callers is shown to all of them.
+func (r *refusals) limits(may func(uid int) bool) (all []wire.LearntLimit) {
+	now := jjm.At(r.c.b.Now())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for account, l := range r.learnt {
+		if r.c.b.Deps.Account == nil && !may(account.UID) {
+			continue
+		}
+		if most, since, until := l.Limit(now); most > 0 {
+			_, why := l.Most(now)
+			all = append(all, wire.LearntLimit{Account: jjm.ActorOf(account.User, account.UID), Jobs: most,
+				Since: since, Until: until, Cause: why})
+		}
+	}
+	slices.SortFunc(all, func(a, b wire.LearntLimit) int { return strings.Compare(a.Account, b.Account) })
+	return all
 }
 
 // mostQueued returns how many jobs an account may have in the batch system: what that told when
