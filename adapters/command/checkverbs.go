@@ -107,7 +107,7 @@ func (c *checker) outcomes(field string, from []fileOutcome, names []string) out
 			c.bad(at, "never reached: outcome[%d] matches everything", final)
 		}
 		o := outcome{word: word(f.Word)}
-		known := words(slices.Contains([]string{"list", "find", "account"}, field))
+		known := words(field)
 		if !slices.Contains(known, f.Word) {
 			c.bad(at+".word", "%.40q: %s", f.Word, suggest(f.Word, known))
 		}

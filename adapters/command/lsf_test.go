@@ -74,7 +74,7 @@ func TestLSF_SubmissionAnswers(t *testing.T) {
 		{"nothing", "", "", 0, "", jjm.Ambiguous},
 		{"unknown failure", "", "esub: assertion\n", 255, "", jjm.Ambiguous},
 		{"no such queue", "", "nosuch: No such queue. Job not submitted.\n", 255, "", jjm.Invalid},
-		{"array too large", "", "Job array index too large. Job not submitted.\n", 255, "", jjm.Invalid},
+		{"array too large", "", "Job array index too large. Job not submitted.\n", 255, "", jjm.Busy},
 		{"permission", "", "night: User cannot use the queue. Job not submitted.\n", 255, "", jjm.Denied},
 		{"closed", "", "night: Queue has been closed. Job not submitted.\n", 255, "", jjm.Busy},
 		{"down", "", "LSF is down. Please wait ...\n", 255, "", jjm.Busy},

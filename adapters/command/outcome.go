@@ -25,13 +25,18 @@ const (
 	wordGone      word = "gone"
 	// wordNone is the successful answer of a query that there are no jobs.
 	wordNone word = "none"
+	// wordTooMany is the refusal of a submission for the number of jobs: a smaller bulk may be accepted.
+	wordTooMany word = "too-many"
 )
 
 // words returns those that a verb may use.
-func words(query bool) []string {
+func words(verb string) []string {
 	all := []string{string(wordOK), string(wordInvalid), string(wordBusy), string(wordAmbiguous), string(wordDenied),
 		string(wordGone)}
-	if query {
+	switch verb {
+	case "submit":
+		all = append(all, string(wordTooMany))
+	case "list", "find", "account":
 		all = append(all, string(wordNone))
 	}
 	return all

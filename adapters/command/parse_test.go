@@ -206,6 +206,51 @@ func TestSlurm_RecordedErrors(t *testing.T) {
 	}
 }
 
+// A refusal for the number of jobs makes bulks smaller; no other one does.
+func TestTooMany_DescriptionsMarkIt(t *testing.T) {
+	const failed = "sbatch: error: Batch job submission failed: "
+	policy := failed + "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)\n"
+	for _, c := range []struct {
+		file, stderr string
+		many         bool
+	}{
+		{"slurm.toml", "sbatch: error: AssocMaxSubmitJobLimit\n" + policy, true},
+		{"slurm.toml", "sbatch: error: AssocGrpSubmitJobsLimit\n" + policy, true},
+		{"slurm.toml", "sbatch: error: QOSMaxSubmitJobPerUserLimit\n" + policy, true},
+		{"slurm.toml", "sbatch: error: QOSGrpSubmitJobsLimit\n" + policy, true},
+		{"slurm.toml", "sbatch: error: MaxSubmitJobsPerAccount\n" + policy, true},
+		{"slurm.toml", policy, true},
+		{"slurm.toml", "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\n", true},
+		{"slurm.toml", failed + "Slurm temporarily unable to accept job, sleeping and retrying\n", true},
+		{"slurm.toml", "sbatch: error: QOSMaxWallDurationPerJobLimit\n" + policy, false},
+		{"slurm.toml", failed + "Unable to contact slurm controller (connect failure)\n", false},
+		{"lsf.toml", "User alice: Pending job threshold reached. Job not submitted.\n", true},
+		{"lsf.toml", "Job array index too large. Job not submitted.\n", true},
+		{"lsf.toml", "night: Queue has been closed. Job not submitted.\n", false},
+		{"lsf.toml", "LSF is down. Please wait ...\n", false},
+	} {
+		_, err := shippedDescription(t, c.file).submitted(run.Output{Exit: 1, Stderr: []byte(c.stderr)}, values{})
+		if adapters.IsTooMany(err) != c.many || err == nil || !strings.Contains(err.Error(), "exit 1: ") {
+			t.Errorf("%s: %q: marked %v, error %v", c.file, c.stderr, !c.many, err)
+		}
+	}
+}
+
+// Only a submission can be refused for the number of jobs.
+func TestTooMany_IsAWordOfSubmitAlone(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "etc", "adapters", "slurm.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	extra := "\n[[VERB.outcome]]\nword = \"too-many\"\nstderr = \"x\"\n"
+	for _, verb := range []string{"list", "find", "account", "cancel", "hold", "release", "probe"} {
+		_, err := Parse("slurm.toml", []byte(string(text)+strings.Replace(extra, "VERB", verb, 1)))
+		if err == nil || !strings.Contains(err.Error(), `"too-many": known are `) {
+			t.Errorf("%s: %v", verb, err)
+		}
+	}
+}
+
 // The lines are from sacct 22.05.8.
 func TestSlurm_RecordedAccounting(t *testing.T) {
 	d := shippedDescription(t, "slurm.toml")

@@ -114,6 +114,8 @@ func (d *Description) submitted(out run.Output, v values) (string, error) {
 	switch {
 	case err != nil:
 		return "", jjm.Errorf(jjm.Ambiguous, "%s", failure("run the command", out, err.Error()+", see [[submit.outcome]]"))
+	case got.word == wordTooMany:
+		return "", adapters.TooMany(jjm.Errorf(jjm.Busy, "%s", failure("run the command", out, got.message)))
 	case got.word != wordOK:
 		return "", jjm.Errorf(got.word.kind(), "%s", failure("run the command", out, got.message))
 	case !d.ids.bulk.MatchString(got.id):
