@@ -245,6 +245,27 @@ func TestSqueue_AnOutputThatIsNotWholeIsAnError(t *testing.T) {
 	}
 }
 
+// What is said of a text between records is true of it, and quotes that text alone.
+func TestSqueue_TellsABannerFromARecordWithoutEnd(t *testing.T) {
+	head, line := "JOBID|ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|n|REASON|r|\n",
+		"7|2|0|RUNNING|0|0|1795282554|1795282555|N/A|n1|jabc|n|None|r|\n"
+	const none, cut = "it is no record, but stands between records", "it has no end"
+	for name, c := range map[string]struct{ text, want string }{
+		"a banner":             {"Welcome\n", `"Welcome": ` + none},
+		"two lines":            {"Welcome\nto n1\n", `"Welcome\nto n1": ` + none},
+		"bars":                 {"| 5 nodes | down |\n", `"| 5 nodes | down |": ` + none},
+		"an empty line":        {"\n", `"": ` + none},
+		"a number":             {"17 nodes are down\n", `"17 nodes are down": ` + none},
+		"a record without end": {strings.Replace(line, "|r|", "|x|", 1), `|None|x|": ` + cut},
+		"a record cut short":   {"7|2|0|RUNN\n", `"7|2|0|RUNN": ` + cut},
+	} {
+		rows, unread, err := parseSqueue(head + line + c.text + line)
+		if err != nil || len(rows) != 2 || len(unread) != 1 || !strings.HasSuffix(unread[0].Text, c.want) {
+			t.Errorf("%s: %d rows, unread %+v, error %v; want the text to end with %s", name, len(rows), unread, err, c.want)
+		}
+	}
+}
+
 func TestSacct_RecordedAccounting(t *testing.T) {
 	records, _, err := parseSacct(recorded(t, "sacct.txt"))
 	if err != nil {

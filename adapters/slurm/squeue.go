@@ -53,9 +53,11 @@ func parseSqueue(text string) (rows []row, unread []adapters.Unread, err error) 
 		}
 		text = rest
 		r, ours, err := parseRecord(record)
-		if damaged, last, joined := split(record); joined && (err != nil || !ours && damaged.tag.Valid()) {
+		before, damaged, last, joined := split(record)
+		// A line end behind fewer fields is in nobody's name: what follows is a record of its own.
+		if joined && (err != nil || !ours && (damaged.tag.Valid() || strings.Count(before, "|") < squeueLead)) {
 			r, ours, err = last, true, nil
-			unread = append(unread, damaged.unread(n, record, "it has no end"))
+			unread = append(unread, damaged.unread(n, before, noRecord(before)))
 		}
 		switch {
 		case err != nil:
@@ -73,14 +75,23 @@ func (r row) unread(n int, record, why string) adapters.Unread {
 		Text: fmt.Sprintf("squeue: record %d: %.200q: %s", n, record, why)}
 }
 
+// noRecord says what is wrong with a text that stands before a record: a record has lost its end, or, if it does not
+// begin as a record does, it is none.
+func noRecord(text string) string {
+	if id, _, fields := strings.Cut(text, "|"); fields && id != "" && id[0] >= '0' && id[0] <= '9' {
+		return "it has no end"
+	}
+	return "it is no record, but stands between records"
+}
+
 // split finds the record of ours that follows, in a text between two ends of records, one that
-// lost its end, or a line that is no record. damaged has what can be read of that. joined is false
-// if there is no such record.
-func split(text string) (damaged, last row, joined bool) {
+// lost its end, or a line that is no record. before is the text of that, damaged has what can be
+// read of it. joined is false if there is no such record.
+func split(text string) (before string, damaged, last row, joined bool) {
 	for at := strings.Index(text, "\n"); at >= 0; {
 		if last, ours, err := parseRecord(text[at+1:]); ours && err == nil {
 			damaged, _, _ := parseRecord(text[:at])
-			return damaged, last, true
+			return text[:at], damaged, last, true
 		}
 		next := strings.Index(text[at+1:], "\n")
 		if next < 0 {
@@ -88,7 +99,7 @@ func split(text string) (damaged, last row, joined bool) {
 		}
 		at += 1 + next
 	}
-	return row{}, row{}, false
+	return "", row{}, row{}, false
 }
 
 func parseRecord(record string) (r row, ours bool, err error) {
