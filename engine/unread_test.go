@@ -99,6 +99,28 @@ func TestUnread_AnUnknownStateIsTold(t *testing.T) {
 	})
 }
 
+// A record is logged once as long as listings have it, and again when it comes back.
+func TestUnread_ARecordThatCameBackIsLoggedAgain(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 6 * time.Hour}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(2))
+		w.running(id, 2)
+		for round := 1; round <= 3; round++ {
+			w.adapter.onList.set(func(l *adapters.Listing) {
+				l.Unread = append(l.Unread, adapters.Unread{Index: -1, Text: "a banner"})
+			})
+			w.pass(10 * time.Minute)
+			if n := w.logged("a banner"); n != round {
+				t.Errorf("round %d: logged %d times", round, n)
+			}
+			w.adapter.onList.set(nil)
+			w.pass(10 * time.Minute)
+		}
+		w.final(12*time.Hour, id)
+		w.verify(id, done(2))
+	})
+}
+
 // A record that does not tell whose it is, and that stands in every listing, hides no lost job for good.
 func TestUnread_ANamelessRecordHidesNothingForGood(t *testing.T) {
 	t.Parallel()

@@ -168,6 +168,55 @@ func TestLoad_SetsDamagedEntriesAsideAndGoesOn(t *testing.T) {
 	}
 }
 
+// If the tag of a damaged entry is lost, the entry may be that of any bulk: no tag is absent until it is removed.
+func TestLoad_AnEntryCutBeforeItsTagMakesAbsentTagsUnknown(t *testing.T) {
+	for name, keepsTag := range map[string]bool{"before its tag": false, "behind its tag": true} {
+		t.Run(name, func(t *testing.T) {
+			state := t.TempDir()
+			a := open(t, state, config(1))
+			bad, good, never := shell(t, 1, "exit 0"), shell(t, 1, "exit 0"), shell(t, 1, "exit 0")
+			submit(t, a, bad)
+			submit(t, a, good)
+			a.Close()
+			dir := filepath.Join(state, "spool", "1")
+			text, err := os.ReadFile(dir + "/bulk.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := int64(strings.Index(string(text), `"tag":`))
+			if keepsTag {
+				at += int64(len(`"tag":"`)+len(bad.Tag)) + 1
+			}
+			if err := os.Truncate(dir+"/bulk.json", at); err != nil {
+				t.Fatal(err)
+			}
+			again := openWarned(t, state, config(1), &warnings{}, time.Now)
+			others := adapters.NotYetKnown
+			if keepsTag {
+				others = adapters.Absent
+			}
+			presences(t, again, map[jjm.Tag]adapters.Presence{bad.Tag: adapters.NotYetKnown, good.Tag: adapters.Present,
+				never.Tag: others})
+			if err := os.RemoveAll(dir + ".bad"); err != nil {
+				t.Fatal(err)
+			}
+			presences(t, again, map[jjm.Tag]adapters.Presence{bad.Tag: adapters.Absent, good.Tag: adapters.Present,
+				never.Tag: adapters.Absent})
+		})
+	}
+}
+
+// presences requires what Find answers for each tag.
+func presences(t *testing.T, a adapters.Adapter, want map[jjm.Tag]adapters.Presence) {
+	t.Helper()
+	for tag, presence := range want {
+		found, err := a.Find(t.Context(), self(), []jjm.Tag{tag})
+		if err != nil || len(found) != 1 || found[0].Presence != presence {
+			t.Errorf("%s: found %+v, error %v, want %v", tag, found, err, presence)
+		}
+	}
+}
+
 func rewrite(dir, old, new string) error {
 	text, err := os.ReadFile(dir + "/bulk.json")
 	if err != nil {
