@@ -50,7 +50,7 @@ func (t *Tally) Left(w *Work, dropped []Dropped) (out jjm.LeftList) {
 	for i := range w.Files {
 		f := &w.Files[i]
 		n, read := t.owned[f.LFN]
-		if read {
+		if read || t.once() && w.Closed && lumiCount(f.Lumis) > 0 {
 			t.partly(&out, f, n)
 			continue
 		}
@@ -69,13 +69,13 @@ func (t *Tally) Left(w *Work, dropped []Dropped) (out jjm.LeftList) {
 // once reports whether a section that several files hold is owned in one of them.
 func (t *Tally) once() bool { return t.leaver.p.LumiCorrection && t.leaver.CountsSections() }
 
-// corrected adds which sections of the files that parts read are left out, where [Tally.once].
+// corrected adds which sections are left out, where [Tally.once]: of an open dataset those of files that parts read.
 func (t *Tally) corrected(out *jjm.LeftList, w *Work) {
 	held, holder, owned := lumiMask{}, map[uint32]string{}, int64(0)
 	for i := range w.Files {
 		f := &w.Files[i]
 		n, read := t.owned[f.LFN]
-		if !read || lumiCount(f.Lumis) == 0 {
+		if !read && !w.Closed || lumiCount(f.Lumis) == 0 {
 			continue
 		}
 		owned += n

@@ -110,6 +110,11 @@ func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, 
 				file.GivenUp = ""
 				file.Reason, file.Asked = leaver.File(&f, why)
 				file.PassedOver = leaver.Why(file.Reason)
+				if t.facts.Once && leaver.CountsSections() && len(f.Lumis) > 0 {
+					// Parts may own its sections in other files. A section that no part owns is left out by a setting,
+					// or missing.
+					file.State, file.Reason, file.Asked, file.PassedOver = jjm.FileReady, "", false, ""
+				}
 			}
 			return fn(file)
 		})
