@@ -66,7 +66,7 @@ func TestTooMany_OthersGoOn(t *testing.T) {
 	})
 }
 
-// The limit that refusals taught is shown to administrators and to the account that it holds for, until it is forgotten.
+// The limit that refusals taught is shown to administrators and to its own account, until it is forgotten.
 func TestTooMany_ClustersTellTheLearntLimit(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{MaxJobs: 10, Life: 10 * time.Hour}

@@ -196,8 +196,8 @@ func TestProperties_ACorrectedSectionIsOwnedOnceOrLeftOut(t *testing.T) {
 	}
 }
 
-// ownedCorrected requires that no section is owned twice, and that a section without an owner is left out by a setting that
-// the tally names. Files without sections have an owner or are told.
+// ownedCorrected requires that no section is owned twice, and that a section without an owner is left out by a setting
+// that the tally names. Files without sections have an owner or are told.
 func ownedCorrected(t *rapid.T, w *Work, parts []jjm.Part, tally *Tally, dropped []Dropped) {
 	type section struct{ run, n int64 }
 	owned, whole, read := map[section]bool{}, map[string]bool{}, map[string]bool{}
@@ -232,7 +232,8 @@ func ownedCorrected(t *rapid.T, w *Work, parts []jjm.Part, tally *Tally, dropped
 	for i := range w.Files {
 		f := &w.Files[i]
 		if !read[f.LFN] && lumiCount(f.Lumis) == 0 {
-			if reason, _ := tally.leaver.File(f, ""); reason == jjm.LeftSplitter || !told("file", reason) {
+			reason, _ := tally.leaver.File(f, "")
+			if reason == jjm.LeftSplitter || !told("file", reason) {
 				t.Fatalf("no part reads %s, and %s is not told: %v", f.LFN, reason, list)
 			}
 			continue

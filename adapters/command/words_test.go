@@ -16,8 +16,8 @@ func TestDocument_NamesEveryWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(text)
-	for _, word := range slices.Concat(keys(reflect.TypeOf(file{})), words("list"), words("submit"), fieldNames(), optionKeys(), exitForms(),
-		probeNames) {
+	for _, word := range slices.Concat(keys(reflect.TypeOf(file{})), words("list"), words("submit"), fieldNames(),
+		optionKeys(), exitForms(), probeNames) {
 		if !strings.Contains(page, "`"+word+"`") && !strings.Contains(page, `"`+word+`"`) &&
 			!strings.Contains(page, "["+word+"]") && !strings.Contains(page, "**"+word+"**") &&
 			!strings.Contains(page, "."+word+"]") && !strings.Contains(page, "`"+word+" = ") {
