@@ -172,7 +172,7 @@ func build(cfg Config, deps Deps) *Engine {
 	e.wishes = wish.New(s, cluster.Halting(e.clusters))
 	e.reopener = reopen.New(s, reopen.Rooms{Feeder: e.feeder, Prover: e.prover})
 	e.remover = removal.New(s, as)
-	e.site = site.New(s, as, e.clusters.Shut, cluster.Halting(e.clusters))
+	e.site = site.New(s, as, e.clusters.Shut, cluster.Halting(e.clusters), e.records.Mend)
 	e.remote = remote.New(s, as, func(owner jjm.Owner, base, path string) (io.ReadCloser, error) {
 		return types.Site(owner, base).Open(path)
 	})
@@ -247,5 +247,5 @@ func (e *Engine) loops() []func(context.Context) {
 	loops = append(loops, e.site.Loops()...)
 	loops = append(loops, e.intake.Loops()...)
 	loops = append(loops, e.remover.Loops()...)
-	return append(loops, e.records.Loop, e.reopener.Loop, e.jobs.Run, e.datasets.Run, e.remote.Run)
+	return append(loops, e.records.Loop, e.records.MendLoop, e.reopener.Loop, e.jobs.Run, e.datasets.Run, e.remote.Run)
 }

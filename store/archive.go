@@ -75,6 +75,34 @@ func (tx *Tx) archive(id jjm.GridID, chunk int) (more bool, err error) {
 	return left != 0, err
 }
 
+// Archived is a grid job in the history.
+type Archived struct {
+	ID jjm.GridID
+	// Locals is how many local jobs it has.
+	Locals int
+}
+
+// Archived returns at most limit grid jobs in the history with ids below before, newest first. Those that are removed
+// or being reopened are left out. Before 0 means no bound.
+func (s *Store) Archived(ctx context.Context, before jjm.GridID, limit int) (all []Archived, err error) {
+	if before <= 0 {
+		before = math.MaxInt64
+	}
+	err = s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT id, (SELECT coalesce(max(n) + 1, 0) FROM history_local_jobs WHERE grid = g.id)
+			FROM grid_jobs AS g WHERE id < ? AND archived = 2 AND reviving = 0
+				AND NOT EXISTS (SELECT 1 FROM removals WHERE grid = g.id)
+			ORDER BY id DESC LIMIT ?`, args{}.int(int64(before)).int(int64(limit)), func(r row) error {
+			all = append(all, Archived{ID: jjm.GridID(r.int(0)), Locals: int(r.int(1))})
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "list the history")
+	}
+	return all, nil
+}
+
 // chunkEnd returns the number of the last local job of the next chunk of a grid job.
 func (tx *Tx) chunkEnd(id jjm.GridID, chunk int) (last int64, err error) {
 	last = maxLocal

@@ -2,9 +2,11 @@ package xmldb
 
 import (
 	"os"
+	"path/filepath"
 	"sync/atomic"
 
 	"jjm"
+	"jjm/xmldb/head"
 )
 
 // folder is the folder of the records, which may be replaced while the daemon runs.
@@ -46,4 +48,18 @@ func (db *DB) Reopen() error {
 		db.unlock(id, st)
 	}
 	return nil
+}
+
+// Has reports whether the record of a grid job with so many local jobs has its head and all its shards.
+func (db *DB) Has(grid jjm.GridID, locals int) bool {
+	names := []string{head.File}
+	for n := 0; n*ShardSize < locals; n++ {
+		names = append(names, head.ShardFile(n))
+	}
+	for _, name := range names {
+		if st, err := db.fs.Lstat(filepath.Join(grid.String(), name)); err != nil || !st.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
 }

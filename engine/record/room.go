@@ -19,9 +19,10 @@ type Publisher struct {
 	s     *state.State
 	areas *areas.Areas
 	waits Waits
+	mend  chan struct{} // wakes MendLoop
 }
 
-// New returns a Publisher. It starts no goroutine; Loop does.
+// New returns a Publisher. It starts no goroutine; Loop and MendLoop do.
 func New(s *state.State, as *areas.Areas, waits Waits) *Publisher {
-	return &Publisher{s.B, s, as, waits}
+	return &Publisher{b: s.B, s: s, areas: as, waits: waits, mend: make(chan struct{}, 1)}
 }

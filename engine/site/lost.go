@@ -66,8 +66,9 @@ func (k *kept) look(reopen func() error) string {
 	return ""
 }
 
-// heal marks all records of live grid jobs to be written again.
+// heal marks all records of live grid jobs to be written again. Those of the history are looked through.
 func (si *Site) heal() {
 	si.s.Mark(func(m *state.Marks) { m.StaleAll() })
 	fair.Kick(si.s.PubKick)
+	si.mend()
 }

@@ -71,14 +71,23 @@ func (m *Marks) Stale(id jjm.GridID, shards ...int) {
 	}
 }
 
+// StaleWhole marks all of a record to be written.
+func (m *Marks) StaleWhole(id jjm.GridID) {
+	g := m.Grid(id)
+	if g == nil {
+		return
+	}
+	g.touch()
+	for n := 0; n*ShardSize < len(g.Locals); n++ {
+		g.dirty[n] = true
+	}
+}
+
 // StaleAll marks all of every record to be written, as if none were there.
 func (m *Marks) StaleAll() {
-	for _, g := range m.s.grids {
-		g.touch()
+	for id, g := range m.s.grids {
+		m.StaleWhole(id)
 		g.history, g.pointed = 0, false
-		for n := 0; n*ShardSize < len(g.Locals); n++ {
-			g.dirty[n] = true
-		}
 	}
 }
 

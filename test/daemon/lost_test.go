@@ -19,11 +19,20 @@ func TestLost_IsNoticedAndHealed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	d.write("job.toml", quickJob)
+	if out, code := d.says("submit", "job.toml", "--wait"); code != 0 {
+		t.Fatalf("exit %d\n%s", code, out)
+	}
 	d.write("job.toml", strings.Replace(quickJob, `"true"`, `"sleep", "600"`, 1))
 	if out, code := d.says("submit", "job.toml"); code != 0 {
 		t.Fatalf("exit %d\n%s", code, out)
 	}
-	d.eventually("a record", func() bool { _, err := os.Stat(at("records/1/record.xml")); return err == nil })
+	recorded := func() bool {
+		_, ended := os.Stat(at("records/1/jobs-0000.xml"))
+		_, running := os.Stat(at("records/2/record.xml"))
+		return ended == nil && running == nil
+	}
+	d.eventually("the records", recorded)
 	for _, name := range []string{"store.db", "work", "records"} {
 		must(os.Rename(at(name), at(name+".away")))
 		d.logs("new work is refused")
@@ -47,7 +56,7 @@ func TestLost_IsNoticedAndHealed(t *testing.T) {
 		}
 		d.log.clear()
 	}
-	d.eventually("its record again", func() bool { _, err := os.Stat(at("records/1/record.xml")); return err == nil })
+	d.eventually("the records again, of the grid job that runs and of the one that is over", recorded)
 }
 
 // clear forgets what was logged.
