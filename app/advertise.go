@@ -31,6 +31,8 @@ type brokers struct {
 	low func() string
 	// models returns the models of job files.
 	models func() []wire.Model
+	// doors returns notes about the folders in which accounts write.
+	doors func(gate.Caller) []string
 }
 
 // advertised returns what brokers read. If now is set, it sends that first.
@@ -46,8 +48,8 @@ func (b brokers) advertised(ctx context.Context, now bool) (wire.Advertised, err
 }
 
 // notes returns the problems of the site that are not those of a batch system.
-func (b brokers) notes() []string {
-	var out []string
+func (b brokers) notes(c gate.Caller) []string {
+	out := b.doors(c)
 	if low := b.low(); low != "" {
 		out = append(out, "no new work is taken: "+low)
 	}

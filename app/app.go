@@ -139,7 +139,7 @@ func (a *App) open(ctx context.Context) error {
 	a.config.Gate.Version = a.opts.Version
 	a.openPublisher()
 	b := brokers{publisher: a.publisher, advertises: len(a.config.Advertise.Collectors) > 0, low: a.engine.Low,
-		models: a.models}
+		models: a.models, doors: a.reserve.notes.tell}
 	a.gate = gate.New(served(a.opts.Version, a.engine, b), a.config.Gate, a.log)
 	a.engine.TakeIn(ctx) // before the socket answers anybody
 	if a.socket, err = gate.Listen(filepath.Join(state, "jjm.sock"), a.config.Gate); err != nil {

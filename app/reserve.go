@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"jjm/engine/site"
 	"jjm/internal/commons"
 	"jjm/plan"
 	"jjm/wire/spool"
@@ -32,6 +33,8 @@ type reserve struct {
 	shut bool      // the folders are shut
 	last time.Time // the last time that the file system was nearly full
 	said string    // the last error that was logged
+
+	notes doorNotes
 }
 
 // door is a folder in which accounts write.
@@ -40,14 +43,19 @@ type door struct {
 	name string // for people
 	dir  string // where accounts write
 	open func() error
+	// folders are the paths that must name the same as when the door was opened, was is what they named then.
+	folders []string
+	was     []site.Place
 }
 
 // doors returns the folders in which accounts write.
 func (a *App) doors() []door {
-	drop := xmldb.DropFolder{Dir: a.dropDir()}
+	drop, letters := xmldb.DropFolder{Dir: a.dropDir()}, a.config.spoolDir()
+	in := filepath.Join(letters, "in")
 	return []door{
-		{spool.Boxes{Dir: a.config.spoolDir()}, "the letter box", filepath.Join(a.config.spoolDir(), "in"), a.makeSpool},
-		{drop, "the drop folder", drop.Dir, drop.Open},
+		{Folder: spool.Boxes{Dir: letters}, name: "the letter box", dir: in, open: a.makeSpool,
+			folders: []string{letters, in}},
+		{Folder: drop, name: "the drop folder", dir: drop.Dir, open: drop.Open},
 	}
 }
 
@@ -85,6 +93,7 @@ func (r *reserve) keep(ctx context.Context) {
 			return
 		case now := <-t.C:
 			r.look(now)
+			r.watch()
 		}
 	}
 }
@@ -159,10 +168,12 @@ func (r *reserve) open() error {
 // makeAll makes the folders, open.
 func (r *reserve) makeAll() error {
 	var trouble error
-	for _, d := range r.doors {
-		trouble = errors.Join(trouble, d.open())
+	for i := range r.doors {
+		trouble = errors.Join(trouble, r.doors[i].open())
+		r.doors[i].remember()
 	}
 	r.shut = trouble != nil
+	r.notes.opened(r.shut)
 	return trouble
 }
 
@@ -179,8 +190,10 @@ func (r *reserve) relieve(now time.Time, d plan.Disk) error {
 		trouble = errors.Join(trouble, ignoreAbsent(door.Shut()))
 	}
 	r.shut = trouble == nil
+	r.notes.isShut(r.beside())
 	low := func() bool { d, ok := r.disk(now); return ok && plan.Relieve(d).Shut }
 	err := commons.Relieve(folders, func() bool { return !low() }, func(h commons.Heap) {
+		r.notes.removed(h)
 		r.app.log.Error("the state's file system was full: what an account put there is removed", "account", h.UID,
 			"folder", h.Name, "bytes", h.Bytes, "names", h.Names)
 	})

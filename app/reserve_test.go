@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"jjm/engine"
+	"jjm/gate"
 	"jjm/internal/needs"
 	"jjm/xmldb"
 )
@@ -151,5 +153,83 @@ func TestReserve_IsNotWhereTheFoldersOfAccountsAreApart(t *testing.T) {
 	r.look(time.Now())
 	if _, err := os.Stat(r.file); !os.IsNotExist(err) || r.shut {
 		t.Errorf("something is kept, %v, or it is shut, %v", err, r.shut)
+	}
+}
+
+// The letter box is removed, replaced by a folder that nobody can enter, and by a file.
+func TestReserve_MakesALostLetterBoxAgain(t *testing.T) {
+	var log bytes.Buffer
+	a := &App{config: Config{State: t.TempDir(), Engine: engine.Defaults()},
+		log: slog.New(slog.NewTextHandler(&log, nil))}
+	a.config.Gate.Mode = "0666"
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := a.openReserve()
+	must(r.makeAll())
+	letters, in := a.config.spoolDir(), filepath.Join(a.config.spoolDir(), "in")
+	want, err := os.Stat(in)
+	must(err)
+	for name, lose := range map[string]func(){
+		"it is gone":         func() {},
+		"a folder is there":  func() { must(os.Mkdir(letters, 0o700)) },
+		"its boxes are gone": func() { must(os.MkdirAll(in, 0o700)) },
+	} {
+		log.Reset()
+		must(os.Rename(letters, filepath.Join(t.TempDir(), "away"))) // so that no number of a file is used again
+		lose()
+		r.watch()
+		if got, err := os.Stat(in); err != nil || got.Mode() != want.Mode() {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+		if !strings.Contains(log.String(), "the letter box was removed or replaced, and was made again") {
+			t.Errorf("%s: the log says %q", name, log.String())
+		}
+		log.Reset()
+		if r.watch(); log.Len() > 0 || r.notes.tell(gate.Caller{}) != nil {
+			t.Errorf("%s: it is said again: %q", name, log.String())
+		}
+	}
+	must(os.RemoveAll(letters))
+	must(os.WriteFile(letters, nil, 0o600))
+	log.Reset()
+	r.watch()
+	r.watch()
+	if n := strings.Count(log.String(), "cannot be made again"); n != 1 {
+		t.Errorf("said %d times: %q", n, log.String())
+	}
+	if told := r.notes.tell(gate.Caller{}); len(told) != 1 || !strings.Contains(told[0], letters) {
+		t.Errorf("people are told %q", told)
+	}
+	must(os.Remove(letters))
+	if r.watch(); r.notes.tell(gate.Caller{}) != nil {
+		t.Errorf("people are told %q", r.notes.tell(gate.Caller{}))
+	}
+}
+
+// An administrator sees who filled the folders while they are shut; other accounts see that they are shut.
+func TestDoorNotes_TellAdministratorsWhoFilledTheDisk(t *testing.T) {
+	r := keeper(t)
+	drop := filepath.Join(r.app.config.State, "drop")
+	if err := os.Mkdir(drop, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, filepath.Join(drop, ".part"))
+	now := time.Now()
+	r.look(now)
+	told, others := r.notes.tell(gate.Caller{Admin: true}), r.notes.tell(gate.Caller{})
+	want := "in drop, by uid " + strconv.Itoa(os.Getuid())
+	if len(told) != 2 || !strings.Contains(told[0], "nobody can write into the letter box") ||
+		!strings.Contains(told[0], drop) || !strings.Contains(told[1], want) || !strings.Contains(told[1], " MB in ") {
+		t.Errorf("an administrator is told %q", told)
+	}
+	if len(others) != 1 || others[0] != told[0] {
+		t.Errorf("others are told %q", others)
+	}
+	if r.look(now.Add(2 * reserveCalm)); r.notes.tell(gate.Caller{Admin: true}) != nil {
+		t.Errorf("after it was opened: %q", r.notes.tell(gate.Caller{Admin: true}))
 	}
 }

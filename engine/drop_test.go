@@ -145,3 +145,22 @@ func TestFragment_OfAFinishedGridJobIsRefused(t *testing.T) {
 		w.verify(id, want{status: jjm.Done, gram: jjm.GRAMDone, jobs: 1})
 	})
 }
+
+// A drop folder that is removed or replaced is opened again, and what is left there then is taken.
+func TestDrop_AReplacedFolderIsOpenedAgain(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(1))
+		w.running(id, 1)
+		w.must(os.RemoveAll(filepath.Join(w.dir, "drop")))
+		w.until(time.Minute, "the folder again", func() bool {
+			_, err := os.Stat(filepath.Join(w.dir, "drop", "refused"))
+			return err == nil
+		})
+		w.leave("a.xml", fmt.Sprintf(`<fragment job="%s"><campaign name="run II"/></fragment>`, id), os.Getuid())
+		w.until(time.Minute, "the fragment in the record", func() bool {
+			got, err := w.records.Query(id, "//campaign/@name")
+			return err == nil && slices.Equal(got, []string{"run II"})
+		})
+	})
+}

@@ -113,6 +113,16 @@ func openDropRoot(dir string) (*os.Root, error) {
 	return os.OpenRoot(dir)
 }
 
+// Replaced reports whether the path of the folder no longer names it.
+func (d *Drop) Replaced() bool {
+	was, err := d.root.Stat(".")
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(d.dir)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(was, now)
+}
+
 // makeRefused makes sure that refused/ is a folder of the daemon's account.
 func (d *Drop) makeRefused() error {
 	err := d.root.Mkdir(refusedDir, refusedMode)

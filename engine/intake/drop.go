@@ -18,22 +18,35 @@ const dropRescan = 10 * time.Second
 // dropPatience is how long a fragment may wait for a record that does not exist yet.
 const dropPatience = time.Hour
 
-// dropLoop adds fragments that programs outside jjm leave in the drop folder to records.
+// dropLoop adds fragments that programs outside jjm leave in the drop folder to records. A folder that is removed or
+// replaced is made again and opened.
 func (it *Intake) dropLoop(ctx context.Context) {
-	if it.b.Deps.DropDir == "" {
-		return
+	for ctx.Err() == nil && it.b.Deps.DropDir != "" {
+		d, err := xmldb.OpenDrop(it.b.Deps.DropDir, it.warnDrop)
+		if err != nil {
+			it.b.Complain(slog.LevelError, "drop", "drop folder cannot be used, no fragments of records are accepted",
+				"error", err)
+			fair.Pause(ctx, dropRescan)
+			continue
+		}
+		it.watchDrop(ctx, d)
+		_ = d.Close()
 	}
-	d, err := xmldb.OpenDrop(it.b.Deps.DropDir, it.warnDrop)
-	if err != nil {
-		it.b.Log.Error("drop folder cannot be used, no fragments of records are accepted", "error", err)
-		return
-	}
-	defer d.Close()
+}
+
+// watchDrop takes fragments from an open drop folder until another folder has its path.
+func (it *Intake) watchDrop(ctx context.Context, d *xmldb.Drop) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var hint <-chan struct{}
 	if it.b.Deps.Notify {
 		hint = d.Watch(ctx)
 	}
 	for ctx.Err() == nil {
+		if d.Replaced() {
+			it.b.Log.Warn("the drop folder was removed or replaced, and is opened again", "dir", it.b.Deps.DropDir)
+			return
+		}
 		if err := it.takeDropped(ctx, d); err != nil && ctx.Err() == nil {
 			it.b.Log.Warn("drop folder could not be scanned", "error", err)
 		}

@@ -8,11 +8,11 @@ import (
 )
 
 // Clusters makes the verb that shows the state of the batch systems. do must name other
-// accounts' jobs to administrators only. notes returns further sentences about the site.
-func Clusters(do func(context.Context, gate.Caller) []wire.Cluster, notes func() []string) gate.Verb {
+// accounts' jobs to administrators only. notes returns further sentences about the site, for a caller.
+func Clusters(do func(context.Context, gate.Caller) []wire.Cluster, notes func(gate.Caller) []string) gate.Verb {
 	return gate.Handle(wire.VerbClusters(), gate.Anyone,
 		func(ctx context.Context, c gate.Caller, _ wire.ClustersRequest) (wire.ClustersAnswer, error) {
-			return wire.ClustersAnswer{Clusters: do(ctx, c), Notes: notes()}, nil
+			return wire.ClustersAnswer{Clusters: do(ctx, c), Notes: notes(c)}, nil
 		})
 }
 

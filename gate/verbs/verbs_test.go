@@ -138,7 +138,7 @@ func (r *replies) verbs() []gate.Verb {
 		verbs.JobTypes(func() []wire.JobType { return reads[wire.JobTypesAnswer](r).JobTypes }),
 		verbs.Models(func() []wire.Model { return reads[wire.ModelsAnswer](r).Models }),
 		verbs.Clusters(func(ctx, caller) []wire.Cluster { return reads[wire.ClustersAnswer](r).Clusters },
-			func() []string { return reads[wire.ClustersAnswer](r).Notes }),
+			func(caller) []string { return reads[wire.ClustersAnswer](r).Notes }),
 		verbs.Order(find, func(_ ctx, _ caller, o *wire.Order) ([]jjm.Order, error) {
 			r.note(o)
 			return reads[wire.OrderAnswer](r).Orders, nil

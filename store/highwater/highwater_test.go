@@ -246,8 +246,18 @@ func TestStamps_AreRaisedBeforeAnIDIsStored(t *testing.T) {
 			t.Errorf("%v, %v", got, err)
 		}
 	}
+	if err := os.Remove(filepath.Join(dirs[1], StampFile)); err != nil { // the folder is another one
+		t.Fatal(err)
+	}
+	err = s.Renew(dirs[1])
+	if got, bad := ReadStamp(dirs[1]); err != nil || bad != nil || *got != (Stamp{"a-1", 200, 17}) {
+		t.Errorf("renew: %v, %v, %v", err, got, bad)
+	}
 	if _, err := Take("b-2", 0, dirs[1:]); err != nil {
 		t.Fatal(err)
+	}
+	if err := s.Renew(dirs[1]); jjm.KindOf(err) != jjm.Busy {
+		t.Errorf("renew in a folder that was taken over: %v", err)
 	}
 	if err := s.Reserve(t.Context(), 201); jjm.KindOf(err) != jjm.Busy || s.Reserved(201) ||
 		!strings.Contains(err.Error(), "another store by now: b-2") {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -250,17 +251,40 @@ func (s *Stamps) raise(id jjm.GridID) error {
 // writeAll writes all stamps, unless a folder belongs to another store by now.
 func (s *Stamps) writeAll(next Stamp) error {
 	for _, dir := range s.dirs {
-		there, err := ReadStamp(dir)
-		if err == nil && there != nil && there.Store != s.store {
-			return jjm.Errorf(jjm.Busy, "%s belongs to another store by now: %s, and this one is %s. Stop one of the two "+
-				"daemons", dir, there.Store, s.store)
-		}
-		if err := next.write(dir); err != nil {
-			return jjm.Errorf(jjm.Busy, "write down that ids up to %d are reserved: %w", next.Until, err)
+		if err := s.writeIn(dir, next); err != nil {
+			return err
 		}
 	}
 	s.written = next.Given
 	return nil
+}
+
+// writeIn writes the stamp of one folder, unless it belongs to another store by now. The caller has the turn.
+func (s *Stamps) writeIn(dir string, next Stamp) error {
+	there, err := ReadStamp(dir)
+	if err == nil && there != nil && there.Store != s.store {
+		return jjm.Errorf(jjm.Busy, "%s belongs to another store by now: %s, and this one is %s. Stop one of the two "+
+			"daemons", dir, there.Store, s.store)
+	}
+	if err := next.write(dir); err != nil {
+		return jjm.Errorf(jjm.Busy, "write down that ids up to %d are reserved: %w", next.Until, err)
+	}
+	return nil
+}
+
+// Renew writes the stamp of a folder that was made again. The error is of kind Busy if the folder belongs to another
+// store, or if the stamps are being written just now.
+func (s *Stamps) Renew(dir string) error {
+	select {
+	case <-s.turn:
+		defer func() { s.turn <- struct{}{} }()
+	default:
+		return jjm.Errorf(jjm.Busy, "%s: the stamps of the store are being written", dir)
+	}
+	if !slices.Contains(s.dirs, dir) {
+		return nil
+	}
+	return s.writeIn(dir, Stamp{Store: s.store, Until: jjm.GridID(s.until.Load()), Given: jjm.GridID(s.given.Load())})
 }
 
 // Gave notes an id that is assigned; see [Stamps.Keep].

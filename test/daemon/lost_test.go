@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jjm/store/highwater"
 )
 
 // TestLost_IsNoticedAndHealed: the store, the work area or the records are moved away under a running daemon. It takes
@@ -55,6 +57,17 @@ func TestLost_IsNoticedAndHealed(t *testing.T) {
 			t.Errorf("%s: exit %d after it is back\n%s", name, code, out)
 		}
 		d.log.clear()
+	}
+	spool := at("spool")
+	must(os.RemoveAll(spool))
+	d.logs("the letter box was removed or replaced, and was made again")
+	d.eventually("the letter box again, of this store", func() bool {
+		_, in := os.Stat(filepath.Join(spool, "in"))
+		_, stamp := os.Stat(filepath.Join(spool, highwater.StampFile))
+		return in == nil && stamp == nil
+	})
+	if out, code := d.says("submit", "job.toml"); code != 0 {
+		t.Errorf("exit %d after the letter box was removed\n%s", code, out)
 	}
 	d.eventually("the records again, of the grid job that runs and of the one that is over", recorded)
 }
