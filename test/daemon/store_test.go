@@ -197,7 +197,7 @@ func (d *daemon) configCheck(state string) string {
 	return string(out)
 }
 
-func userName(t *testing.T) string {
+func userName(t testing.TB) string {
 	t.Helper()
 	u, err := user.Current()
 	if err != nil {
