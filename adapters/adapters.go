@@ -236,4 +236,7 @@ type Env struct {
 	Now func() time.Time
 	// Warn logs trouble that no call could return; nil discards it.
 	Warn func(msg string, args ...any)
+	// Unmounted returns why no job's files are there now, for people, or "". It is asked when a command of a job does
+	// not exist, and looks at the disk; nil returns "".
+	Unmounted func() string
 }

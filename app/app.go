@@ -23,6 +23,7 @@ import (
 	adaptersall "jjm/adapters/all"
 	"jjm/adapters/idealize"
 	"jjm/engine"
+	"jjm/engine/site"
 	"jjm/fetch"
 	"jjm/gate"
 	"jjm/handlers/declared"
@@ -285,7 +286,8 @@ func (a *App) clusterEnv(name string) (adapters.Env, error) {
 	}
 	log := a.log.With("cluster", name)
 	return adapters.Env{State: dir, Owners: a.config.RunAs == runAsOwner, Now: time.Now,
-		Warn: func(msg string, args ...any) { log.Warn(msg, args...) }}, nil
+		Warn:      func(msg string, args ...any) { log.Warn(msg, args...) },
+		Unmounted: site.Work(a.config.Work)}, nil
 }
 
 // helpersTime is how long the work of the owners' helpers may go on after the order to stop. Then the helpers end, and

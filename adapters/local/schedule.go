@@ -153,7 +153,7 @@ func (a *Adapter) startNext(ctx context.Context, watchers *sync.WaitGroup) bool 
 	defer a.mu.Unlock()
 	b, pos := p.b, p.pos
 	switch {
-	case jjm.KindOf(err) == jjm.Busy && b.jobs[pos].endAsked == 0:
+	case (jjm.KindOf(err) == jjm.Busy || a.unmounted(err)) && b.jobs[pos].endAsked == 0:
 		a.warn("starting jobs", err)
 		a.pauseFor(retryStart)
 		a.requeue(p)
@@ -200,7 +200,7 @@ func (a *Adapter) notStarted(e ending) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	b, now := e.p.b, a.env.Now()
-	if jjm.KindOf(e.start) != jjm.Busy || b.jobs[e.p.pos].endAsked != 0 {
+	if jjm.KindOf(e.start) != jjm.Busy && !a.unmounted(e.start) || b.jobs[e.p.pos].endAsked != 0 {
 		a.conclude(e.p, startFailed(e.start, jjm.At(now)))
 		return
 	}
@@ -293,6 +293,12 @@ func (a *Adapter) launch(p *proc, lock *os.File) (*run.Process, error) {
 		Argv: b.Argv, Dir: b.Dir, Env: env, Stdin: a.null, Stdout: out, Stderr: out,
 		Extra: []*os.File{lock}, As: b.identity.as, Log: b.Log,
 	})
+}
+
+// unmounted reports whether a command or folder does not exist because the files of all jobs are not there now. Then the
+// job waits, because it has done nothing wrong.
+func (a *Adapter) unmounted(err error) bool {
+	return errors.Is(err, os.ErrNotExist) && a.env.Unmounted != nil && a.env.Unmounted() != ""
 }
 
 // startFailed is the end of a job whose command cannot be started: exit code 127 if it does

@@ -54,6 +54,15 @@ func lost(what, path string, first, now Place) string {
 		"daemon again", what, path)
 }
 
+// Work returns a function that says whether the folder of the work areas is another one than now, or not there; see
+// lost.
+func Work(path string) func() string {
+	was := At(path)
+	return func() string { return lostWork(path, was) }
+}
+
+func lostWork(path string, was Place) string { return lost("the work area", path, was, At(path)) }
+
 // kept are the paths that must name the same as when the engine was made.
 type kept struct {
 	store, work, records string
@@ -72,7 +81,7 @@ func (k *kept) look(reopen func() error) string {
 	if why := lost("the store", k.store, k.was.store, At(k.store)); why != "" {
 		return why
 	}
-	if why := lost("the work area", k.work, k.was.work, At(k.work)); why != "" {
+	if why := lostWork(k.work, k.was.work); why != "" {
 		return why
 	}
 	now := At(k.records)
