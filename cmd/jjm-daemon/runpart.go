@@ -82,6 +82,9 @@ func (r *runPart) Run(stdout io.Writer, stderr errorOutput) error {
 	if err != nil {
 		return err
 	}
+	for _, path := range othersOf(os.Geteuid(), r.File, r.Type) {
+		fmt.Fprintf(stderr, "jjm run: %s\n", path)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	w, err := r.workplace(config.Wrapper)
@@ -103,6 +106,22 @@ func (r *runPart) Run(stdout io.Writer, stderr errorOutput) error {
 		return err
 	}
 	return w.run(ctx, stdout, stderr)
+}
+
+// othersOf returns warnings about files of other accounts that say what root is to run. Another account than root harms
+// only itself, and root's own files are root's word.
+func othersOf(euid int, paths ...string) (warnings []string) {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if euid != 0 || path == "" || err != nil {
+			continue
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 {
+			warnings = append(warnings, fmt.Sprintf("warning: %s belongs to uid %d, and what it says runs as root; as its owner: "+
+				"setpriv --reuid %[2]d --regid %d --clear-groups jjm run ...", path, st.Uid, st.Gid))
+		}
+	}
+	return warnings
 }
 
 // part cuts the work and returns part number r.Part.
