@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"jjm"
 	"jjm/adapters/adaptertest"
+	"jjm/internal/needs"
+	"jjm/store"
 	"jjm/wire"
 )
 
@@ -162,5 +165,36 @@ func TestContainer_OfManyDatasetsMakesFullParts(t *testing.T) {
 		id := w.submit(alice, fileJob("", "name = \"all\"\ncontainer = \"run1\"\n"))
 		w.final(6*time.Hour, id)
 		w.verify(id, done((sets+1)/2))
+	})
+}
+
+// 5000 datasets of a file each and a thousand files for each local job make five local jobs; while somebody waits, a
+// fifth of both.
+func TestContainer_FiveThousandDatasetsMakeFiveParts(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		sets, each := 1000, 200
+		if needs.InCampaign(needs.Hostile) {
+			sets, each = 5000, 1000
+		}
+		w.must(w.store.Update(t.Context(), func(tx *store.Tx) error { // in one transaction, which takes a second
+			for i := range sets {
+				id, _, err := tx.PutDataset(alice.UID, jjm.Dataset{Name: fmt.Sprintf("d%d", i), Container: "run1"})
+				if err == nil {
+					_, err = tx.AddFiles(id, []jjm.File{{LFN: lfn(i), Events: 100, Size: 1000}})
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		id := w.submit(alice, fileJob("", "name = \"all\"\ncontainer = \"run1\"\n")+
+			"[split]\nby = \"FileBased\"\nparams = {files_per_job = "+strconv.Itoa(each)+"}\n")
+		w.until(6*time.Hour, "five local jobs", func() bool { return w.lookup(id).Counts.Total == sets/each })
+		w.pass(time.Hour)
+		if n := w.lookup(id).Counts.Total; n != sets/each {
+			t.Errorf("%d local jobs", n)
+		}
 	})
 }

@@ -199,6 +199,44 @@ func TestHealth_ALongAbsenceIsReportedOnce(t *testing.T) {
 	})
 }
 
+// Local jobs of two accounts are missing from listings. Each account is told of its own alone, an administrator of all.
+func TestClusters_NameAnAccountItsOwnMissingJobsAlone(t *testing.T) {
+	t.Parallel()
+	config := func(c *engineConfig) { c.AbsentFor = jjm.Duration(10 * time.Hour) }
+	sim := adaptertest.SimConfig{Life: 3 * time.Hour}
+	inWorld(t, options{sim: sim, config: config}, func(t *testing.T, w *world) {
+		other := wire.Caller{UID: bob.UID + 1, User: "carol"}
+		hers, his := w.submit(alice, mc(3)), w.submit(bob, mc(2))
+		w.running(hers, 3)
+		w.running(his, 2)
+		w.sim.Lie(1<<30, nil)
+		w.pass(20 * time.Minute)
+		told := func(c wire.Caller) string {
+			return strings.Join(w.engine.Clusters(t.Context(), c)[0].Trouble, "\n")
+		}
+		for _, see := range []struct {
+			by   wire.Caller
+			want []string
+			not  string
+		}{
+			{alice, []string{"3 local jobs", hers.String() + ".0"}, his.String() + "."},
+			{bob, []string{"2 local jobs", his.String() + ".0"}, hers.String() + "."},
+			{other, nil, "local job"},
+			{admin, []string{"5 local jobs", hers.String() + ".0", his.String() + ".0"}, "nobody"},
+		} {
+			got := told(see.by)
+			for _, want := range see.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("%s is told %q, want %q", see.by.User, got, want)
+				}
+			}
+			if strings.Contains(got, see.not) {
+				t.Errorf("%s is told %q", see.by.User, got)
+			}
+		}
+	})
+}
+
 func TestHealth_ALongDoubtfulSubmissionIsReported(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Settle: time.Hour}}, func(t *testing.T, w *world) {
