@@ -14,7 +14,8 @@ import (
 )
 
 // lossRows are the rows of the table "After a loss" of docs/SERVICE.md, by their first column, and what an operator
-// does there. Each begins with a site whose daemon runs, has its work area outside the state folder, and ended grid job 1.
+// does there. Each begins with a site whose daemon runs, has its work area outside the state folder, and ended grid job
+// 1.
 var lossRows = map[string]func(*loss){
 	"the disk of the state is lost, and there is no copy":              (*loss).stateIsLost,
 	"an older copy of the whole state was restored":                    (*loss).olderCopyIsRestored,

@@ -98,3 +98,73 @@ func TestTiers_ACampaignRunsEachTestThatIsLeftToIt(t *testing.T) {
 		}
 	}
 }
+
+// The tests of what an account can do to another one, and of what operators do to a site. Each runs in make test,
+// perhaps in a short form, and in the campaign of the hostile tests.
+var ofEachKind = map[string][]string{
+	"another account's jobs, bans and orders": {"test/identity TestVerbs_AnAccountIsToldNothingOfAnother",
+		"engine/answer TestShows_WhatIsTheSitesAndTheAccountsOwn", "engine TestClusters_NameAnAccountItsOwnMissingJobsAlone"},
+	"folders in which others write": {"test/hostile TestDrop_AFullDiskStopsNobodyElse",
+		"test/hostile TestDrop_AnAccountIsBoundedAndReadsNothingOfOthers",
+		"app TestDoorNotes_TellAdministratorsWhoFilledTheDisk"},
+	"programs that others could replace": {"app TestExamine_RefusesWhatOthersCouldReplace",
+		"internal/rights TestHeld_NobodyElseCanPutSomethingInItsPlace"},
+	"a store that is lost, older, or another one": {"test/daemon TestAdopt_EachRowOfTheTableIsTried",
+		"test/daemon TestStore_TwoStatesOnOneWorkArea", "test/daemon TestLost_IsNoticedAndHealed",
+		"engine TestMend_LostRecordsAreMadeAgain"},
+	"the umask": {"test/identity TestUmask_AFirstStartLetsInWhomTheConfigurationMeans"},
+	"claims, work areas, containers and what root runs": {"cmd/jjm-daemon TestRun_WarnsRootOfFilesOfOthers",
+		"sandbox TestReadClaim_HostileFilesCountAsHeld",
+		"test/daemon TestUnmounted_AWorkAreaIsToldAndFailsNothing",
+		"engine TestContainer_FiveThousandDatasetsMakeFiveParts"},
+}
+
+func TestTiers_WhatOneAccountDoesToAnotherIsTriedInBoth(t *testing.T) {
+	t.Chdir("../..")
+	packages, err := packagesWithTests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, tests := range ofEachKind {
+		for _, one := range tests {
+			folder, test, _ := strings.Cut(one, " ")
+			for _, name := range []string{"test", needs.Hostile} {
+				if !tiers()[name].runs(packages, module+"/"+folder, test) {
+					t.Errorf("%s: no step of %s runs %s", kind, name, one)
+				}
+			}
+			if !declares(t, folder, test) {
+				t.Errorf("%s: there is no %s", kind, one)
+			}
+		}
+	}
+}
+
+// declares reports whether a test is in a folder and is not left to a campaign.
+func declares(t *testing.T, folder, test string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Name.Name != test {
+				continue
+			}
+			short := true
+			for _, stmt := range f.Body.List { // at the top of the test, not for one of its sizes
+				if e, ok := stmt.(*ast.ExprStmt); ok && campaignOf(e.X) != "" {
+					short = false
+				}
+			}
+			return short
+		}
+	}
+	return false
+}

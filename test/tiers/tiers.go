@@ -62,6 +62,11 @@ var racing = []string{
 // The tests that use a batch system in the packages that have others too.
 const onSystems = "^Test(Conformance|Installed_|Rest_AToken|Beds_|Faults)"
 
+// ofOthers selects the tests, in packages that have others too, of what an account can do to another one and of what
+// operators do to a site. They have one size, so make test and make test-hostile run the same.
+const ofOthers = "^Test(Verbs|Shows|Clusters|Owners|Umask|Held|Examine|Reserve|DoorNotes|Adopt|Store|Lost|Mend|Drop|" +
+	"Container|Unmounted|Run|ReadClaim)_"
+
 // tiers returns all tiers by name.
 func tiers() map[string]tier {
 	var (
@@ -88,6 +93,9 @@ func tiers() map[string]tier {
 		}
 		hostile = step{name: "hostile", systems: []string{"slurm", "condor", "sge", "arc"},
 			packages: []string{"./test/hostile", "./run/asuser"}}
+		others = step{name: "accounts and operators", run: ofOthers, packages: []string{"./test/identity", "./test/daemon",
+			"./internal/rights", "./app", "./engine", "./engine/answer", "./sandbox",
+			"./cmd/jjm-daemon"}}
 		doorAll  = step{name: "door", systems: []string{"condor", "slurm"}, packages: []string{"./test/door"}}
 		compared = step{name: "gatekeepers compared", systems: []string{"gram", "arc", "slurm"},
 			packages: []string{"./test/bench/..."}}
@@ -115,13 +123,13 @@ func tiers() map[string]tier {
 		"test": {env: "test", checks: fewChecks, alone: true, // real systems wait more than they work
 			lanes: [][]step{{unit, embedded}, {slurm, condor, sge, door, doors}}},
 		needs.Faults:      campaign(needs.Faults, faults...),
-		needs.Hostile:     campaign(needs.Hostile, hostile),
+		needs.Hostile:     campaign(needs.Hostile, hostile, others),
 		needs.Gatekeepers: campaign(needs.Gatekeepers, doors, doorAll, compared),
 		needs.Systems:     campaign(needs.Systems, allOn...),
 		needs.Lint:        {env: needs.Lint, checks: fewChecks, lanes: [][]step{{lint}}},
 		"race":            {env: "test", checks: fewChecks, lanes: [][]step{{race}}},
 		needs.Whole: campaign(needs.Whole,
-			slices.Concat([]step{unit, embedded}, faults, []step{hostile, doors, doorAll, compared}, allOn, []step{race})...),
+			slices.Concat([]step{unit, embedded}, faults, []step{hostile, others, doors, doorAll, compared}, allOn, []step{race})...),
 	}
 }
 
