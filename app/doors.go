@@ -69,8 +69,8 @@ func (r *reserve) remake(d *door) error {
 // mostRemoved is how many removals of accounts' files are told.
 const mostRemoved = 5
 
-// doorNotes are what people are told about the folders in which accounts write, while it lasts. Its methods may be called
-// from many goroutines.
+// doorNotes are what people are told about the folders in which accounts write, while it lasts. Its methods may be
+// called from many goroutines.
 type doorNotes struct {
 	mu    sync.Mutex
 	shut  string         // which folders are shut, "" if none is

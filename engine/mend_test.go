@@ -17,8 +17,8 @@ import (
 // writtenAt is when a file of a record was written.
 var writtenAt = regexp.MustCompile(` written="[^"]*"`)
 
-// recordFiles returns the files and links below the folder of the records by name, without when they were written. Those
-// of a grid job that is not over say when they are looked at, so leave is left out.
+// recordFiles returns the files and links below the folder of the records by name, without when they were written. The
+// record of a grid job that is not over changes, so leave is left out.
 func (w *world) recordFiles(leave jjm.GridID) map[string]string {
 	w.t.Helper()
 	files, root := map[string]string{}, filepath.Join(w.dir, "records")

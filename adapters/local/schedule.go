@@ -295,8 +295,8 @@ func (a *Adapter) launch(p *proc, lock *os.File) (*run.Process, error) {
 	})
 }
 
-// unmounted reports whether a command or folder does not exist because the files of all jobs are not there now. Then the
-// job waits, because it has done nothing wrong.
+// unmounted reports whether a command or folder does not exist because the files of all jobs are not there now. Then
+// the job waits, because it has done nothing wrong.
 func (a *Adapter) unmounted(err error) bool {
 	return errors.Is(err, os.ErrNotExist) && a.env.Unmounted != nil && a.env.Unmounted() != ""
 }

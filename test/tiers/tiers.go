@@ -129,7 +129,8 @@ func tiers() map[string]tier {
 		needs.Lint:        {env: needs.Lint, checks: fewChecks, lanes: [][]step{{lint}}},
 		"race":            {env: "test", checks: fewChecks, lanes: [][]step{{race}}},
 		needs.Whole: campaign(needs.Whole,
-			slices.Concat([]step{unit, embedded}, faults, []step{hostile, others, doors, doorAll, compared}, allOn, []step{race})...),
+			slices.Concat([]step{unit, embedded}, faults, []step{hostile, others, doors, doorAll, compared}, allOn,
+				[]step{race})...),
 	}
 }
 
