@@ -34,39 +34,102 @@ type AttemptEnd struct {
 // Of a GBS log file it stores the last [MaxGLF] bytes. An unknown attempt is Gone, one
 // that has ended already a Conflict.
 func (tx *Tx) EndAttempts(ends []AttemptEnd) error {
-	for i := range ends {
-		if err := tx.endAttempt(&ends[i]); err != nil {
-			return tx.fail(err, "end attempt %s #%d", ends[i].ID.LocalID, ends[i].ID.Attempt)
+	for first := 0; first < len(ends); {
+		n := alike(len(ends)-first, func(i int) bool { return ends[first+i].follows(&ends[first+i-1]) })
+		run := ends[first : first+n]
+		if err := tx.endRun(run); err != nil {
+			return tx.fail(err, "end attempt %s #%d", run[0].ID.LocalID, run[0].ID.Attempt)
+		}
+		first += n
+	}
+	return tx.insertEvidence(ends)
+}
+
+// follows reports whether e is the end of the local job after that of another end, and both have the same number and
+// time.
+func (e *AttemptEnd) follows(other *AttemptEnd) bool {
+	next := other.ID
+	next.N++
+	return e.ID == next && e.Ended == other.Ended
+}
+
+// alike returns how many of n values, the first included, belong together. joins reports whether value i belongs to
+// the one before it.
+func alike(n int, joins func(i int) bool) int {
+	i := 1
+	for i < n && joins(i) {
+		i++
+	}
+	return i
+}
+
+// endRun ends attempts of which each follows the one before it.
+func (tx *Tx) endRun(run []AttemptEnd) error {
+	if run[0].Ended == 0 {
+		return jjm.Errorf(jjm.Internal, "the time of its end is not set")
+	}
+	if len(run) == 1 {
+		return tx.endOne(&run[0])
+	}
+	const which = " WHERE grid = ?1 AND local BETWEEN ?2 AND ?3 AND attempt = ?4 AND ended = 0"
+	id := run[0].ID
+	a := args{}.int(int64(id.Grid)).int(int64(id.N)).int(int64(run[len(run)-1].ID.N)).int(int64(id.Attempt))
+	if tx.c == nil {
+		return errOver()
+	}
+	open, err := tx.c.number("SELECT count(*) FROM attempts"+which, a)
+	if err != nil {
+		return err
+	}
+	if open == int64(len(run)) {
+		_, err = tx.exec("UPDATE attempts SET ended = ?5"+which, a.int(int64(run[0].Ended)))
+		return err
+	}
+	for i := range run {
+		if err := tx.endOne(&run[i]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (tx *Tx) endAttempt(e *AttemptEnd) error {
-	if e.Ended == 0 {
-		return jjm.Errorf(jjm.Internal, "the time of its end is not set")
-	}
-	evidence, err := json.Marshal(trimmed(e.Evidence))
-	if err != nil {
-		return jjm.Errorf(jjm.Internal, "evidence: %w", err)
-	}
-	verdict, err := json.Marshal(e.Verdict)
-	if err != nil {
-		return jjm.Errorf(jjm.Internal, "verdict: %w", err)
-	}
+func (tx *Tx) endOne(e *AttemptEnd) error {
 	n, err := tx.exec("UPDATE attempts SET ended = ? WHERE grid = ? AND local = ? AND attempt = ? AND ended = 0",
 		attemptArgs(args{}.int(int64(e.Ended)), e.ID))
-	if err != nil {
-		return err
+	if err == nil && n == 0 {
+		err = tx.mustBeOpen(e.ID)
 	}
-	if n == 0 {
-		if err := tx.mustBeOpen(e.ID); err != nil {
-			return err
-		}
-	}
-	_, err = tx.exec("INSERT INTO evidence (id, grid, local, attempt, evidence, verdict) VALUES ("+lastEvidenceID+" + 1,?,?,?,?,?)",
-		attemptArgs(nil, e.ID).value(string(evidence)).value(string(verdict)))
 	return err
+}
+
+// insertEvidence stores evidence and verdicts of attempts that end.
+func (tx *Tx) insertEvidence(ends []AttemptEnd) error {
+	texts := make([][2]string, len(ends))
+	for i := range ends {
+		evidence, err := json.Marshal(trimmed(ends[i].Evidence))
+		if err != nil {
+			return tx.fail(jjm.Errorf(jjm.Internal, "evidence: %w", err), "end attempt %s", ends[i].ID.LocalID)
+		}
+		verdict, err := json.Marshal(ends[i].Verdict)
+		if err != nil {
+			return tx.fail(jjm.Errorf(jjm.Internal, "verdict: %w", err), "end attempt %s", ends[i].ID.LocalID)
+		}
+		texts[i] = [2]string{string(evidence), string(verdict)}
+	}
+	if len(ends) == 0 {
+		return nil
+	}
+	last, err := tx.c.number("SELECT "+lastEvidenceID, nil)
+	if err == nil {
+		err = tx.insertMany("INSERT INTO evidence (id, grid, local, attempt, evidence, verdict)", 6, len(ends),
+			func(a args, i int) args {
+				return attemptArgs(a.int(last+1+int64(i)), ends[i].ID).value(texts[i][0]).value(texts[i][1])
+			})
+	}
+	if err != nil {
+		return tx.fail(err, "store the evidence of %d attempts", len(ends))
+	}
+	return nil
 }
 
 // mustBeOpen returns why an attempt cannot end.
@@ -199,12 +262,14 @@ func (s *Store) ResultsOf(ctx context.Context, id jjm.GridID, fn func(l jjm.Loca
 			if err != nil {
 				return err
 			}
-			for i := range page {
-				if page[i].evidence, err = lastEvidence(ctx, c, page[i].local.ID); err != nil {
-					return err
-				}
+			if len(page) == 0 {
+				return nil
 			}
-			return nil
+			return lastEvidences(ctx, c, page[0].local.ID, page[len(page)-1].local.ID.N, func(n int32, text string) {
+				if i := int(n - page[0].local.ID.N); i < len(page) { // they are numbered densely
+					page[i].evidence = text
+				}
+			})
 		})
 		if err != nil {
 			return s.fail(err, "read the results of grid job %d", id)
@@ -258,6 +323,17 @@ func lastEvidence(ctx context.Context, c *conn, id jjm.LocalID) (text string, er
 			return nil
 		})
 	return text, err
+}
+
+// lastEvidences calls fn with the evidence of the last ended attempt of each local job from first to number last that
+// has one.
+func lastEvidences(ctx context.Context, c *conn, first jjm.LocalID, last int32, fn func(n int32, text string)) error {
+	return c.query(ctx, "SELECT e.local, e.evidence FROM evidence AS e WHERE e.grid = ? AND e.local BETWEEN ? AND ? AND "+
+		"e.attempt = (SELECT max(attempt) FROM evidence WHERE grid = e.grid AND local = e.local)",
+		args{}.int(int64(first.Grid)).int(int64(first.N)).int(int64(last)), func(r row) error {
+			fn(int32(r.int(0)), r.text(1))
+			return nil
+		})
 }
 
 func decodeEvidence(text string) (*jjm.Evidence, error) {

@@ -192,13 +192,62 @@ func (tx *Tx) checkNew(ls []jjm.LocalJob) error {
 // Waits, which is in memory only. A local job that was never inserted or is archived, or one that would
 // leave the state completed without being retracted, is an error of kind Internal.
 func (tx *Tx) SaveLocals(ls []*jjm.LocalJob) error {
-	var a args
-	for _, l := range ls {
-		a = lifeArgs(a[:0], l).int(int64(l.ID.Grid)).int(int64(l.ID.N))
-		err := tx.change(saveLocal, a, jjm.Errorf(jjm.Internal, "it was never inserted, or it is archived"))
-		if err != nil {
+	return tx.SaveLocalsAfter(ls, func(jjm.LocalID) *jjm.LocalJob { return nil })
+}
+
+// SaveLocalsAfter is SaveLocals. stored returns a local job as it is stored, nil if the caller does not know. Local
+// jobs that follow each other and change in the same way, but keep what tells them apart, are stored by one statement.
+func (tx *Tx) SaveLocalsAfter(ls []*jjm.LocalJob, stored func(jjm.LocalID) *jjm.LocalJob) error {
+	for first := 0; first < len(ls); {
+		keeps := func(i int) bool { return keepsPlace(ls[first+i], stored(ls[first+i].ID)) }
+		n := alike(len(ls)-first, func(i int) bool {
+			return sameLife(ls[first+i-1], ls[first+i]) && (i > 1 || keeps(0)) && keeps(i)
+		})
+		if err := tx.saveRun(ls[first : first+n]); err != nil {
+			return err
+		}
+		first += n
+	}
+	return nil
+}
+
+// keepsPlace reports whether a local job keeps its position and its batch job.
+func keepsPlace(l, stored *jjm.LocalJob) bool {
+	return stored != nil && l.Pos == stored.Pos && l.BatchID == stored.BatchID
+}
+
+// sameLife reports whether b follows a, and their columns differ in nothing but position and batch job.
+func sameLife(a, b *jjm.LocalJob) bool {
+	if b.ID.Grid != a.ID.Grid || b.ID.N != a.ID.N+1 {
+		return false
+	}
+	if a.RetryArgs != nil || b.RetryArgs != nil || a.Holding != nil || b.Holding != nil {
+		return false // rare, and compared by what they point to
+	}
+	return a.State == b.State && a.Phase == b.Phase && a.Attempt == b.Attempt && a.Counters == b.Counters &&
+		a.NotBefore == b.NotBefore && a.Kill == b.Kill && a.Tag == b.Tag && a.Host == b.Host &&
+		a.Submitted == b.Submitted && a.Started == b.Started && a.Ended == b.Ended && a.Exit == b.Exit &&
+		a.Message == b.Message && a.Progress == b.Progress && a.Cluster == b.Cluster
+}
+
+// saveRun stores local jobs that are alike.
+func (tx *Tx) saveRun(run []*jjm.LocalJob) error {
+	l, last := run[0], run[len(run)-1]
+	never := jjm.Errorf(jjm.Internal, "it was never inserted, or it is archived")
+	if len(run) == 1 {
+		a := lifeArgs(nil, l).int(int64(l.ID.Grid)).int(int64(l.ID.N))
+		if err := tx.change(saveLocal, a, never); err != nil {
 			return tx.fail(err, "save local job %s", l.ID)
 		}
+		return nil
+	}
+	a := lifeArgs(nil, l).int(int64(l.ID.Grid)).int(int64(l.ID.N)).int(int64(last.ID.N))
+	n, err := tx.exec(saveAlike, a)
+	if err == nil && n != int64(len(run)) {
+		err = jjm.Errorf(jjm.Internal, "%d of %d were never inserted, or are archived", int64(len(run))-n, len(run))
+	}
+	if err != nil {
+		return tx.fail(err, "save local jobs %s to %s", l.ID, last.ID)
 	}
 	return nil
 }
@@ -206,6 +255,12 @@ func (tx *Tx) SaveLocals(ls []*jjm.LocalJob) error {
 const saveLocal = `UPDATE local_jobs SET state = ?, phase = ?, attempt = ?, early = ?, late_handled = ?, late_unhandled = ?,
 	retry_args = ?, not_before = ?, kill = ?, tag = ?, pos = ?, batch_id = ?, host = ?, submitted = ?, started = ?, ended = ?,
 	exit = ?, message = ?, prog_phase = ?, prog_done = ?, prog_total = ?, cluster = ?, holding = ? WHERE grid = ? AND n = ?`
+
+// saveAlike has the parameters of saveLocal, and the last number. It leaves out position and batch job.
+const saveAlike = `UPDATE local_jobs SET state = ?1, phase = ?2, attempt = ?3, early = ?4, late_handled = ?5,
+	late_unhandled = ?6, retry_args = ?7, not_before = ?8, kill = ?9, tag = ?10, host = ?13, submitted = ?14, started = ?15,
+	ended = ?16, exit = ?17, message = ?18, prog_phase = ?19, prog_done = ?20, prog_total = ?21, cluster = ?22, holding = ?23
+	WHERE grid = ?24 AND n BETWEEN ?25 AND ?26`
 
 // eachLocal calls fn for the local jobs first..last of a grid job in order, archived ones
 // included. Archive moves them in order, so the archived ones come first.

@@ -28,6 +28,7 @@ type Endings struct {
 type notes struct {
 	whose func(jjm.GridID) int              // returns the account of a grid job
 	m     map[int]map[jjm.AttemptID]*Ending // by account, then attempt
+	next  map[int]jjm.AttemptID             // by account: the last that was due
 	held  map[int]int64                     // bytes of results, by account
 	all   int64                             // bytes of results of all accounts
 }
@@ -84,7 +85,7 @@ func (en *Ending) setBack(now jjm.Time) {
 // lock and must not call back.
 func New(whose func(jjm.GridID) int) *Endings {
 	return &Endings{Look: make(chan struct{}, 1), noted: notes{whose: whose,
-		m: map[int]map[jjm.AttemptID]*Ending{}, held: map[int]int64{}}}
+		m: map[int]map[jjm.AttemptID]*Ending{}, next: map[int]jjm.AttemptID{}, held: map[int]int64{}}}
 }
 
 // Wake wakes the loop that judges attempts.
@@ -305,17 +306,20 @@ func (es *Endings) HasResult(id jjm.AttemptID) bool {
 	return en != nil && en.Result != nil
 }
 
-// Due returns at most limit attempts of an account that are to be judged now.
+// Due returns at most limit attempts of an account that are to be judged now, in order. It goes on after the last one
+// that it returned, so that each has its turn.
 func (es *Endings) Due(uid int, now jjm.Time, limit int) []jjm.AttemptID {
 	n, done := es.open()
 	defer done()
-	var ids []jjm.AttemptID
+	due := lowest{limit: limit, after: n.next[uid]}
 	for id, en := range n.m[uid] {
 		if en.Due <= now || now < en.DueAt {
-			if ids = append(ids, id); len(ids) == limit {
-				break
-			}
+			due.add(id)
 		}
+	}
+	ids := due.cut()
+	if len(ids) > 0 {
+		n.next[uid] = ids[len(ids)-1]
 	}
 	return ids
 }
@@ -343,6 +347,7 @@ func (es *Endings) Forget(id jjm.AttemptID) {
 		}
 		if delete(of, id); len(of) == 0 {
 			delete(n.m, uid)
+			delete(n.next, uid)
 		}
 		return
 	}

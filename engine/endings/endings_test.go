@@ -54,3 +54,30 @@ func TestEndings_SilenceIsTheTimeWithoutAChange(t *testing.T) {
 		}
 	}
 }
+
+// Attempts are due in their order, whatever the order of their ends, and each has its turn though those before it are
+// due again at once.
+func TestEndings_AreDueInOrderAndInTurn(t *testing.T) {
+	t.Parallel()
+	es, now := New(func(jjm.GridID) int { return 0 }), jjm.At(time.Unix(1_000_000, 0))
+	const all, limit = 1000, 30
+	for i := range all {
+		es.Report(attempt(i*7%all), jjm.Report{State: jjm.BatchCancelled}, now)
+	}
+	for i := 0; i < 2*all; {
+		ids := es.Due(0, now, limit)
+		if want := min(limit, 2*all-i); len(ids) < want {
+			t.Fatalf("%d are due, want %d", len(ids), limit)
+		}
+		for _, id := range ids {
+			if want := attempt(i % all); id != want {
+				t.Fatalf("turn %d: %v is due, want %v", i, id, want)
+			}
+			i++
+		}
+	}
+}
+
+func attempt(n int) jjm.AttemptID {
+	return jjm.AttemptID{LocalID: jjm.LocalID{Grid: 1, N: int32(n)}}
+}

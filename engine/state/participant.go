@@ -47,7 +47,7 @@ func (c *Change) PutLocals() error {
 	if len(c.Changed) == 0 {
 		return nil
 	}
-	return c.Tx.SaveLocals(c.Changed)
+	return c.Tx.SaveLocalsAfter(c.Changed, c.Live.Local)
 }
 
 // PutNew stores the new local jobs.

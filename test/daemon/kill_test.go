@@ -77,6 +77,10 @@ func TestKill_NothingBeginsAfterTheAnswer(t *testing.T) {
 	if after := d.begun(); after != before {
 		t.Errorf("%d applications began after the kill was answered", after-before)
 	}
+	history, _ := d.says("history", id)
+	if n := strings.Count(history, "\n"); n > 40 {
+		t.Errorf("%d lines of history, want one for many local jobs that ended alike:\n%.2000s", n, history)
+	}
 }
 
 // A daemon that dies when the kill is stored, and before the batch system knows of it, starts nothing of it later.
