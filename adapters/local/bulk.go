@@ -70,6 +70,8 @@ type bulk struct {
 	locks      *os.File // used to see whether another process holds a lock
 	out        *os.File // the jobs' standard output and error; nil for none
 	size       int64    // of the log
+	logKept    bool     // the name of the log survives a loss of power
+	unsynced   bool     // the log says that waiting jobs were cancelled, and may not survive a loss of power
 	torn       bool     // the log ends in the middle of a line
 	bootLogged bool     // the log says in which boot the next lines are written
 	boot       string

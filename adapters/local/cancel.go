@@ -1,6 +1,8 @@
 package local
 
 import (
+	"errors"
+	"os"
 	"sync"
 
 	"jjm"
@@ -24,6 +26,8 @@ func (a *Adapter) cancelAll(targets []target) {
 	for _, t := range targets {
 		j := &t.b.jobs[t.pos]
 		switch {
+		case j.state == jjm.BatchCancelled && j.started == 0 && t.b.unsynced: // its cancel was answered by an error
+			waiting[t.b] = append(waiting[t.b], t)
 		case j.state.Ended() || j.endAsked&byCancel != 0 && t.b.procs[t.pos] != nil:
 		case t.b.procs[t.pos] == nil:
 			waiting[t.b] = append(waiting[t.b], t)
@@ -64,7 +68,10 @@ func (a *Adapter) cancelWaiting(b *bulk, of []target) {
 	now := jjm.At(a.env.Now())
 	lines := make([][]byte, 0, 2*len(of))
 	for _, t := range of {
-		over := withdrawn(b.jobs[t.pos], now)
+		over := b.jobs[t.pos]
+		if !over.state.Ended() {
+			over = withdrawn(over, now)
+		}
 		lines = append(lines, lineOf("cancel", t.pos), lineEnd(t.pos, &over))
 	}
 	if err := b.append(false, lines...); err != nil {
@@ -73,6 +80,7 @@ func (a *Adapter) cancelWaiting(b *bulk, of []target) {
 		}
 		return
 	}
+	b.unsynced = true
 	for _, t := range of {
 		j := &b.jobs[t.pos]
 		if !j.state.Ended() { // a job may be named twice
@@ -89,28 +97,43 @@ func withdrawn(j job, now jjm.Time) job {
 	return j
 }
 
-// syncLogs makes the ends of cancelled jobs survive a loss of power. A log that cannot be synced makes the answers of
-// its jobs errors, so that the cancel is repeated. The caller holds a.mu.
+// syncLogs makes the ends of cancelled jobs survive a loss of power, and the logs themselves where they are new. A log
+// that cannot be synced makes the answers of its jobs errors, so that the cancel is repeated. The caller holds a.mu.
 func (a *Adapter) syncLogs(of map[*bulk][]target) {
 	var wg sync.WaitGroup
 	places := make(chan struct{}, maxSyncs)
 	for b, targets := range of {
-		log := b.log
-		if log == nil { // nothing was written
+		if b.log == nil { // nothing was written
 			continue
 		}
 		places <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-places }()
-			if err := log.Sync(); err != nil {
+			if err := b.syncLog(a.Sync); err != nil {
 				err = jjm.Errorf(jjm.Busy, "sync the log of spool entry %d: %w", b.ID, err)
 				for _, t := range targets {
 					*t.answer = err
 				}
+				return
 			}
+			b.unsynced = false
 		})
 	}
 	wg.Wait()
+}
+
+// syncLog makes the log of a bulk survive a loss of power.
+func (b *bulk) syncLog(sync func(*os.File) error) error {
+	if err := sync(b.log); err != nil || b.logKept {
+		return err
+	}
+	dir, err := os.Open(b.dir)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(sync(dir), dir.Close())
+	b.logKept = err == nil
+	return err
 }
 
 // cancelRunning asks a job that runs, or is being started, to end. The caller holds a.mu.

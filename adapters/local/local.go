@@ -88,6 +88,8 @@ type Adapter struct {
 	// local.marked, local.started, local.recorded, local.ended, local.closed,
 	// local.withdrawn, local.cancelling, local.purging. It is nil in production and must be set before Run.
 	Crash func(point string)
+	// Sync makes a file or folder survive a loss of power. It is (*os.File).Sync, and must be set before Run.
+	Sync func(*os.File) error
 
 	name   string
 	config Config
@@ -158,6 +160,7 @@ func New(name string, env adapters.Env, c Config) (*Adapter, error) {
 	}
 	env = env.Whole()
 	a := &Adapter{
+		Sync: (*os.File).Sync,
 		name: name, config: c, env: env, uid: os.Geteuid(), free: c.Slots, next: 1,
 		dir:        filepath.Join(env.State, "spool"),
 		boot:       bootID(),
