@@ -96,10 +96,10 @@ func (tx *Tx) endRun(run []AttemptEnd) error {
 func (tx *Tx) endOne(e *AttemptEnd) error {
 	n, err := tx.exec("UPDATE attempts SET ended = ? WHERE grid = ? AND local = ? AND attempt = ? AND ended = 0",
 		attemptArgs(args{}.int(int64(e.Ended)), e.ID))
-	if err == nil && n == 0 {
-		err = tx.mustBeOpen(e.ID)
+	if err != nil || n > 0 {
+		return err
 	}
-	return err
+	return tx.mustBeOpen(e.ID)
 }
 
 // insertEvidence stores evidence and verdicts of attempts that end.
@@ -120,12 +120,13 @@ func (tx *Tx) insertEvidence(ends []AttemptEnd) error {
 		return nil
 	}
 	last, err := tx.c.number("SELECT "+lastEvidenceID, nil)
-	if err == nil {
-		err = tx.insertMany("INSERT INTO evidence (id, grid, local, attempt, evidence, verdict)", 6, len(ends),
-			func(a args, i int) args {
-				return attemptArgs(a.int(last+1+int64(i)), ends[i].ID).value(texts[i][0]).value(texts[i][1])
-			})
+	if err != nil {
+		return tx.fail(err, "number the evidence of %d attempts", len(ends))
 	}
+	err = tx.insertMany("INSERT INTO evidence (id, grid, local, attempt, evidence, verdict)", 6, len(ends),
+		func(a args, i int) args {
+			return attemptArgs(a.int(last+1+int64(i)), ends[i].ID).value(texts[i][0]).value(texts[i][1])
+		})
 	if err != nil {
 		return tx.fail(err, "store the evidence of %d attempts", len(ends))
 	}

@@ -235,19 +235,20 @@ func (tx *Tx) saveRun(run []*jjm.LocalJob) error {
 	l, last := run[0], run[len(run)-1]
 	never := jjm.Errorf(jjm.Internal, "it was never inserted, or it is archived")
 	if len(run) == 1 {
-		a := lifeArgs(nil, l).int(int64(l.ID.Grid)).int(int64(l.ID.N))
+		a := lifeArgs(make(args, 0, numLife+3), l).int(int64(l.ID.Grid)).int(int64(l.ID.N))
 		if err := tx.change(saveLocal, a, never); err != nil {
 			return tx.fail(err, "save local job %s", l.ID)
 		}
 		return nil
 	}
-	a := lifeArgs(nil, l).int(int64(l.ID.Grid)).int(int64(l.ID.N)).int(int64(last.ID.N))
+	a := lifeArgs(make(args, 0, numLife+3), l).int(int64(l.ID.Grid)).int(int64(l.ID.N)).int(int64(last.ID.N))
 	n, err := tx.exec(saveAlike, a)
-	if err == nil && n != int64(len(run)) {
-		err = jjm.Errorf(jjm.Internal, "%d of %d were never inserted, or are archived", int64(len(run))-n, len(run))
-	}
 	if err != nil {
 		return tx.fail(err, "save local jobs %s to %s", l.ID, last.ID)
+	}
+	if missing := int64(len(run)) - n; missing > 0 {
+		return tx.fail(jjm.Errorf(jjm.Internal, "%d of them were never inserted, or are archived", missing),
+			"save local jobs %s to %s", l.ID, last.ID)
 	}
 	return nil
 }
