@@ -107,6 +107,7 @@ func run(ctx context.Context, size sizes, args []string, out, log io.Writer) int
 	asJSON := fs.Bool("json", false, "print JSON instead of a table")
 	bin := fs.String("bin", "bin", "the `FOLDER` of jjm's programs")
 	dir := fs.String("dir", "", "write below this `FOLDER`, on a local disk (default: the temporary one)")
+	fs.IntVar(&size.live, "live", size.live, "the `NUMBER` of local jobs of the sections accept, lookup, live and kill")
 	profile := fs.String("profile", "", "write CPU profiles of the children into this `FOLDER`")
 	if err := fs.Parse(args); err != nil {
 		return exitError
