@@ -42,7 +42,7 @@ func (b *bedSite) verbs() []gate.Verb {
 	return append(b.jobs.Verbs(),
 		verbs.JobTypes(func() []wire.JobType { return b.types }),
 		verbs.Clusters(func(context.Context, gate.Caller) []wire.Cluster { return b.clusters },
-			func() []string { return nil }),
+			func(gate.Caller) []string { return nil }),
 		verbs.Advertise(b.advertise), verbs.Reset(b.reset), verbs.Order(find, b.order), verbs.Ban(b.ban),
 		verbs.Dataset(b.dataset), verbs.Release(find, b.release), verbs.History(find, b.historyOf, b.attemptsOf),
 		verbs.Renew(find, b.renew), verbs.Verify(find, b.verify), verbs.Retract(find, b.retract))
