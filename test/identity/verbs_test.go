@@ -73,7 +73,8 @@ var sights = map[string]seen{
 	"job-types": {tells: "the job types of the site", others: siteWide, asks: []string{`{"verb":"job-types"}`}},
 	"models":    {tells: "the site's models of job files", others: siteWide, asks: []string{`{"verb":"models"}`}},
 	"clusters": {tells: "health and limits, the cause of an outage, numbers of all jobs; the ids of its own jobs " +
-		"that are missing", others: siteWide, asks: []string{`{"verb":"clusters"}`}},
+		"that are missing; the learnt limit of the account that its jobs run as", others: siteWide,
+		asks: []string{`{"verb":"clusters"}`}},
 	"order": {tells: "the orders in force about the site, itself and its grid jobs", others: own, reads: true,
 		asks: []string{`{"verb":"order"}`, `{"verb":"order","order":{"verb":"resume","kind":"job","name":"ID"}}`}},
 	"reset": {tells: "nothing", others: admins, changes: true, asks: []string{`{"verb":"reset","cluster":"local"}`}},
@@ -217,9 +218,11 @@ var openFiles = [][2]string{
 	{"drop/", "nothing: it takes fragments of records, and cannot be listed"},
 	{"jjm.sock", "the verbs above"},
 	{"records/", "which ids have records"},
+	{"records/.store.ids", "which store the folder belongs to, and up to which id that has reserved ids"},
 	{"records/handles/", "which handle is which id; a handle is a hash of an account and a request key"},
 	{"records/handles/*/", "the same"},
 	{"work/", "which accounts have work areas"},
+	{"work/.store.ids", "the same as `records/.store.ids`"},
 }
 
 // open reports what below the state folder somebody can read or write that is not in the table.

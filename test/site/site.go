@@ -229,9 +229,9 @@ func (s *Site) close() {
 	if s.log != nil {
 		s.log.Close()
 	}
-	if err := os.RemoveAll(s.Dir); err != nil {
-		s.T.Error(err)
-	}
+	await.Nil(s.T, "the site's folder is gone, in which jobs of the test may still write", func() error {
+		return os.RemoveAll(s.Dir)
+	})
 }
 
 // Until waits for what is meant.
