@@ -153,7 +153,7 @@ func TestRest_ATokenOverTCP(t *testing.T) {
 }
 
 // The real accounting tells that the QOS "ten" takes 10 jobs of a user: a larger bulk is refused before sbatch runs.
-func TestLimits_OfTheRealAccounting(t *testing.T) {
+func TestBeds_SlurmsAccountingTellsItsLimits(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "slurm")
 	a := probed(t, open(t, bed, func(c *slurm.Config) { c.QOS = "ten" }))
