@@ -63,7 +63,7 @@ func (c *census) count(st os.FileInfo) {
 		t = &tally{heap: commons.Heap{UID: uidOf(st)}}
 		c.of[uidOf(st)] = t
 	}
-	if len(t.entries) >= 2*MostDropped.Names && uidOf(st) != 0 { // the memory that a flood takes is bounded too
+	if len(t.entries) >= 2*d.most.Names && uidOf(st) != 0 { // the memory that a flood takes is bounded too
 		c.remove(st)
 		t.cut = true
 		return
@@ -91,16 +91,16 @@ func changedAt(st os.FileInfo) time.Time {
 	return st.ModTime()
 }
 
-// within removes the latest of accounts that have more than [MostDropped], and returns the complete
+// within removes the latest of accounts that have more than the folder allows, and returns the complete
 // files. Root's are not bounded.
 func (c *census) within() []os.FileInfo {
 	infos := c.bad
 	for uid, t := range c.of {
-		if uid != 0 && t.heap.Over(MostDropped) {
+		if uid != 0 && t.heap.Over(c.drop.most) {
 			slices.SortFunc(t.entries, func(a, b os.FileInfo) int {
 				return cmp.Or(changedAt(a).Compare(changedAt(b)), cmp.Compare(a.Name(), b.Name()))
 			})
-			for n := len(t.entries); n > 0 && t.heap.Over(MostDropped); n = len(t.entries) {
+			for n := len(t.entries); n > 0 && t.heap.Over(c.drop.most); n = len(t.entries) {
 				last := t.entries[n-1]
 				c.remove(last)
 				t.entries, t.cut = t.entries[:n-1], true
@@ -110,7 +110,7 @@ func (c *census) within() []os.FileInfo {
 		}
 		if t.cut {
 			c.drop.warn("an account left too much in the drop folder: the latest is removed", "dir", c.drop.dir, "account",
-				uid, "files", MostDropped.Names, "bytes", MostDropped.Bytes)
+				uid, "files", c.drop.most.Names, "bytes", c.drop.most.Bytes)
 		}
 		for _, st := range t.entries {
 			if complete(st.Name()) {

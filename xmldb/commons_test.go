@@ -54,13 +54,14 @@ func TestDrop_AnAccountBeyondItsBytesIsCut(t *testing.T) {
 
 func TestDrop_AnAccountBeyondItsFilesIsCut(t *testing.T) {
 	d, dir, w := publicDrop(t)
-	for i := range 2*MostDropped.Names + 10 {
+	d.most.Names = 200
+	for i := range 2*d.most.Names + 10 {
 		sparseOf(t, filepath.Join(dir, fmt.Sprintf(".part%d", i)), 4711, 0)
 	}
 	scan(t, d)
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != MostDropped.Names+1 { // and refused/
-		t.Errorf("%d entries are left, %v: want %d", len(left), err, MostDropped.Names+1)
+	if err != nil || len(left) != d.most.Names+1 { // and refused/
+		t.Errorf("%d entries are left, %v: want %d", len(left), err, d.most.Names+1)
 	}
 	if all := fmt.Sprint(w.all()); !strings.Contains(all, "left too much") {
 		t.Errorf("warnings: %v", all)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/internal/commons"
 	"jjm/internal/wary"
 )
 
@@ -47,6 +48,7 @@ type Drop struct {
 	root *os.Root
 	in   *wary.Dir // the same folder, to look at files of others without following them
 	warn func(msg string, args ...any)
+	most commons.Most // what an account may keep: MostDropped, but for tests
 	// immovable are refused entries that could not be removed; they are ignored.
 	immovable map[stamp]bool
 	// refusals counts refused files since refused/ was last pruned, and refusedBytes what was
@@ -90,7 +92,7 @@ func OpenDrop(dir string, warn func(msg string, args ...any)) (*Drop, error) {
 		root.Close()
 		return nil, jjm.Errorf(diskKind(err), "open drop folder %s: %w", dir, err)
 	}
-	d := &Drop{dir: dir, root: root, in: in, warn: warn, immovable: make(map[stamp]bool)}
+	d := &Drop{dir: dir, root: root, in: in, warn: warn, most: MostDropped, immovable: make(map[stamp]bool)}
 	if err := d.makeRefused(); err != nil {
 		d.Close()
 		return nil, jjm.Errorf(jjm.Denied, "open drop folder %s: %w", dir, err)
