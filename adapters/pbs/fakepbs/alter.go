@@ -8,23 +8,14 @@ import (
 
 // qalter knows the option -r only (array_norerun).
 func (c *complex) qalter(q request) response {
-	opts, ids, bad := getopt(q.Args, "r:")
-	if bad != "" || len(ids) == 0 || len(opts) != 1 {
-		return response{Exit: 2, Stderr: []byte("usage: qalter [-r y|n] job_identifier...\n")}
-	}
-	r := c.eachTarget(q, ids, func(t target) int {
-		switch {
-		case t.job.owner != q.User && q.User != "root", c.fault("qalter-denied"):
-			return errPermission
-		case t.job.done():
+	o := parse(q.Args, "r:")
+	return c.onJobs(q, o, func(t target) int {
+		if t.job.done() {
 			return errHistory
-		case !c.fault("qalter-lost"):
-			t.job.rerunnable = opts[0].value != "n"
 		}
+		t.job.rerunnable = o.value("r") != "n"
 		return 0
 	})
-	r.Die = c.fault("qalter-killed")
-	return r
 }
 
 // element matches one element or one range of an array: 25[3], 25[3-7].pbshost.

@@ -73,58 +73,6 @@ func deliver(r response) int {
 	return r.Exit
 }
 
-// offline plays the faults that keep a command from its server. Options that only ask for
-// the version need no server.
-func offline(dir, verb string, args []string) (response, bool) {
-	if len(args) == 1 && args[0] == "--version" {
-		return response{}, false
-	}
-	for fault(dir, "frozen") {
-		time.Sleep(10 * time.Millisecond)
-	}
-	switch {
-	case fault(dir, "refused"):
-		return refused(verb, args), true
-	case fault(dir, "unauthorized"):
-		return unauthorized(verb), true
-	}
-	return response{}, false
-}
-
-func fault(dir, name string) bool {
-	_, err := os.Stat(filepath.Join(dir, "faults", name))
-	return err == nil
-}
-
-// refused returns what a command prints when the server does not answer; each has its own
-// text.
-func refused(verb string, args []string) response {
-	const no = "Connection refused\n"
-	switch verb {
-	case "qdel":
-		return response{Exit: 162, Stderr: []byte(no + "Couldn't connect to cluster: " + server + "\n")}
-	case "pbsnodes":
-		return response{Exit: 1, Stderr: []byte(no + "pbsnodes: cannot connect to server " + server + ", error=15010\n")}
-	case "qstat":
-		r := response{Exit: 255, Stderr: []byte(no + "qstat: cannot connect to server " + server + " (errno=15010)\n")}
-		if hasJSON(args) { // looks like a good answer, and is worthless
-			r.Stdout = []byte(jsonHead(time.Now()) + "\n}")
-		}
-		return r
-	}
-	return response{Exit: 162, Stderr: fmt.Appendf(nil, "%s%s: cannot connect to server %s (errno=15010)\n", no, verb,
-		server)}
-}
-
-func unauthorized(verb string) response {
-	return response{Exit: 255, Stderr: fmt.Appendf(nil,
-		"pbs_iff: cannot connect to host\npbs_iff: cannot connect to host\n"+
-			"auth: error returned: -1\nauth: Unable to authenticate connection (%s:15001)\n%s: cannot connect to server %s (errno=-1)\n",
-		server, verb, server)}
-}
-
-func hasJSON(args []string) bool { return strings.Contains(strings.Join(args, " "), "-F json") }
-
 func environment(list []string) map[string]string {
 	env := map[string]string{}
 	for _, kv := range list {

@@ -1,19 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// eachTarget calls act for every identifier on a command line. The exit code is that of the
-// last error.
-func (c *complex) eachTarget(q request, ids []string, act func(target) int) response {
-	var r response
-	for _, id := range ids {
+// onJobs calls act for every job that is named on a command line and that the caller may
+// change. The exit code is that of the last error.
+func (c *complex) onJobs(q request, o options, act func(target) int) response {
+	if o.bad != "" || len(o.operands) == 0 {
+		return response{Exit: 2, Stderr: []byte("usage: " + q.Verb + " job_identifier...\n")}
+	}
+	r := response{Die: c.fault(q.Verb + "-killed")}
+	for _, id := range o.operands {
 		t, bad := c.parseTarget(id)
 		if bad || q.Verb == "qdel" && !c.torque && elementList.MatchString(id) {
 			r.Exit = 1
@@ -21,14 +24,17 @@ func (c *complex) eachTarget(q request, ids []string, act func(target) int) resp
 			continue
 		}
 		code := errUnknownJob
-		if t.job != nil {
-			code = act(t)
+		switch {
+		case t.job == nil:
+		case t.job.owner != q.User && q.User != "root", c.fault(q.Verb + "-denied"):
+			code = errPermission
+		default:
+			code = act(t.narrow(o.value("t")))
 		}
-		if code == 0 {
-			continue
+		if code != 0 {
+			r.Exit = code & 0xFF
+			r.Stderr = fmt.Appendf(r.Stderr, "%s: %s %s\n", q.Verb, texts[code], named(q.Verb, id, code))
 		}
-		r.Exit = code & 0xFF
-		r.Stderr = fmt.Appendf(r.Stderr, "%s: %s %s\n", q.Verb, texts[code], named(q.Verb, id, code))
 	}
 	return r
 }
@@ -43,31 +49,11 @@ func named(verb, id string, code int) string {
 }
 
 func (c *complex) qdel(q request) response {
-	opts, ids, bad := getopt(q.Args, "t:W:xam:p")
-	if bad != "" || len(ids) == 0 {
-		return response{Exit: 2, Stderr: []byte("usage: qdel [-W force|suppress_email=X] [-x] job_identifier...\n")}
-	}
-	force, purge, span := false, false, ""
-	for _, o := range opts {
-		force = force || o.letter == "W" && strings.Contains(o.value, "force")
-		purge = purge || o.letter == "x" && !c.torque
-		if o.letter == "t" {
-			span = o.value
-		}
-	}
-	crash := false
+	o, crash := parse(q.Args, "t:x"), false
 	if !c.torque {
-		ids, crash = c.joined(ids)
+		o.operands, crash = c.joined(o.operands)
 	}
-	r := c.eachTarget(q, ids, func(t target) int {
-		if t.job.owner != q.User && q.User != "root" {
-			return errPermission
-		}
-		if span != "" {
-			t = t.narrow(span)
-		}
-		return c.del(t, force, purge)
-	})
+	r := c.onJobs(q, o, func(t target) int { return c.del(t, o.has("x") && !c.torque) })
 	if crash {
 		_ = os.WriteFile(filepath.Join(c.dir, "faults", "refused"), nil, 0o666)
 	}
@@ -80,18 +66,13 @@ func (t target) narrow(span string) target {
 	if err != nil || !t.job.array {
 		return t
 	}
-	t.tasks, t.many = nil, true
-	for _, i := range list {
-		if k := t.job.task(i); k != nil {
-			t.tasks = append(t.tasks, k)
-		}
-	}
+	t.many, t.tasks = true, t.job.these(list)
 	return t
 }
 
 // del deletes a job, or elements of an array. Deleting a whole array or a range of it makes
 // the server forget how its ended elements ended.
-func (c *complex) del(t target, force, purge bool) int {
+func (c *complex) del(t target, purge bool) int {
 	j := t.job
 	switch {
 	case j.done() && purge:
@@ -116,9 +97,6 @@ func (c *complex) del(t target, force, purge bool) int {
 			if c.torque {
 				k.exit, k.hasExit = 271, true
 			}
-		case c.fault("mom-down") && force:
-			// The server records the end; the node ends the process later.
-			k.deleted = true
 		case c.fault("mom-down"):
 			return errNoMom
 		default:
@@ -132,46 +110,29 @@ func (c *complex) del(t target, force, purge bool) int {
 
 // qhold is qhold and qrls. OpenPBS has neither for elements of an array.
 func (c *complex) qhold(q request) response {
-	opts, ids, bad := getopt(q.Args, "h:t:")
-	if bad != "" || len(ids) == 0 {
-		return response{Exit: 2, Stderr: []byte("usage: " + q.Verb + " [-h hold_list] job_identifier...\n")}
-	}
-	span, letters := "", "u"
-	for _, o := range opts {
-		if o.letter == "t" {
-			span = o.value
-		} else {
-			letters = o.value
-		}
-	}
-	return c.eachTarget(q, ids, func(t target) int {
+	o := parse(q.Args, "h:t:")
+	letters := cmp.Or(o.value("h"), "u")
+	return c.onJobs(q, o, func(t target) int {
+		j := t.job
 		switch {
-		case t.job.owner != q.User && q.User != "root":
-			return errPermission
 		case letters != "u" && q.User != "root":
 			return errPermission
 		case t.tasks != nil && !c.torque:
 			return errInvalid
-		case t.job.done():
+		case j.done():
 			return errHistory
-		}
-		if span != "" || t.tasks != nil {
-			if span != "" {
-				t = t.narrow(span)
-			}
+		case t.tasks != nil:
 			return c.holdTasks(t, q.Verb == "qhold")
 		}
+		j.holds, j.comment = strings.Trim(j.holds, letters), ""
 		if q.Verb == "qrls" {
-			t.job.holds = strings.Trim(t.job.holds, letters)
-			c.attend(t.job)
-			t.job.comment = ""
-			t.job.each(func(k *task) { k.held, k.comment = false, "" })
-		} else {
-			t.job.holds = strings.Trim(t.job.holds, letters) + letters
-			text := "Job held by " + q.User + " on " + time.Now().Format(stamp)
-			t.job.comment = ""
-			t.job.each(func(k *task) { k.comment = text })
+			c.attend(j)
+			j.each(func(k *task) { k.held, k.comment = false, "" })
+			return 0
 		}
+		j.holds += letters
+		text := "Job held by " + q.User + " on " + time.Now().Format(stamp)
+		j.each(func(k *task) { k.comment = text })
 		return 0
 	})
 }
@@ -204,63 +165,33 @@ const qselectUsage = `usage: qselect [-a [op]date_time] [-A account_string] [-c 
 
 // qselect lists jobs. It is no error if none matches.
 func (c *complex) qselect(q request) response {
-	opts, _, bad := getopt(q.Args, "a:A:c:h:HJl:N:p:q:r:s:t:TP:xu:")
-	if bad != "" {
-		return response{Exit: 2, Stderr: []byte("qselect: invalid option -- '" + bad + "'\n" + qselectUsage)}
+	o := parse(q.Args, "A:N:P:s:t:xu:")
+	after, ok := modified(o.value("t"), q.Env["TZ"])
+	wrong := ""
+	switch {
+	case o.bad != "":
+		wrong = "invalid option -- '" + o.bad + "'"
+	case o.has("N") && !jobName.MatchString(o.value("N")):
+		wrong = "illegal -N value"
+	case o.has("t") && !ok:
+		wrong = "illegal -t value"
 	}
-	var r response
-	var tests []func(*job) bool
-	all := false
-	for _, o := range opts {
-		if o.letter == "x" || o.letter == "H" {
-			all = !c.torque
-		}
-		test, ok := c.selection(o, q.Env["TZ"])
-		if !ok {
-			return response{Exit: 2, Stderr: []byte("qselect: illegal -" + o.letter + " value\n" + qselectUsage)}
-		}
-		if test != nil {
-			tests = append(tests, test)
-		}
+	if wrong != "" {
+		return response{Exit: 2, Stderr: []byte("qselect: " + wrong + "\n" + qselectUsage)}
 	}
-	if all && !c.history {
+	if o.has("x") && !c.torque && !c.history {
 		// With exit 0, and nothing on stdout.
 		return response{Stderr: []byte("qselect: PBS is not configured to maintain job history\n")}
 	}
+	var r response
 	for _, j := range c.jobs {
-		match := !j.done() || all || c.torque
-		for _, t := range tests {
-			match = match && t(j)
-		}
-		if match {
+		if (!j.done() || o.has("x") || c.torque) && o.fits("N", j.name) && o.fits("u", j.owner) && o.fits("A", j.account) &&
+			o.fits("P", j.project) && (!o.has("s") || strings.IndexByte(o.value("s"), c.letter(j.row())) >= 0) &&
+			(!o.has("t") || !j.changed().Before(after)) {
 			r.Stdout = append(r.Stdout, j.id()+"\n"...)
 		}
 	}
 	return r
-}
-
-// selection returns a test for the jobs that an option of qselect selects, nil for all; ok
-// is false if the option's value is illegal.
-func (c *complex) selection(o option, zone string) (test func(*job) bool, ok bool) {
-	v := o.value
-	switch o.letter {
-	case "H":
-		return (*job).done, true
-	case "t":
-		after, ok := modified(v, zone)
-		return func(j *job) bool { return !j.changed().Before(after) }, ok
-	case "N":
-		return func(j *job) bool { return j.name == v }, jobName.MatchString(v)
-	case "u":
-		return func(j *job) bool { return j.owner == v }, true
-	case "A":
-		return func(j *job) bool { return j.account == v }, true
-	case "P":
-		return func(j *job) bool { return j.project == v }, true
-	case "s":
-		return func(j *job) bool { return strings.IndexByte(v, j.letter(c.torque)) >= 0 }, true
-	}
-	return nil, true
 }
 
 // modified parses the form of -t that this fake knows: m.ge.CCYYMMDDhhmm.SS, in the zone of
@@ -285,42 +216,25 @@ func (j *job) changed() time.Time {
 	return at.Truncate(time.Second)
 }
 
-// qmgr supports a few settings: set server ..., set queue NAME ....
+// qmgr knows a few settings: set server NAME = VALUE, set queue QUEUE NAME = VALUE.
 func (c *complex) qmgr(q request) response {
-	opts, _, bad := getopt(q.Args, "c:")
-	if bad != "" || len(opts) != 1 {
-		return response{Exit: 2, Stderr: []byte("usage: qmgr -c command\n")}
-	}
-	words := strings.Fields(strings.ReplaceAll(opts[0].value, "=", " = "))
-	if len(words) == 5 && words[0] == "set" && (words[1] == "server" || words[1] == "fake") {
-		n, _ := strconv.Atoi(words[4])
-		switch words[2] {
-		case "job_history_enable":
-			c.history = strings.EqualFold(words[4], "true")
-			if !c.history {
-				c.forget(func(j *job) bool { return j.done() })
-			}
-			return response{}
-		case "max_array_size":
-			c.maxArray = n
-			return response{}
-		case "next": // not a setting of PBS: the next job's number
-			c.next = n
-			return response{}
-		case "max_queued":
-			c.maxQueued = n
-			return response{}
+	text := parse(q.Args, "c:").value("c")
+	setting, value, _ := strings.Cut(strings.ReplaceAll(text, " ", ""), "=")
+	switch n := number(value); setting {
+	case "setserverjob_history_enable":
+		if c.history = value == "true"; !c.history {
+			c.forget((*job).done)
 		}
+	case "setservermax_array_size":
+		c.maxArray = n
+	case "setservermax_queued":
+		c.maxQueued = n
+	case "setqueueworkqstarted":
+		c.queue["workq"].started = value == "true"
+	case "setfakenext": // not a setting of PBS: the next job's number
+		c.next = n
+	default:
+		return response{Exit: 1, Stderr: []byte("qmgr: fakepbs does not know: " + text + "\n")}
 	}
-	if len(words) == 6 && words[1] == "queue" && c.queue[words[2]] != nil {
-		switch words[3] {
-		case "enabled":
-			c.queue[words[2]].enabled = strings.EqualFold(words[5], "true")
-			return response{}
-		case "started":
-			c.queue[words[2]].started = strings.EqualFold(words[5], "true")
-			return response{}
-		}
-	}
-	return response{Exit: 1, Stderr: []byte("qmgr: fakepbs does not know: " + opts[0].value + "\n")}
+	return response{}
 }

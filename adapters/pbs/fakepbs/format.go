@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/xml"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -8,92 +9,57 @@ import (
 	"time"
 )
 
-// jsonHead returns the beginning of the JSON, up to the last member that is always there.
-func jsonHead(now time.Time) string {
-	return fmt.Sprintf("{\n    \"timestamp\":%d,\n    \"pbs_version\":%q,\n    \"pbs_server\":%q", now.Unix(), version,
-		server)
-}
-
-// jsonText writes records as qstat 23.06.06 does. Without records the member and the last
+// jsonText writes jobs as qstat 23.06.06 does. Without any the member Jobs and the last
 // newline are missing.
-func jsonText(member string, records []record, now time.Time) []byte {
-	head := jsonHead(now)
-	if len(records) == 0 {
-		return []byte(head + "\n}")
-	}
+func jsonText(jobs []record) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s,\n    %q:{", head, member)
-	for i, r := range records {
+	fmt.Fprintf(&b, "{\n    \"timestamp\":%d,\n    \"pbs_version\":%q,\n    \"pbs_server\":%q", time.Now().Unix(), version,
+		server)
+	if len(jobs) == 0 {
+		return []byte(b.String() + "\n}")
+	}
+	b.WriteString(",\n    \"Jobs\":{")
+	for i, r := range jobs {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, "\n        \"%s\":{", r.id)
-		jsonRecord(&b, r)
-		b.WriteString("\n        }")
+		fmt.Fprintf(&b, "\n        \"%s\":{%s\n        }", r.id, jsonRecord(r))
 	}
 	b.WriteString("\n    }\n}\n")
 	return []byte(b.String())
 }
 
-func jsonRecord(b *strings.Builder, r record) {
-	group, first := "", true
-	comma := func() {
-		if !first {
-			b.WriteByte(',')
-		}
-		first = false
-	}
-	leave := func() {
-		if group != "" {
-			b.WriteString("\n            }")
-			group, first = "", false
-		}
-	}
-	for _, a := range r.attrs {
+// jsonRecord writes the members of a job; those with the same word before a dot are a group.
+func jsonRecord(r record) string {
+	var items []string
+	var group []pair
+	for i, a := range r.attrs {
 		outer, inner, grouped := strings.Cut(a.name, ".")
-		if !grouped || outer != group {
-			leave()
-		}
 		switch {
 		case a.name == "Variable_List":
-			comma()
-			b.WriteString("\n            \"Variable_List\":{")
-			jsonVariables(b, r.vars)
-			b.WriteString("\n            }")
-		case grouped && group == "":
-			comma()
-			fmt.Fprintf(b, "\n            %q:{", outer)
-			group, first = outer, true
-			fallthrough
+			items = append(items, jsonGroup(a.name, r.vars))
 		case grouped:
-			comma()
-			fmt.Fprintf(b, "\n                \"%s\":%s", inner, jsonValue(a.value, true))
+			group = append(group, pair{inner, a.value})
+			if i+1 == len(r.attrs) || !strings.HasPrefix(r.attrs[i+1].name, outer+".") {
+				items, group = append(items, jsonGroup(outer, group)), nil
+			}
 		default:
-			comma()
-			fmt.Fprintf(b, "\n            \"%s\":%s", a.name, jsonValue(a.value, true))
+			items = append(items, "\n            \""+a.name+"\":"+jsonValue(a.value))
 		}
 	}
-	leave()
+	return strings.Join(items, ",")
 }
 
-// jsonVariables writes Variable_List, where backslashes are not escaped and an
-// empty value swallows the member after it.
-func jsonVariables(b *strings.Builder, vars []pair) {
-	for i := 0; i < len(vars); i++ {
-		if i > 0 && b.String()[b.Len()-1] != '{' {
-			b.WriteByte(',')
-		}
-		name, value := vars[i].name, vars[i].value
-		if value == "" && i+1 < len(vars) {
-			i++
-			value = "," + vars[i].name + "=" + vars[i].value
-		}
-		fmt.Fprintf(b, "\n                \"%s\":%s", name, jsonValue(value, false))
+func jsonGroup(name string, members []pair) string {
+	items := make([]string, len(members))
+	for i, m := range members {
+		items[i] = "\n                \"" + m.name + "\":" + jsonValue(m.value)
 	}
+	return "\n            \"" + name + "\":{" + strings.Join(items, ",") + "\n            }"
 }
 
 // quotedNumber matches numbers of strtod(3) that the writer nevertheless quotes.
-var quotedNumber = regexp.MustCompile(`^[+-]?0[0-9xX]|_|^[+-]?0[xX]`)
+var quotedNumber = regexp.MustCompile(`^[+-]?0[0-9xX]|_`)
 
 // beginsNumber are the bytes with which a number of strtod(3) can start, nan and inf
 // included. Most values are text, which the first byte shows.
@@ -104,29 +70,13 @@ var escaped = strings.NewReplacer(`"`, `\"`, "\n", `\n`, "\t", `\t`)
 
 // jsonValue writes a value. It is not quoted if strtod(3) would read all of it, which
 // includes +5, .5 and nan.
-func jsonValue(v string, _ bool) string {
+func jsonValue(v string) string {
 	if v != "" && strings.IndexByte(beginsNumber, v[0]) >= 0 && !quotedNumber.MatchString(v) {
 		if _, err := strconv.ParseFloat(v, 64); err == nil || strings.Contains(fmt.Sprint(err), "range") {
 			return v
 		}
 	}
 	return `"` + escaped.Replace(v) + `"`
-}
-
-// dsvText writes one line for each record.
-func dsvText(records []record, delimiter string) []byte {
-	var out []byte
-	for _, r := range records {
-		line := "Job Id: " + r.id
-		for _, a := range r.attrs {
-			if a.name == "Variable_List" {
-				a.value = list(r.vars)
-			}
-			line += delimiter + a.name + "=" + a.value
-		}
-		out = append(out, line+"\n"...)
-	}
-	return out
 }
 
 func list(vars []pair) string {
@@ -138,25 +88,12 @@ func list(vars []pair) string {
 }
 
 // plainText writes qstat -f: lines of at most 79 columns, broken after commas.
-func plainText(kind string, records []record, wide bool) []byte {
+func plainText(kind string, records []record) []byte {
 	var out []byte
 	for _, r := range records {
-		if kind == "Job Id" {
-			out = append(out, "Job Id: "+r.id+"\n"...)
-		} else {
-			out = append(out, kind+": "+r.id+"\n"...)
-		}
+		out = append(out, kind+": "+r.id+"\n"...)
 		for _, a := range r.attrs {
-			if a.name == "Variable_List" {
-				a.value = list(r.vars)
-			}
-			out = append(out, "    "+a.name+" = "...)
-			if wide {
-				out = append(out, a.value...)
-			} else {
-				out = append(out, wrap(a.value, 7+len(a.name))...)
-			}
-			out = append(out, '\n')
+			out = append(out, "    "+a.name+" = "+wrap(a.value, 7+len(a.name))+"\n"...)
 		}
 		out = append(out, '\n')
 	}
@@ -188,4 +125,42 @@ func wrap(text string, column int) string {
 		column += len(word)
 	}
 	return b.String()
+}
+
+// xmlText is Torque's qstat -x: one line, nothing at all if there are no jobs.
+func xmlText(records []record) []byte {
+	if len(records) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	b.WriteString("<Data>")
+	for _, r := range records {
+		b.WriteString("<Job><Job_Id>" + r.id + "</Job_Id>")
+		group := ""
+		enter := func(name string) {
+			if group != "" && name != group {
+				b.WriteString("</" + group + ">")
+			}
+			if name != "" && name != group {
+				b.WriteString("<" + name + ">")
+			}
+			group = name
+		}
+		for _, a := range r.attrs {
+			name := a.name
+			if outer, inner, grouped := strings.Cut(a.name, "."); grouped {
+				enter(outer)
+				name = inner
+			} else {
+				enter("")
+			}
+			b.WriteString("<" + name + ">")
+			_ = xml.EscapeText(&b, []byte(a.value))
+			b.WriteString("</" + name + ">")
+		}
+		enter("")
+		b.WriteString("</Job>")
+	}
+	b.WriteString("</Data>\n")
+	return []byte(b.String())
 }

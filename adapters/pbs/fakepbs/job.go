@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,7 +24,6 @@ type job struct {
 	holds              string // letters of u, o, s
 	shell              string
 	output, error      string
-	join, keep         string
 	args               string // Submit_arguments
 	dir, home          string
 	env                map[string]string // of qsub
@@ -33,7 +33,6 @@ type job struct {
 	walltime           int   // seconds; 0 for none
 	memory             int64 // bytes; 0 for none
 	after              time.Time
-	umask              string
 	script             []byte
 
 	ctime, qtime, mtime time.Time
@@ -66,8 +65,7 @@ type task struct {
 	proc    *jjmrun.Process
 	deleted bool
 	rerun   bool
-	limit   int    // the exit status of a limit that was exceeded
-	why     string // the reason for it
+	limit   string // the resource whose limit was exceeded
 	dying   chan struct{}
 }
 
@@ -92,46 +90,35 @@ func (t *task) over() bool { return t.state == 'F' || t.state == 'X' }
 // done reports whether the whole job has ended.
 func (j *job) done() bool { return !j.endedAt.IsZero() }
 
-// letter returns the state that qstat shows for the job as a whole.
-func (j *job) letter(torque bool) byte {
-	if !j.array {
-		return j.taskLetter(j.tasks[0], torque)
-	}
-	if j.done() {
-		if torque {
-			return 'C'
-		}
-		return 'F'
-	}
-	for _, t := range j.tasks {
-		if !t.stime.IsZero() && !torque {
-			return 'B'
-		}
-		if !t.stime.IsZero() {
-			return 'R'
-		}
-	}
-	return j.waitLetter()
-}
-
-// taskLetter returns the state that qstat shows for one task. Ended elements of an array
-// with live ones are X.
-func (j *job) taskLetter(t *task, torque bool) byte {
+// letter returns the state that a listing shows. Ended elements of an array with live ones
+// are X.
+func (c *complex) letter(w row) byte {
+	j, t := w.job, w.task
+	ended := t == nil && j.done() || t != nil && t.over()
 	switch {
-	case t.over() && torque:
+	case ended && c.torque:
 		return 'C'
-	case t.over() && j.array && !j.done():
+	case ended && !j.done():
 		return 'X'
-	case t.over():
+	case ended:
 		return 'F'
+	case t == nil && j.begun():
+		return map[bool]byte{false: 'B', true: 'R'}[c.torque]
+	case t == nil:
+		return j.waitLetter()
 	case t.state == 'Q' && t.held:
 		return 'H'
-	case t.state == 'Q' && j.array && !torque:
+	case t.state == 'Q' && j.array && !c.torque:
 		return 'Q' // whatever holds the array
 	case t.state == 'Q':
 		return j.waitLetter()
 	}
 	return t.state
+}
+
+// begun reports whether an element has ever run.
+func (j *job) begun() bool {
+	return slices.ContainsFunc(j.tasks, func(t *task) bool { return !t.stime.IsZero() })
 }
 
 func (j *job) waitLetter() byte {
@@ -144,14 +131,14 @@ func (j *job) waitLetter() byte {
 	return 'Q'
 }
 
-// task returns an element of an array.
-func (j *job) task(index int) *task {
-	for _, t := range j.tasks {
-		if t.index == index {
-			return t
+// these returns the array's elements with some indices.
+func (j *job) these(indices []int) (found []*task) {
+	for _, i := range indices {
+		if k := slices.IndexFunc(j.tasks, func(t *task) bool { return t.index == i }); k >= 0 {
+			found = append(found, j.tasks[k])
 		}
 	}
-	return nil
+	return found
 }
 
 func (j *job) resource(name string) string {
@@ -238,12 +225,7 @@ func (c *complex) parseTarget(text string) (t target, bad bool) {
 	if err != nil {
 		return t, true
 	}
-	t.many = many
-	for _, i := range list {
-		if k := j.task(i); k != nil {
-			t.tasks = append(t.tasks, k)
-		}
-	}
+	t.many, t.tasks = many, j.these(list)
 	if len(t.tasks) > 0 {
 		t.job = j
 	}

@@ -24,12 +24,11 @@
 //	FAKEPBS_HISTORY   on or off; on (for Torque: keep_completed or nothing)
 //	FAKEPBS_USER      who calls, read anew for every command
 //	FAKEPBS_WAIT      how long the scheduler lets a job wait that could run; 0s
-//	FAKEPBS_GRACE     between TERM and KILL of a deleted job; 300ms (10s in PBS)
-//	FAKEPBS_LATE      how late limits are enforced; 200ms (some 8s in PBS)
 //	FAKEPBS_STUCK     how long undeliverable output holds a job in E; 300ms
 //	                  (32s in PBS)
 //	FAKEPBS_PORTS     reserved ports of the host, each in use for a minute; 0
 //	                  (512 in PBS), 0 for no bound
+//	FAKEPBS_FAULTS    names of faults, which begin with the server
 //
 // The file connections has a line for each command: the time in nanoseconds, the number of
 // connections, the command. The file clock, if there is one, holds the time for this, in the

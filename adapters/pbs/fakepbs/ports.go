@@ -37,18 +37,20 @@ func (c *complex) connect(q request) (rest request, n int, all bool) {
 			kept, inUse = append(kept, u), inUse+u.n
 		}
 	}
-	want, rest := 0, q
+	all, rest = true, q
 	rest.Args = nil
-	for i, word := range append([]string{"1"}, q.Args...) {
-		isID := i > 0 && q.Verb == "qstat" && word[0] >= '0' && word[0] <= '9'
+	take := func() bool {
 		fits := c.hostPorts == 0 || inUse+n < c.hostPorts
-		if i == 0 || isID {
-			want++
-			if fits {
-				n++
-			}
+		all = all && fits
+		if fits {
+			n++
 		}
-		if i > 0 && (!isID || fits) {
+		return fits
+	}
+	take()
+	for _, word := range q.Args {
+		isID := q.Verb == "qstat" && word[0] >= '0' && word[0] <= '9'
+		if !isID || take() {
 			rest.Args = append(rest.Args, word)
 		}
 	}
@@ -57,20 +59,5 @@ func (c *complex) connect(q request) (rest request, n int, all bool) {
 		fmt.Fprintf(f, "%d %d %s %s\n", now.UnixNano(), n, q.Verb, strings.Join(q.Args, " "))
 		f.Close()
 	}
-	return rest, n, n == want
-}
-
-// outOfPorts adds what a command prints if a port was missing (reserved_ports,
-// ports_exit255.json). r is the answer about the ids that had a port.
-func (c *complex) outOfPorts(verb string, r response) response {
-	const quiet = "pbs_iff: cannot connect to host\npbs_iff: all reserved ports in use\n"
-	if c.fault("ports-quiet") {
-		r.Stderr = append([]byte(quiet), r.Stderr...)
-		return r
-	}
-	r.Exit = 255
-	r.Stderr = fmt.Appendf(nil, "%spbs_iff: cannot connect to host\nauth: error returned: -1\n"+
-		"auth: Unable to authenticate connection (%s:15001)\n%s: cannot connect to server %s (errno=-1)\n",
-		quiet, server, verb, server)
-	return r
+	return rest, n, all
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,44 +31,8 @@ const (
 
 // readsStdin reports whether options make qsub read a script from its standard input.
 func readsStdin(args []string) bool {
-	o, rest, bad := getopt(args, openOptions+"t:w:d:D:")
-	return bad == "" && o != nil && (len(rest) == 0 || slices.Equal(rest, []string{"-"}))
-}
-
-type option struct{ letter, value string }
-
-// getopt parses options as getopt(3) does. rest are the operands; with "--" the first of
-// them is "--". bad is the letter of an unknown option.
-func getopt(args []string, known string) (opts []option, rest []string, bad string) {
-	opts = []option{}
-	for len(args) > 0 {
-		a := args[0]
-		if a == "--" || len(a) < 2 || a[0] != '-' {
-			return opts, args, ""
-		}
-		args = args[1:]
-		for i := 1; i < len(a); i++ {
-			letter := a[i : i+1]
-			at := strings.Index(known, letter)
-			if at < 0 || letter == ":" {
-				return nil, nil, letter
-			}
-			if at+1 == len(known) || known[at+1] != ':' {
-				opts = append(opts, option{letter, ""})
-				continue
-			}
-			value := a[i+1:]
-			if value == "" {
-				if len(args) == 0 {
-					return nil, nil, letter
-				}
-				value, args = args[0], args[1:]
-			}
-			opts = append(opts, option{letter, value})
-			break
-		}
-	}
-	return opts, nil, ""
+	o := parse(args, openOptions+"t:w:d:D:")
+	return o.bad == "" && (len(o.operands) == 0 || slices.Equal(o.operands, []string{"-"}))
 }
 
 // refusal says why a job is not created.
@@ -99,27 +65,23 @@ func (c *complex) qsub(q request) response {
 	if c.torque {
 		known = torqueOptions
 	}
-	opts, rest, bad := getopt(q.Args, known)
-	if bad != "" {
-		return (&refusal{code: 2, text: "invalid option -- '" + bad + "'", help: true}).response()
+	o := parse(q.Args, known)
+	if o.bad != "" {
+		return (&refusal{code: 2, text: "invalid option -- '" + o.bad + "'", help: true}).response()
 	}
-	script, name, no := c.scriptOf(q, rest)
+	script, name, no := c.scriptOf(q, o.operands)
 	if no != nil {
 		return no.response()
 	}
 	j := &job{
-		owner: q.User, name: name, queue: "workq", rerunnable: true, join: "n", keep: "n", cores: 1,
+		owner: q.User, name: name, queue: "workq", rerunnable: true, cores: 1,
 		dir: q.Dir, home: q.Env["HOME"], env: q.Env, args: strings.Join(q.Args, " "), script: script,
 	}
-	if no := c.apply(j, directives(script), opts, known); no != nil {
+	if no := c.apply(j, parse(directives(script), known), o); no != nil {
 		return no.response()
 	}
 	if no := c.admit(j); no != nil {
 		return no.response()
-	}
-	if c.fault("qsub-cut") {
-		return response{Exit: 1, Stderr: []byte(
-			"qsub: End of File\nqsub: SIGPIPE received, job submission interrupted.: Success\n")}
 	}
 	c.create(j)
 	return response{Stdout: []byte(j.id() + "\n"), Die: c.fault("qsub-killed")}
@@ -175,22 +137,12 @@ func directives(script []byte) []string {
 }
 
 // apply sets what the options say; those of the command line win over the script's.
-func (c *complex) apply(j *job, inScript []string, opts []option, known string) *refusal {
-	more, _, bad := getopt(inScript, known)
-	if bad != "" {
-		return &refusal{code: 2, text: "invalid option -- '" + bad + "'", help: true}
+func (c *complex) apply(j *job, inScript, given options) *refusal {
+	if inScript.bad != "" {
+		return &refusal{code: 2, text: "invalid option -- '" + inScript.bad + "'", help: true}
 	}
-	given := map[string]bool{}
-	for _, o := range opts {
-		given[o.letter] = true
-		if no := c.set(j, o); no != nil {
-			return no
-		}
-	}
-	for _, o := range more {
-		if given[o.letter] && o.letter != "l" {
-			continue
-		}
+	inScript.list = slices.DeleteFunc(inScript.list, func(o option) bool { return o.letter != "l" && given.has(o.letter) })
+	for _, o := range slices.Concat(given.list, inScript.list) {
 		if no := c.set(j, o); no != nil {
 			return no
 		}
@@ -229,10 +181,6 @@ func (c *complex) set(j *job, o option) *refusal {
 		j.output = pathOption(o.value, j.dir)
 	case "e":
 		j.error = pathOption(o.value, j.dir)
-	case "j":
-		j.join = o.value
-	case "k":
-		j.keep = o.value
 	case "S":
 		j.shell = o.value
 	case "l":
@@ -246,7 +194,7 @@ func (c *complex) set(j *job, o option) *refusal {
 		}
 		j.after = at
 	case "W":
-		return j.setAttribute(o.value)
+		return checkAttributes(o.value)
 	}
 	return nil
 }
@@ -288,13 +236,10 @@ func (c *complex) setArray(j *job, o option) *refusal {
 	return nil
 }
 
-func (j *job) setAttribute(value string) *refusal {
-	for kv := range strings.SplitSeq(value, ",") {
-		switch name, v, _ := strings.Cut(kv, "="); name {
-		case "umask":
-			j.umask = v
-		case "depend", "group_list", "block", "stagein", "stageout", "sandbox", "x":
-		default:
+// checkAttributes refuses all attributes of -W but group_list.
+func checkAttributes(value string) *refusal {
+	for item := range strings.SplitSeq(value, ",") {
+		if name, _, _ := strings.Cut(item, "="); name != "group_list" {
 			return &refusal{code: errNoAttribute, text: "Error (15002) submitting job"}
 		}
 	}
@@ -361,37 +306,16 @@ func variables(j *job) []pair {
 	return append(out, pair{"PBS_O_QUEUE", j.queue}, pair{"PBS_O_HOST", server})
 }
 
-// userVariables parses the list of -v. Quotes protect commas and are removed; backslashes
-// are doubled twice.
+// userVariables parses the list of -v. Quotes are removed; backslashes are doubled twice.
 func userVariables(list string, env map[string]string) []pair {
 	var out []pair
-	var quote rune
-	item := strings.Builder{}
-	add := func() {
-		name, value, given := strings.Cut(item.String(), "=")
-		if !given {
+	typed := strings.NewReplacer(`"`, "", "'", "", `\`, `\\\\`)
+	for item := range strings.SplitSeq(list, ",") {
+		name, value, given := strings.Cut(item, "=")
+		if value = typed.Replace(value); !given {
 			value = env[name]
 		}
-		out = append(out, pair{name, value})
-		item.Reset()
-	}
-	for _, r := range list {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '"' || r == '\''):
-			quote = r
-		case quote == 0 && r == ',':
-			add()
-		case r == '\\':
-			item.WriteString(`\\\\`)
-		default:
-			item.WriteRune(r)
-		}
-	}
-	add()
-	for i := range out {
-		out[i].value = mangle(out[i].value)
+		out = append(out, pair{name, mangle(value)})
 	}
 	return out
 }
@@ -410,32 +334,30 @@ func mangle(s string) string {
 	return b.String()
 }
 
-// known maps resources to the form of their value: a time, a size, or a number.
-var known = map[string]string{
-	"ncpus": "number", "ngpus": "number", "mpiprocs": "number", "nodes": "", "select": "", "place": "", "host": "",
-	"arch": "",
-	"mem":  "size", "vmem": "size", "pmem": "size", "file": "size", "scratch": "size", "walltime": "time", "cput": "time",
-	"qos": "", "neednodes": "", "software": "",
-}
+// The forms of values of resources.
+var (
+	numberForm = regexp.MustCompile(`^\d+$`)
+	sizeForm   = regexp.MustCompile(`^(\d+)([kmgt]?)[bw]?$`)
+	timeForm   = regexp.MustCompile(`^\d+(:\d+){0,2}$`)
+	anyForm    = regexp.MustCompile(``)
+)
 
-var forms = map[string]*regexp.Regexp{
-	"number": regexp.MustCompile(`^\d+$`),
-	"size":   regexp.MustCompile(`^(\d+)([kmgt]?)[bw]?$`),
-	"time":   regexp.MustCompile(`^\d+(:\d+){0,2}$`),
-	"":       regexp.MustCompile(`^`),
+// known maps resources to the forms of their values.
+var known = map[string]*regexp.Regexp{
+	"mem": sizeForm, "ncpus": numberForm, "ngpus": numberForm, "nodect": numberForm, "nodes": anyForm, "place": anyForm,
+	"qos": anyForm, "scratch": sizeForm, "select": anyForm, "walltime": timeForm,
 }
 
 func (c *complex) setResources(j *job, list string) *refusal {
 	for item := range strings.SplitSeq(list, ",") {
 		name, value, _ := strings.Cut(item, "=")
 		form, ok := known[name]
-		if !ok {
+		switch {
+		case !ok:
 			return &refusal{code: errResource, text: "Unknown resource Resource_List." + name}
-		}
-		if !forms[form].MatchString(value) {
+		case !form.MatchString(value):
 			return &refusal{code: errBadValue, text: "Illegal attribute or resource value Resource_List." + name}
-		}
-		if j.resource(name) != "" {
+		case j.resource(name) != "":
 			continue // the command line has set it
 		}
 		switch name {
@@ -445,7 +367,7 @@ func (c *complex) setResources(j *job, list string) *refusal {
 		case "mem":
 			j.memory = size(value)
 		case "ncpus":
-			j.cores, _ = strconv.Atoi(value)
+			j.cores = number(value)
 		}
 		j.resources = append(j.resources, pair{name, value})
 	}
@@ -468,7 +390,7 @@ func (j *job) readChunk() *refusal {
 			}
 			switch name {
 			case "ncpus", "ppn":
-				j.cores, _ = strconv.Atoi(value)
+				j.cores = number(value)
 			case "mem":
 				j.memory = size(value)
 			}
@@ -482,43 +404,30 @@ func (c *complex) defaultResources(j *job) {
 	if c.torque {
 		return
 	}
-	var list []pair
-	given := func(name, value string) {
-		if v := j.resource(name); v != "" {
-			value = v
-		}
-		if value != "" {
-			list = append(list, pair{name, value})
-		}
-	}
+	defaults := map[string]string{"ncpus": strconv.Itoa(j.cores), "nodect": "1", "place": "pack",
+		"select": fmt.Sprintf("1:ncpus=%d", j.cores)}
 	if j.memory > 0 {
-		given("mem", sizeText(j.memory))
+		defaults["mem"] = sizeText(j.memory)
 	}
-	given("ncpus", strconv.Itoa(j.cores))
-	given("nodect", "1")
-	given("nodes", "")
-	given("place", "pack")
-	given("select", fmt.Sprintf("1:ncpus=%d", j.cores))
-	given("walltime", "")
-	for _, r := range j.resources {
-		if !strings.Contains(" mem ncpus nodes place select walltime ", " "+r.name+" ") {
-			list = append(list, r)
+	var all []pair
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if value := cmp.Or(j.resource(name), defaults[name]); value != "" {
+			all = append(all, pair{name, value})
 		}
 	}
-	j.resources = list
+	j.resources = all
 }
 
 func seconds(value string) int {
 	n := 0
 	for part := range strings.SplitSeq(value, ":") {
-		k, _ := strconv.Atoi(part)
-		n = n*60 + k
+		n = n*60 + number(part)
 	}
 	return n
 }
 
 func size(value string) int64 {
-	m := forms["size"].FindStringSubmatch(value)
+	m := sizeForm.FindStringSubmatch(value)
 	if m == nil {
 		return 0
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,8 +14,13 @@ import (
 	jjmrun "jjm/run"
 )
 
-// exiting is the shortest time of a job in state E.
-const exiting = 10 * time.Millisecond
+// What takes longer in PBS: the shortest time of a job in state E, the time between TERM and
+// KILL of a deleted job (10 s), and how late limits are enforced (some 8 s).
+const (
+	exiting = 10 * time.Millisecond
+	grace   = 300 * time.Millisecond
+	late    = 200 * time.Millisecond
+)
 
 // schedule starts the jobs that can start, in the order of submission; smaller jobs may
 // pass one that does not fit. The lock is held.
@@ -71,36 +77,23 @@ func (c *complex) start(j *job, t *task) {
 	p, err := c.launch(j, t)
 	c.all.Add(1)
 	if err != nil {
-		exit := 254
-		if os.IsNotExist(err) {
-			exit = -2
-		}
-		go c.end(j, t, exit, &syscall.Rusage{})
+		go c.end(j, t, 254, &syscall.Rusage{}) // its shell could not start
 		return
 	}
 	t.proc = p
 	if j.walltime > 0 {
-		limit := time.Duration(j.walltime)*time.Second + c.late
-		time.AfterFunc(limit, func() { c.exceed(j, t, p, c.wallStatus(), "walltime") })
+		limit := time.Duration(j.walltime)*time.Second + late
+		time.AfterFunc(limit, func() { c.exceed(t, p, "walltime") })
 	}
 	go c.wait(j, t, p)
 	if j.memory > 0 {
-		go c.watchMemory(j, t, p)
+		go c.watchMemory(j.memory, t, p)
 	}
 }
 
-func (c *complex) wallStatus() int {
-	if c.torque {
-		return -11
-	}
-	return -29
-}
-
-func (c *complex) memStatus() int {
-	if c.torque {
-		return -10
-	}
-	return -27
+// overLimit has the exit statuses of jobs over a limit, in OpenPBS and in Torque.
+var overLimit = map[bool]map[string]int{
+	false: {"walltime": -29, "mem": -27}, true: {"walltime": -11, "mem": -10},
 }
 
 func (j *job) vnode() string {
@@ -115,9 +108,6 @@ func (j *job) vnode() string {
 // shell does in PBS: a job killed by signal n ends with 128+n, and only a killed shell with
 // 256+n.
 func (c *complex) launch(j *job, t *task) (*jjmrun.Process, error) {
-	if info, err := os.Stat(j.home); err != nil || !info.IsDir() {
-		return nil, os.ErrNotExist
-	}
 	path := filepath.Join(c.dir, "jobs", j.id()+".SC")
 	if _, err := os.Stat(path); err != nil {
 		if err := os.WriteFile(path, j.script, 0o700); err != nil {
@@ -152,7 +142,7 @@ func interpreter(script []byte, shell string) string {
 func (c *complex) jobEnv(j *job, t *task) []string {
 	env := []string{
 		"HOME=" + j.home, "USER=" + j.owner, "LOGNAME=" + j.owner, "SHELL=/bin/bash",
-		"PATH=/usr/local/bin:/usr/bin:/bin", "PBS_JOBID=" + j.taskID(t), "PBS_JOBNAME=" + c.taskName(j, t),
+		"PATH=/usr/local/bin:/usr/bin:/bin", "PBS_JOBID=" + j.taskID(t), "PBS_JOBNAME=" + c.taskName(row{j, t}),
 		"PBS_QUEUE=" + j.queue, "PBS_ENVIRONMENT=PBS_BATCH", "NCPUS=" + strconv.Itoa(j.cores),
 	}
 	switch {
@@ -169,11 +159,11 @@ func (c *complex) jobEnv(j *job, t *task) []string {
 
 // taskName returns the name of a task in qstat: Torque appends the index to names of
 // elements.
-func (c *complex) taskName(j *job, t *task) string {
-	if c.torque && j.array {
-		return fmt.Sprintf("%s-%d", j.name, t.index)
+func (c *complex) taskName(w row) string {
+	if c.torque && w.job.array && w.task != nil {
+		return fmt.Sprintf("%s-%d", w.job.name, w.task.index)
 	}
-	return j.name
+	return w.job.name
 }
 
 func (c *complex) wait(j *job, t *task, p *jjmrun.Process) {
@@ -194,13 +184,13 @@ func (c *complex) wait(j *job, t *task, p *jjmrun.Process) {
 }
 
 // exceed kills a task that is over one of its limits.
-func (c *complex) exceed(j *job, t *task, p *jjmrun.Process, status int, what string) {
+func (c *complex) exceed(t *task, p *jjmrun.Process, what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t.proc != p || t.deleted {
 		return
 	}
-	t.limit, t.why = status, what
+	t.limit = what
 	c.terminate(t)
 }
 
@@ -215,7 +205,7 @@ func (c *complex) terminate(t *task) {
 	go func() {
 		defer close(done)
 		killSession(pid, false)
-		for end := time.Now().Add(c.grace); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 			if len(sessionOf(pid)) == 0 {
 				return
 			}
@@ -244,7 +234,7 @@ func (c *complex) end(j *job, t *task, exit int, ru *syscall.Rusage) {
 	c.mu.Unlock()
 
 	time.Sleep(exiting)
-	if !c.copyOut(j, t) {
+	if !c.deliver(j, t) {
 		time.Sleep(c.stuck)
 	}
 
@@ -263,17 +253,18 @@ func (c *complex) finish(j *job, t *task, exit int) {
 	how := ""
 	switch {
 	case t.deleted:
-		t.substate, how = 91, " and terminated"
+		t.substate = 91
 		if t.exit < 256 {
 			t.exit = 271
 		}
-	case t.limit != 0:
-		t.substate, t.exit, how = 93, t.limit, " and exceeded resource "+t.why
+	case t.limit != "":
+		t.substate, t.exit, how = 93, overLimit[c.torque][t.limit], " and exceeded resource "+t.limit
 	case t.exit == 0:
-		t.substate, how = 92, " and finished"
+		t.substate = 92
 	default:
-		t.substate, how = 93, " and failed"
+		t.substate = 93
 	}
+	how = cmp.Or(how, endWords[t.substate])
 	if t.comment != "" {
 		t.comment += how
 	}
@@ -283,7 +274,7 @@ func (c *complex) finish(j *job, t *task, exit int) {
 	c.closeJob(j)
 }
 
-// endWords maps substates to the end of an array's comment.
+// endWords maps substates to the end of a comment.
 var endWords = map[int]string{91: " and terminated", 92: " and finished", 93: " and failed"}
 
 // closeJob handles the end of a job's last task. Without history the job is gone at once.
@@ -307,7 +298,7 @@ func (c *complex) closeJob(j *job) {
 }
 
 // watchMemory enforces mem, as a node with "$enforce mem" does.
-func (c *complex) watchMemory(j *job, t *task, p *jjmrun.Process) {
+func (c *complex) watchMemory(most int64, t *task, p *jjmrun.Process) {
 	for {
 		time.Sleep(50 * time.Millisecond)
 		c.mu.Lock()
@@ -316,8 +307,8 @@ func (c *complex) watchMemory(j *job, t *task, p *jjmrun.Process) {
 		if over {
 			return
 		}
-		if resident(p.PID) > j.memory {
-			c.exceed(j, t, p, c.memStatus(), "mem")
+		if resident(p.PID) > most {
+			c.exceed(t, p, "mem")
 			return
 		}
 	}

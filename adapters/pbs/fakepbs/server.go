@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -27,34 +28,22 @@ type settings struct {
 	slots   int
 	history bool
 	pause   time.Duration
-	grace   time.Duration
-	late    time.Duration
 	stuck   time.Duration
 	// hostPorts is the number of reserved ports of the host; 0 for no bound.
 	hostPorts int
 }
 
 func settingsFrom(env map[string]string) settings {
-	s := settings{torque: env["FAKEPBS_DIALECT"] == "torque", slots: 8, history: env["FAKEPBS_HISTORY"] != "off"}
+	s := settings{torque: env["FAKEPBS_DIALECT"] == "torque", slots: 8, history: env["FAKEPBS_HISTORY"] != "off",
+		stuck: 300 * time.Millisecond}
 	if n, err := strconv.Atoi(env["FAKEPBS_SLOTS"]); err == nil {
 		s.slots = n
 	}
 	s.hostPorts, _ = strconv.Atoi(env["FAKEPBS_PORTS"])
-	for _, d := range []struct {
-		name string
-		into *time.Duration
-		def  time.Duration
-	}{
-		{"FAKEPBS_WAIT", &s.pause, 0},
-		{"FAKEPBS_GRACE", &s.grace, 300 * time.Millisecond},
-		{"FAKEPBS_LATE", &s.late, 200 * time.Millisecond},
-		{"FAKEPBS_STUCK", &s.stuck, 300 * time.Millisecond},
-	} {
-		*d.into = d.def
-		if v, err := time.ParseDuration(env[d.name]); err == nil {
-			*d.into = v
-		}
+	if v, err := time.ParseDuration(env["FAKEPBS_STUCK"]); err == nil {
+		s.stuck = v
 	}
+	s.pause, _ = time.ParseDuration(env["FAKEPBS_WAIT"])
 	return s
 }
 
@@ -63,8 +52,6 @@ type complex struct {
 	settings
 	dir   string
 	queue map[string]*queue
-	// queueNames in the order of creation
-	queueNames []string
 
 	mu        sync.Mutex // guards what follows
 	next      int
@@ -80,7 +67,6 @@ type complex struct {
 
 // queue has the settings that a client can notice.
 type queue struct {
-	kind      string
 	enabled   bool
 	started   bool
 	maxQueued int // of one user
@@ -93,14 +79,12 @@ type queue struct {
 func newComplex(dir string, s settings) *complex {
 	return &complex{
 		settings: s, dir: dir, next: 1, free: s.slots, maxArray: 20000, busy: time.Now(),
-		queueNames: []string{"workq", "routeq", "stoppedq", "disabledq", "aclq", "limitq"},
 		queue: map[string]*queue{
-			"workq":     {kind: "Execution", enabled: true, started: true},
-			"routeq":    {kind: "Route", enabled: true, started: true, to: "workq"},
-			"stoppedq":  {kind: "Execution", enabled: true},
-			"disabledq": {kind: "Execution", started: true},
-			"aclq":      {kind: "Execution", enabled: true, started: true, acl: "nobody"},
-			"limitq":    {kind: "Execution", enabled: true, started: true, maxQueued: 2, maxWall: 3600},
+			"workq":     {enabled: true, started: true},
+			"routeq":    {enabled: true, started: true, to: "workq"},
+			"disabledq": {started: true},
+			"aclq":      {enabled: true, started: true, acl: "nobody"},
+			"limitq":    {enabled: true, started: true, maxQueued: 2, maxWall: 3600},
 		},
 	}
 }
@@ -115,6 +99,12 @@ func serve(dir string, env []string) error {
 			return err
 		}
 	}
+	vars := environment(env)
+	for name := range strings.FieldsSeq(vars["FAKEPBS_FAULTS"]) {
+		if err := os.WriteFile(filepath.Join("faults", name), nil, 0o666); err != nil {
+			return err
+		}
+	}
 	_ = os.Remove("socket")
 	l, err := net.Listen("unix", "socket")
 	if err != nil {
@@ -123,7 +113,7 @@ func serve(dir string, env []string) error {
 	if err := os.Chmod("socket", 0o777); err != nil {
 		return err
 	}
-	c := newComplex(dir, settingsFrom(environment(env)))
+	c := newComplex(dir, settingsFrom(vars))
 	go c.watch(l)
 	for {
 		conn, err := l.Accept()
@@ -200,15 +190,14 @@ func (c *complex) do(q request) response {
 	case n > 1:
 		return c.outOfPorts(q.Verb, c.perform(rest))
 	}
-	r := response{}
-	if hasJSON(q.Args) {
-		r.Stdout = []byte(jsonHead(time.Now()) + "\n}")
-	}
-	return c.outOfPorts(q.Verb, r)
+	return c.outOfPorts(q.Verb, response{Stdout: emptyListing(q.Args)})
 }
 
 // perform answers a command that reached the server.
 func (c *complex) perform(q request) response {
+	if r, is := c.spoiled(q); is {
+		return r
+	}
 	switch q.Verb {
 	case "qsub":
 		return c.qsub(q)
@@ -223,7 +212,7 @@ func (c *complex) perform(q request) response {
 	case "qhold", "qrls":
 		return c.qhold(q)
 	case "pbsnodes":
-		return c.pbsnodes(q)
+		return c.pbsnodes()
 	case "qmgr":
 		return c.qmgr(q)
 	}
@@ -236,26 +225,6 @@ func (c *complex) versionOf() response {
 	}
 	return response{Stdout: []byte("pbs_version = " + version + "\n")}
 }
-
-// misbehave plays the faults of the server itself.
-func (c *complex) misbehave() {
-	if c.fault("lost-history") {
-		c.forget(func(j *job) bool { return j.done() })
-	}
-	if c.fault("rerun") {
-		_ = os.Remove(filepath.Join(c.dir, "faults", "rerun"))
-		for _, j := range c.jobs {
-			for _, t := range j.tasks {
-				if t.proc != nil {
-					t.rerun = true
-					killSession(t.proc.PID, true)
-				}
-			}
-		}
-	}
-}
-
-func (c *complex) fault(name string) bool { return fault(c.dir, name) }
 
 // forget removes jobs from memory.
 func (c *complex) forget(which func(*job) bool) {
@@ -277,6 +246,7 @@ const (
 	errInvalid      = 15004
 	errPermission   = 15007
 	errBadHost      = 15008
+	errNoServer     = 15010
 	errBadValue     = 15014
 	errUnknownQueue = 15018
 	errQueueOff     = 15021

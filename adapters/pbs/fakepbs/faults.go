@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+func fault(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, "faults", name))
+	return err == nil
+}
+
+func (c *complex) fault(name string) bool { return fault(c.dir, name) }
+
+// offline plays the faults that keep a command from its server. Options that only ask for
+// the version need no server.
+func offline(dir, verb string, args []string) (response, bool) {
+	if len(args) == 1 && args[0] == "--version" {
+		return response{}, false
+	}
+	for fault(dir, "frozen") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	switch {
+	case fault(dir, "refused"):
+		return refused(verb, args), true
+	case fault(dir, "unauthorized"):
+		const iff = "pbs_iff: cannot connect to host\n"
+		return response{Exit: 255, Stderr: []byte(iff + iff + unauthenticated(verb))}, true
+	}
+	return response{}, false
+}
+
+// refused returns what a command prints when the server does not answer; each has its own
+// text.
+func refused(verb string, args []string) response {
+	text := fmt.Sprintf("%s: cannot connect to server %s (errno=15010)\n", verb, server)
+	r := response{Exit: errNoServer & 0xFF}
+	switch verb {
+	case "qdel":
+		text = "Couldn't connect to cluster: " + server + "\n"
+	case "pbsnodes":
+		r.Exit, text = 1, "pbsnodes: cannot connect to server "+server+", error=15010\n"
+	case "qstat":
+		r = response{Exit: 255, Stdout: emptyListing(args)} // looks like a good answer, and is worthless
+	}
+	r.Stderr = []byte("Connection refused\n" + text)
+	return r
+}
+
+// emptyListing returns what a command that wants JSON prints without an answer of the server.
+func emptyListing(args []string) []byte {
+	if !strings.Contains(strings.Join(args, " "), "-F json") {
+		return nil
+	}
+	return jsonText(nil)
+}
+
+func unauthenticated(verb string) string {
+	return fmt.Sprintf("auth: error returned: -1\nauth: Unable to authenticate connection (%s:15001)\n"+
+		"%s: cannot connect to server %s (errno=-1)\n", server, verb, server)
+}
+
+// outOfPorts adds what a command prints if a port was missing (reserved_ports,
+// ports_exit255.json). r is the answer about the ids that had a port.
+func (c *complex) outOfPorts(verb string, r response) response {
+	const quiet = "pbs_iff: cannot connect to host\npbs_iff: all reserved ports in use\n"
+	if c.fault("ports-quiet") {
+		r.Stderr = append([]byte(quiet), r.Stderr...)
+		return r
+	}
+	r.Exit, r.Stderr = 255, []byte(quiet+"pbs_iff: cannot connect to host\n"+unauthenticated(verb))
+	return r
+}
+
+// misbehave plays the faults of the server itself.
+func (c *complex) misbehave() {
+	if c.fault("lost-history") {
+		c.forget(func(j *job) bool { return j.done() })
+	}
+	if !c.fault("rerun") {
+		return
+	}
+	_ = os.Remove(filepath.Join(c.dir, "faults", "rerun"))
+	for _, j := range c.jobs {
+		for _, t := range j.tasks {
+			if t.proc != nil {
+				t.rerun = true
+				killSession(t.proc.PID, true)
+			}
+		}
+	}
+}
+
+// spoiled answers a command that is at fault, without its effect; is is false for others.
+func (c *complex) spoiled(q request) (r response, is bool) {
+	switch {
+	case q.Verb == "qsub" && c.fault("qsub-cut"):
+		return response{Exit: 1, Stderr: []byte(
+			"qsub: End of File\nqsub: SIGPIPE received, job submission interrupted.: Success\n")}, true
+	case q.Verb == "qalter" && c.fault("qalter-lost"):
+		return response{}, true
+	}
+	return response{}, false
+}
