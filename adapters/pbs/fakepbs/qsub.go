@@ -206,7 +206,7 @@ func pathOption(path, dir string) string {
 		return path
 	}
 	if !filepath.IsAbs(path) {
-		path = strings.TrimSuffix(filepath.Join(dir, path), "/") + strings.Repeat("/", strings.Count(path[len(path)-1:], "/"))
+		path = dir + "/" + path
 	}
 	return "localhost:" + path
 }

@@ -318,13 +318,8 @@ func perUser(n int) string {
 // pbsnodes shows the only node.
 func (c *complex) pbsnodes() response {
 	state := "free"
-	switch {
-	case c.fault("mom-down"):
+	if c.fault("mom-down") {
 		state = "down"
-	case c.free <= 0 && c.torque:
-		state = "job-exclusive"
-	case c.free <= 0:
-		state = "job-busy"
 	}
 	cores, memory := strconv.Itoa(c.slots), strconv.FormatInt(memoryKB(), 10)+"kb"
 	lines := []pair{

@@ -81,13 +81,9 @@ func (c *complex) start(j *job, t *task) {
 		return
 	}
 	t.proc = p
-	if j.walltime > 0 {
-		limit := time.Duration(j.walltime)*time.Second + late
-		time.AfterFunc(limit, func() { c.exceed(t, p, "walltime") })
-	}
 	go c.wait(j, t, p)
-	if j.memory > 0 {
-		go c.watchMemory(j.memory, t, p)
+	if j.memory > 0 || j.walltime > 0 {
+		go c.limit(j, t, p)
 	}
 }
 
@@ -183,15 +179,31 @@ func (c *complex) wait(j *job, t *task, p *jjmrun.Process) {
 	c.end(j, t, sigOf(ws), ru)
 }
 
-// exceed kills a task that is over one of its limits.
-func (c *complex) exceed(t *task, p *jjmrun.Process, what string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t.proc != p || t.deleted {
-		return
+// limit kills a task that is over one of its limits; mem is enforced as by a node with
+// "$enforce mem".
+func (c *complex) limit(j *job, t *task, p *jjmrun.Process) {
+	end := time.Now().Add(time.Duration(j.walltime)*time.Second + late)
+	for {
+		time.Sleep(50 * time.Millisecond)
+		exceeded := ""
+		switch {
+		case j.walltime > 0 && time.Now().After(end):
+			exceeded = "walltime"
+		case j.memory > 0 && resident(p.PID) > j.memory:
+			exceeded = "mem"
+		}
+		c.mu.Lock()
+		over := t.proc != p
+		if !over && !t.deleted && exceeded != "" {
+			t.limit = exceeded
+			c.terminate(t)
+			over = true
+		}
+		c.mu.Unlock()
+		if over {
+			return
+		}
 	}
-	t.limit = what
-	c.terminate(t)
 }
 
 // terminate sends TERM to the session of a task, and KILL after the grace time. The lock is
@@ -294,22 +306,5 @@ func (c *complex) closeJob(j *job) {
 	_ = os.Remove(filepath.Join(c.dir, "jobs", j.id()+".SC"))
 	if !c.history {
 		c.forget(func(other *job) bool { return other == j })
-	}
-}
-
-// watchMemory enforces mem, as a node with "$enforce mem" does.
-func (c *complex) watchMemory(most int64, t *task, p *jjmrun.Process) {
-	for {
-		time.Sleep(50 * time.Millisecond)
-		c.mu.Lock()
-		over := t.proc != p
-		c.mu.Unlock()
-		if over {
-			return
-		}
-		if resident(p.PID) > most {
-			c.exceed(t, p, "mem")
-			return
-		}
 	}
 }
