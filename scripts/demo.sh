@@ -3,13 +3,14 @@
 # with the embedded batch system in a folder of its own, submits a Monte-Carlo
 # grid job, shows its progress, and checks that the merged outputs of its local
 # jobs are, byte for byte, those of one unsplit run. It leaves the folder for
-# you to look at.
+# you to look at. DEMO_CONFIG names a configuration with another batch system.
 set -eu
 cd "$(dirname "$0")/.."
 
 demo="${DEMO_DIR:-$(mktemp -d "${TMPDIR:-/tmp}/jjm-demo.XXXXXX")}"
 export JJM_STATE="$demo/state"
 unset JJM_SOCKET JJM_CONFIG
+[ -z "${DEMO_CONFIG:-}" ] || export JJM_CONFIG="$DEMO_CONFIG"
 jjm=${DEMO_BIN:-bin}/jjm
 job=etc/examples/montecarlo.toml
 events=$(sed -n 's/^events = //p' $job)

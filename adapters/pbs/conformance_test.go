@@ -27,6 +27,21 @@ func TestConformance_OpenPBS(t *testing.T) {
 	adaptertest.RunOnFake(t, open)
 }
 
+// TestConformance_OpenPBSInItsMoods runs the suite in the moods of the fake in which every method succeeds
+// (docs/PBS.md, The fake).
+func TestConformance_OpenPBSInItsMoods(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
+	t.Parallel()
+	for _, mood := range []string{"FAULTS=one-id", "FAULTS=qdel-crash", "FAULTS=qalter-denied", "PORTS=512"} {
+		t.Run(mood, func(t *testing.T) {
+			t.Parallel()
+			adaptertest.RunOnFake(t, func(t *testing.T) adaptertest.System {
+				return onFake(t, "DIALECT=openpbs", "WAIT=200ms", mood)
+			})
+		})
+	}
+}
+
 func TestConformance_Torque(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
