@@ -59,9 +59,24 @@ func CheckAttributes(text string) error {
 	if text == "" {
 		return nil
 	}
-	return checkWords(text, attributeWords(), map[string]string{
-		"rd": "files are taken by name, never at random: reading them again gives the same local jobs",
-	})
+	return checkWords(text, attributeWords(), otherAttributes())
+}
+
+// otherAttributes returns the words of JEDI's attributes that are not implemented, and why.
+func otherAttributes() map[string]string {
+	const outputs = "it is about outputs, and a secondary dataset is read: say it with outputs, outputs_optional and " +
+		"[merge] of the job file"
+	return map[string]string{
+		"rd":       "files are taken by name, never at random: reading them again gives the same local jobs",
+		"ps":       "jjm makes such datasets itself: seq_number for sequence numbers, random_seed of the splitter for seeds",
+		"an":       outputs,
+		"tr":       outputs,
+		"mo":       outputs,
+		"ic":       "files are not matched by their indices: say with group of each file and GB of the rule which go together",
+		"cc":       "files are not matched by their parents: say with include_parents that the parents are read along",
+		"manytime": "it says how long copies at other sites are kept, and jjm makes none",
+		"cvmfs":    "jjm brings no files of datasets to workers, so there is nothing that could be left out",
+	}
 }
 
 // checkWords checks words separated by commas, each of which may occur once.
