@@ -44,10 +44,11 @@ func PartValues(job *jjm.LocalJob, seedOffset int64) Values {
 
 func num(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
 
-// CommandTemplate is a command line with placeholders such as {first_event}. A brace is
-// written {{. {args}, the words of a row, and {files} and {parents}, names of files, must
-// be words of their own and become several words. A stream, such as {EVNT}, does that too
-// if it is a word of its own; within a word its files are joined by commas.
+// CommandTemplate is a command line with placeholders such as {first_event}. A brace before
+// one word is written {{; other braces, and ${HOME}, stand for themselves. {args}, the words
+// of a row, and {files} and {parents}, names of files, must be words of their own and become
+// several words. A stream, such as {EVNT}, does that too if it is a word of its own; within a
+// word its files are joined by commas.
 type CommandTemplate struct {
 	words  [][]piece
 	append []string
@@ -136,12 +137,12 @@ func parseWord(whole string, known []string) ([]piece, error) {
 		word, next, closed := strings.Cut(after, "}")
 		name := placeholderOf(word, known)
 		if !closed || !slices.Contains(known, "{"+name+"}") {
-			meant := nearest.Of("{"+word+"}", known)
-			if meant != "" {
-				meant = "did you mean " + meant + "? "
+			if name == word && ofAScript(literal, word, known) {
+				literal += "{"
+				rest = after
+				continue
 			}
-			return nil, fmt.Errorf("unknown placeholder \"%.40s\": %sknown are %s (a brace is written {{)",
-				"{"+word+map[bool]string{true: "}"}[closed], meant, strings.Join(known, " "))
+			return nil, unknownPlaceholder("{"+word+map[bool]string{true: "}"}[closed], word, known)
 		}
 		if word[0] >= 'A' && word[0] <= 'Z' {
 			literal = strings.TrimSuffix(literal, "$") // JEDI writes ${EVNT}
@@ -153,6 +154,29 @@ func parseWord(whole string, known []string) ([]piece, error) {
 		pieces = append(pieces, piece{text: literal, name: name, all: alone && (isList(name) || isStream(name))})
 		literal, rest = "", next
 	}
+}
+
+// ofAScript reports whether an opening brace is not meant for a placeholder: what follows it is not one word, as in
+// { echo a; } and {print $1}; or a dollar stands before it, as in ${HOME}, and no placeholder is nearly the same.
+func ofAScript(before, word string, known []string) bool {
+	if strings.HasSuffix(before, "$") && nearest.Of("{"+word+"}", known) == "" {
+		return true
+	}
+	foreign := func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}
+	return word == "" || strings.ContainsFunc(word, foreign) &&
+		!slices.Contains(known, "{"+strings.TrimSpace(word)+"}")
+}
+
+// unknownPlaceholder returns the error for a text that looks like a placeholder and is none.
+func unknownPlaceholder(text, word string, known []string) error {
+	meant := nearest.Of("{"+word+"}", known)
+	if meant != "" {
+		meant = "did you mean " + meant + "? "
+	}
+	return fmt.Errorf("unknown placeholder \"%.40s\": %sknown are %s (a brace is written {{)", text, meant,
+		strings.Join(known, " "))
 }
 
 // Literal returns the template of a text that is not a command: nothing is appended to it

@@ -72,7 +72,7 @@ func otherAttributes() map[string]string {
 		"an":       outputs,
 		"tr":       outputs,
 		"mo":       outputs,
-		"ic":       "files are not matched by their indices: say with group of each file and GB of the rule which go together",
+		"ic":       "files are not matched by their indices: say with group of each file and GB of the rule what to match",
 		"cc":       "files are not matched by their parents: say with include_parents that the parents are read along",
 		"manytime": "it says how long copies at other sites are kept, and jjm makes none",
 		"cvmfs":    "jjm brings no files of datasets to workers, so there is nothing that could be left out",
