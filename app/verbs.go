@@ -16,6 +16,7 @@ func served(version string, e *engine.Engine, b brokers) []gate.Verb {
 		verbs.Kill(find, e.Kill),
 		verbs.Release(find, e.Release),
 		verbs.Resubmit(find, e.Resubmit),
+		verbs.Copy(find, e.Copy),
 		verbs.Remove(find, e.Remove),
 		verbs.Select(find, e.Select),
 		verbs.Status(find, e.Status),

@@ -229,7 +229,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer stop(nil)
 	e.state.B.Stopping(stop)
 	var wg sync.WaitGroup
-	for _, loop := range e.loops() {
+	for _, loop := range loops(e) {
 		wg.Go(func() { loop(ctx) })
 	}
 	wg.Wait()
@@ -241,11 +241,11 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // loops returns the loops of all rooms.
-func (e *Engine) loops() []func(context.Context) {
-	loops := e.clusters.Loops()
-	loops = append(loops, e.judge.Loops()...)
-	loops = append(loops, e.site.Loops()...)
-	loops = append(loops, e.intake.Loops()...)
-	loops = append(loops, e.remover.Loops()...)
-	return append(loops, e.records.Loop, e.records.MendLoop, e.reopener.Loop, e.jobs.Run, e.datasets.Run, e.remote.Run)
+func loops(e *Engine) []func(context.Context) {
+	all := e.clusters.Loops()
+	all = append(all, e.judge.Loops()...)
+	all = append(all, e.site.Loops()...)
+	all = append(all, e.intake.Loops()...)
+	all = append(all, e.remover.Loops()...)
+	return append(all, e.records.Loop, e.records.MendLoop, e.reopener.Loop, e.jobs.Run, e.datasets.Run, e.remote.Run)
 }

@@ -15,6 +15,11 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 	return e.jobs.Submit(ctx, caller, req)
 }
 
+// Copy makes a new grid job of what an old one asked for, with edits; see package gridjob.
+func (e *Engine) Copy(ctx context.Context, caller wire.Caller, id jjm.GridID, how wire.CopyHow) (wire.Copied, error) {
+	return e.jobs.Copy(ctx, caller, id, how)
+}
+
 // Renew replaces the credentials of a grid job's local jobs by newer ones.
 func (e *Engine) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal,
 	error) {

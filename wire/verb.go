@@ -91,7 +91,7 @@ type None struct{ Reply }
 func Verbs() []About {
 	return []About{
 		VerbPing().About, VerbSubmit().About, VerbLookup().About, VerbKill().About, VerbRelease().About, VerbResubmit().About,
-		VerbRemove().About, VerbSelect().About,
+		VerbCopy().About, VerbRemove().About, VerbSelect().About,
 		VerbStatus().About, VerbList().About, VerbWait().About, VerbRecord().About,
 		VerbRecords().About, VerbOutput().About, VerbCat().About,
 		VerbHistory().About, VerbExplain().About, VerbLog().About, VerbJobTypes().About, VerbModels().About,

@@ -38,7 +38,8 @@ func erase[Req Request, Ans Answer](v Verb[Req, Ans]) erased {
 
 func everyVerb() []erased {
 	return []erased{erase(VerbPing()), erase(VerbSubmit()), erase(VerbLookup()), erase(VerbKill()),
-		erase(VerbRelease()), erase(VerbResubmit()), erase(VerbRemove()), erase(VerbSelect()),
+		erase(VerbRelease()), erase(VerbResubmit()), erase(VerbCopy()), erase(VerbRemove()),
+		erase(VerbSelect()),
 		erase(VerbStatus()), erase(VerbList()), erase(VerbWait()), erase(VerbRecord()),
 		erase(VerbRecords()), erase(VerbOutput()),
 		erase(VerbCat()), erase(VerbHistory()), erase(VerbExplain()), erase(VerbLog()),
@@ -83,6 +84,7 @@ func refused() map[string][2]string {
 		"release":   {`{"verb":"release"}`, "release: refs is empty"},
 		"remove":    {`{"verb":"remove"}`, "remove: refs is empty"},
 		"resubmit":  {`{"verb":"resubmit"}`, "resubmit: refs is empty"},
+		"copy":      {`{"verb":"copy","refs":["1","2"]}`, "copy: 2 refs"},
 		"select":    {`{"verb":"select"}`, "select: want refs or where"},
 		"status":    {`{"verb":"status"}`, "status: refs is empty"},
 		"list":      {`{"verb":"list","list":{"limit":-1}}`, "list.limit"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"jjm"
@@ -45,7 +46,8 @@ func (b *bedSite) verbs() []gate.Verb {
 			func(gate.Caller) []string { return nil }),
 		verbs.Advertise(b.advertise), verbs.Reset(b.reset), verbs.Order(find, b.order), verbs.Ban(b.ban),
 		verbs.Dataset(b.dataset), verbs.Release(find, b.release), verbs.History(find, b.historyOf, b.attemptsOf),
-		verbs.Renew(find, b.renew), verbs.Verify(find, b.verify), verbs.Retract(find, b.retract))
+		verbs.Renew(find, b.renew), verbs.Verify(find, b.verify), verbs.Retract(find, b.retract),
+		verbs.Copy(find, b.copy))
 }
 
 // asked calls the hook of the fake's jobs, which counts requests.
@@ -205,6 +207,20 @@ func (b *bedSite) retract(ctx context.Context, c gate.Caller, id jjm.GridID, w w
 			out.Generation = 2
 		}
 	})
+	return out, err
+}
+
+// copy submits the edits as the lines of a job file.
+func (b *bedSite) copy(ctx context.Context, c gate.Caller, id jjm.GridID, how wire.CopyHow) (
+	out wire.Copied, err error) {
+	if err := b.jobs.Use(ctx, "copy", c, id, func(*gatetest.Job) {}); err != nil {
+		return out, err
+	}
+	text := strings.ReplaceAll(strings.Join(how.Set, "\n"), "=", " = ") + "\n"
+	out.Submitted, err = b.jobs.Submit(ctx, c, wire.Submit{Name: "copy", Text: text, Key: how.Key, DryRun: how.DryRun})
+	if out.Of = id; how.DryRun {
+		out.JobFile = text
+	}
 	return out, err
 }
 

@@ -8,7 +8,6 @@ import (
 	"jjm"
 	"jjm/engine/state"
 	"jjm/handlers"
-	"jjm/jobfile"
 	"jjm/store"
 	"jjm/wire"
 )
@@ -18,11 +17,16 @@ import (
 // jjm.Problems, and nothing is left behind. With DryRun it stores nothing and returns what
 // would be made.
 func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, req wire.Submit) (wire.Submitted, error) {
+	return js.submit(ctx, caller, req, nil)
+}
+
+// submit is Submit; of is the grid job of which the new one is a copy, nil if it is none.
+func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit, of *jjm.GridJob) (wire.Submitted,
+	error) {
 	if err := js.b.MayRun(caller); err != nil {
 		return wire.Submitted{}, err
 	}
-	doc, problems := jobfile.ParseGiven(req.Name, []byte(req.Text),
-		jobfile.Given{Key: req.Key, After: req.After, AfterEnd: req.AfterEnd, Model: js.b.Deps.Model})
+	doc, problems := parse(req, of, js.b.Deps.Model)
 	if doc.Incomplete {
 		return wire.Submitted{}, problems.Err()
 	}
@@ -56,7 +60,7 @@ func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, req wire.Submit)
 		}
 		return js.dryRun(ctx, owner, h, spec, site, fit)
 	}
-	out, err := js.accept(ctx, caller, *spec, req, fit)
+	out, err := js.accept(ctx, caller, *spec, req, fit, whence(spec.Type, of))
 	var late jjm.Problems
 	if errors.As(err, &late) {
 		err = doc.Locate(late).Err()
@@ -144,9 +148,9 @@ func addedBy(h handlers.Handler, spec *jjm.Spec, site handlers.Site) ([]jjm.Inpu
 }
 
 // accept stores the grid job in one transaction and publishes its record. Credentials are
-// stored before, and removed again if the transaction fails.
+// stored before, and removed again if the transaction fails. why is for its history.
 func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, req wire.Submit,
-	fit state.Choice) (wire.Submitted, error) {
+	fit state.Choice, why string) (wire.Submitted, error) {
 	var out wire.Submitted
 	var skipped []string
 	owner := jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}
@@ -174,7 +178,7 @@ func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, r
 				return err
 			}
 			out.ID, err = js.insert(c, jjm.GridJob{Owner: owner, Spec: spec, BaseDir: req.BaseDir, Accepted: c.Now,
-				Changed: c.Now, Origin: req.Origin}, len(fit.Clusters))
+				Changed: c.Now, Origin: req.Origin}, len(fit.Clusters), why)
 			return err
 		})
 	})
@@ -196,8 +200,8 @@ func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, r
 	return out, nil
 }
 
-// insert stores a new grid job and returns its id.
-func (js *Jobs) insert(c *state.Change, job jjm.GridJob, clusters int) (jjm.GridID, error) {
+// insert stores a new grid job and returns its id. why is for its history.
+func (js *Jobs) insert(c *state.Change, job jjm.GridJob, clusters int, why string) (jjm.GridID, error) {
 	if err := c.Tx.InsertGrid(&job); err != nil {
 		return 0, err
 	}
@@ -208,7 +212,7 @@ func (js *Jobs) insert(c *state.Change, job jjm.GridJob, clusters int) (jjm.Grid
 		return 0, err
 	}
 	c.Grids[job.ID] = &job
-	c.Note(job.ID, "", job.Status.String(), "accepted: "+job.Spec.Type, job.Owner.User)
+	c.Note(job.ID, "", job.Status.String(), why, job.Owner.User)
 	return job.ID, nil
 }
 

@@ -83,6 +83,10 @@ func (r *replies) verbs() []gate.Verb {
 			r.note(refs, how)
 			return reads[wire.ResubmitAnswer](r).Resubmit
 		}),
+		verbs.Copy(find, func(_ ctx, _ caller, id jjm.GridID, how wire.CopyHow) (wire.Copied, error) {
+			r.note(id, how)
+			return *reads[wire.CopyAnswer](r).Copied, nil
+		}),
 		verbs.Remove(find, func(_ ctx, _ caller, refs []jjm.Ref, force, dry bool) []wire.Removed {
 			r.note(refs, force, dry)
 			return reads[wire.RemoveAnswer](r).Remove
@@ -195,6 +199,7 @@ func wants() map[string]string {
 		"kill":     `[[{"grid":12},{"grid":12,"locals":true,"first":3,"last":7}],{}]`,
 		"release":  `[[{"grid":12,"locals":true,"last":-1}],false]`,
 		"resubmit": `[[{"grid":12},{"grid":12,"locals":true,"first":3,"last":7}],{"all":true,"dry_run":true}]`,
+		"copy":     `[12,{"set":["params.events=500","name=again"],"key":"k","credentials":[{"kind":"token","secret":"a.b.c"}],"dry_run":true}]`,
 		"remove":   `[[{"grid":12},{"grid":13}],true,true]`,
 		"select":   `[["12","13.4-9","name:mc*"],{"state":"failed,killed","host":"n7*","exit":"1-255","age":"7d"},"resubmit"]`,
 		"status":   `[[{"grid":12,"locals":true,"first":3,"last":3}]]`,

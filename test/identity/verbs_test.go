@@ -46,6 +46,8 @@ var sights = map[string]seen{
 	"release": {tells: "how many jobs", others: refused, changes: true, asks: []string{on("release", "")}},
 	"resubmit": {tells: "which jobs begin again", others: refused, changes: true,
 		asks: []string{on("resubmit", `,"all":true,"dry_run":true`)}},
+	"copy": {tells: "the id of the copy, or what it would be", others: refused, changes: true,
+		asks: []string{on("copy", `,"set":["name=mine"],"dry_run":true`), `{"verb":"copy","refs":["HANDLE"]}`}},
 	"remove": {tells: "whether it was accepted", others: refused, changes: true,
 		asks: []string{on("remove", `,"force":true`)}},
 	"select": {tells: "ids", others: own, asks: []string{`{"verb":"select","refs":["name:hus*"]}`,

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+
+	"jjm/gate/client"
+	"jjm/wire"
+)
+
+// copyJob makes a new grid job of what an old one asked for.
+type copyJob struct {
+	secrets
+	ID   string   `arg:"" name:"ID" help:"The grid job."`
+	Set  []string `sep:"none" placeholder:"KEY=VALUE" help:"Change a key of the job file; may be given again."`
+	Key  string   `placeholder:"KEY" help:"Request key of the copy: the same key means the same copy."`
+	Dry  bool     `name:"dry-run" help:"Decide and explain, and store nothing."`
+	JSON bool     `name:"json" help:"Answer as one line of JSON; with --dry-run it has the job file."`
+
+	place
+}
+
+// Help returns the text of --help below the usage.
+func (*copyJob) Help() string {
+	return "The old grid job may be in any status, and stays as it is. The copy is a grid job of its own, as if its job " +
+		"file were submitted again in the folder of the first one: inputs are read as they are now. The request key " +
+		"is not copied; --key gives one. Prints the id of the copy. Only the owner copies a grid job.\n\n" +
+		"A KEY is one of a job file, with dots for tables and brackets for elements: params.events, datasets[0].name. A " +
+		"VALUE that is JSON, as 500, true or [\"a\",\"b\"], means that, and any other is a text. Where a text is already, " +
+		"and in env, every VALUE is one, unless it stands in double quotes. An empty VALUE takes the key away. If the " +
+		"edited job file has problems, all are shown and nothing is stored."
+}
+
+// Run carries out the command.
+func (j *copyJob) Run(c *cli) error {
+	id, err := j.one(c, "copy", j.ID, true, false)
+	if err != nil {
+		return err
+	}
+	given, err := j.secrets.read()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := interruptible()
+	defer cancel()
+	a, err := client.Call(ctx, j.client(c), wire.VerbCopy(), wire.CopyRequest{One: wire.OneRef(id),
+		CopyHow: wire.CopyHow{Set: j.Set, Key: j.Key, Credentials: given, DryRun: j.Dry}})
+	if err != nil {
+		return refused("copy of grid job "+id, err)
+	}
+	switch {
+	case j.JSON:
+		err = c.printJSON(a.Copied)
+	case j.Dry:
+		err = c.printPlan(a.Copied.Plan)
+	default:
+		_, err = fmt.Fprintln(c.out, a.Copied.ID)
+	}
+	if err == nil && a.Copied.Existed {
+		c.say("the request key is that of grid job %v, which was there already", a.Copied.ID)
+	}
+	return err
+}
