@@ -2,6 +2,7 @@ package split
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,6 +67,27 @@ func TestEvents_GetSecondaryFilesByAttributes(t *testing.T) {
 	}
 	if n, err := mustGet(t, ByEvents).Count(w, p); n != 3 || err != nil {
 		t.Errorf("count: %d, %v", n, err)
+	}
+}
+
+// With repeat and np each part gets as many files, around the end of the dataset; with more than there are the work is
+// refused, as no file comes along twice.
+func TestEvents_RepeatedFilesAreAsManyForEachPart(t *testing.T) {
+	p := params(t, ByEvents, func(p *Params) { p.EventsPerJob = 10 })
+	parts, _, _, err := mustGet(t, ByEvents).Cut(withAlong(40, true, 3, "repeat,np=2"), Limits{}, p, Carry{})
+	want := []string{"1+10: [d0.0 d0.1]", "11+10: [d0.2 d0.0]", "21+10: [d0.1 d0.2]", "31+10: [d0.0 d0.1]"}
+	if diff := cmp.Diff(want, alongOf(parts)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, attributes := range []string{"repeat,np=4", "ru,np=4"} {
+		_, _, _, err := mustGet(t, ByEvents).Cut(withAlong(20, true, 3, attributes), Limits{}, p, Carry{})
+		if err == nil || !strings.Contains(err.Error(), "need of it: add some, or say a smaller np in its attributes") {
+			t.Errorf("%s: %v", attributes, err)
+		}
+		parts, left, _, err := mustGet(t, ByEvents).Cut(withAlong(20, false, 3, attributes), Limits{}, p, Carry{})
+		if err != nil || len(parts) != 0 || left.Waiting == 0 {
+			t.Errorf("%s, open: %d parts, %+v, %v", attributes, len(parts), left, err)
+		}
 	}
 }
 

@@ -60,9 +60,8 @@ func jediMethod() *method {
 		k.waitForInput(c.carry.Checkpoint)
 		k.waitForAllFiles()
 		if l := k.findLack(); l != nil {
-			return nil, m.invalid(
-				"dataset %s has %d of the %d %s that local jobs need of it: add some, say repeat or ru in its "+
-					"attributes, or set allow_incomplete", l.Dataset, l.Have, l.Need, l.Unit)
+			return nil, m.invalid("dataset %s has %d of the %d %s that local jobs need of it: add some, %s, or set "+
+				"allow_incomplete", l.Dataset, l.Have, l.Need, l.Unit, k.remedy(l))
 		}
 		return k, nil
 	}
@@ -292,7 +291,17 @@ func eventsOf(records []jedi.Record) (n int64) {
 
 // mustSuffice reports whether a dataset must have enough files for every job.
 func mustSuffice(d *jedi.Dataset) bool {
-	return !d.Repeat && !d.Reusable && !d.NoSplit || len(d.Records) == 0
+	return !d.Repeat && !d.Reusable && !d.NoSplit || len(d.Records) == 0 || d.PerJob > int64(len(d.Records))
+}
+
+// remedy returns what can be done about a shortage, apart from more files.
+func (k *jediCut) remedy(l *jedi.Lack) string {
+	for _, d := range k.chunk.Secondary {
+		if d.Name == l.Dataset && (d.Repeat || d.Reusable) {
+			return "say a smaller np in its attributes"
+		}
+	}
+	return "say repeat or ru in its attributes"
 }
 
 // cloneChunk returns a chunk with the same records and positions of its own.

@@ -84,5 +84,13 @@ func (d *Dataset) next(n int64) []Record {
 	return rest[:max(0, min(n, int64(len(rest))))]
 }
 
+// around returns n records from the current position on, those behind the last from the first
+// again, each at most once.
+func (d *Dataset) around(n int64) []Record {
+	batch := slices.Clone(d.next(n))
+	again := min(n, int64(len(d.Records))) - int64(len(batch))
+	return append(batch, d.Records[:max(0, again)]...)
+}
+
 // Unused reports whether records are left.
 func (d *Dataset) Unused() bool { return d.Used < len(d.Records) }

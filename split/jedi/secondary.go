@@ -56,6 +56,9 @@ func (f *fill) addSecondary(n int, d *Dataset, firstSecondary bool) {
 		d.Used = 0
 	}
 	batch := d.next(want)
+	if d.Repeat && d.PerJob > 0 {
+		batch = d.around(want)
+	}
 	for i := range batch {
 		r := &batch[i]
 		if f.boundary != Unknown && f.split() && f.boundary != r.Boundary && !f.bounded[r.Boundary] {
@@ -75,11 +78,13 @@ func (f *fill) addSecondary(n int, d *Dataset, firstSecondary bool) {
 	f.noteLack(n, d, want-int64(len(batch)))
 }
 
-// noteLack notes a shortage of a dataset that does not start again: missing files, or with er
-// the events of the files that are left.
+// noteLack notes a shortage of a dataset: files of one that does not start again, or that has
+// fewer than each job is to get, or with er the events of the files that are left.
 func (f *fill) noteLack(n int, d *Dataset, missing int64) {
 	switch {
-	case d.Repeat || d.Reusable || f.lacks != nil || missing <= 0:
+	case f.lacks != nil || missing <= 0:
+		return
+	case (d.Repeat || d.Reusable) && d.PerJob <= int64(len(d.Records)):
 		return
 	case d.PerJob == 0 && d.Events > 0 && f.now.events > 0:
 		need := int64(math.Ceil(d.Events * float64(f.now.events)))
