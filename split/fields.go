@@ -50,6 +50,10 @@ func (f *Fields) set(path string, value any) (err error) {
 	const most = 1 << 31
 	switch path {
 	case fieldArgs:
+		if text, ok := value.(string); ok {
+			f.Args = []string{text} // one argument, as Ganga takes it
+			return nil
+		}
 		f.Args, err = scalars(value)
 	case fieldEnv:
 		f.Env, err = variables(value)
