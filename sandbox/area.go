@@ -48,14 +48,14 @@ type Area struct {
 	fs   FS
 }
 
-// OpenArea opens the area below an absolute path, and makes the folder, mode
-// 0700, if it is missing.
+// OpenArea opens the area below an absolute path, and makes the folder, mode 0700, if it is missing. The folder above
+// must exist: where it was unmounted, nothing is made in its place.
 func OpenArea(root string) (*Area, error) {
 	if !filepath.IsAbs(root) {
 		return nil, jjm.Errorf(jjm.Invalid, "sandbox: work area %q: want an absolute path", root)
 	}
 	root = filepath.Clean(root)
-	if err := os.MkdirAll(root, dirMode); err != nil {
+	if err := os.Mkdir(root, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, wrap(err, "make work area")
 	}
 	r, err := os.OpenRoot(root + "/.") // never a pipe, whose other end it would wait for
@@ -71,6 +71,11 @@ func NewArea(root string, fs FS) *Area { return &Area{root: root, fs: fs} }
 
 // Root returns the absolute path of the area.
 func (a *Area) Root() string { return a.root }
+
+// MakeAttempt makes the folder of an attempt.
+func (a *Area) MakeAttempt(id jjm.AttemptID) error {
+	return a.wrap(a.fs.MkdirAll(AttemptDir(id), dirMode), "make %s", AttemptDir(id))
+}
 
 // Close releases the directory handle.
 func (a *Area) Close() error { return a.fs.Close() }

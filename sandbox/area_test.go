@@ -23,7 +23,7 @@ var first = jjm.AttemptID{LocalID: jjm.LocalID{Grid: 17, N: 3117}}
 // newArea makes an empty area.
 func newArea(t testing.TB) *Area {
 	t.Helper()
-	a, err := OpenArea(filepath.Join(t.TempDir(), "work", "alice"))
+	a, err := OpenArea(filepath.Join(t.TempDir(), "alice"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +88,34 @@ func TestOpenArea_MakesTheRootForItsOwnerOnly(t *testing.T) {
 		t.Errorf("root %q, %v", again.Root(), err)
 	}
 	again.Close()
+}
+
+// The folder of all areas may be unmounted. What was made in its place would hide it.
+func TestOpenArea_MakesNothingInThePlaceOfAFolderThatIsGone(t *testing.T) {
+	work := filepath.Join(t.TempDir(), "work")
+	_, err := OpenArea(filepath.Join(work, "alice"))
+	mustNot(t, "below a folder that is gone", err, jjm.Unclassified)
+	if _, err := os.Lstat(work); !os.IsNotExist(err) {
+		t.Errorf("it was made: %v", err)
+	}
+}
+
+// An attempt's folder is made where the area is that was opened, not where its path leads by now.
+func TestMakeAttempt_MakesNothingInThePlaceOfAnAreaThatIsGone(t *testing.T) {
+	a := newArea(t)
+	moved := a.Root() + ".away"
+	if err := os.Rename(a.Root(), moved); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.MakeAttempt(first); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(a.Root()); !os.IsNotExist(err) {
+		t.Errorf("it was made: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(moved, AttemptDir(first))); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestOpenArea_WantsAnAbsoluteFolder(t *testing.T) {

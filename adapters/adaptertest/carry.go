@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,6 +24,9 @@ var _ Wrapper = (*CarryWrapper)(nil)
 
 // own opens the area that this run of the job has on its worker.
 func (w *CarryWrapper) own(job SimJob) (*sandbox.Area, error) {
+	if err := os.MkdirAll(w.Scratch, 0o700); err != nil {
+		return nil, fmt.Errorf("scratch folder of the worker: %w", err)
+	}
 	return sandbox.OpenArea(filepath.Join(w.Scratch, job.ID+"."+strconv.Itoa(job.Restarts)))
 }
 

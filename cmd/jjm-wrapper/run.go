@@ -168,7 +168,7 @@ func (a *attempt) prepare() bool {
 }
 
 func (a *attempt) makeFolder() error {
-	if err := os.MkdirAll(a.dir, 0o700); err != nil {
+	if err := a.area.MakeAttempt(a.assign.AttemptID()); err != nil {
 		return err
 	}
 	root, err := openFolder(a.dir)
