@@ -8,14 +8,14 @@
 // idealize and plan.
 //
 // A new adapter is one folder below this one and one line in adapters/all;
-// adapters/adaptertest holds the suite that it must pass.
+// internal/testkit/adaptertest holds the suite that it must pass.
 package adapters
 
 import (
 	"context"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Adapter is one batch system. All methods may be called from many goroutines, and return

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // CLI is the part of an adapter's configuration that says where the commands of its batch

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/await"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 )
 
 // program writes a script into a folder and returns its path.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Common holds the settings of every cluster whose batch system is reached by commands. The

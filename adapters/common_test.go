@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/strict"
+	"jjm/internal/formats/strict"
+	"jjm/internal/jjm"
 )
 
 // kind is the configuration of a cluster kind, as adapters build it.

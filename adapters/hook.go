@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // Hook is the absolute path of a site's own program that is asked before each submission;

@@ -1,6 +1,6 @@
 package adapters
 
-import "jjm/internal/nearest"
+import "jjm/internal/formats/nearest"
 
 // Meant returns a suggestion that follows an error about an unknown word, such as " (did
 // you mean queue?)"; "" if no known word is near.

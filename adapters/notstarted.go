@@ -3,7 +3,7 @@ package adapters
 import (
 	"errors"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // notStarted is an error of a call that ended before a command of the batch system, or

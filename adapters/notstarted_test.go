@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 func TestNotStarted_CountsOnlyForErrorsOfKindBusy(t *testing.T) {

@@ -1,6 +1,6 @@
 package adapters
 
-import "jjm"
+import "jjm/internal/jjm"
 
 // PlainOnly checks requests for adapters that have no Check of their own. It returns an
 // error of kind Invalid for the fields that such an adapter would ignore without a word:

@@ -3,7 +3,7 @@ package adapters
 import (
 	"errors"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // tooMany is the refusal of a bulk for the number of jobs.

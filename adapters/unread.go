@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Unread is a record of a listing that could not be read. The rest of the listing holds without

@@ -3,8 +3,8 @@ package adapters_test
 import (
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 func TestDoubt(t *testing.T) {

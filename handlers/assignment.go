@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"jjm"
+	"jjm/internal/jjm"
+	"jjm/internal/work/stream"
 	"jjm/sandbox"
-	"jjm/stream"
 )
 
 // Assigned returns the assignment for the wrapper of a local job's next attempt. It is for

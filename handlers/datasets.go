@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
-	"jjm/internal/strict"
-	"jjm/split"
-	"jjm/split/jedi"
-	"jjm/stream"
+	"jjm/internal/formats/strict"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
+	"jjm/internal/work/split/jedi"
+	"jjm/internal/work/stream"
 )
 
 // Fits returns the problems of a job file whose datasets, cutting or recovery do not fit

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 func TestFits(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
 

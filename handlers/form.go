@@ -3,7 +3,7 @@ package handlers
 import (
 	"fmt"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Form is a [Handler] made from functions. S is the type of its parsed settings.

@@ -6,7 +6,7 @@
 // to the engine when things happen and what becomes of local jobs.
 //
 // A new job type is one folder below this one and one line in handlers/all;
-// handlers/handlertest holds the suite that it must pass.
+// internal/testkit/handlertest holds the suite that it must pass.
 package handlers
 
 import (
@@ -15,10 +15,10 @@ import (
 	"sort"
 	"strings"
 
-	"jjm"
-	"jjm/analyse/rule"
-	"jjm/internal/nearest"
-	"jjm/split"
+	"jjm/internal/formats/nearest"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/analyse/rule"
+	"jjm/internal/work/split"
 )
 
 // Handler is one job type. Its methods may be called from many goroutines.

@@ -1,6 +1,6 @@
 package handlers
 
-import "jjm"
+import "jjm/internal/jjm"
 
 // inputValues adds the values of a part that reads files:
 //

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"jjm"
-	"jjm/internal/weburl"
+	"jjm/internal/formats/weburl"
+	"jjm/internal/jjm"
 )
 
 // Inputs returns the files for the sandbox of a grid job: the inputs of its job file, the

@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"jjm"
-	"jjm/internal/strict"
-	"jjm/split"
+	"jjm/internal/formats/strict"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // concatScript reads the names from a file with one on each line, so that their number is

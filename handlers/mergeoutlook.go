@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // Outlook estimates the number of merges from parts that have not run yet.

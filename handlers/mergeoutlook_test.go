@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/handlers"
+	"jjm/internal/jjm"
 )
 
 // merging is a job file with merges of at most 4 files and 1000 bytes.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"jjm"
-	"jjm/internal/strict"
-	"jjm/split"
+	"jjm/internal/formats/strict"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // OwnWork is work that a type makes itself and a job file cuts: by ArgSplitter,

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
-	"jjm/internal/strict"
-	"jjm/split"
+	"jjm/internal/formats/strict"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // DefaultMaxLocalJobs is the largest number of local jobs of one grid job if the site sets

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Planner is implemented by handlers whose behaviour can change while jobs run, because it

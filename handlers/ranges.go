@@ -7,8 +7,8 @@ import (
 	"io"
 	"strconv"
 
-	"jjm"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // MaxRanges is the largest number of ranges in a list that a job file names with only_from.

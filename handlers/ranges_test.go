@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // lists returns a site whose inputs are these texts.

@@ -3,7 +3,7 @@ package handlers
 import (
 	"cmp"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Learner is implemented by handlers whose description is not in jjm itself, such as that

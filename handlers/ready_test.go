@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/handlers"
 	"jjm/handlers/montecarlo"
+	"jjm/internal/jjm"
 )
 
 // Exit codes mean nothing for a job that reports by its log: the key would be accepted and ignored.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // The limits of a file of rows, in bytes.

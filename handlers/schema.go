@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Setting describes one setting of a job type as data. A type in Go describes its settings

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
+	"jjm/internal/work/stream"
 	"jjm/sandbox"
-	"jjm/stream"
 )
 
 // Streams returns the placeholders that a job file adds to those of its type: its streams,

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
-	"jjm/internal/nearest"
+	"jjm/internal/formats/nearest"
+	"jjm/internal/jjm"
 )
 
 // Values maps placeholders to what replaces them.

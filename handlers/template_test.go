@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
-	"jjm/stream"
+	"jjm/internal/jjm"
+	"jjm/internal/work/stream"
 )
 
 func eventJob() *jjm.LocalJob {

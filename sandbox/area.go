@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // FS is a rooted file system; *os.Root is one. Names are slash-separated and relative to

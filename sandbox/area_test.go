@@ -13,7 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 const tag = jjm.Tag("jtest7k2m9q4abc")

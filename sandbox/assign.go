@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strconv"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Assignment tells the wrapper at one position of a bulk what to run.

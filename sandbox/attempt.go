@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // maxGLF is how many bytes are read of a GBS log file; see glf.MaxFile.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 func TestReadGLF_DistinguishesNoneFromEmpty(t *testing.T) {

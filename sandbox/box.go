@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // BoxName is the file name of a box, in the bulk's folder and on the worker in the folder

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // maxClaim bounds a claim in bytes, because it may be a file that the job wrote.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // maxCredential bounds a stored credential in bytes.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // proxy makes a certificate chain whose parts end at the times given.

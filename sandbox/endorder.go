@@ -1,6 +1,6 @@
 package sandbox
 
-import "jjm"
+import "jjm/internal/jjm"
 
 // OrderEnd orders the wrapper of a position to end. The wrapper looks for the order at each
 // heartbeat, and then ends its application as after a signal TERM. It is for batch jobs that

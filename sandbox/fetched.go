@@ -7,7 +7,7 @@ import (
 	"io"
 	"io/fs"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Fetched returns the path, below the area, of an input of a grid job that was fetched from a URL and is not packed

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // PutFragment stores what the attempt at a position adds to its record, and replaces what

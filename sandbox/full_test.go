@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // smallArea returns an area on a file system of half a megabyte.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // InName is the name of a folder in that of an attempt. It has links to the files that the attempt reads and that local

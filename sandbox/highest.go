@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Highest returns the highest id of a grid job that has a folder in a work area below work, and the path of these

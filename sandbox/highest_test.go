@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 func TestHighest_OfTheAreasOfThisAccount(t *testing.T) {

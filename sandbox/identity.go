@@ -7,7 +7,7 @@ import (
 	"encoding/pem"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Whose returns what a credential says about its bearer, "" for what it does not say. Nothing

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // nested wraps DER in sequences.

@@ -3,7 +3,7 @@ package sandbox
 import (
 	"encoding/json"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Job is the content of job.json: what all local jobs of a grid job share.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // live is a kind of file that running attempts rewrite, one for each position, in the

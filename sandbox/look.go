@@ -5,7 +5,7 @@ import (
 	"io"
 	"io/fs"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // maxBulks is how many names in the folder of bulks are read.

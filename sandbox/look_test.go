@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 func TestBulks_ListsThoseWithAFolder(t *testing.T) {

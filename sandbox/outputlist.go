@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // outputLists is the folder of a bulk that holds the lists of outputs for which results have no room.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // manyOutputs returns outputs that have no room in a result.

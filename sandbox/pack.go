@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"unicode"
 
-	"jjm"
-	"jjm/internal/tree"
-	"jjm/internal/weburl"
+	"jjm/internal/formats/weburl"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/tree"
 )
 
 // Pack copies the inputs of a grid job into a package named by its content, and returns that name and the

@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 	"unicode"
 
-	"jjm"
-	"jjm/internal/tree"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/tree"
 )
 
 // packTree unpacks a folder that is an input below name, with its modes, and returns a text

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
-	"jjm/internal/tree"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/tree"
 )
 
 // treeOf returns a stream of entries, as a helper would send it that its account has replaced.

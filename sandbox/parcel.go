@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // ParcelName is the name of a parcel in the folder where the job ran.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // entry is one entry of a hand-made tar.

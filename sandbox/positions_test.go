@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // opened counts what is opened by name; the folders' listings need no name.

@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"iter"
 	"strconv"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // RemoveGrid removes the folder of a grid job with all its tars. There may be any number of files

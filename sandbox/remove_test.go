@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // A package goes with the last grid job that uses it; what is being made stays.

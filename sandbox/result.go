@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // MaxResult is the longest result file, in bytes.

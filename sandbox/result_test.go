@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 func resultAt(pos int32) jjm.Result {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"syscall"
 
-	"jjm/internal/acl"
+	"jjm/internal/sys/acl"
 )
 
 // Share lets accounts read one file of the area and pass through the folders that lead to it,

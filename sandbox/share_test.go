@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 func TestShare_OneFileAndNothingElse(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // TarEntry is one file for a tar, or the reason why it is absent.

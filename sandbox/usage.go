@@ -3,8 +3,8 @@ package sandbox
 import (
 	"os"
 
-	"jjm"
-	"jjm/internal/diskuse"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/diskuse"
 )
 
 // Usage counts the files in the area and their bytes, until a bound of most is reached.

@@ -9,7 +9,7 @@ import (
 
 	"os"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // The limits of a listing of an attempt: the number of files, and the depth below its work folder.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 func TestOpenWorkFile_ShowsWhatLiesInTheFolderAndNothingElse(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // The names of the wrapper in its folder: WrapperName is the program, LogHelper,

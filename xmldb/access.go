@@ -6,8 +6,8 @@ import (
 	"os"
 	"slices"
 
-	"jjm"
-	"jjm/internal/acl"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/acl"
 )
 
 // gridMode closes the folder of a grid job to all but the daemon and those in its access

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
 )
 
 func TestAccess_OwnerAndAdministratorsOnly(t *testing.T) {

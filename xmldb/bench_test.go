@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // hundredThousand returns the shards of 100 000 local jobs, made beforehand.

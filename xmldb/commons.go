@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
-	"jjm/internal/commons"
-	"jjm/internal/wary"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/commons"
+	"jjm/internal/sys/wary"
 )
 
 const (

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm"
-	"jjm/internal/commons"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/commons"
+	"jjm/internal/testkit/needs"
 )
 
 // sparseOf makes a file of an account that has a length and takes no space.

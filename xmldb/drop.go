@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
-	"jjm/internal/commons"
-	"jjm/internal/wary"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/commons"
+	"jjm/internal/sys/wary"
 )
 
 // Bounds of one scan of a drop folder.

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"jjm"
-	"jjm/internal/await"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
 )
 
 const phase = `<fragment job="12.3"><phase name="d0gstar" done="117" total="250"/></fragment>`

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"path/filepath"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/xmldb/head"
 )
 

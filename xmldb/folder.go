@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/xmldb/head"
 )
 

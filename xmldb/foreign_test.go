@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/xmldb/head"
 )
 

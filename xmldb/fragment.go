@@ -8,7 +8,7 @@ import (
 	"io"
 	"slices"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/xmldb/internal/xmltext"
 )
 

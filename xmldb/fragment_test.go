@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 func TestParseFragment_Canonical(t *testing.T) {

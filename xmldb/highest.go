@@ -7,7 +7,7 @@ import (
 	"os"
 	"strconv"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/xmldb/head"
 )
 

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 func TestHighest_OfRecordsAboveTheOneGiven(t *testing.T) {

@@ -1,7 +1,7 @@
 package xmldb
 
 import (
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/xmldb/head"
 	"jjm/xmldb/internal/xmltext"
 )

@@ -3,7 +3,7 @@ package xmldb
 import (
 	"strconv"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/xmldb/internal/xmltext"
 )
 

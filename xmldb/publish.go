@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/xmldb/head"
 )
 

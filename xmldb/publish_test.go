@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/xmldb/head"
 )
 

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"sort"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/xmldb/head"
 	"jjm/xmldb/query"
 )

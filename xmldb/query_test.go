@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 func TestQuery_Paths(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 	"sort"
 	"syscall"
 
-	"jjm"
-	"jjm/internal/acl"
-	"jjm/internal/commons"
-	"jjm/internal/wary"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/acl"
+	"jjm/internal/sys/commons"
+	"jjm/internal/sys/wary"
 	"jjm/xmldb/internal/xmltext"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/beevik/etree"
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
 	"jjm/xmldb/head"
 )
 

@@ -3,7 +3,7 @@ package xmldb
 import (
 	"strconv"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/xmldb/head"
 	"jjm/xmldb/internal/xmltext"
 )

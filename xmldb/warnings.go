@@ -3,7 +3,7 @@ package xmldb
 import (
 	"strconv"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // warnings lists what people should know of a grid job; nothing if there is nothing.

@@ -36,7 +36,7 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/xmldb/head"
 )
 

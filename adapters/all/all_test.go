@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/command"
+	"jjm/internal/jjm"
 )
 
 func TestRegistry_EveryKindMakesAnAdapterOfTheGivenName(t *testing.T) {

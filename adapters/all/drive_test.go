@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/condor"
 	"jjm/adapters/sge"
 	"jjm/adapters/slurm"
-	"jjm/internal/await"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
+	"jjm/internal/testkit/await"
 )
 
 // smallSlurm answers as Slurm does, as far as the adapter needs it to go on.

@@ -10,7 +10,7 @@ import (
 
 	"jjm/adapters"
 	"jjm/adapters/pbs"
-	"jjm/run"
+	"jjm/internal/sys/run"
 )
 
 // smallPBS answers as OpenPBS or Torque does, as far as the adapter needs it to go on.

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // notebook is a runner that notes commands and answers them in the place of a batch system.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
 )
 
 // ownTrials returns trials of the settings that only one kind has, by KIND/KEY.

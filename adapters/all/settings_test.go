@@ -13,9 +13,9 @@ import (
 	"github.com/BurntSushi/toml"
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
 )
 
 // commandNames returns the commands of all kinds.

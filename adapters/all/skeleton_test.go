@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 
 	// The example is compiled by another command. go test takes results from its cache while this stays the same.
-	_ "jjm/adapters/adaptertest"
+	_ "jjm/internal/testkit/adaptertest"
 )
 
 // The skeleton of docs/ADAPTERS.md compiles as if it were in the tree, and its tests, with the

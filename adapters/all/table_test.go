@@ -40,7 +40,7 @@ func TestTables_HaveTheCommandsThatTheAdaptersRun(t *testing.T) {
 				t.Error(problem)
 			}
 			for _, r := range rows {
-				for _, problem := range r.problems(filepath.Join("..", kind)) {
+				for _, problem := range r.problems(filepath.Join("..", kind), "../../internal/testkit/fakepbs") {
 					t.Errorf("`%s`: %s", r.command, problem)
 				}
 			}
@@ -85,7 +85,7 @@ func rowsOf(t *testing.T, page string) (rows []row) {
 var recording = regexp.MustCompile("`([A-Za-z0-9_./-]+\\.(?:txt|xml))`")
 
 // problems says what a row lacks. Recordings are files of the adapter's folder.
-func (r row) problems(folder string) (problems []string) {
+func (r row) problems(folders ...string) (problems []string) {
 	for name, text := range map[string]string{"use": r.use, "version": r.since, "source": r.source} {
 		if text == "" {
 			problems = append(problems, "it has no "+name)
@@ -93,12 +93,14 @@ func (r row) problems(folder string) (problems []string) {
 	}
 	for _, m := range recording.FindAllStringSubmatch(r.source, -1) {
 		found := false
-		_ = filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
-			found = found || err == nil && filepath.Base(path) == m[1]
-			return nil
-		})
+		for _, folder := range folders {
+			_ = filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+				found = found || err == nil && filepath.Base(path) == m[1]
+				return nil
+			})
+		}
 		if !found {
-			problems = append(problems, fmt.Sprintf("there is no recording %s below adapters/%s", m[1], filepath.Base(folder)))
+			problems = append(problems, fmt.Sprintf("there is no recording %s below %s", m[1], strings.Join(folders, ", ")))
 		}
 	}
 	return problems

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // Adapter runs a batch system as a description says.

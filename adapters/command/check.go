@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/nearest"
+	"jjm/internal/formats/nearest"
+	"jjm/internal/jjm"
 )
 
 // checker makes a Description from a file and collects all mistakes.

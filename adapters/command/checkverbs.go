@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // command parses the words of a command whose templates may use the names.

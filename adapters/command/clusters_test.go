@@ -9,7 +9,7 @@ import (
 
 	"jjm/adapters"
 	"jjm/adapters/command"
-	"jjm/internal/strict"
+	"jjm/internal/formats/strict"
 )
 
 // The test makes an adapter from the commented-out settings of the example.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Config is the section of a cluster of kind "command".

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/adapters/adaptertest"
 	"jjm/adapters/command"
-	"jjm/adapters/testbed"
-	"jjm/internal/await"
-	"jjm/internal/needs"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
+	"jjm/internal/testkit/adaptertest"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // A description of Slurm passes the suite on a real Slurm.

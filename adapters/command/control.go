@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // Control first looks for the jobs by their tags, so that no job is touched that has the id

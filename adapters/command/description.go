@@ -4,9 +4,9 @@ import (
 	"regexp"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/strict"
+	"jjm/internal/formats/strict"
+	"jjm/internal/jjm"
 )
 
 // Description is a batch system as a file describes it, complete and without

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/adapters/adaptertest"
 	"jjm/adapters/command"
-	"jjm/internal/await"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/adaptertest"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
 )
 
 // The test reads the example of the document and runs the suite with it, on the batch

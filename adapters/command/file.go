@@ -3,7 +3,7 @@ package command
 import (
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // file is a description as it is written. docs/SITE-ADAPTERS.md explains every key.

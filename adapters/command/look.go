@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // List runs the verb list.

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // option is one thing that a job may ask for.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // word names what an outcome means.

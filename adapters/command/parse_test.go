@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // small is a correct description; tests put mistakes into it.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Probe runs the description's probes and takes over the limits that they report. Without

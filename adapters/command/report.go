@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // job is a report, with the id of the job's bulk. Index is -1 where a line does not say

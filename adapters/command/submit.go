@@ -6,9 +6,9 @@ import (
 	"os"
 	"strconv"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // Submit runs the verb submit. An answer that no outcome explains is Ambiguous.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // layoutEpoch stands for seconds since 1970.

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // scripted makes an adapter for LSF whose commands are scripts.

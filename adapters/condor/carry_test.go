@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/condor"
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // foreign makes HTCondor run jobs as nobody, who cannot read the owner's files: everything

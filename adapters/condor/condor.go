@@ -36,8 +36,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Config is the section of a cluster of kind "condor".

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // verbs are the commands for each operation, and the states in which jobs are acted on. The

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // A record that cannot be read makes its own job doubtful, and no other.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"jjm/internal/await"
+	"jjm/internal/testkit/await"
 )
 
 func appendTo(t *testing.T, path, text string) {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // tagsAtOnce is the largest number of tags in one constraint: 500 of 15 characters are 8

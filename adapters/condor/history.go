@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // condor_history reads from the newest record backwards, 8000 records a second, and a

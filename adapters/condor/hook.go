@@ -3,8 +3,8 @@ package condor
 import (
 	"context"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // askHook returns the lines of a submit description that the site's hook adds. A line that

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 func hooked(t *testing.T, script string) (*Adapter, adapters.Bulk) {

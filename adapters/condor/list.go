@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // List asks the queue, then the history.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // extraSeconds is how much longer than asked for records are remembered, because listings

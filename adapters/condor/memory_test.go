@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // schedd plays a history: records of jjm's and of other jobs, the oldest first.

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // Commands that run as the owners of jobs would read ~/.condor/user_config. HTCondor finds

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 const shielded = "USER_CONFIG_FILE =\nTOOL.USER_CONFIG_FILE =\nSUBMIT.USER_CONFIG_FILE =\nJJM_USER_CONFIG_FILES = ignored\n"

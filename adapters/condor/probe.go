@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // limits is what Probe learns; 0 is not known.

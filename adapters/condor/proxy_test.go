@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // proxies makes proxy certificates.

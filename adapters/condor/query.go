@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // columns are the expressions that are asked of a job, in the order of the fields of a

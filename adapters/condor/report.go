@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // The hold codes of limits (HTCondor manual, "HoldReasonCode"). A job with one of them has

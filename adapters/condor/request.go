@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // plainWord matches names of accounts, projects and QOS that need no quoting.

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // Submit submits a bulk on hold. condor_submit waits for ever for a frozen schedd (135 s

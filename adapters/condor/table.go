@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // record is one job as condor_q and condor_history print it. Times are in seconds since

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // transferLines returns the lines of a submit description that say where a job finds its

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 func carried() *adapters.Transfer {

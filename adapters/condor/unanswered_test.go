@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // A listing that is incomplete, or comes with a complaint, says nothing about the jobs that

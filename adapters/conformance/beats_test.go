@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/await"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 )
 
 // Where jobs run on that were cancelled, what to look at is the cancel, in each check that cancels.

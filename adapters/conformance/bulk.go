@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // bulkChecks are about what a batch system does with bulks of several jobs, and with several bulks in

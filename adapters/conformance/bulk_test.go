@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/await"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 )
 
 // bulkDefects are the defects that the checks of bulks find, by check, with a part of what they say.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"sync"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 func controlChecks() []Check {

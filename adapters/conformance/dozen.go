@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // The jobs that listings must show while they run: so many listings must show so many of them at

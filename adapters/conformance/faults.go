@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 func faultChecks() []Check {

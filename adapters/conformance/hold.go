@@ -3,8 +3,8 @@ package conformance
 import (
 	"cmp"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 func holdChecks() []Check {

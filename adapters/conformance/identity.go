@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 func identityChecks() []Check {

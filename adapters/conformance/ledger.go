@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // ledger remembers what listings said, and finds contradictions.

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/local"
-	"jjm/internal/await"
-	"jjm/internal/needs"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
 )
 
 // liar is the embedded batch system, which runs real jobs, with one verb that

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 func listingChecks() []Check {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // patient repeats calls that an adapter did not send, to spare its batch system, as jjm does

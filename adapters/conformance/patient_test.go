@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // spent is an adapter whose budget has no room for some calls.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 func TestParseWorkerReport(t *testing.T) {

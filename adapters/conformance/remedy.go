@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // cause is what went wrong before a check could look at its property. It decides what an admin

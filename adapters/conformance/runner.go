@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Outcome is the result of one check.

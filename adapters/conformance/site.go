@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Site is what the checks of a site need in addition. The first of them sends one job to a

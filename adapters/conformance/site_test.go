@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/await"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 )
 
 // siteSystem is the embedded batch system as a site has it: all checks share one worker

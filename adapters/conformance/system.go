@@ -3,8 +3,8 @@ package conformance
 import (
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Partial is an adapter whose listings lack facts that others have. Checks that are about such

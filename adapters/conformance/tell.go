@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Errorf is that of the TB, with reports and other values of jjm as text for people.

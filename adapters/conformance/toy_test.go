@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/await"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
 )
 
 // toy is a batch system of three scripts that keeps jobs and never runs them. Its adapter

@@ -3,8 +3,8 @@ package conformance
 import (
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 func troubleChecks() []Check {

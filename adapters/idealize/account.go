@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"jjm/run"
+	"jjm/internal/sys/run"
 )
 
 // Where commands run as several accounts, an account could hold up or kill its own commands

@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/idealize"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // as makes commands run as an account; it is never asked to run one.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // State is the state of a circuit breaker.

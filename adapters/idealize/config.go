@@ -3,7 +3,7 @@ package idealize
 import (
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Config holds the settings of one cluster's idealizer. Who calls Wrap has to set Command

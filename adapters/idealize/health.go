@@ -3,9 +3,9 @@ package idealize
 import (
 	"context"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // health is what the outcome of a call shows about its batch system.

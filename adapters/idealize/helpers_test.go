@@ -11,9 +11,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/idealize"
+	"jjm/internal/jjm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

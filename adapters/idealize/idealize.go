@@ -23,8 +23,8 @@ import (
 	"log/slog"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Verb is a kind of call to the batch system.

@@ -11,9 +11,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/idealize"
+	"jjm/internal/jjm"
 )
 
 var verbs = []idealize.Verb{idealize.Submit, idealize.List, idealize.Find, idealize.Account, idealize.Control,

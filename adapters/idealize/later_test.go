@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 func TestRetry_AnErrorForLaterIsNotRepeated(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/sys/run"
 )
 
 // limit is the innermost layer: it decides whether and when a call is sent, and how long it

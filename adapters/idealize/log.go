@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // troubleAfter is how many commands in a row without an answer are trouble. A single one is

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // The pause before the n-th repetition is firstPause doubled n times, at most lastPause,

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 func TestRetry_ASubmissionThatWasStartedOnceIsNotReportedAsNotStarted(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters/idealize"
+	"jjm/internal/jjm"
 )
 
 // Each setting is tried with two values, on a batch system that hangs or is down.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // minute is the window of the ceiling.

@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/idealize"
+	"jjm/internal/jjm"
 )
 
 // manySteps is an idealized adapter whose listing takes n commands of the given length,

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // aside is a spool entry that cannot be read. Its jobs may have run, or run still, so they are

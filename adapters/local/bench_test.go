@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // cpu returns the CPU time of this process.

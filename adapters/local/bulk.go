@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"jjm"
-	"jjm/internal/wary"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
+	"jjm/internal/sys/wary"
 )
 
 // job is what is known of one job. It is kept small because there are as many as the site

@@ -5,7 +5,7 @@ import (
 	"os"
 	"sync"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // target is a job to cancel, and the place of its answer.

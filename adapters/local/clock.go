@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // How often Run looks at things of which it gets no notice.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/adapters/adaptertest"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/adaptertest"
+	"jjm/internal/testkit/needs"
 )
 
 func TestConformance(t *testing.T) {

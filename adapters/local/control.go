@@ -4,8 +4,8 @@ import (
 	"context"
 	"syscall"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Control acts on jobs. Unknown jobs count as long gone, which is a success. Only a waiting

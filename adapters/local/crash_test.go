@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/local"
-	"jjm/internal/await"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
+	"jjm/internal/testkit/await"
 )
 
 // daemon tells a second process of this test what to do as a daemon that is killed.

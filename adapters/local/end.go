@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // end handles the end of a job's process.

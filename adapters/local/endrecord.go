@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
-	"jjm/internal/wary"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/wary"
 )
 
 // maxEndRecord is the largest size of an end record, in bytes.

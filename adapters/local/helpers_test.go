@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/local"
-	"jjm/internal/await"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 )
 
 func self() jjm.Owner {

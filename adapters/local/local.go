@@ -56,8 +56,8 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // MaxBulk is the largest number of jobs in one bulk.

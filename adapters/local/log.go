@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // The log of a bulk records what happened to its jobs, one line each. Every line ends with

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // List answers from memory. The id of a report is the job's, "17_3".

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"syscall"
 
-	"jjm"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // identity is the account and the environment of the jobs of a bulk.

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/local"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
 )
 
 var nobody = jjm.Owner{UID: 65534, GID: 65534, User: "nobody"}

@@ -16,11 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/await"
-	"jjm/internal/needs"
-	"jjm/internal/wary"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/wary"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
 )
 
 func TestParseStat(t *testing.T) {

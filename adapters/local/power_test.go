@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/local"
+	"jjm/internal/jjm"
 )
 
 // disk is what a loss of power leaves of the spool: what was synced, and of the names in a folder those that were there

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // lockSpool locks the spool for this process. If a daemon was killed while it started a

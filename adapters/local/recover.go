@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // recoverAll handles the jobs that were running, or about to run, when the last daemon

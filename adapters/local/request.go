@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 var _ adapters.Checker = (*Adapter)(nil)

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // ending is the end of a process.

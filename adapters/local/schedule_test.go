@@ -12,9 +12,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/await"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 )
 
 func TestRun_StartsInTheOrderOfSubmission(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/wary"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/wary"
 )
 
 // maxEntry is the largest size of a bulk file, in bytes. The longest word of a command line

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/local"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
 )
 
 func TestNew_RefusesAMistakenConfiguration(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Submit spools a bulk in one durable act. A second Submit of a tag returns the id of the

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // An adapter that cannot answer, because it is closed or its caller's time is over, says

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"jjm/run"
+	"jjm/internal/sys/run"
 )
 
 // listingSize decides whether a listing of everything may be tried. One that was too large

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/await"
-	"jjm/internal/needs"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
 )
 
 // realPBS runs the suite on the PBS whose commands are on the PATH.
@@ -34,7 +34,7 @@ var fakeProgram = sync.OnceValues(func() (string, error) {
 	fakeDir = dir
 	// go test takes results from its cache while the files that a test looks at stay the same. The
 	// command below looks at these in another process.
-	sources, err := filepath.Glob("fakepbs/*.go")
+	sources, err := filepath.Glob("../../internal/testkit/fakepbs/*.go")
 	for _, source := range sources {
 		_, _ = os.Stat(source)
 	}
@@ -43,7 +43,7 @@ var fakeProgram = sync.OnceValues(func() (string, error) {
 	}
 	path := filepath.Join(dir, "fakepbs")
 	out, err := run.Run(context.Background(), run.Cmd{
-		Argv: []string{"go", "build", "-ldflags", "-s -w", "-o", path, "./fakepbs"}, Env: os.Environ(),
+		Argv: []string{"go", "build", "-ldflags", "-s -w", "-o", path, "jjm/internal/testkit/fakepbs"}, Env: os.Environ(),
 		Deadline: await.Guard(5 * time.Minute),
 	})
 	if err == nil && out.Exit != 0 {

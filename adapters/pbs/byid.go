@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // liveByID lists by id the owner's jobs that have not ended, and those that are alive in

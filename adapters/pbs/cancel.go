@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // scattered returns the references to every second member, n of them.

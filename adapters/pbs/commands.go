@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // command is a command line, and the references that each of its operands answers.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // operandError matches an error about one operand: "qdel: Job has finished 28.pbshost".

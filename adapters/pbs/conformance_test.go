@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/adapters/adaptertest"
-	"jjm/internal/await"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/adaptertest"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
 )
 
 var commandNames = []string{"qsub", "qalter", "qstat", "qselect", "qdel", "qhold", "qrls", "pbsnodes"}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Control acts on jobs with as few commands as possible. It looks first, for two reasons:

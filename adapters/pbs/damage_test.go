@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // A job whose record is damaged costs itself: the others are read, and it is told with what can be

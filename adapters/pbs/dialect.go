@@ -5,8 +5,8 @@ import (
 	"context"
 	"regexp"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // dialect is the family that a PBS belongs to.

@@ -8,7 +8,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"jjm/adapters"
-	"jjm/internal/strict"
+	"jjm/internal/formats/strict"
 )
 
 // The test uncomments the settings of etc/clusters/pbs.toml.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // askHook asks the site's hook about a bulk and returns the options that it adds. An option

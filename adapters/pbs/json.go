@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // parseJSON parses "qstat -f -F json". Because of what users put into jobs the text is not

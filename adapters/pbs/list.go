@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // sortOut returns the jobs of an owner, and those that could not be read and may be the owner's.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // live returns the jobs that have not ended, of everybody or at least of the owner: from

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // memory is what is remembered of one owner's jobs, so that the history, which grows

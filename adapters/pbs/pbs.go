@@ -35,8 +35,8 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Config is the section of a cluster of kind "pbs".

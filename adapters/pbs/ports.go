@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // OpenPBS authenticates each connection from a reserved port of the host, which stays in

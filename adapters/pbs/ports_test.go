@@ -13,10 +13,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/await"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
+	"jjm/internal/testkit/await"
 )
 
 // clock is the clock of an adapter and of the host's ports. It stands still until a test moves

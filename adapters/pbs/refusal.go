@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"slices"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // unreachable are messages of commands that never reached the server.

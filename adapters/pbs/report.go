@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // job is what jjm knows of one job, array or member from a listing.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // The ends were recorded on OpenPBS 23.06.06 (exit_statuses, mem_enforced,

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // word matches names of queues, accounts and projects. PBS gives commas, colons, quotes, @

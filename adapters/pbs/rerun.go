@@ -5,9 +5,9 @@ import (
 	"context"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // neverReruns reports whether a listing shows that the server does not rerun a job.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/await"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 )
 
 // reruns reports whether the server shows a job as rerunnable.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // line is the queue of those who want the same listing. While one listing runs, all who come

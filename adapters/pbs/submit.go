@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // Submit submits one bulk, held. The script is read from standard input, and no text of a

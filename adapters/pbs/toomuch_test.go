@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/await"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
+	"jjm/internal/testkit/await"
 )
 
 // watched makes an adapter whose commands are noted, and first do what body says; body may

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // OpenPBS since December 2023 answers the first of several ids (json_several_ids).

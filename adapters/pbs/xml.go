@@ -7,7 +7,7 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // parseXML parses Torque's "qstat -x". No output means that there are no jobs.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // record is one line of the accounting file, without the columns that jjm does not need.

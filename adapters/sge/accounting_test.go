@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // line writes a record of 8.1.9 with the columns that jjm reads.

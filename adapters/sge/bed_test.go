@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"jjm/adapters"
-	"jjm/adapters/adaptertest"
-	"jjm/adapters/testbed"
-	"jjm/internal/await"
+	"jjm/internal/testkit/adaptertest"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/testbed"
 )
 
 // onBed makes an adapter for the Grid Engine of the test bed. change may alter its

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // task is what Control needs to know about a living task.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 func damagedSite(t *testing.T, listing, accounting string) *Adapter {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // detail is what qstat -j says about one array beyond the listing.

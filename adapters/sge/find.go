@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // found returns the answer for each tag, with its arrays in order of their numbers. A tag that a

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // history follows the accounting file: each refresh reads only what was added. The file is

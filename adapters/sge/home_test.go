@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Commands of Grid Engine get no HOME of their owner. Even without it, version 8.1.9 finds .sge_request and .sge_qstat

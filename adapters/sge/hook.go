@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // askHook returns the options that the site's hook adds to a bulk. An option that is not

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // key identifies one task for good. Numbers of jobs alone do not: they are reused after 9

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // A job submission verifier runs on the host of qsub as the account that runs qsub. First

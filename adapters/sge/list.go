@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // List takes the living tasks from one qstat, and the ended ones from the accounting file.

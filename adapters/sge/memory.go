@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // memory keeps facts from earlier listings. It only makes reports consistent; nothing else

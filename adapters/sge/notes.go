@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // notes remembers the cancels that jjm made, because Grid Engine does not record them: a

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // site is what a probe learned about a Grid Engine.

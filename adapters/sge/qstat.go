@@ -11,8 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // entry is one line of qstat: tasks of one array in one state.

@@ -3,9 +3,9 @@ package sge
 import (
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // exitFull is the exit code of a submission beyond max_u_jobs or max_jobs (sge_conf(5)),

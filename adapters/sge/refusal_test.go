@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/adapters/testbed"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
+	"jjm/internal/testkit/testbed"
 )
 
 // Each text is reached: none before it hides it.

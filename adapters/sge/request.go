@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Check returns an error of kind Invalid for what this Grid Engine, as configured, cannot

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // batchState translates the letters of qstat (qstat(1), "state"). They are combined, as in

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // Submit submits a bulk as one array job, held.

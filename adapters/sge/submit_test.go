@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/internal/await"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
+	"jjm/internal/testkit/await"
 )
 
 // lonely makes an adapter without a Grid Engine.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Account takes the end of a job from squeue if that still shows the job, because its exit

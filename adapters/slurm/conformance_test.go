@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"jjm/adapters"
-	"jjm/adapters/adaptertest"
 	"jjm/adapters/slurm"
-	"jjm/adapters/testbed"
-	"jjm/internal/await"
-	"jjm/internal/needs"
-	"jjm/run"
+	"jjm/internal/sys/run"
+	"jjm/internal/testkit/adaptertest"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // open makes an adapter for a bed.

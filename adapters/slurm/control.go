@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Control first looks which of the jobs exist with their tag, acts on those with few

@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // damaged replaces one field of a record by a word that is none, or that is another's.

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/slurm"
-	"jjm/adapters/testbed"
-	"jjm/internal/await"
-	"jjm/internal/needs"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // ownBed is a Slurm that only this test uses: without accounting, with short time-outs and

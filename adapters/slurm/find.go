@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Find asks squeue, and sacct for tags that squeue does not have. A tag is absent only if

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 func FuzzSqueue(f *testing.F) {

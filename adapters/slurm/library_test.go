@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // library is an installed libslurmfull.so.

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // submitLimits are the limits of accounting on submitted jobs that hold for jjm's account. 0 is

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // List asks squeue. It also asks sacct if jobs may have ended that squeue has already

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // requestOptions returns the options of sbatch(1) for a request.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // site is what the controller says about itself. It is never changed once made.

@@ -3,9 +3,9 @@ package slurm
 import (
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // receipt makes a receipt or an error from the output of a sbatch for n jobs. A job certainly

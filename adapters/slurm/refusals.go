@@ -3,8 +3,8 @@ package slurm
 import (
 	"strings"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // answer is what a text of sbatch or slurmctld says about a submission.

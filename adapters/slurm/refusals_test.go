@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // refused returns the error of a sbatch for one job that printed a text.

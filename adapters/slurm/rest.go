@@ -19,8 +19,8 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // restClient submits through slurmrestd. Everything else goes through the commands, because

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 func restBulk() adapters.Bulk {

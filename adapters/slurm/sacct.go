@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // sacctFields are the columns that sacct prints (sacct(1), option -o), with -P. The name is

@@ -34,9 +34,9 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/run"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // Config is the section of a cluster of kind "slurm".

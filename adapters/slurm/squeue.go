@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // squeueFields are the columns that squeue prints (squeue(1), option -O). Names of other

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // stateOf translates a job state of squeue(1) and sacct(1). A COMPLETING job is still

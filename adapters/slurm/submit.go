@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // Submit submits a bulk as one array, even if it has one job.

@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"jjm"
 	"jjm/adapters"
+	"jjm/internal/jjm"
 )
 
 // A listing that is incomplete, or comes with a complaint, says nothing about the jobs that

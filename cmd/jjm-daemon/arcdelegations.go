@@ -11,7 +11,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver, which the store uses too
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // arcGroup holds the commands that jjm's scripts for A-REX run. They are not for people.

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
 	"jjm/adapters/conformance"
-	"jjm/app"
+	"jjm/internal/app"
+	"jjm/internal/jjm"
 )
 
 type clustersGroup struct {

@@ -7,9 +7,9 @@ import (
 	"os"
 	"time"
 
-	"jjm"
-	"jjm/fetch"
-	"jjm/internal/weburl"
+	"jjm/internal/formats/weburl"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/fetch"
 	"jjm/sandbox"
 )
 

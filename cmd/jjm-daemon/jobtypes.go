@@ -12,12 +12,12 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
-	"jjm/app"
-	"jjm/engine/jobtype"
 	"jjm/handlers"
 	"jjm/handlers/conformance"
 	"jjm/handlers/declared"
+	"jjm/internal/app"
+	"jjm/internal/engine/floor/jobtype"
+	"jjm/internal/jjm"
 )
 
 // jobTypesGroup holds the commands for authors of job types.

@@ -20,11 +20,11 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"jjm"
-	"jjm/app"
-	"jjm/fetch"
-	starts "jjm/run"
-	"jjm/run/asuser"
+	"jjm/internal/app"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/asuser"
+	"jjm/internal/sys/fetch"
+	starts "jjm/internal/sys/run"
 )
 
 // The linker sets version.

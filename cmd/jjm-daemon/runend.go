@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
 

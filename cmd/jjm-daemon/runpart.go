@@ -12,17 +12,17 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
-	"jjm/analyse"
-	"jjm/analyse/rule"
-	"jjm/app"
 	"jjm/handlers"
-	"jjm/internal/tree"
-	"jjm/internal/weburl"
-	starts "jjm/run"
+	"jjm/internal/app"
+	"jjm/internal/formats/weburl"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/analyse"
+	"jjm/internal/policy/analyse/rule"
+	starts "jjm/internal/sys/run"
+	"jjm/internal/sys/tree"
+	"jjm/internal/work/split"
+	"jjm/internal/work/stream"
 	"jjm/sandbox"
-	"jjm/split"
-	"jjm/stream"
 )
 
 // runPart is "jjm run".

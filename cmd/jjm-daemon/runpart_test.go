@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // Root is warned before it runs what a file of another account says; nobody else is, and not about files of root.

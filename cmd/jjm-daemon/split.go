@@ -12,13 +12,13 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
-	"jjm/app"
-	"jjm/catalogue"
 	"jjm/handlers"
-	"jjm/jobfile"
-	"jjm/plan"
-	"jjm/split"
+	"jjm/internal/app"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+	"jjm/internal/work/catalogue"
+	"jjm/internal/work/split"
 )
 
 // splitJob is "jjm split".

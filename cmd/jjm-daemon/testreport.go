@@ -11,9 +11,9 @@ import (
 	"time"
 	"unicode"
 
-	"jjm"
 	"jjm/adapters/conformance"
-	"jjm/app"
+	"jjm/internal/app"
+	"jjm/internal/jjm"
 )
 
 // testReport writes outcomes as they come.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"jjm/adapters/conformance"
-	"jjm/app"
+	"jjm/internal/app"
 )
 
 // Below a check there are at most so many lines of so many columns, what to do is always

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // sayAfter is how long a test says nothing before a line tells what it does.

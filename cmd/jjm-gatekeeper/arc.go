@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
-	"jjm/gatekeeper"
-	"jjm/gatekeeper/arc"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/gatekeeper/arc"
+	"jjm/internal/jjm"
 )
 
 // arcPatience is how long a submission is retried while nothing can be stored: A-REX fails the job at the first

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
-	"jjm/gatekeeper/arc"
-	"jjm/run"
+	"jjm/internal/gatekeeper/arc"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // delegations are the credentials that A-REX keeps in a control folder, by job. They come from A-REX's own list, which

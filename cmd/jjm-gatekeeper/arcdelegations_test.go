@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"jjm"
-	"jjm/gatekeeper/arc"
+	"jjm/internal/gatekeeper/arc"
+	"jjm/internal/jjm"
 )
 
 // The user owns job.ID.local and can write the id of any credential there. A-REX keeps none for this job, so the job

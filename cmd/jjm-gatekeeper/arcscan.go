@@ -13,12 +13,12 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"jjm"
-	"jjm/gatekeeper"
-	"jjm/gatekeeper/arc"
-	"jjm/internal/wary"
-	"jjm/run"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/gatekeeper/arc"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
+	"jjm/internal/sys/wary"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
 )
 
 // A scan, which is root, believes of each file of a job only what its writer may say: docs/GATEKEEPERS.md has the

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
-	"jjm/gatekeeper"
-	"jjm/gatekeeper/blahp"
-	"jjm/internal/shellwords"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/formats/shellwords"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/gatekeeper/blahp"
+	"jjm/internal/jjm"
 )
 
 const (

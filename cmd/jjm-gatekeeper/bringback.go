@@ -6,11 +6,11 @@ import (
 	"os"
 	"time"
 
-	"jjm"
-	"jjm/gatekeeper"
-	"jjm/gatekeeper/blahp"
-	"jjm/run"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/gatekeeper/blahp"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // bringWithin is how long a status call itself delivers files. After that a background process goes on, and the

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"time"
 
-	"jjm"
-	"jjm/gatekeeper"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/jjm"
 )
 
 // core carries out a verb of scripts/jjm-submit, jjm-lookup and jjm-kill. It prints lines KEY=value and nothing else;

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"os"
 
-	"jjm"
-	"jjm/gatekeeper"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/jjm"
 )
 
 // credentialFile is a file in which a gatekeeper keeps a credential of a job. The stamp identifies the content that jjm

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // The exit codes of core are those of the jjm command.

@@ -7,9 +7,9 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
-	"jjm/gatekeeper"
-	"jjm/gatekeeper/globus2"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/gatekeeper/globus2"
+	"jjm/internal/jjm"
 )
 
 // globus2Patience is how long a submission is retried while nothing can be stored: Globus 2 ends its scripts after 30

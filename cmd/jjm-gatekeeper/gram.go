@@ -11,10 +11,10 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
-	"jjm/gatekeeper"
-	"jjm/gatekeeper/gram"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/gatekeeper/gram"
+	"jjm/internal/jjm"
 )
 
 // The errors of the GRAM protocol that jjm answers (globus_gram_protocol_error_t).

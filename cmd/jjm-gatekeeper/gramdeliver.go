@@ -9,11 +9,11 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
-	"jjm/gatekeeper"
-	"jjm/gatekeeper/gram"
-	"jjm/run"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/gatekeeper/gram"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
 )
 
 // gramBringWithin is how long a poll itself delivers files. After that a background process goes on: a job manager

@@ -21,8 +21,8 @@ import (
 	"os"
 	"runtime/debug"
 
-	"jjm/gate/client"
-	"jjm/gatekeeper"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/gatekeeper"
 )
 
 func main() { os.Exit(start()) }

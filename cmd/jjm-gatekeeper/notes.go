@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Notes are files per job below the home folder of its account, for gatekeepers that have no folder of their own for a

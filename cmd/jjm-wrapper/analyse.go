@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
-	"jjm/glf"
+	"jjm/internal/formats/glf"
+	"jjm/internal/jjm"
 )
 
 // The limits of what the type's command writes, in bytes.

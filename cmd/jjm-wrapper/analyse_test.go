@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
-	"jjm/glf"
+	"jjm/internal/formats/glf"
+	"jjm/internal/jjm"
 )
 
 func TestAnalyse_TheTypesCommandSaysWhatBecomesOfTheAttempt(t *testing.T) {

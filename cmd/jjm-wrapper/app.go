@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm/glf"
+	"jjm/internal/formats/glf"
 )
 
 // exitUnknown is reported for an application of which the kernel did not report how it ended.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
 

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // bootIDFile has an id that is new at each boot of the machine (random(4)).

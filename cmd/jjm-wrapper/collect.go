@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"jjm"
-	"jjm/glf"
+	"jjm/internal/formats/glf"
+	"jjm/internal/jjm"
 )
 
 // maxListed limits the output names in a SUCCEEDED record, in bytes. It is well below the longest line that a log may

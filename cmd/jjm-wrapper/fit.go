@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
 

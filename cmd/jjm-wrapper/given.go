@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
 

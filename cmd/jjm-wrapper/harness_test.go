@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/glf"
-	"jjm/internal/await"
+	"jjm/internal/formats/glf"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 	"jjm/sandbox"
 )
 

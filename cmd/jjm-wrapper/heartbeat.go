@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // The files beside work/ that tell the application what to read.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 func TestInput_TheApplicationFindsWhatItIsToRead(t *testing.T) {

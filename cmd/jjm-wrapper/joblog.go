@@ -10,8 +10,8 @@ import (
 	"io/fs"
 	"os"
 
+	"jjm/internal/work/stream"
 	"jjm/sandbox"
-	"jjm/stream"
 )
 
 // keepLog packs standard output, standard error and the GBS log file into the file that the job file's log template

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"jjm/glf"
+	"jjm/internal/formats/glf"
 	"jjm/sandbox"
 )
 

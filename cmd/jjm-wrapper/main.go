@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"strconv"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
 

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
-	"jjm/glf"
+	"jjm/internal/formats/glf"
+	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
 

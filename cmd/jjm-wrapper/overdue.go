@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
-	"jjm/glf"
-	"jjm/stream"
+	"jjm/internal/formats/glf"
+	"jjm/internal/jjm"
+	"jjm/internal/work/stream"
 )
 
 // patience is how long after the grace period the wrapper waits for a file system: about as long as a busy one needs

@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
-	"jjm/glf"
-	"jjm/internal/await"
+	"jjm/internal/formats/glf"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
+	"jjm/internal/work/stream"
 	"jjm/sandbox"
-	"jjm/stream"
 )
 
 // newAttempt returns an attempt whose folder has files of these names below work/.

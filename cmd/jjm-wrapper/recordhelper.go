@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"jjm"
+	"jjm/internal/jjm"
 	"jjm/sandbox"
 	"jjm/xmldb"
 )

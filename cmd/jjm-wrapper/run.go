@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
-	"jjm/glf"
+	"jjm/internal/formats/glf"
+	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
 

@@ -5,7 +5,7 @@ import (
 	"os"
 	"syscall"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // writeEnd writes an end record, atomically. It is one line with the wrapper's exit code, times in milliseconds since

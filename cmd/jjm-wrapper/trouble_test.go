@@ -9,9 +9,9 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm"
-	"jjm/glf"
-	"jjm/internal/needs"
+	"jjm/internal/formats/glf"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
 	"jjm/sandbox"
 )
 

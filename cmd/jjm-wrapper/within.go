@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // reading are the flags with which the wrapper opens what an application may have made: the other end of a pipe is not

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
 )
 
 // advertise shows the ad that brokers read, and whether each collector has it.

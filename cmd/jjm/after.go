@@ -3,8 +3,8 @@ package main
 import (
 	"strings"
 
-	"jjm"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // after returns the grid jobs of --after.

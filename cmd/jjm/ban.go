@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"jjm"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // whom has the flags of a command about one account or DN.

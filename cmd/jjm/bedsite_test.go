@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync"
 
-	"jjm"
-	"jjm/gate"
-	"jjm/gate/gatetest"
-	"jjm/gate/verbs"
-	"jjm/wire"
+	"jjm/internal/api/gate"
+	"jjm/internal/api/gate/verbs"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/gatetest"
 )
 
 // bedSite answers the verbs about the site, and those verbs about jobs that only people use, for the jobs of a fake

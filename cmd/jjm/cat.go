@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 
-	"jjm"
+	"jjm/internal/jjm"
 
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
 )
 
 // cat shows a file of a local job.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // clusters are the commands about clusters.

@@ -12,9 +12,9 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // commands is the grammar of the command line. Each command has one line here and a file of

@@ -15,13 +15,13 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"jjm"
-	"jjm/gate"
-	"jjm/gate/client"
-	"jjm/gate/gatetest"
-	"jjm/internal/needs"
-	"jjm/internal/shellwords"
-	"jjm/wire"
+	"jjm/internal/api/gate"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/formats/shellwords"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/gatetest"
+	"jjm/internal/testkit/needs"
 )
 
 func TestCommands_EveryOneHasAnExampleThatParses(t *testing.T) {
@@ -127,7 +127,8 @@ func TestLinks_NothingOfTheDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	heavy := map[string]bool{"net/http": true, "log/slog": true, "testing": true,
-		"jjm/gate": true, "jjm/store": true, "jjm/engine": true, "jjm/app": true, "jjm/xmldb": true}
+		"jjm/internal/api/gate": true, "jjm/internal/storage/store": true, "jjm/internal/engine": true,
+		"jjm/internal/app": true, "jjm/xmldb": true}
 	for dep := range strings.Lines(string(out)) {
 		dep = strings.TrimSpace(dep)
 		if heavy[dep] || strings.HasPrefix(dep, "modernc.org/") {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // manyJobs is how many jobs a command changes at most without a person who confirms it, and how

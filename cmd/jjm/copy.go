@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
 )
 
 // copyJob makes a new grid job of what an old one asked for.

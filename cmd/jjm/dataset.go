@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
-	"jjm/catalogue"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/work/catalogue"
 )
 
 // dataset are the commands about datasets.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"jjm"
-	"jjm/gate/client"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/jjm"
 )
 
 // The exit codes; doc.go documents them.

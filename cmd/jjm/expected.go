@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"jjm"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // expectedText tells when a grid job will end, roughly, and by what: "about 14:20, by the 120

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 func TestExpectedText_SaysByWhat(t *testing.T) {

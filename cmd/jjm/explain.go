@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"jjm/wire"
+	"jjm/internal/api/wire"
 )
 
 // explain tells by which rule an attempt was judged.

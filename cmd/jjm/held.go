@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
-	"jjm"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // holdReason returns the reason of a hold in the words of the party that holds.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // history shows the journal of a job.

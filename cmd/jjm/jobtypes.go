@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"jjm/wire"
+	"jjm/internal/api/wire"
 )
 
 // jobTypes are the commands about job types.

@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 
-	"jjm"
-	"jjm/selection"
-	"jjm/wire"
+	"jjm/internal/api/selection"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // kill asks the daemon to end jobs.

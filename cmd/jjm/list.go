@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/selection"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/selection"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // mostListed is the largest useful --limit: there are no more ids.

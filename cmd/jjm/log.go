@@ -1,8 +1,8 @@
 package main
 
 import (
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
 )
 
 // logs shows jjm's own log of a grid job.

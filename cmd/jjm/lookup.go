@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 	"jjm/xmldb/head"
 )
 

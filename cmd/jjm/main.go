@@ -13,8 +13,8 @@ import (
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
 
-	"jjm"
-	"jjm/gate/client"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/jjm"
 )
 
 func main() { os.Exit(start()) }

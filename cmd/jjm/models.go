@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"jjm/wire"
+	"jjm/internal/api/wire"
 )
 
 // models shows the models of job files.

@@ -4,9 +4,9 @@ import (
 	"os"
 	"slices"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 	"jjm/xmldb/head"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // A list reads a bounded number of records, and says where it stopped.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"jjm"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 	"jjm/xmldb/head"
 	"jjm/xmldb/query"
 )

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"jjm"
-	"jjm/selection"
-	"jjm/wire"
+	"jjm/internal/api/selection"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 	"jjm/xmldb/head"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // order has the arguments of a command about orders.

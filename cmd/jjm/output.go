@@ -15,9 +15,9 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // tarEnd is the length of the end of a tar, in bytes: two blocks of zeros (POSIX.1, pax).

@@ -6,9 +6,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"jjm"
+	"jjm/internal/jjm"
 
-	"jjm/wire"
+	"jjm/internal/api/wire"
 )
 
 // This file formats progress as text. Its functions depend only on the daemon's answer and

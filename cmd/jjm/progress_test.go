@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"jjm"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 var t0 = time.Unix(1_700_000_000, 0)

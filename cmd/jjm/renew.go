@@ -7,8 +7,8 @@ import (
 	"strings"
 	"syscall"
 
-	"jjm"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // secrets has the flags that name files with credentials.

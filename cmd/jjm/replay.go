@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"jjm/wire"
+	"jjm/internal/api/wire"
 )
 
 // replayJob runs the type of a grid job again and compares its answers with the stored

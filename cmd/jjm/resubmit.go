@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 
-	"jjm"
-	"jjm/selection"
-	"jjm/wire"
+	"jjm/internal/api/selection"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // resubmit runs local jobs again.

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"jjm/wire"
+	"jjm/internal/api/wire"
 )
 
 // retract declares outputs lost.

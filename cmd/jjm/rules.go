@@ -1,6 +1,6 @@
 package main
 
-import "jjm/analyse/rule"
+import "jjm/internal/policy/analyse/rule"
 
 // rules prints the rules that jjm ships.
 type rules struct{}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"jjm/internal/said"
+	"jjm/internal/testkit/said"
 )
 
 // saidVar names the folder in which each jjm of a script stores its output.

@@ -16,11 +16,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"jjm"
-	"jjm/gate"
-	"jjm/gate/gatetest"
-	"jjm/internal/await"
-	"jjm/wire"
+	"jjm/internal/api/gate"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/gatetest"
 )
 
 func TestMain(m *testing.M) {

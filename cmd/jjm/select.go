@@ -3,10 +3,10 @@ package main
 import (
 	"strings"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/selection"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/selection"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // filters are the filters of list, and of the commands that change many jobs: docs/SELECTION.md. They have the fields

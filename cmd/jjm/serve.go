@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // daemonName is the program of the daemon. It is separate because jjm must start within a

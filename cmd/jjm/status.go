@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // status shows the details of jobs.

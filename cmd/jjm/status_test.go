@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 func TestStatus_OfAJobWithoutLocalJobs(t *testing.T) {

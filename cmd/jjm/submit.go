@@ -10,9 +10,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // submit submits a grid job and prints its id.

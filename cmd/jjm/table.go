@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // maxColumns is the longest line of a table.

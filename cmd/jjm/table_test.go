@@ -17,9 +17,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"jjm"
-	"jjm/internal/said"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/said"
 )
 
 // printers returns a function for each table of the program, which prints it with texts that other people chose, of any

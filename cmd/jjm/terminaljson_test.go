@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // On a terminal no text of somebody else's changes how the rest is shown; the JSON means the same. A file or a program

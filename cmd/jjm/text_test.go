@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"jjm"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 func TestPrintable_EscapesWhatControlsATerminal(t *testing.T) {

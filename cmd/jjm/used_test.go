@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // What is used names no host or batch job that is not known.

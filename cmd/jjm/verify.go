@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"jjm"
-	"jjm/cover"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/work/cover"
 )
 
 // verify checks that all work of a grid job was done exactly once, and shows what is wrong.

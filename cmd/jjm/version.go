@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"jjm/wire"
+	"jjm/internal/api/wire"
 )
 
 // version is set by the linker.

@@ -19,13 +19,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
 	"jjm/handlers"
 	"jjm/handlers/all"
-	"jjm/internal/await"
-	"jjm/internal/needs"
-	"jjm/jobfile"
-	"jjm/split"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/work/split"
 )
 
 // here returns the folder of the examples.

@@ -15,15 +15,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
 	"jjm/handlers"
 	"jjm/handlers/all"
-	"jjm/internal/needs"
-	"jjm/jobfile"
-	"jjm/split"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/work/split"
 
 	// The example is compiled by another command. go test takes results from its cache while this stays the same.
-	_ "jjm/handlers/handlertest"
+	_ "jjm/internal/testkit/handlertest"
 )
 
 const docs = "../../docs"

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/glf"
-	"jjm/jobfile"
-	"jjm/plan"
+	"jjm/internal/formats/glf"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
 )
 
 // end says how all attempts of a local job end.

@@ -7,13 +7,13 @@ import (
 	"reflect"
 	"testing"
 
-	"jjm"
 	"jjm/handlers"
 	"jjm/handlers/all"
-	"jjm/jobfile"
-	"jjm/plan"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+	"jjm/internal/work/split"
 	"jjm/sandbox"
-	"jjm/split"
 )
 
 // keys is a table of a job file.

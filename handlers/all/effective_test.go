@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/split"
-	"jjm/split/jedi"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
+	"jjm/internal/work/split/jedi"
 )
 
 // jediJob returns a job file over files of two groups and six lumi blocks, with pile-up.

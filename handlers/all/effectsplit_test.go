@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // splitterTrials are the settings of splitters, by SPLITTER/KEY where the splitter matters,

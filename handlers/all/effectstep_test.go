@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/glf"
 	"jjm/handlers"
-	"jjm/jobfile"
-	"jjm/plan"
-	"jjm/split"
+	"jjm/internal/formats/glf"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+	"jjm/internal/work/split"
 )
 
 // retryTrials are the keys of [retry] with a legal value other than the default, and the

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/handlers"
 	"jjm/handlers/all"
-	"jjm/jobfile"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
+	"jjm/internal/work/stream"
 	"jjm/sandbox"
-	"jjm/split"
-	"jjm/stream"
 )
 
 // streamEffect is what local jobs receive, and the final names of their outputs.

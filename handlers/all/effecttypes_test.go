@@ -9,7 +9,7 @@ import (
 
 	"jjm/handlers"
 	"jjm/handlers/all"
-	"jjm/jobfile"
+	"jjm/internal/formats/jobfile"
 )
 
 // typeTrials are the settings of the job types, by TYPE/KEY or by KEY. with are the params

@@ -11,11 +11,11 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"jjm"
-	"jjm/cover"
-	"jjm/internal/golden"
-	"jjm/jobfile"
-	"jjm/split"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/golden"
+	"jjm/internal/work/cover"
+	"jjm/internal/work/split"
 )
 
 // otherwise returns the rows of recoveries for which jjm's result differs, and the reason.

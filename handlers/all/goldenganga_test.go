@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"jjm"
 	"jjm/handlers"
 	"jjm/handlers/all"
-	"jjm/internal/golden"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/golden"
+	"jjm/internal/work/split"
 )
 
 // gangaRow is a recorded call of one of Ganga's splitters, or of the reference model.

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"jjm"
-	"jjm/internal/golden"
-	"jjm/plan"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+	"jjm/internal/testkit/golden"
+	"jjm/internal/work/split"
 )
 
 // jediParams returns the settings of a job file that JEDI cuts, from tables.
@@ -304,7 +304,7 @@ func (r *chunkRow) want() (jobs []map[int][]string) {
 }
 
 // These are the rows whose limits come from a split rule, over whole files. The other rows call the function with
-// limits and ranges that a job file cannot have; package split/jedi compares those.
+// limits and ranges that a job file cannot have; package internal/work/split/jedi compares those.
 func TestGolden_JEDIChunks(t *testing.T) {
 	found := 0
 	golden.Rows(t, "jedi/inputchunk_subchunks", func(_ string, r chunkRow) string {

@@ -3,11 +3,11 @@ package all_test
 import (
 	"encoding/json"
 
-	"jjm"
 	"jjm/handlers"
 	"jjm/handlers/all"
-	"jjm/jobfile"
-	"jjm/split"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // Golden rows test the product: each becomes the text of a job file, which is parsed, checked and cut as in the daemon.

@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"jjm"
-	"jjm/internal/golden"
-	"jjm/plan"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+	"jjm/internal/testkit/golden"
+	"jjm/internal/work/split"
 )
 
 // wmRow is a recorded call of one of WMCore's splitters.

@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"jjm"
-	"jjm/cover"
 	"jjm/handlers"
 	"jjm/handlers/all"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/work/cover"
+	"jjm/internal/work/split"
 )
 
 // TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing tests each way to cut files.

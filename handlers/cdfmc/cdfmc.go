@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // params are the settings. Events are numbered from 1 across all sections.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/handlers/handlertest"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/handlertest"
 )
 
 func spec(params map[string]any) *jjm.Spec {

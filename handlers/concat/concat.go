@@ -5,9 +5,9 @@
 package concat
 
 import (
-	"jjm"
 	"jjm/handlers"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // filesPerJob is JEDI's number of files in one merge.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/handlers/handlertest"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/handlertest"
+	"jjm/internal/work/split"
 )
 
 func spec(n int, by string, settings map[string]any) *jjm.Spec {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/internal/differ"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/differ"
 )
 
 // The checks of calls at once: so many goroutines make all calls, so many times, about at most

@@ -10,11 +10,11 @@ import (
 	"fmt"
 	"slices"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/internal/differ"
-	"jjm/jobfile"
-	"jjm/split"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/differ"
+	"jjm/internal/work/split"
 )
 
 // maxCommands is the largest number of parts whose command line is asked for, so that the

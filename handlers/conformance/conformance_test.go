@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"jjm"
 	"jjm/handlers"
 	"jjm/handlers/script"
+	"jjm/internal/jjm"
 )
 
 // broken is the script type with one promise of the contract broken.

@@ -1,8 +1,8 @@
 package conformance
 
 import (
-	"jjm"
 	"jjm/handlers"
+	"jjm/internal/jjm"
 )
 
 // keepsLimit checks that a type makes no more local jobs than a site allows: where n are too

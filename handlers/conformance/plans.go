@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"jjm/handlers"
-	"jjm/internal/differ"
+	"jjm/internal/testkit/differ"
 )
 
 // plansDiffer returns where the settings of a planned spec differ from those of before, as "plan.rows[0]

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/handlers/handlertest"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/handlertest"
 )
 
 // parsed parses a type whose text must be valid.

@@ -9,13 +9,13 @@ import (
 	"regexp"
 	"slices"
 
-	"jjm"
-	"jjm/analyse/rule"
 	"jjm/handlers"
 	"jjm/handlers/external"
-	"jjm/internal/strict"
-	"jjm/internal/weburl"
-	"jjm/split"
+	"jjm/internal/formats/strict"
+	"jjm/internal/formats/weburl"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/analyse/rule"
+	"jjm/internal/work/split"
 )
 
 // File is the content of a file that declares a type.

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"jjm"
 	"jjm/handlers"
 	"jjm/handlers/external"
+	"jjm/internal/jjm"
 )
 
 // The endings of files in a folder of job types: declarations, and job files that may lie

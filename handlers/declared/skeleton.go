@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // skeleton holds the files of a new type, in one folder for each kind. They work once NAME

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"sync"
 
-	"jjm"
-	"jjm/analyse/rule"
 	"jjm/handlers"
-	"jjm/internal/strict"
+	"jjm/internal/formats/strict"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/analyse/rule"
 )
 
 // textKey is the key below params with the text of the file that declared the type when a

@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/internal/strict"
-	"jjm/internal/weburl"
-	"jjm/jobfile"
-	"jjm/split"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/formats/strict"
+	"jjm/internal/formats/weburl"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // declared is a job type as one text of a file declares it.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/handlers"
+	"jjm/internal/jjm"
 )
 
 // Caller runs a program. An error means that it did not run to its end.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/handlers/handlertest"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/handlertest"
 )
 
 const about = `{"protocol": 1, "summary": "a scan", "settings": [{"name": "n", "type": "whole number", "required": true,

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/internal/strict"
+	"jjm/internal/formats/strict"
+	"jjm/internal/jjm"
 )
 
 // Protocol is the version of the protocol that jjm speaks.

@@ -14,11 +14,11 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/internal/strict"
-	"jjm/internal/weburl"
-	"jjm/split"
+	"jjm/internal/formats/strict"
+	"jjm/internal/formats/weburl"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // The keys below params that hold a plan. The rows, which may be many, are stored

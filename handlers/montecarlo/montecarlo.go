@@ -12,9 +12,9 @@ import (
 	"maps"
 	"math"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // RuleOfThumb is the number of events per local job if nothing better is known: the typical

@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/handlers/handlertest"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/handlertest"
 )
 
 func spec(params map[string]any) *jjm.Spec {

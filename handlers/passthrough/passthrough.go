@@ -3,9 +3,9 @@
 package passthrough
 
 import (
-	"jjm"
 	"jjm/handlers"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 type params struct {

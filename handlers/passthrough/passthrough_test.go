@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/handlers/handlertest"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/handlertest"
 )
 
 func TestConformance(t *testing.T) {

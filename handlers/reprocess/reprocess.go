@@ -4,9 +4,9 @@
 package reprocess
 
 import (
-	"jjm"
 	"jjm/handlers"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 type params struct {

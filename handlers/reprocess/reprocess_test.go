@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/handlers/handlertest"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/handlertest"
+	"jjm/internal/work/split"
 )
 
 // spec returns a job over n files of 100 events and 5 sections, cut by a splitter.

@@ -7,9 +7,9 @@ import (
 	"maps"
 	"strings"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // Handler is the job type "script". The zero value is ready for use.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
 	"jjm/handlers"
-	"jjm/handlers/handlertest"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/handlertest"
 )
 
 func spec(params map[string]any) *jjm.Spec {

@@ -8,7 +8,7 @@
 # no verb dies. Trouble with a poll is "no news", for GRAM asks again.
 #
 # The work is done by "jjm-gatekeeper gram submit|poll|cancel", which reads the
-# description as RSL and answers lines KEY=value (package gatekeeper/gram).
+# description as RSL and answers lines KEY=value (package internal/gatekeeper/gram).
 # Its "use POSIX" imports into the package that loads it first.
 use Globus::GRAM::JobManager ();
 

@@ -40,7 +40,7 @@ put() { cat >"$1.new" && { [ -z "${2:-}" ] || chmod "$2" "$1.new"; } && mv "$1.n
 # Daemons must have neither: they would keep the locks for ever.
 
 # users_lock NAME prints the file that tests lock while they use a bed: shared,
-# or alone if they disturb it (package adapters/testbed).
+# or alone if they disturb it (package internal/testkit/testbed).
 users_lock() { echo "${JJM_TESTBED:-/tmp}/jjm-testbed-$1.lock"; }
 
 # alone NAME succeeds if no test uses the bed, and keeps tests out until this

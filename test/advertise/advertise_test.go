@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/internal/await"
-	"jjm/internal/needs"
-	"jjm/publish/advertise"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/publish/advertise"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
 )
 
 func TestAdvertise_IsPublishedReadBackChangedAndWithdrawn(t *testing.T) {

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"jjm/adapters"
-	"jjm/adapters/testbed"
-	"jjm/internal/await"
-	"jjm/internal/needs"
-	"jjm/publish/advertise"
+	"jjm/internal/publish/advertise"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // pool is a collector for one test, with the programs of the test bed: it may be frozen, killed and started while other

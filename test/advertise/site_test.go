@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"jjm/gate/client"
-	"jjm/internal/await"
-	"jjm/test/programs"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/programs"
 )
 
 var bin programs.Programs

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"jjm/adapters/testbed"
+	"jjm/internal/testkit/testbed"
 )
 
 // bed is a real batch system of scripts/testbed.

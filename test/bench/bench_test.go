@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
-	"jjm/test/programs"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/programs"
+	"jjm/internal/testkit/testbed"
 )
 
 // TestMain makes the test's own program the children that a bench starts.

@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/internal/await"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 )
 
 // blahpPatience is longer than it takes jjm to give up a job that Slurm has lost:

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/split"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 const (

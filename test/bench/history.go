@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"jjm"
-	"jjm/store"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
 )
 
 // The sizes of the history: grid jobs of a hundred thousand local jobs, in bulks of a thousand.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // The targets of the kill of a grid job whose local jobs wait in the embedded batch system: how long it takes until all

@@ -7,9 +7,9 @@ import (
 	"runtime"
 	"time"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // cycle is the rhythm that the CPU time of live jobs is told in: the default

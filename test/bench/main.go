@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"jjm/adapters/testbed"
+	"jjm/internal/testkit/testbed"
 )
 
 // The exit codes.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"jjm"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // plainly cuts work into parts as a program would that knows nothing else: files by name,

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/adapters/adaptertest"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/adaptertest"
 	"jjm/sandbox"
 )
 

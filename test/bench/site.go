@@ -11,15 +11,15 @@ import (
 	"sync"
 	"time"
 
-	"jjm"
-	"jjm/engine"
-	"jjm/gate"
-	"jjm/gate/verbs"
 	handlersall "jjm/handlers/all"
-	"jjm/internal/await"
-	"jjm/run/asuser"
-	"jjm/store"
-	"jjm/wire"
+	"jjm/internal/api/gate"
+	"jjm/internal/api/gate/verbs"
+	"jjm/internal/api/wire"
+	"jjm/internal/engine"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+	"jjm/internal/sys/asuser"
+	"jjm/internal/testkit/await"
 	"jjm/xmldb"
 )
 

@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"time"
 
-	"jjm"
-	"jjm/split"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // splitArgs are work for a splitter: Files files, as the workload named Work

@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // The targets of a job that does nothing: CPU per job, so many times that of the plain

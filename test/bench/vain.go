@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // The limits of a report about a wait that took too long.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // benchIn returns a bench below a folder, and its output.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm/store/highwater"
+	"jjm/internal/storage/highwater"
 )
 
 // lossRows are the rows of the table "After a loss" of docs/SERVICE.md, by their first column, and what an operator

@@ -13,7 +13,7 @@ import (
 // "jjm config check" refuses a configuration that serve refuses, with the same words, and reports all mistakes at once.
 func TestConfigCheck_SaysWhatServeSays(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join(root, "app/testdata/bad/*.toml"))
+	files, err := filepath.Glob(filepath.Join(root, "internal/app/testdata/bad/*.toml"))
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d recorded files, %v", len(files), err)
 	}

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm/internal/await"
-	"jjm/test/programs"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/programs"
 )
 
 const root = "../.."

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"jjm/internal/needs"
-	"jjm/internal/said"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/said"
 )
 
 // described is a site with the batch system of docs/SITE-ADAPTERS.md, described without

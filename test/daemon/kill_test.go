@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // flood submits a grid job of n local jobs that write a line when their application begins, and waits until as many run

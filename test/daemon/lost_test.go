@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/store/highwater"
+	"jjm/internal/storage/highwater"
 )
 
 // TestLost_IsNoticedAndHealed: the store, the work area or the records are moved away under a running daemon. It takes

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm/internal/await"
-	"jjm/internal/needs"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
 )
 
 // pbsMoods are the settings of the imitation of PBS with which the main job ends well (docs/PBS.md, The fake). The
@@ -52,7 +52,7 @@ func buildFakePBS(t *testing.T) string {
 	t.Helper()
 	needs.EndToEnd(t)
 	program := filepath.Join(shortDir(t), "fakepbs")
-	build := exec.Command("go", "build", "-trimpath", "-o", program, "jjm/adapters/pbs/fakepbs")
+	build := exec.Command("go", "build", "-trimpath", "-o", program, "jjm/internal/testkit/fakepbs")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the fake PBS: %v\n%s", err, out)

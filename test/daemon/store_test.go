@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm/store/highwater"
+	"jjm/internal/storage/highwater"
 )
 
 const quickJob = `type = "script"

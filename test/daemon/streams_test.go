@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 
 	"github.com/google/go-cmp/cmp"
 )

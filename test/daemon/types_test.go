@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // TestTypes_FromAFileAlone does what a newcomer does: a type is created, tested, tried in the foreground, put into the

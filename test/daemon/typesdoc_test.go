@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // TestTypes_TheDocumentsCommandsDoWhatTheySay runs every command of docs/JOB-TYPES.md in order, as a newcomer would, in

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // TestUnmounted_AWorkAreaIsToldAndFailsNothing: the work area is unmounted under the daemon while a local job runs and

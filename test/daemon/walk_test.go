@@ -13,8 +13,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"jjm/internal/await"
-	"jjm/internal/needs"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
 )
 
 // walkKey is the key of a script's daemon.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/internal/await"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 )
 
 // until runs jjm again and again until its output contains a text, which may be broken over two lines.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // makeIn runs a make target with everything installed below dir. Programs that are built already are not built again.

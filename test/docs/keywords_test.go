@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/glf"
+	"jjm/internal/formats/glf"
 )
 
 // docs/JOB-TYPES.md has the keywords of the code. JJM_UPDATE=1 rewrites them.

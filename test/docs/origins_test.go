@@ -33,7 +33,7 @@ func TestOrigins_NamesWhatExists(t *testing.T) {
 // The check above finds each kind of mistake.
 func TestOrigins_WouldFindMistakes(t *testing.T) {
 	const head = "| in the source | in jjm | page | test |\n|---|---|---|---|\n"
-	const page, test = "[SELECTION](SELECTION.md#filters)", "`split/TestRows_OnePartPerRow`"
+	const page, test = "[SELECTION](SELECTION.md#filters)", "`internal/work/split/TestRows_OnePartPerRow`"
 	for row, want := range map[string]string{
 		"| a | `jjm kill --host` | " + page + " | " + test + " |":                        "",
 		"| a | not there yet: `kill` of b | - | - |":                                     "",
@@ -45,7 +45,7 @@ func TestOrigins_WouldFindMistakes(t *testing.T) {
 		"| a | `engine.poll` | [settings](../etc/jjm.toml) | " + test + " |":             "",
 		"| a | `--host` | [SELECTION](SELECTION.md#filter) | " + test + " |":             "no heading",
 		"| a | `--host` | [SELECTION](SELECTIONS.md) | " + test + " |":                   "no such file",
-		"| a | `--host` | " + page + " | `split/TestRows_OnePart` |":                     "no test",
+		"| a | `--host` | " + page + " | `internal/work/split/TestRows_OnePart` |":       "no test",
 		"| a | `--host` | " + page + " | `test/daemon/testdata/walk/selection.txtar` |":  "",
 		"| a | `--host` | " + page + " | `test/daemon/testdata/walk/selections.txtar` |": "no file",
 		"| a | `--host` | " + page + " | - |":                                            "names no test",

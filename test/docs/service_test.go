@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm/internal/await"
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // installed is jjm as make install leaves it below a folder, with a state folder elsewhere.

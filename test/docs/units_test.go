@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // verifyUnits runs systemd's check of the installed units of a folder and returns what it reports: nothing if they are

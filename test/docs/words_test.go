@@ -16,11 +16,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
 	"jjm/adapters/idealize"
-	"jjm/cover"
-	"jjm/plan"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+	"jjm/internal/work/cover"
 )
 
 // The tables of docs/WORDS.md have every word of the code, and no other.
@@ -46,10 +46,10 @@ func TestWords_AreThoseOfTheCode(t *testing.T) {
 		{"\n`jjm explain 17.3`:", columns(t, "explain.go", "ruleTable")},
 		{"## States of a cluster", clusterWords(t)},
 		{"## States of a file", words(jjm.FileReady, jjm.FileState.String)},
-		{"## Verify\n", constants(t, "cover/facts.go", "Verdict")},
+		{"## Verify\n", constants(t, "internal/work/cover/facts.go", "Verdict")},
 		{"\nThe numbers. They count", members(cover.Report{})},
-		{"\nThe kinds of findings,", constants(t, "cover/facts.go", "Kind")},
-		{"## Warnings", constants(t, "warning.go", "NoticeKind")},
+		{"\nThe kinds of findings,", constants(t, "internal/work/cover/facts.go", "Kind")},
+		{"## Warnings", constants(t, "internal/jjm/warning.go", "NoticeKind")},
 	} {
 		onPage := slices.Sorted(slices.Values(listed(t, page, list.where)))
 		if diff := cmp.Diff(slices.Sorted(slices.Values(list.code)), onPage); diff != "" {
@@ -71,7 +71,7 @@ func TestWords_StatesAndPhasesAreThoseOfTheCode(t *testing.T) {
 	for _, list := range []struct {
 		code []string
 		page map[string]bool
-	}{{words(jjm.New, jjm.State.String), states}, {constants(t, "state.go", "Phase"), phases}} {
+	}{{words(jjm.New, jjm.State.String), states}, {constants(t, "internal/jjm/state.go", "Phase"), phases}} {
 		if diff := cmp.Diff(slices.Sorted(slices.Values(list.code)), slices.Sorted(maps.Keys(list.page))); diff != "" {
 			t.Errorf("(-code +page):\n%s", diff)
 		}

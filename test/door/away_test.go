@@ -13,12 +13,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm"
-	"jjm/gatekeeper"
-	"jjm/internal/await"
-	"jjm/internal/needs"
-	"jjm/test/programs"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/programs"
 )
 
 // lookedUp asks until there is an answer, as gatekeepers do: a daemon that has stored a grid job, and is killed before

@@ -13,10 +13,10 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm"
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // blahpd is HTCondor's program. The test talks to its standard input as the grid manager does: requests are answered by

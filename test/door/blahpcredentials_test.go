@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // authority creates a certificate, and returns a function that creates a proxy of it that is valid for some days: with

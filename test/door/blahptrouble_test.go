@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // First a batch system hangs, and then the disk is full: blahpd gets its answers, and no job is held, failed or

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/adapters/testbed"
-	"jjm/gatekeeper"
-	"jjm/internal/needs"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // A newer proxy from a gatekeeper reaches a job on workers that do not see the work area: HTCondor transfers it.

@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
-	"jjm/test/programs"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/programs"
+	"jjm/internal/testkit/testbed"
 )
 
 // pool is the bed's HTCondor, which passes jobs to a site.

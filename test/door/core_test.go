@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm"
 	"jjm/handlers/all"
+	"jjm/internal/jjm"
 )
 
 // exact compares standard output byte by byte. Text that differs from run to run is written as <NAME> in want, and must

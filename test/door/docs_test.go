@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // scriptRow returns what docs/GATEKEEPERS.md says about one of the scripts: its command line, and the keys of its lines

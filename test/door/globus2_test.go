@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // The whole life of a job with the scripts of Globus 2, byte by byte, is the same while the daemon is away.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm/adapters/testbed"
-	"jjm/gatekeeper"
-	"jjm/internal/needs"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // A grid job left hundreds of megabytes, which are to be delivered to two places. Meanwhile the daemon itself answers

@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm"
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // life is a job of HTCondor, of one user and on one cluster, with its expected end.

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
 )
 
 // The spool of a daemon that is not root and serves several accounts is read by a

@@ -18,12 +18,12 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/gatekeeper"
-	"jjm/internal/await"
-	"jjm/test/programs"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/programs"
 )
 
 var bin programs.Programs

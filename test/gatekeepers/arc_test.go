@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
-	"jjm/test/programs"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/programs"
+	"jjm/internal/testkit/testbed"
 )
 
 // arcSite is a site behind an ARC CE.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm/wire"
+	"jjm/internal/api/wire"
 )
 
 // arcFront is A-REX with ARC's own client.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // control is A-REX's control folder with its jobs, without A-REX.

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
 )
 
 // The user can write the grami: if it names another user's job, a scan, which is root, delivers nothing of that.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // documented returns the example of docs/GATEKEEPERS.md that contains a text.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // TestFrozenSlurm stops the controller of a real Slurm and calls what the scripts of GRAM, ARC, HTCondor and others

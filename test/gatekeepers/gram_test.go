@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm"
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // gramSite is a site behind a gatekeeper: one daemon, with the embedded cluster

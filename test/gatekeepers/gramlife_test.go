@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/wire"
+	"jjm/internal/api/wire"
 )
 
 // gramFront is GRAM5 with its own client.

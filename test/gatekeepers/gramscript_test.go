@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm"
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // installedGRAM starts GRAM's bed to install it, and releases it for other tests.

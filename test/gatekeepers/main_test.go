@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	awaits "jjm/internal/await"
-	"jjm/internal/needs"
-	"jjm/test/programs"
+	awaits "jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/programs"
 )
 
 // The deadlines are generous: a test that passes never waits for one.

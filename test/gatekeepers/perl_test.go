@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // script is one of the long-lived Perl processes that a job manager calls, the first tier. Its input and output are

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/adapters/testbed"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/testbed"
 )
 
 // person is a user of a gatekeeper: an account with a proxy, whose commands run in the gatekeeper's network.

@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/adapters/testbed"
-	"jjm/gate/client"
-	"jjm/test/programs"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/programs"
+	"jjm/internal/testkit/testbed"
 )
 
 // site is an installation of jjm behind a gatekeeper.

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm/adapters/testbed"
+	"jjm/internal/testkit/testbed"
 )
 
 // The kinds of trouble that a test can make.

@@ -15,11 +15,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
-	"jjm/internal/await"
-	"jjm/internal/needs"
-	"jjm/test/site"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // accountingSiege is a siege whose site writes BLAH's accounting log. Everybody can read the folder signs, through

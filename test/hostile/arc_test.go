@@ -12,10 +12,10 @@ import (
 
 	_ "modernc.org/sqlite" // for A-REX's list of delegations
 
-	"jjm"
-	"jjm/gatekeeper/arc"
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/gatekeeper/arc"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // control is A-REX's control folder with its jobs, without an A-REX.

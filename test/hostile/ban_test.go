@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // Mallory has a second name, and her account is renamed: the ban applies to its number.

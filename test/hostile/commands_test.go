@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm"
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
+	"jjm/internal/testkit/testbed"
 )
 
 // signalCommands sends a signal to each command of a batch system that runs as the account, as soon as it appears, and

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 	"jjm/xmldb"
 )
 

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // running submits a job of mallory's that keeps running. It returns the grid job and the folder of its bulk.

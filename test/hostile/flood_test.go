@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // own is a second batch system, only for the jobs of the hostile account: jobs that wait there wait only for hers.

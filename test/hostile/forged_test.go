@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
+	"jjm/internal/testkit/testbed"
 )
 
 // planted is what mallory has prepared: programs of her own under the names of the batch system's commands, and every

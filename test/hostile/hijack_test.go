@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
+	"jjm/internal/testkit/testbed"
 )
 
 // droppedLine is the text of the log about it.

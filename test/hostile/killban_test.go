@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/test/site"
+	"jjm/internal/testkit/site"
 )
 
 // Mallory's jobs wait in several grid jobs. A ban kills all: none of them begins after its answer, and bob's waiting

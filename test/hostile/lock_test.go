@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // Whoever can read a lock file can lock it, because flock(2) needs no more. Mallory locks every file of the state

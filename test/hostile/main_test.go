@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm/internal/needs"
-	"jjm/test/programs"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/programs"
 )
 
 var bin programs.Programs

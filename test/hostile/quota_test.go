@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // mostGridJobs is how many grid jobs an account may have in this attack.

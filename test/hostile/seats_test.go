@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // takeSeats opens connections for ever, with half a request on each. Each time the daemon refuses one because all

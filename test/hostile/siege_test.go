@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm/internal/await"
-	"jjm/test/site"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/site"
 )
 
 // hang is how long one job of the other account may take before it counts as blocked for ever.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // asService returns the settings of a daemon of an ordinary account that accepts the grid jobs of others.

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // helperAttacker returns a process of the hostile account that again and again does something to the account's helper

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/test/site"
+	"jjm/internal/testkit/site"
 )
 
 // The daemon of an ordinary account runs all jobs as that account. One of them asks the daemon for what an

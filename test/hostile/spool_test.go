@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm"
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // wave describes one flood of the spool: what it is about, and how large it is.

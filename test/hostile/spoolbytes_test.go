@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm"
-	"jjm/test/site"
-	"jjm/wire/spool"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/spool"
+	"jjm/internal/testkit/site"
 )
 
 // swellSpool writes entries to the account's box that are longer in total than an account may leave: sparse files of

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // fillSpool writes to the account's box of the spool until the disk is full, and again whenever there is room: by the

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // few is an embedded batch system of which one account gets only a part.

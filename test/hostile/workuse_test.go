@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // Mallory's job fills her work area, in bytes or in files, on the disk that all share. Above the limit of an account no

@@ -45,15 +45,15 @@ func TestClocks_NoVerdictDependsOnOne(t *testing.T) {
 }
 
 // fakeTime are the packages all of whose tests run in a bubble of testing/synctest that their harness makes.
-var fakeTime = []string{"engine"}
+var fakeTime = []string{"internal/engine"}
 
 // helpers are the folders of test helpers whose files are no _test.go.
-var helpers = []string{"test/", "adapters/adaptertest/", "adapters/testbed/", "handlers/handlertest/",
-	"internal/needs/", "gate/gatetest/"}
+var helpers = []string{"test/", "internal/testkit/adaptertest/", "internal/testkit/testbed/",
+	"internal/testkit/handlertest/", "internal/testkit/needs/", "internal/testkit/gatetest/"}
 
 // ofTests reports whether a file is a test or a helper of tests.
 func ofTests(path string) bool {
-	if !strings.HasSuffix(path, ".go") || strings.HasPrefix(path, "internal/await/") {
+	if !strings.HasSuffix(path, ".go") || strings.HasPrefix(path, "internal/testkit/await/") {
 		return false
 	}
 	// The runner of the tests measures the machine, and gives no verdict.

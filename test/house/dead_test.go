@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // unused returns the functions that no program of jjm reaches, with the reason why they exist: by file, below the root,
@@ -22,16 +22,16 @@ func unused() map[string]string {
 		"adapters/conformance/check.go ForTests":         forTests,
 		"adapters/conformance/check.go Undeclared":       forTests,
 		"adapters/conformance/faults.go WithoutCommands": forTests,
-		"publish/advertise/classad.go Plain":             forTests + ": it reads back what Safe wrote",
-		"wire/verb.go Verbs":                             forTests + ": each verb is tried",
-		"wire/verb.go Head.head":                         "marks the types that have a Head",
-		"split/jedi/bunches.go WorkSize":                 jedi,
-		"split/resplit.go WorkOf":                        resplit,
-		"split/resplit.go ownedLumis":                    resplit,
-		"split/resplit.go ownedEvents":                   resplit,
-		"split/resplit.go withSome":                      resplit,
-		"split/resplit.go finerUnits":                    resplit,
-		"split/resplit.go Resplit":                       resplit,
+		"internal/publish/advertise/classad.go Plain":    forTests + ": it reads back what Safe wrote",
+		"internal/api/wire/verb.go Verbs":                forTests + ": each verb is tried",
+		"internal/api/wire/verb.go Head.head":            "marks the types that have a Head",
+		"internal/work/split/jedi/bunches.go WorkSize":   jedi,
+		"internal/work/split/resplit.go WorkOf":          resplit,
+		"internal/work/split/resplit.go ownedLumis":      resplit,
+		"internal/work/split/resplit.go ownedEvents":     resplit,
+		"internal/work/split/resplit.go withSome":        resplit,
+		"internal/work/split/resplit.go finerUnits":      resplit,
+		"internal/work/split/resplit.go Resplit":         resplit,
 	}
 }
 

@@ -141,12 +141,12 @@ func listedAs(key string, list map[string]string) (entry string, ok bool) {
 
 // goldenFiles returns the names of all files of golden rows.
 func goldenFiles(t *testing.T) (names []string) {
-	paths, err := filepath.Glob("testdata/golden/*/*.jsonl.gz")
+	paths, err := filepath.Glob("internal/testkit/golden/testdata/golden/*/*.jsonl.gz")
 	if err != nil || len(paths) == 0 {
 		t.Fatal("no golden files", err)
 	}
 	for _, file := range paths {
-		name, _ := filepath.Rel("testdata/golden", file)
+		name, _ := filepath.Rel("internal/testkit/golden/testdata/golden", file)
 		names = append(names, filepath.ToSlash(strings.TrimSuffix(name, ".jsonl.gz")))
 	}
 	return names
@@ -155,7 +155,7 @@ func goldenFiles(t *testing.T) (names []string) {
 // columnsOf returns the keys of the rows of a file. The keys of tables in them are joined by dots; lists are
 // transparent.
 func columnsOf(t *testing.T, name string) map[string]bool {
-	f, err := os.Open("testdata/golden/" + name + ".jsonl.gz")
+	f, err := os.Open("internal/testkit/golden/testdata/golden/" + name + ".jsonl.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -421,7 +421,7 @@ func goldenPackages(t *testing.T) []string {
 			return err
 		}
 		text, err := os.ReadFile(file)
-		if strings.Contains(string(text), "\"jjm/internal/golden\"") {
+		if strings.Contains(string(text), "\"jjm/internal/testkit/golden\"") {
 			found["./"+filepath.ToSlash(filepath.Dir(file))] = true
 		}
 		return err

@@ -6,144 +6,153 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// layers has the layer of each package. A package may import only packages of lower layers; the package comment of the
-// root shows the same list. A package without a line of its own is in the layer of the longest path above it.
-var layers = map[string]int{
-	"jjm":                             0,
-	"jjm/internal":                    0, // helpers like those of the standard library
-	"jjm/wire":                        1,
-	"jjm/publish/advertise":           1,
-	"jjm/split":                       1,
-	"jjm/glf":                         1,
-	"jjm/sandbox":                     1,
-	"jjm/xmldb":                       1,
-	"jjm/run":                         1,
-	"jjm/jobfile":                     1,
-	"jjm/analyse":                     1,
-	"jjm/publish/accounting":          1,
-	"jjm/catalogue":                   1,
-	"jjm/cover":                       1,
-	"jjm/selection":                   1,
-	"jjm/stream":                      1,
-	"jjm/adapters":                    2,
-	"jjm/fetch":                       2,
-	"jjm/handlers":                    2,
-	"jjm/adapters/local":              3,
-	"jjm/adapters/":                   3,
-	"jjm/adapters/adaptertest":        3,
-	"jjm/publish/advertise/collector": 3,
-	"jjm/adapters/conformance":        3,
-	"jjm/handlers/":                   3,
-	"jjm/adapters/all":                4,
-	"jjm/handlers/all":                4,
-	"jjm/handlers/declared":           4,
-	"jjm/handlers/handlertest":        4,
-	"jjm/store":                       4,
-	"jjm/plan":                        4,
-	"jjm/engine/fair":                 5,
-	"jjm/engine/areas":                5,
-	"jjm/engine/outputs":              5,
-	"jjm/engine/base":                 6,
-	"jjm/engine/endings":              6,
-	"jjm/engine/state":                7,
-	"jjm/engine/lineage":              8,
-	"jjm/engine/jobtype":              8,
-	"jjm/engine/choice":               8,
-	"jjm/engine/sweep":                8,
-	"jjm/engine/remote":               8,
-	"jjm/engine/dependency":           8,
-	"jjm/engine/":                     9, // the rooms
-	"jjm/engine":                      10,
-	"jjm/gate":                        11,
-	"jjm/gatekeeper":                  12,
-	"jjm/app":                         12,
-	"jjm/cmd":                         13,
-	"jjm/test":                        14,
+// layers has the layer of each package. A package may import only packages of lower layers.
+type layers map[string]int
+
+// layerRow is a row of the table in docs/ARCHITECTURE.md: | 3 | `adapters`, `handlers` | ... |
+var layerRow = regexp.MustCompile("(?m)^\\| ([0-9]+) \\| (`[^|]*`) \\|")
+
+// readLayers reads the table of docs/ARCHITECTURE.md, where it stands once. A row "name/..." holds for all packages
+// below that have none of their own.
+func readLayers(t *testing.T) layers {
+	t.Helper()
+	text, err := os.ReadFile("docs/ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := layers{}
+	for _, m := range layerRow.FindAllStringSubmatch(string(text), -1) {
+		layer, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range strings.SplitSeq(strings.ReplaceAll(m[2], "`", ""), ", ") {
+			if _, twice := all["jjm/"+name]; twice {
+				t.Errorf("docs/ARCHITECTURE.md has two rows for %s", name)
+			}
+			all["jjm/"+name] = layer
+		}
+	}
+	if len(all) < 60 {
+		t.Fatalf("docs/ARCHITECTURE.md has only %d packages: is its table read wrongly?", len(all))
+	}
+	return all
+}
+
+// of returns the layer of a package: that of its own row, of the package whose internals it is, or of the folder.
+func (l layers) of(pkg string) (layer int, known bool) {
+	if layer, known = l[pkg]; known {
+		return layer, true
+	}
+	if of, _, inside := strings.Cut(pkg, "/internal/"); inside && of != "jjm" {
+		return l.of(of)
+	}
+	for dir := pkg; strings.Contains(dir, "/"); {
+		dir = dir[:strings.LastIndex(dir, "/")]
+		if layer, known = l[dir+"/..."]; known {
+			return layer, true
+		}
+	}
+	return 0, false
 }
 
 // sameLayer are the allowed imports within one layer.
 var sameLayer = map[string]bool{
-	"jjm/wire -> jjm/cover":                                true, // a report is an answer
-	"jjm/wire -> jjm/selection":                            true, // patterns and filters are in requests
-	"jjm/jobfile -> jjm/catalogue":                         true, // job files contain descriptions of files
-	"jjm/jobfile -> jjm/stream":                            true, // job files contain templates of names
-	"jjm/analyse -> jjm/glf":                               true, // the evidence is in its format
-	"jjm/analyse -> jjm/analyse/rule":                      true, // it carries them out
-	"jjm/adapters/adaptertest -> jjm/adapters/conformance": true, // the suite needs testing.T
-	"jjm/gate/gatetest -> jjm/gate/verbs":                  true, // for the verbs of its jobs
-	"jjm/gatekeeper/demand -> jjm/gatekeeper/plain":        true, // a job may be a plain one
-	"jjm/gatekeeper/gram -> jjm/gatekeeper/plain":          true,
-	"jjm/gatekeeper/blahp -> jjm/gatekeeper/plain":         true,
-	"jjm/gatekeeper/globus2 -> jjm/gatekeeper/plain":       true,
-	"jjm/gatekeeper/gram -> jjm/gatekeeper/demand":         true,
-	"jjm/gatekeeper/blahp -> jjm/gatekeeper/demand":        true, // for the words of a language
-	"jjm/gatekeeper/globus2 -> jjm/gatekeeper/demand":      true,
-	"jjm/gatekeeper/arc -> jjm/gatekeeper/plain":           true,
-	"jjm/gatekeeper/arc -> jjm/gatekeeper/demand":          true,
-	"jjm/test/site -> jjm/test/programs":                   true, // a site runs the programs
+	"jjm/internal/api/wire -> jjm/internal/work/cover":                  true, // a report is an answer
+	"jjm/internal/api/wire -> jjm/internal/api/selection":               true, // patterns and filters are in requests
+	"jjm/internal/formats/jobfile -> jjm/internal/work/catalogue":       true, // job files contain descriptions of files
+	"jjm/internal/formats/jobfile -> jjm/internal/work/stream":          true, // job files contain templates of names
+	"jjm/internal/sys/asuser -> jjm/internal/sys/run":                   true, // it runs commands as other accounts
+	"jjm/internal/policy/analyse -> jjm/internal/formats/glf":           true, // the evidence is in its format
+	"jjm/internal/policy/analyse -> jjm/internal/policy/analyse/rule":   true, // it carries them out
+	"jjm/internal/testkit/adaptertest -> jjm/adapters/conformance":      true, // the suite needs testing.T
+	"jjm/internal/testkit/gatetest -> jjm/internal/api/gate/verbs":      true, // for the verbs of its jobs
+	"jjm/internal/gatekeeper/demand -> jjm/internal/gatekeeper/plain":   true, // a job may be a plain one
+	"jjm/internal/gatekeeper/gram -> jjm/internal/gatekeeper/plain":     true,
+	"jjm/internal/gatekeeper/blahp -> jjm/internal/gatekeeper/plain":    true,
+	"jjm/internal/gatekeeper/globus2 -> jjm/internal/gatekeeper/plain":  true,
+	"jjm/internal/gatekeeper/gram -> jjm/internal/gatekeeper/demand":    true,
+	"jjm/internal/gatekeeper/blahp -> jjm/internal/gatekeeper/demand":   true, // for the words of a language
+	"jjm/internal/gatekeeper/globus2 -> jjm/internal/gatekeeper/demand": true,
+	"jjm/internal/gatekeeper/arc -> jjm/internal/gatekeeper/plain":      true,
+	"jjm/internal/gatekeeper/arc -> jjm/internal/gatekeeper/demand":     true,
+	"jjm/internal/testkit/site -> jjm/internal/testkit/programs":        true, // a site runs the programs
 }
 
 func TestLayers_NoPackageImportsUpwards(t *testing.T) {
-	imports := importsOf(t, ".")
-	if len(imports) < 15 {
-		t.Fatalf("only %d packages found: the test does not see the house", len(imports))
+	imports, all := importsOf(t, "."), readLayers(t)
+	if len(imports) < 100 {
+		t.Fatalf("only %d packages found: the test does not see the tree", len(imports))
 	}
-	for _, broken := range violations(imports) {
-		t.Error(broken)
+	for _, v := range all.violations(imports) {
+		t.Error(v)
+	}
+	for name := range all {
+		if !exists(imports, name) {
+			t.Errorf("docs/ARCHITECTURE.md has a row for %s, which is not there", name)
+		}
 	}
 }
 
 func TestLayers_AnUpwardImportIsFound(t *testing.T) {
+	all := readLayers(t)
 	for _, c := range []struct {
 		pkg, imp string
 		ok       bool
 	}{
-		{"jjm/plan", "jjm/adapters", true},
-		{"jjm/plan", "jjm/store", false}, // the same layer
-		{"jjm", "jjm/wire", false},
-		{"jjm/store", "jjm/engine", false},
+		{"jjm/internal/policy/plan", "jjm/adapters", true},
+		{"jjm/internal/policy/plan", "jjm/internal/storage/store", false}, // the same layer
+		{words, "jjm/internal/api/wire", false},
+		{words, "jjm/internal/formats/strict", false}, // the words import nothing
+		{"jjm/internal/formats/strict", words, true},
+		{"jjm/internal/storage/store", "jjm/internal/engine", false},
 		{"jjm/handlers", "jjm/handlers/script", false},
 		{"jjm/xmldb", "jjm/xmldb/head", true},
 		{"jjm/handlers/montecarlo", "jjm/handlers", true},
 		{"jjm/handlers/montecarlo", "jjm/handlers/script", false},
-		{"jjm/attic", "jjm", false}, // a room that is not in the list
-		{"jjm/analyse", "jjm/glf", true},
-		{"jjm/store", "os/exec", false}, // only package run starts children
-		{"jjm/run", "os/exec", true},
+		{"jjm/internal/engine/attic", words, false}, // a room without a row
+		{"jjm/internal/policy/analyse", "jjm/internal/formats/glf", true},
+		{"jjm/internal/storage/store", "os/exec", false}, // only package run starts children
+		{"jjm/internal/sys/run", "os/exec", true},
 	} {
-		got := len(violations(map[string][]string{c.pkg: {c.imp}})) == 0
+		got := len(all.violations(map[string][]string{c.pkg: {c.imp}})) == 0
 		if got != c.ok {
 			t.Errorf("%s -> %s: allowed %v, want %v", c.pkg, c.imp, got, c.ok)
 		}
 	}
 }
 
+// words is the package of the words, which imports only the standard library.
+const words = "jjm/internal/jjm"
+
 // violations returns the imports that break the rule.
-func violations(imports map[string][]string) []string {
+func (l layers) violations(imports map[string][]string) []string {
 	var out []string
 	for pkg, list := range imports {
-		from, known := layerOf(pkg)
+		from, known := l.of(pkg)
 		if !known {
-			out = append(out, pkg+": in no layer: give it a line in layers_test.go and in docs/ARCHITECTURE.md")
+			out = append(out, pkg+": in no layer: give it a row in docs/ARCHITECTURE.md")
 			continue
 		}
 		for _, imp := range list {
 			if imp == "os/exec" && !mayExec(pkg) {
-				out = append(out, pkg+" imports os/exec: children are started through jjm/run")
+				out = append(out, pkg+" imports os/exec: children are started through jjm/internal/sys/run")
 			}
-			if imp != "jjm" && !strings.HasPrefix(imp, "jjm/") {
+			if !strings.HasPrefix(imp, "jjm/") {
 				continue
 			}
-			to, _ := layerOf(imp)
-			inside := lineOf(pkg) == lineOf(imp) && (strings.HasPrefix(pkg, imp+"/") || strings.HasPrefix(imp, pkg+"/"))
-			helper := to == 0 && (strings.HasPrefix(imp, "jjm/internal/") || imp == "jjm" && pkg != "jjm")
+			to, _ := l.of(imp)
+			inside := to == from && (strings.HasPrefix(pkg, imp+"/") || strings.HasPrefix(imp, pkg+"/"))
+			helper := to == 0 && pkg != words
 			if to >= from && !inside && !helper && !sameLayer[pkg+" -> "+imp] {
 				out = append(out, fmt.Sprintf("%s (layer %d) imports %s (layer %d)", pkg, from, imp, to))
 			}
@@ -153,33 +162,22 @@ func violations(imports map[string][]string) []string {
 	return out
 }
 
-// mayExec returns true for run itself, for the wrapper, which has one child for all its life, and for the campaign,
-// which plays the gatekeeper.
+// mayExec returns true for run itself, for the wrapper, which has one child for all its life, and for what only tests
+// use.
 func mayExec(pkg string) bool {
-	return pkg == "jjm/run" || pkg == "jjm/cmd/jjm-wrapper" || strings.HasPrefix(pkg, "jjm/test")
+	return pkg == "jjm/internal/sys/run" || pkg == "jjm/cmd/jjm-wrapper" || strings.HasPrefix(pkg, "jjm/test/") ||
+		strings.HasPrefix(pkg, "jjm/internal/testkit/")
 }
 
-// layerOf returns the layer of a package.
-func layerOf(pkg string) (int, bool) {
-	n, ok := layers[lineOf(pkg)]
-	return n, ok
-}
-
-// lineOf returns the most specific entry for a package.
-func lineOf(pkg string) string {
-	if _, ok := layers[pkg]; ok {
-		return pkg
-	}
-	for dir := pkg; strings.Contains(dir, "/"); {
-		dir = dir[:strings.LastIndex(dir, "/")]
-		if _, ok := layers[dir+"/"]; ok {
-			return dir + "/"
-		}
-		if _, ok := layers[dir]; ok && dir != "jjm" {
-			return dir
+// exists reports whether there is a package of that name, or one below "name/...".
+func exists(imports map[string][]string, name string) bool {
+	below, all := strings.CutSuffix(name, "...")
+	for pkg := range imports {
+		if pkg == name || all && strings.HasPrefix(pkg, below) {
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
 // importsOf returns the imports of all packages below dir, without those of tests.

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // mutants names the settings whose proofs are tried; "all" tries every one and takes some hours. Without it, one
@@ -31,7 +31,7 @@ func TestSettings_AProofFailsWithoutItsSetting(t *testing.T) {
 	needs.Campaign(t, needs.Lint)
 	wanted, where := os.Getenv(mutants), "./..."
 	if wanted == "" {
-		wanted, where = "hold.code", "./plan"
+		wanted, where = "hold.code", "./internal/policy/plan"
 	}
 	reads := readsOfFields(t, where)
 	for _, p := range proofs() {
@@ -104,7 +104,7 @@ func readsOfFields(t *testing.T, where string) map[string][]fieldRead {
 	for _, p := range loaded {
 		for _, file := range p.Syntax {
 			name := p.Fset.Position(file.Pos()).Filename
-			if strings.HasSuffix(name, "app/reload.go") {
+			if strings.HasSuffix(name, "internal/app/reload.go") {
 				continue
 			}
 			collectReads(p, file, func(sel *ast.SelectorExpr, v *types.Var) {

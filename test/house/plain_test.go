@@ -14,13 +14,13 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // forAuthors are the packages whose messages may show values in Go syntax, because only authors of adapters and job
 // types, or readers of a test's log, see them.
-var forAuthors = []string{"jjm/adapters/conformance", "jjm/adapters/testbed", "jjm/handlers/conformance",
-	"jjm/internal/await", "jjm/test/"}
+var forAuthors = []string{"jjm/adapters/conformance", "jjm/internal/testkit/testbed", "jjm/handlers/conformance",
+	"jjm/internal/testkit/await", "jjm/test/"}
 
 // No text of a program shows a value in Go syntax: a list in brackets, a struct in braces, "2h0m0s".
 func TestPlain_NoTextShowsAValueAsGoDoes(t *testing.T) {

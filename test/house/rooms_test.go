@@ -21,7 +21,7 @@ const (
 
 func TestRooms_AreSmallAndSayWhatTheyNeed(t *testing.T) {
 	var sizes sizes
-	err := filepath.WalkDir("engine", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("internal/engine", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}

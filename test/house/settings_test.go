@@ -11,12 +11,12 @@ import (
 
 	"jjm/adapters"
 	adaptersall "jjm/adapters/all"
-	"jjm/analyse/rule"
-	"jjm/app"
-	"jjm/engine"
-	"jjm/gate"
-	"jjm/plan"
-	"jjm/publish/advertise/collector"
+	"jjm/internal/api/gate"
+	"jjm/internal/app"
+	"jjm/internal/engine"
+	"jjm/internal/policy/analyse/rule"
+	"jjm/internal/policy/plan"
+	"jjm/internal/publish/advertise/collector"
 )
 
 // setting is a key of the configuration, with the struct and the field that it sets, and its default.

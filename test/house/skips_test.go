@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// All tests are skipped in one way, by internal/needs: it says so loudly, and fails in CI.
+// All tests are skipped in one way, by internal/testkit/needs: it says so loudly, and fails in CI.
 func TestSkips_OnlyNeedsLeavesTestsOut(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -19,12 +19,12 @@ func TestSkips_OnlyNeedsLeavesTestsOut(t *testing.T) {
 			return err
 		}
 		files++
-		if filepath.ToSlash(filepath.Dir(path)) == "internal/needs" {
+		if filepath.ToSlash(filepath.Dir(path)) == "internal/testkit/needs" {
 			return nil
 		}
 		found, err := skips(path, nil)
 		for _, f := range found {
-			t.Errorf("%s: a test says what it needs through jjm/internal/needs, and has no short form", f)
+			t.Errorf("%s: a test says what it needs through jjm/internal/testkit/needs, and has no short form", f)
 		}
 		return err
 	})

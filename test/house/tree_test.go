@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // The repository holds what people wrote, and no program that somebody built and added by mistake.
@@ -20,6 +21,20 @@ func TestTree_HoldsNoPrograms(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil || !isProgram(t, self) {
 		t.Errorf("the program of this test is not seen to be one (%v)", err)
+	}
+}
+
+// Who opens the repository sees the contracts and the documents first, not every package.
+func TestTree_TheRootHasFewEntries(t *testing.T) {
+	const most = 16
+	var root []string
+	for _, name := range tracked(t) {
+		if first, _, _ := strings.Cut(name, "/"); first[0] != '.' && !slices.Contains(root, first) {
+			root = append(root, first)
+		}
+	}
+	if len(root) > most {
+		t.Errorf("the root has %d entries, want %d at most: %s", len(root), most, strings.Join(root, " "))
 	}
 }
 

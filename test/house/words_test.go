@@ -11,8 +11,8 @@ import (
 
 // givesTo are the exported functions that give something to somebody, which is not their result.
 var givesTo = map[string]bool{
-	"gate/verb.go Within":       true, // gives time to a verb
-	"gate/verbs/renew.go Renew": true, // gives credentials to jobs
+	"internal/api/gate/verb.go Within":       true, // gives time to a verb
+	"internal/api/gate/verbs/renew.go Renew": true, // gives credentials to jobs
 }
 
 // The comment of a function says "returns", not "gives", about its result.

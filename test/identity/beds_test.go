@@ -4,9 +4,9 @@ import (
 	"os"
 	"testing"
 
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
+	"jjm/internal/testkit/testbed"
 )
 
 // TestBeds_OwnersRunAsThemselves submits and kills through each real batch system as two owners of one daemon of root,

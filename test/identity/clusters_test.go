@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // If jobs run as their owners, the test of a cluster refuses root and says what to do. With an account it runs as that

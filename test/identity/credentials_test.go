@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/internal/needs"
-	"jjm/test/site"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/site"
 )
 
 // A proxy and a token are private, reach only the jobs that ask for them, are renewed while the jobs run, are removed

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/test/site"
+	"jjm/internal/testkit/site"
 )
 
 // Without a daemon the records answer: to the owner and the administrators, to nobody else.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm/test/site"
+	"jjm/internal/testkit/site"
 )
 
 // An input that is a URL is fetched by a child of the owner, which inherits no open file of the daemon, to a file of

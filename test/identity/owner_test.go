@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm/test/site"
+	"jjm/internal/testkit/site"
 )
 
 const asOwner = "owner"

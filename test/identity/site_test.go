@@ -7,8 +7,8 @@ import (
 	"os"
 	"testing"
 
-	"jjm/test/programs"
-	"jjm/test/site"
+	"jjm/internal/testkit/programs"
+	"jjm/internal/testkit/site"
 )
 
 var bin programs.Programs

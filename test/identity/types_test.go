@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"jjm/test/site"
+	"jjm/internal/testkit/site"
 )
 
 // askedProgram is the program of a type. Its plan contains what it was given. It runs until the file "go" exists, and

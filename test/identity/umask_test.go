@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/test/programs"
-	"jjm/test/site"
+	"jjm/internal/testkit/programs"
+	"jjm/internal/testkit/site"
 )
 
 // With any umask a first start makes folders that the accounts reach whom the configuration lets in. A folder that

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/test/site"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/testkit/site"
 )
 
 // What an account gets of what belongs to another one.

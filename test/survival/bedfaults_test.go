@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/adapters/testbed"
-	"jjm/internal/await"
-	"jjm/internal/needs"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // fault is a way to disturb a batch system: do is the verb of the test bed that starts the trouble, undo the verb that

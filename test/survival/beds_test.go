@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm/adapters/testbed"
-	"jjm/internal/await"
-	"jjm/internal/needs"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // bedPatience is how long a grid job may take on a batch system that needs seconds to start a job, and more to report
@@ -115,7 +115,7 @@ func onFakePBS(t *testing.T) (string, int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "fakepbs"), "jjm/adapters/pbs/fakepbs")
+	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "fakepbs"), "jjm/internal/testkit/fakepbs")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the fake PBS: %v\n%s", err, out)

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
-	"jjm/cover"
-	"jjm/internal/needs"
-	"jjm/store"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/work/cover"
 )
 
 // reco is the program of the local jobs over a dataset. Its arguments are the serial number and the files. The second

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // perJob is the number of events of a local job; the last one may have fewer.

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/internal/needs"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
 )
 
 // scenario describes how a site gets to a failpoint.

@@ -18,11 +18,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
-	"jjm/cover"
-	"jjm/internal/needs"
-	"jjm/store"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/work/cover"
 )
 
 // gather is the program of the local jobs: it joins their files. It fails with a flaky file the first time, and with a

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/adapters/testbed"
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/testbed"
 )
 
 // holders has, for each bed, the command that holds waiting jobs and never running ones (hold). wait is a setting that

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // run is one attempt of a local job as the application knows it, by its first event.

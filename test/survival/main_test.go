@@ -15,8 +15,8 @@ import (
 	"runtime"
 	"testing"
 
-	"jjm/internal/needs"
-	"jjm/test/programs"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/programs"
 )
 
 // bin are the three programs.

@@ -15,11 +15,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/internal/needs"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
 	"jjm/sandbox"
-	"jjm/wire"
 	"jjm/xmldb/head"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/internal/await"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
 )
 
 // campaign returns the size of the campaign, for the form that was asked for.

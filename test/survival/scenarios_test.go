@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/internal/await"
-	"jjm/wire"
-	"jjm/wire/spool"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/spool"
+	"jjm/internal/testkit/await"
 )
 
 // elsewhere returns the failpoints that no site with the embedded batch system gets to, and the reason.

@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/internal/await"
-	"jjm/test/programs"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/programs"
 )
 
 // The deadlines are generous: a test that passes never waits for one.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/internal/needs"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
 )
 
 // submitted submits a grid job and fails the test if it is refused.

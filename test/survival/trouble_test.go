@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"jjm"
-	"jjm/gate/client"
-	"jjm/internal/needs"
-	"jjm/wire"
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/needs"
 )
 
 // TestSurvival_WrapperKilled kills wrappers by KILL, with and without a running daemon. The attempts are lost and

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
-	"jjm/internal/await"
-	"jjm/store"
-	"jjm/wire"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+	"jjm/internal/testkit/await"
 )
 
 // ended is everything that a site says about a grid job that is over.

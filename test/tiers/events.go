@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"jjm/internal/await"
+	"jjm/internal/testkit/await"
 )
 
 // event is one line of "go test -json"; see "go doc test2json".
@@ -83,7 +83,7 @@ func (r *results) add(step string, e event) {
 	}
 }
 
-// buildOf returns the package of a build: "jjm/plan [jjm/plan.test]" belongs to jjm/plan.
+// buildOf returns the package of a build: "jjm/store [jjm/store.test]" belongs to jjm/store.
 func buildOf(step, importPath string) name {
 	path, _, _ := strings.Cut(importPath, " ")
 	return name{step: step, pkg: strings.TrimSuffix(path, "_test")}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/internal/await"
+	"jjm/internal/testkit/await"
 )
 
 func TestLockMachine_ASecondRunWaitsAndSaysForWhom(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // place is where a test says that it belongs to a campaign.
@@ -25,7 +25,7 @@ func places(t *testing.T, root string) (all []place) {
 	campaigns := map[string]string{"Faults": needs.Faults, "Hostile": needs.Hostile, "Gatekeepers": needs.Gatekeepers,
 		"Systems": needs.Systems, "Lint": needs.Lint}
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") || strings.Contains(path, "internal/needs") {
+		if err != nil || !strings.HasSuffix(path, "_test.go") || strings.Contains(path, "internal/testkit/needs") {
 			return err
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
@@ -103,20 +103,20 @@ func TestTiers_ACampaignRunsEachTestThatIsLeftToIt(t *testing.T) {
 // perhaps in a short form, and in the campaign of the hostile tests.
 var ofEachKind = map[string][]string{
 	"another account's jobs, bans and orders": {"test/identity TestVerbs_AnAccountIsToldNothingOfAnother",
-		"engine/answer TestShows_WhatIsTheSitesAndTheAccountsOwn", "engine TestClusters_NameAnAccountItsOwnMissingJobsAlone"},
+		"internal/engine/answer TestShows_WhatIsTheSitesAndTheAccountsOwn", "internal/engine TestClusters_NameAnAccountItsOwnMissingJobsAlone"},
 	"folders in which others write": {"test/hostile TestDrop_AFullDiskStopsNobodyElse",
 		"test/hostile TestDrop_AnAccountIsBoundedAndReadsNothingOfOthers",
-		"app TestDoorNotes_TellAdministratorsWhoFilledTheDisk"},
-	"programs that others could replace": {"app TestExamine_RefusesWhatOthersCouldReplace",
-		"internal/rights TestHeld_NobodyElseCanPutSomethingInItsPlace"},
+		"internal/app TestDoorNotes_TellAdministratorsWhoFilledTheDisk"},
+	"programs that others could replace": {"internal/app TestExamine_RefusesWhatOthersCouldReplace",
+		"internal/sys/rights TestHeld_NobodyElseCanPutSomethingInItsPlace"},
 	"a store that is lost, older, or another one": {"test/daemon TestAdopt_EachRowOfTheTableIsTried",
 		"test/daemon TestStore_TwoStatesOnOneWorkArea", "test/daemon TestLost_IsNoticedAndHealed",
-		"engine TestMend_LostRecordsAreMadeAgain"},
+		"internal/engine TestMend_LostRecordsAreMadeAgain"},
 	"the umask": {"test/identity TestUmask_AFirstStartLetsInWhomTheConfigurationMeans"},
 	"claims, work areas, containers and what root runs": {"cmd/jjm-daemon TestRun_WarnsRootOfFilesOfOthers",
 		"sandbox TestReadClaim_HostileFilesCountAsHeld",
 		"test/daemon TestUnmounted_AWorkAreaIsToldAndFailsNothing",
-		"engine TestContainer_FiveThousandDatasetsMakeFiveParts"},
+		"internal/engine TestContainer_FiveThousandDatasetsMakeFiveParts"},
 }
 
 func TestTiers_WhatOneAccountDoesToAnotherIsTriedInBoth(t *testing.T) {

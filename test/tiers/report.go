@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // tableRows is how many rows the tables of slow tests and costly packages have.

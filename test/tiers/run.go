@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"jjm/internal/await"
-	"jjm/internal/needs"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
 )
 
 // run is one run of a tier.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"jjm/internal/needs"
+	"jjm/internal/testkit/needs"
 )
 
 // tier is what one command runs.
@@ -49,14 +49,16 @@ const (
 // The tier "unit" does without them.
 var endToEnd = []string{
 	"./test/advertise", "./test/bench/...", "./test/daemon", "./test/docs", "./test/door", "./test/gatekeepers",
-	"./test/hostile", "./test/identity", "./test/survival", "./etc/examples/...", "./adapters/testbed", "./engine",
-	"./cmd/jjm", "./cmd/jjm-daemon", "./cmd/jjm-wrapper", "./adapters/pbs/fakepbs", "./adapters/conformance",
+	"./test/hostile", "./test/identity", "./test/survival", "./etc/examples/...", "./internal/testkit/testbed",
+	"./internal/engine", "./cmd/jjm", "./cmd/jjm-daemon", "./cmd/jjm-wrapper", "./internal/testkit/fakepbs",
+	"./adapters/conformance",
 }
 
 // racing are the packages that run under the race detector: those of the daemon.
 var racing = []string{
-	"./adapters", "./adapters/idealize", "./adapters/local", "./run/...", "./sandbox", "./store/...", "./plan",
-	"./xmldb/...", "./wire/...", "./publish/...", "./gate/...", "./gatekeeper/...", "./engine/...", "./app",
+	"./adapters", "./adapters/idealize", "./adapters/local", "./internal/sys/...", "./sandbox", "./internal/storage/...",
+	"./internal/policy/plan", "./xmldb/...", "./internal/api/...", "./internal/publish/...", "./internal/gatekeeper/...",
+	"./internal/engine/...", "./internal/app",
 }
 
 // The tests that use a batch system in the packages that have others too.
@@ -74,7 +76,7 @@ func tiers() map[string]tier {
 
 		// make test: these, everything on the embedded batch system, and a part on each real system.
 		embedded = step{name: "embedded", packages: endToEnd,
-			without: []string{"./test/gatekeepers", "./test/door", "./adapters/testbed"}}
+			without: []string{"./test/gatekeepers", "./test/door", "./internal/testkit/testbed"}}
 		slurm = step{name: "slurm", systems: []string{"slurm"}, run: onSystems,
 			packages: []string{"./adapters/slurm", "./test/survival"}}
 		condor = step{name: "condor", systems: []string{"condor"}, run: onSystems,
@@ -87,14 +89,14 @@ func tiers() map[string]tier {
 
 		// Campaigns.
 		faults = []step{
-			{name: "faults", packages: []string{"./test/survival", "./engine"}},
+			{name: "faults", packages: []string{"./test/survival", "./internal/engine"}},
 			{name: "faults of systems", systems: []string{"slurm", "condor", "condor2", "sge"}, run: onSystems,
 				packages: []string{"./test/survival"}},
 		}
 		hostile = step{name: "hostile", systems: []string{"slurm", "condor", "sge", "arc"},
-			packages: []string{"./test/hostile", "./run/asuser"}}
+			packages: []string{"./test/hostile", "./internal/sys/asuser"}}
 		others = step{name: "accounts and operators", run: ofOthers, packages: []string{"./test/identity", "./test/daemon",
-			"./internal/rights", "./app", "./engine", "./engine/answer", "./sandbox",
+			"./internal/sys/rights", "./internal/app", "./internal/engine", "./internal/engine/answer", "./sandbox",
 			"./cmd/jjm-daemon"}}
 		doorAll  = step{name: "door", systems: []string{"condor", "slurm"}, packages: []string{"./test/door"}}
 		compared = step{name: "gatekeepers compared", systems: []string{"gram", "arc", "slurm"},
@@ -103,14 +105,15 @@ func tiers() map[string]tier {
 			{name: "slurm", systems: []string{"slurm"},
 				packages: []string{"./adapters/slurm", "./adapters/command", "./test/bench/..."}},
 			{name: "condor", systems: []string{"condor", "condor2"},
-				packages: []string{"./adapters/condor", "./publish/advertise/collector", "./test/advertise"}},
+				packages: []string{"./adapters/condor", "./internal/publish/advertise/collector", "./test/advertise"}},
 			{name: "sge", systems: []string{"sge"}, packages: []string{"./adapters/sge"}},
 			{name: "adapters", packages: []string{"./adapters/all", "./adapters/pbs/...", "./adapters/conformance",
 				"./adapters/command", "./test/docs", "./test/daemon", "./test/identity"}},
 			{name: "systems", systems: []string{"slurm", "condor", "condor2", "sge"}, run: onSystems,
 				packages: []string{"./test/survival", "./test/identity"}},
 			{name: "pbs", run: onSystems, packages: []string{"./test/survival"}},
-			{name: "beds", systems: []string{"slurm", "condor", "condor2", "sge"}, packages: []string{"./adapters/testbed"}},
+			{name: "beds", systems: []string{"slurm", "condor", "condor2", "sge"},
+				packages: []string{"./internal/testkit/testbed"}},
 		}
 		race = step{name: "race", packages: racing, race: true}
 		lint = step{name: "lint", packages: []string{"./test/house"}}

@@ -147,7 +147,7 @@ func TestTiers_EachPackageWithTestsIsInMakeTestAndMakeUnitOrEndToEnd(t *testing.
 		if !slices.Contains(whole, path) {
 			t.Errorf("%s is in no step of make campaign", path)
 		}
-		if !slices.Contains(test, path) && path != module+"/adapters/testbed" {
+		if !slices.Contains(test, path) && path != module+"/internal/testkit/testbed" {
 			t.Errorf("%s is in no step of make test", path)
 		}
 		end := slices.ContainsFunc(endToEnd, func(p string) bool { return matches(p, path) })

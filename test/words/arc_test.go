@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
-	"jjm/gatekeeper/arc"
+	"jjm/internal/gatekeeper/arc"
+	"jjm/internal/jjm"
 )
 
 func readARC(t *testing.T, text string) (call, error) {

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
-	"jjm/gatekeeper"
-	"jjm/gatekeeper/blahp"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/gatekeeper/blahp"
+	"jjm/internal/jjm"
 )
 
 // readBlahp reads a command line with one word per line and, after the line "lists", the lines of the files that it

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"jjm"
-	"jjm/gatekeeper"
-	"jjm/gatekeeper/globus2"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/gatekeeper/globus2"
+	"jjm/internal/jjm"
 )
 
 func readGlobus2(t *testing.T, text string) (call, error) {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
-	"jjm/gatekeeper/gram"
+	"jjm/internal/gatekeeper/gram"
+	"jjm/internal/jjm"
 )
 
 func readGram(t *testing.T, rsl string) (call, error) {
@@ -119,7 +119,7 @@ func TestGRAM_NothingIsIgnoredBesideAGridJob(t *testing.T) {
 // those that jjm's list adds: jjm never receives an attribute that the list does not name.
 func TestGRAM_TheListHasEveryAttributeThatGRAMTakes(t *testing.T) {
 	theirs := map[string]bool{}
-	for _, file := range []string{"../../gatekeeper/gram/testdata/gram5-attributes.rvf", "../../scripts/gram/jjm.rvf"} {
+	for _, file := range []string{"../../internal/gatekeeper/gram/testdata/gram5-attributes.rvf", "../../scripts/gram/jjm.rvf"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

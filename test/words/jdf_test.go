@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
-	"jjm/jobfile"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/jjm"
 )
 
 // jdfWords returns JIM's attributes and the keys that they set, as the page lists them. TestJDF_EveryWordIsListed of

@@ -17,13 +17,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jjm"
-	"jjm/gatekeeper"
-	"jjm/gatekeeper/demand"
 	"jjm/handlers"
 	"jjm/handlers/all"
-	"jjm/jobfile"
-	"jjm/split"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/gatekeeper/demand"
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // call is the result of reading a job in a gatekeeper's language: the grid job, and what else the gatekeeper asks for.

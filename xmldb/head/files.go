@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strconv"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // namesAtOnce is how many names of a folder are in memory at a time.

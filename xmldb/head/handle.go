@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // handlesDir, within the folder of the records, has a symbolic link for each handle, in a

@@ -17,7 +17,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // MaxBytes is the largest size of a head, in bytes.

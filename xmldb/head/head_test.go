@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 const small = `<gridjob id="17" status="running" gram="2"/>`

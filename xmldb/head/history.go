@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // HistoryFile is the name of the file with the last changes of a grid job, within its

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // ShardSize is the number of local jobs in a shard.

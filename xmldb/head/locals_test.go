@@ -5,7 +5,7 @@ import (
 	"encoding/xml"
 	"testing"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Whatever is in a shard, the local jobs that are read of it have states, and numbers from 0.

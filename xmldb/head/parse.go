@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Parse parses the text of a head. It ignores unknown elements and attributes. The error

@@ -19,7 +19,7 @@ import (
 
 	"github.com/beevik/etree"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 // Bounds of a query.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 const bad = "\uFFFD"

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"jjm"
+	"jjm/internal/jjm"
 )
 
 func TestText_EscapesWhatXMLCannotCarry(t *testing.T) {

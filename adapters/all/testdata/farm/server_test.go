@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"jjm"
 	"jjm/adapters"
-	"jjm/adapters/adaptertest"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/adaptertest"
 )
 
 // server is a batch system in memory that runs the jobs on this machine, some at once.

@@ -1,8 +1,0 @@
-package gatekeeper
-
-import "jjm"
-
-// As runs fn with the rights that the account owner has to files. It has an effect only in
-// a process of root, and only on the system calls of fn itself: goroutines and programs
-// that fn starts keep the rights of the process.
-func As(owner *jjm.Owner, fn func() error) error { return asOwner{owner: owner}.do(fn) }

@@ -1,0 +1,290 @@
+// Package client sends requests to the daemon and reads its answers. A client opens one
+// connection per request. It repeats a request only if the daemon answers Busy, and only
+// for some seconds. What to do when no daemon answers is left to the caller, who recognises
+// it by [IsUnreachable].
+//
+// The package uses system calls instead of package net: gatekeepers start the program that
+// links it thousands of times, and the start of net alone doubles the time of a small
+// program linked with cgo.
+package client
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// Client sends requests to the daemon behind one socket. Goroutines may share it.
+type Client struct {
+	// Socket is the path of the daemon's socket.
+	Socket string
+	// Timeout bounds one request, repetitions included; default 25 s, because gatekeepers
+	// wait at most 30 s. For streams it bounds the time to the first line.
+	Timeout time.Duration
+}
+
+const (
+	defaultTimeout = 25 * time.Second
+	// A request that is answered Busy is repeated for busyFor, with pauses that grow from
+	// busyFirst.
+	busyFor   = 5 * time.Second
+	busyFirst = 50 * time.Millisecond
+)
+
+// Unreachable is the error if no daemon answers: none runs, it stopped during the request,
+// or it hangs.
+type Unreachable struct {
+	Socket string
+	Err    error
+}
+
+func (u *Unreachable) Error() string {
+	why := any(u.Err)
+	switch {
+	case errors.Is(u.Err, syscall.ENOENT):
+		why = "there is no such socket"
+	case errors.Is(u.Err, syscall.ECONNREFUSED):
+		why = "nobody listens there"
+	}
+	return fmt.Sprintf("no daemon answers at %s: %v", u.Socket, why)
+}
+
+// Unwrap returns the cause.
+func (u *Unreachable) Unwrap() error { return u.Err }
+
+// IsUnreachable reports whether err means that no daemon answered.
+func IsUnreachable(err error) bool {
+	var u *Unreachable
+	return errors.As(err, &u)
+}
+
+// Call sends a request and returns the answer.
+//
+//	what happened                                     | error
+//	the daemon answered with an error                 | that error, with its kind and problems
+//	no daemon answered                                | [*Unreachable]
+//	the same, and the request may have been carried   | Ambiguous
+//	out and must not simply be repeated ([wire.UnsureOf])
+func Call[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req) (
+	Ans, error) {
+	var a Ans
+	s, err := begin(ctx, c, v, req, &a)
+	_ = s.Close()
+	return a, err
+}
+
+// sized is an answer that says how many bytes follow it.
+type sized interface {
+	wire.Answer
+	Size() int64
+}
+
+// Open sends a request whose answer is followed by raw bytes ("output", "cat"). The caller
+// must close the reader. The reader ends early if ctx ends. If the size of the answer is
+// known and fewer bytes came, it returns [io.ErrUnexpectedEOF].
+func Open[Req wire.Request, Ans sized](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req) (
+	Ans, io.ReadCloser, error) {
+	var a Ans
+	s, err := begin(ctx, c, v, req, &a)
+	if err != nil {
+		_ = s.Close()
+		return a, nil, err
+	}
+	s.left = a.Size()
+	return a, s, nil
+}
+
+// Watch sends a request that is answered with several lines ("wait", "records") and calls
+// fn for each. An error of fn ends it and is returned. Watch returns nil after the last
+// line, and an [*Unreachable] if the connection ended before it.
+func Watch[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req,
+	fn func(Ans) error) error {
+	var a Ans
+	s, err := begin(ctx, c, v, req, &a)
+	defer func() { _ = s.Close() }()
+	for {
+		if err != nil {
+			return err
+		}
+		if err := fn(a); err != nil || a.Outcome().Last {
+			return err
+		}
+		err = s.next()
+	}
+}
+
+// begin sends the request and reads the first line of the answer into a. The stream reads
+// later lines into a too.
+func begin[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req, a *Ans) (
+	*stream, error) {
+	line, err := v.Line(req)
+	if err != nil {
+		return nil, err
+	}
+	return c.open(ctx, question{verb: v.Name, line: line, unsure: wire.UnsureOf(req), read: func(line []byte) error {
+		answer, err := v.DecodeAnswer(line)
+		if err != nil {
+			return err
+		}
+		*a = answer
+		return answer.Outcome().Error.Err()
+	}})
+}
+
+// question is a request to be sent.
+type question struct {
+	verb string
+	line []byte
+	// unsure says what may have happened if the answer is lost; see [wire.UnsureOf].
+	unsure string
+	// read decodes a line of the answer. It returns the error that the line holds.
+	read func(line []byte) error
+}
+
+// open connects, sends the request and reads the first line. It repeats this while the
+// daemon is busy.
+func (c *Client) open(ctx context.Context, q question) (*stream, error) {
+	timeout := c.Timeout
+	if timeout == 0 {
+		timeout = defaultTimeout
+	}
+	began := time.Now()
+	pause := busyFirst
+	for {
+		s, err := c.once(ctx, q, began.Add(timeout))
+		if jjm.KindOf(err) != jjm.Busy || time.Since(began)+pause > min(busyFor, timeout) {
+			return s, err
+		}
+		_ = s.Close()
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// once makes one attempt.
+func (c *Client) once(ctx context.Context, q question, deadline time.Time) (*stream, error) {
+	f, err := connect(c.Socket, time.Until(deadline))
+	if errors.Is(err, syscall.EACCES) {
+		return nil, jjm.Errorf(jjm.Denied, "this account may not ask the daemon at %s: %w "+
+			"(mode and group below [gate] in its configuration let others in)", c.Socket, err)
+	}
+	if err != nil {
+		return nil, &Unreachable{c.Socket, err}
+	}
+	s := &stream{f: f, r: bufio.NewReader(f), socket: c.Socket, ctx: ctx, question: q, left: -1}
+	_ = f.SetDeadline(deadline)
+	s.unwatch = context.AfterFunc(ctx, func() { _ = f.SetDeadline(time.Unix(1, 0)) })
+	_, sendErr := f.Write(q.line)
+	// If the daemon refuses early, it answers before it has read the whole request.
+	err = s.next()
+	if IsUnreachable(err) && sendErr != nil {
+		err = &Unreachable{c.Socket, sendErr}
+	} else if IsUnreachable(err) && q.unsure != "" {
+		err = jjm.Errorf(jjm.Ambiguous, "%s: the connection was lost before the answer; %s: %w", q.verb, q.unsure, err)
+	}
+	if ctx.Err() == nil {
+		_ = f.SetDeadline(time.Time{})
+	}
+	return s, err
+}
+
+// connect opens the socket. wait bounds the time until the daemon's queue of connections
+// has room.
+func connect(path string, wait time.Duration) (*os.File, error) {
+	address, done, err := wire.SocketAddress(path)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	if err := connectWithin(fd, address, wait); err != nil {
+		_ = syscall.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+func connectWithin(fd int, address string, wait time.Duration) error {
+	// unix(7): a blocking connect observes the timeout for sending.
+	tv := syscall.NsecToTimeval(max(wait, time.Millisecond).Nanoseconds())
+	if err := syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_SNDTIMEO, &tv); err != nil {
+		return os.NewSyscallError("setsockopt", err)
+	}
+	for {
+		err := syscall.Connect(fd, &syscall.SockaddrUnix{Name: address})
+		switch {
+		case err == nil:
+			return os.NewSyscallError("fcntl", syscall.SetNonblock(fd, true))
+		case !errors.Is(err, syscall.EINTR):
+			return os.NewSyscallError("connect", err)
+		}
+	}
+}
+
+// stream is an open connection whose request was sent.
+type stream struct {
+	f        *os.File
+	r        *bufio.Reader
+	socket   string
+	ctx      context.Context // the context of the request
+	unwatch  func() bool
+	question question
+	left     int64 // raw bytes still to come; -1 means until the connection closes
+}
+
+// next reads a line. If it holds an error of the daemon, next returns that.
+func (s *stream) next() error {
+	line, err := wire.ReadLine(s.r, wire.MaxAnswer, nil)
+	switch {
+	case err == nil:
+		return s.question.read(line)
+	case s.ctx.Err() != nil:
+		return s.ctx.Err()
+	}
+	return &Unreachable{s.socket, fmt.Errorf("%s: %w", s.question.verb, err)}
+}
+
+// Read returns the raw bytes after the first line.
+func (s *stream) Read(b []byte) (int, error) {
+	if s.left == 0 {
+		return 0, io.EOF
+	}
+	if s.left > 0 && int64(len(b)) > s.left {
+		b = b[:s.left]
+	}
+	n, err := s.r.Read(b)
+	if s.left > 0 {
+		s.left -= int64(n)
+		if errors.Is(err, io.EOF) && s.left > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	if err != nil && s.ctx.Err() != nil {
+		err = s.ctx.Err()
+	}
+	return n, err
+}
+
+// Close closes the connection. If the request is still running, that cancels it.
+func (s *stream) Close() error {
+	if s == nil {
+		return nil
+	}
+	s.unwatch()
+	return s.f.Close()
+}

@@ -1,0 +1,60 @@
+package selection
+
+import "jjm/internal/jjm"
+
+// Purpose is the command for which jobs are selected. Of what is found by a name or a filter only those jobs are
+// selected that it can change; what is named by its id is selected as it is.
+type Purpose string
+
+// The purposes. The empty one is to show jobs, and leaves out none.
+const (
+	ToKill     Purpose = "kill"     // what is not over
+	ToRelease  Purpose = "release"  // what is held
+	ToResubmit Purpose = "resubmit" // local jobs that failed or were killed
+	ToRemove   Purpose = "remove"   // grid jobs that are over
+)
+
+// Check returns an error of kind Invalid for a word that is no purpose.
+func (p Purpose) Check() error {
+	switch p {
+	case "", ToKill, ToRelease, ToResubmit, ToRemove:
+		return nil
+	}
+	return jjm.Errorf(jjm.Invalid, "for %.40q: want kill, release, resubmit, remove or nothing", string(p))
+}
+
+// Locals reports whether local jobs are selected, not whole grid jobs. Grid jobs are shown and removed whole. The
+// others are killed whole unless a filter of local jobs is set, so that they end.
+func (p Purpose) Locals(f *Filter) bool {
+	switch p {
+	case ToRelease, ToResubmit:
+		return true
+	case ToKill:
+		return f.OfLocals()
+	}
+	return false
+}
+
+// Grid reports whether the command can change a grid job of this status, or local jobs of it.
+func (p Purpose) Grid(s jjm.GridStatus) bool {
+	switch p {
+	case ToKill, ToRelease:
+		return !s.Final()
+	case ToRemove:
+		return s.Final()
+	}
+	return true
+}
+
+// Local reports whether the command can change a local job.
+func (p Purpose) Local(l *jjm.LocalJob) bool {
+	switch p {
+	case ToKill:
+		return !l.State.Final() && !l.Kill
+	case ToRelease:
+		return in(l, jjm.Held)
+	case ToResubmit:
+		return in(l, jjm.Failed) || in(l, jjm.Killed)
+	}
+	return true
+}

@@ -1,0 +1,15 @@
+package selection
+
+import "jjm/internal/jjm"
+
+// Join appends a local job to references in ascending order, the last of which grows if the local job is next to it.
+func Join(refs []jjm.Ref, id jjm.LocalID) []jjm.Ref {
+	if n := len(refs); n > 0 {
+		last := &refs[n-1]
+		if last.Locals && last.Grid == id.Grid && last.Last >= 0 && last.Last+1 == id.N {
+			last.Last = id.N
+			return refs
+		}
+	}
+	return append(refs, jjm.Ref{Grid: id.Grid, Locals: true, First: id.N, Last: id.N})
+}

@@ -1,0 +1,23 @@
+package wire
+
+import "jjm/internal/jjm"
+
+// Caller is the account and process at the other end of the socket, as the kernel reports
+// it (SO_PEERCRED, unix(7)). It is never sent over the wire: a client cannot state who it
+// is.
+type Caller struct {
+	UID, GID, PID int
+	User          string
+	// Admin callers may see and kill the jobs of everybody: root, the daemon's own account,
+	// and the configured administrators. See [Caller.May].
+	Admin bool
+	// Spooled is set if the request was read from the spool (package spool): the caller is
+	// not connected.
+	Spooled bool
+}
+
+// Actor returns the name of the caller as the journal records it.
+func (c Caller) Actor() string { return jjm.ActorOf(c.User, c.UID) }
+
+// May reports whether the caller may see and change what belongs to the account uid.
+func (c Caller) May(uid int) bool { return c.Admin || c.UID == uid }

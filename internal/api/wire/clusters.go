@@ -1,0 +1,118 @@
+package wire
+
+import "jjm/internal/jjm"
+
+// VerbClusters is the verb "clusters": it shows the state of each batch system.
+func VerbClusters() Verb[ClustersRequest, ClustersAnswer] {
+	return Verb[ClustersRequest, ClustersAnswer]{About{Name: "clusters", MaxBytes: maxShort,
+		Help: "The state of each batch system."}}
+}
+
+// ClustersRequest has no members of its own.
+type ClustersRequest struct{ Head }
+
+// Check accepts every request.
+func (ClustersRequest) Check() error { return nil }
+
+// ClustersAnswer is the answer of "clusters".
+type ClustersAnswer struct {
+	Reply
+	Clusters []Cluster `json:"clusters,omitempty"`
+	// Notes are further facts about the site that people should know, one sentence each.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// VerbReset is the verb "reset": it closes the circuit breaker of a cluster.
+func VerbReset() Verb[ResetRequest, None] {
+	return Verb[ResetRequest, None]{About{Name: "reset", MaxBytes: maxShort,
+		Help: "Close the circuit breaker of a batch system."}}
+}
+
+// ResetRequest names the cluster.
+type ResetRequest struct {
+	Head
+	Cluster string `json:"cluster,omitempty"`
+}
+
+// Check requires a name of at most maxWord bytes.
+func (r ResetRequest) Check() error {
+	if r.Cluster == "" || len(r.Cluster) > maxWord {
+		return jjm.Errorf(jjm.Invalid, "cluster %.40q: want the name of a cluster", r.Cluster)
+	}
+	return nil
+}
+
+// Breaker is the state of a circuit breaker that is not closed.
+type Breaker struct {
+	State     string   `json:"state"` // open, half-open
+	Since     jjm.Time `json:"since"` // time of the first failure
+	Cause     string   `json:"cause"`
+	NextProbe jjm.Time `json:"next_probe"`
+}
+
+// Cluster is the state of one batch system.
+type Cluster struct {
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`
+	Healthy   bool   `json:"healthy"`
+	Cause     string `json:"cause,omitempty"` // why it is not healthy
+	Guarantee string `json:"guarantee"`
+	Slots     int    `json:"slots"`
+	// Storages are the storages whose files its workers can read. Empty means all.
+	Storages []string `json:"storages,omitempty"`
+	// Waiting is the number of local jobs that are not handed over yet. A job that may go
+	// to several clusters is counted at each.
+	Waiting  int      `json:"waiting"`
+	Queued   int      `json:"queued"`
+	Running  int      `json:"running"`
+	LastSeen jjm.Time `json:"last_seen,omitempty"` // time of the last complete listing
+	// Since is when the cluster stopped being healthy. Trouble describes in one sentence
+	// each what has been unknown for long.
+	Since   jjm.Time `json:"since,omitempty"`
+	Trouble []string `json:"trouble,omitempty"`
+	// Listing is how long the last listing of all jobs took. Interval is the time from the
+	// start of one to the start of the next.
+	Listing  jjm.Duration `json:"listing,omitzero"`
+	Interval jjm.Duration `json:"interval,omitzero"`
+	// Commands is the number of commands that were started in the last minute, and Ceiling
+	// the most that may be started in one; 0 means no ceiling.
+	Commands int `json:"commands"`
+	Ceiling  int `json:"ceiling"`
+	// Breaker is nil while the circuit breaker is closed. While it is not, jjm sends no
+	// command but a probe. Accounting is the breaker of the accounting commands alone.
+	Breaker    *Breaker `json:"breaker,omitempty"`
+	Accounting *Breaker `json:"accounting,omitempty"`
+	// Orders are the orders in force about this cluster.
+	Orders []jjm.Order `json:"orders,omitempty"`
+	// Limits are the limits of the cluster for jobs.
+	Limits Limits `json:"limits,omitzero"`
+	// Learnt are the limits on submitted jobs that refusals of the batch system taught jjm, one
+	// for each account that it refused. A caller sees those of its own jobs' account.
+	Learnt []LearntLimit `json:"learnt,omitempty"`
+}
+
+// LearntLimit is the number of jobs that an account may have in a batch system, as far as its
+// refusals tell.
+type LearntLimit struct {
+	Account string   `json:"account"`
+	Jobs    int      `json:"jobs"`
+	Since   jjm.Time `json:"since"` // time of the last refusal
+	Until   jjm.Time `json:"until"` // when the limit is forgotten
+	Cause   string   `json:"cause"` // what the batch system said
+}
+
+// Limits are the limits of a cluster. 0 means that there is none, or that it is not known.
+type Limits struct {
+	// MaxCores, MaxMemoryMB (MiB) and MaxWalltime bound one job.
+	MaxCores    int          `json:"max_cores,omitempty"`
+	MaxMemoryMB int64        `json:"max_memory_mb,omitempty"`
+	MaxWalltime jjm.Duration `json:"max_walltime,omitzero"`
+	// MaxQueued is how many jobs one account may have in the batch system.
+	MaxQueued int `json:"max_queued,omitempty"`
+	// MaxPending and MaxRunning are how many jobs of jjm may wait and run there. The last
+	// two are the same for the jobs of one user.
+	MaxPending        int `json:"max_pending,omitempty"`
+	MaxRunning        int `json:"max_running,omitempty"`
+	MaxPendingPerUser int `json:"max_pending_per_user,omitempty"`
+	MaxRunningPerUser int `json:"max_running_per_user,omitempty"`
+}

@@ -1,0 +1,191 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+
+	"jjm/internal/jjm"
+)
+
+// VerbDataset is the verb "dataset": it adds files to datasets, closes datasets, marks
+// files as missing or broken, and shows datasets.
+func VerbDataset() Verb[DatasetRequest, DatasetAnswer] {
+	return Verb[DatasetRequest, DatasetAnswer]{About{Name: "dataset", MaxBytes: MaxRequest,
+		Help: "Datasets: add files, close, mark files as lost, show."}}
+}
+
+// DatasetRequest asks for one operation on datasets.
+type DatasetRequest struct {
+	Head
+	Dataset *Dataset `json:"dataset,omitempty"`
+}
+
+// Check checks the form of Dataset.
+func (r DatasetRequest) Check() error {
+	if r.Dataset == nil {
+		return jjm.Errorf(jjm.Invalid, "dataset: member dataset is missing: want {\"do\",\"name\"}")
+	}
+	return r.Dataset.check()
+}
+
+// DatasetAnswer is the answer of "dataset".
+type DatasetAnswer struct {
+	Reply
+	Datasets *Datasets `json:"datasets,omitempty"`
+}
+
+// Check requires the member datasets.
+func (a DatasetAnswer) Check() error { return present("datasets", a.Datasets != nil) }
+
+// The values of Dataset.Do.
+const (
+	DatasetAdd   = "add"
+	DatasetClose = "close"
+	DatasetShow  = "show"
+	DatasetMark  = "mark"
+)
+
+// Dataset is one operation on the datasets of an account.
+type Dataset struct {
+	Do string `json:"do"` // add, close, show or mark
+	// Name is the name of the dataset. "show" without a name shows all.
+	Name string `json:"name,omitempty"`
+	// UID is the account that owns the dataset: the caller's by default. Only an
+	// administrator may name another.
+	UID *int `json:"uid,omitempty"`
+	// Container is the container in which "add" creates the dataset if it does not exist.
+	Container string `json:"container,omitempty"`
+	// Files are the files to add, at most MaxFiles in one request.
+	Files []jjm.File `json:"files,omitempty"`
+	// LFNs are the files to mark, at most MaxFiles in one request. State is missing, lost
+	// or broken; ready removes the mark. Reason says why. With DryRun nothing is changed,
+	// and the answer shows what the mark would do.
+	LFNs   []string `json:"lfns,omitempty"`
+	State  string   `json:"state,omitempty"`
+	Reason string   `json:"reason,omitempty"`
+	DryRun bool     `json:"dry_run,omitempty"`
+}
+
+// MaxFiles is the most files, or outputs, that one request may name.
+const MaxFiles = 5000
+
+// Datasets is the result of an operation.
+type Datasets struct {
+	// Added is how many of the files were new. Changed is set if "close" closed a dataset
+	// that was open.
+	Added   int  `json:"added"`
+	Changed bool `json:"changed,omitempty"`
+	// Marked has an entry for each file of "mark", in the order of the request.
+	Marked []MarkedFile `json:"marked,omitempty"`
+	// Shown are the datasets that "show" asked for. After "add" and "close" it is the
+	// dataset concerned.
+	Shown []DatasetState `json:"shown"`
+}
+
+// MarkedFile is the effect of a mark on one file.
+type MarkedFile struct {
+	LFN string `json:"lfn"`
+	// State is the state of the file now: its mark, or ready. Before is set if it had that
+	// state already.
+	State  string `json:"state"`
+	Before bool   `json:"before,omitempty"`
+	// Locals are the local jobs, not over yet, that own a part of the file. They go on.
+	// Back lists those that were not submitted yet: they give the part back.
+	Locals []string `json:"locals,omitempty"`
+	Back   []string `json:"back,omitempty"`
+	// Again are the grid jobs that can cut the file again now that its mark was removed.
+	// Without are the grid jobs that go on without the file, or without a part of it.
+	Again   []jjm.GridID `json:"again,omitempty"`
+	Without []jjm.GridID `json:"without,omitempty"`
+}
+
+// DatasetState is a dataset, and the grid jobs that read it.
+type DatasetState struct {
+	Name string `json:"name"`
+	// Container is the container that the dataset belongs to, "" for none. It is the
+	// dataset's own name if the dataset has no files and stands for a container that a grid
+	// job fills.
+	Container string          `json:"container,omitempty"`
+	UID       int             `json:"uid"`
+	Created   jjm.Time        `json:"created"`
+	Closed    jjm.Time        `json:"closed,omitempty"` // time of the close; 0 means open
+	Files     int64           `json:"files"`
+	Events    int64           `json:"events"`
+	Bytes     int64           `json:"bytes"`
+	Readers   []DatasetReader `json:"readers,omitempty"`
+	// Origins are the datasets whose files a container holds.
+	Origins []DatasetOrigin `json:"origins,omitempty"`
+}
+
+// DatasetOrigin is a dataset, and how many of its files another dataset has.
+type DatasetOrigin struct {
+	Name  string `json:"name"`
+	Files int64  `json:"files"`
+}
+
+// DatasetReader is a grid job that reads a dataset.
+type DatasetReader struct {
+	Grid   jjm.GridID `json:"grid"`
+	Status string     `json:"status"`
+	Input
+}
+
+// Input is a dataset that a grid job reads, and how much of it is processed.
+type Input struct {
+	Dataset string          `json:"dataset,omitempty"`
+	Master  bool            `json:"master"`
+	Open    bool            `json:"open,omitempty"`
+	Counts  jjm.InputCounts `json:"counts"`
+}
+
+// check returns the first mistake that can be found without the store.
+func (d *Dataset) check() error {
+	switch {
+	case !slices.Contains([]string{DatasetAdd, DatasetClose, DatasetShow, DatasetMark}, d.Do):
+		return jjm.Errorf(jjm.Invalid, "dataset.do %.40q: want add, close, show or mark", d.Do)
+	case d.Do != DatasetAdd && len(d.Files) > 0:
+		return jjm.Errorf(jjm.Invalid, "dataset.files: only add takes files")
+	case d.Do != DatasetAdd && d.Container != "":
+		return jjm.Errorf(jjm.Invalid, "dataset.container: only add takes it")
+	case d.Container != "" && jjm.CheckDatasetName(d.Container) != "":
+		return jjm.Errorf(jjm.Invalid, "dataset.container: %s", jjm.CheckDatasetName(d.Container))
+	case len(d.Files) > MaxFiles:
+		return jjm.Errorf(jjm.Invalid, "dataset.files: %d of them: at most %d in one request", len(d.Files), MaxFiles)
+	}
+	if d.Do != DatasetShow || d.Name != "" {
+		if wrong := jjm.CheckDatasetName(d.Name); wrong != "" {
+			return jjm.Errorf(jjm.Invalid, "dataset.name: %s", wrong)
+		}
+	}
+	if err := d.checkMark(); err != nil {
+		return err
+	}
+	for i := range d.Files {
+		if ps := d.Files[i].Problems(); len(ps) > 0 {
+			return fmt.Errorf("dataset.files[%d]: %w", i, ps.Err())
+		}
+	}
+	return nil
+}
+
+// checkMark checks the members that only "mark" takes.
+func (d *Dataset) checkMark() error {
+	if d.Do != DatasetMark {
+		if len(d.LFNs) > 0 || d.State != "" || d.Reason != "" || d.DryRun {
+			return jjm.Errorf(jjm.Invalid, "dataset: lfns, state, reason and dry_run are for mark only")
+		}
+		return nil
+	}
+	switch {
+	case !slices.Contains([]string{"missing", "lost", "broken", "ready"}, d.State):
+		return jjm.Errorf(jjm.Invalid, "dataset.state %.40q: want missing, lost or broken, or ready to remove a mark",
+			d.State)
+	case len(d.LFNs) == 0 || len(d.LFNs) > MaxFiles:
+		return jjm.Errorf(jjm.Invalid, "dataset.lfns: %d of them: want 1 to %d in one request", len(d.LFNs), MaxFiles)
+	case d.Reason == "" && !d.DryRun:
+		return jjm.Errorf(jjm.Invalid, "dataset.reason is missing: say why, for those who read it later")
+	case len(d.Reason) > maxReason || !oneLine(d.Reason):
+		return jjm.Errorf(jjm.Invalid, "dataset.reason: want one line of at most %d bytes", maxReason)
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package wire
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"jjm/internal/formats/nearest"
+	"jjm/internal/jjm"
+)
+
+// DecodeHead reads the verb and its version from a request line. It checks that the line is
+// UTF-8 and one JSON object.
+func DecodeHead(line []byte) (Head, error) {
+	if !utf8.Valid(line) {
+		return Head{}, jjm.Errorf(jjm.Invalid, "request is not UTF-8")
+	}
+	var h Head
+	if err := json.Unmarshal(line, &h); err != nil {
+		return Head{}, headError(err)
+	}
+	return h, nil
+}
+
+// headError turns an error of encoding/json into one that says what to write instead. The
+// package has no error types for most of these cases, only texts.
+func headError(err error) error {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "unexpected end of JSON input"):
+		return jjm.Errorf(jjm.Invalid, "request: want one JSON object, such as {\"verb\":\"ping\"}: "+
+			"the line is empty or ends early")
+	case strings.Contains(text, "after top-level value"):
+		return jjm.Errorf(jjm.Invalid, "request: text after the JSON object: want one object per line")
+	}
+	return jjm.Errorf(jjm.Invalid, "request: want one JSON object, such as {\"verb\":\"ping\"}: %w", err)
+}
+
+// UnknownVerb returns the error for a verb that is not in known. version is the daemon's.
+func UnknownVerb(verb string, known []string, version string) error {
+	if verb == "" {
+		return jjm.Errorf(jjm.Invalid, "request: verb is missing: want %s", jjm.AnyOf(known))
+	}
+	hint := ""
+	if near := nearest.Of(verb, known); near != "" {
+		hint = "did you mean \"" + near + "\"? "
+	}
+	return jjm.Errorf(jjm.Invalid, "request: unknown verb %.40q: %swant %s; the daemon is jjm %s: "+
+		"if the client is newer, restart the daemon in its version", verb, hint, jjm.AnyOf(known), version)
+}
+
+// decode reads a request of the verb into the struct at into. An unknown member is an
+// error.
+func (a About) decode(head Head, line []byte, into any) error {
+	if err := a.checkVersion(head.Version); err != nil {
+		return err
+	}
+	if err := a.checkLength(len(line)); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return a.memberError(err, into)
+	}
+	return nil
+}
+
+// checkVersion compares the version that a client uses with the daemon's.
+func (a About) checkVersion(form int) error {
+	client := max(form, 1)
+	switch {
+	case client < a.version():
+		return jjm.Errorf(jjm.Invalid, "%s: the client speaks version %d of this verb, the daemon version %d: "+
+			"use the jjm and jjm-gatekeeper that were installed with the daemon", a.Name, client, a.version())
+	case client > a.version():
+		return jjm.Errorf(jjm.Busy, "%s: the client speaks version %d of this verb, the daemon version %d: "+
+			"restart the daemon in the version of the client", a.Name, client, a.version())
+	}
+	return nil
+}
+
+// checkLength refuses a request line of n bytes if the verb's MaxBytes is less.
+func (a About) checkLength(n int) error {
+	if n > a.MaxBytes {
+		return jjm.Errorf(jjm.Invalid, "%s: the request is %d bytes long: at most %d", a.Name, n, a.MaxBytes)
+	}
+	return nil
+}
+
+// memberError turns an error of the decoder into one that names the verb and, for an
+// unknown member, a known one. encoding/json has no error type for an unknown member, only
+// this text.
+func (a About) memberError(err error, into any) error {
+	_, name, ok := strings.Cut(err.Error(), "unknown field ")
+	if !ok {
+		return jjm.Errorf(jjm.Invalid, "%s: %w", a.Name, err)
+	}
+	name = strings.Trim(name, `"`)
+	known := members(reflect.TypeOf(into).Elem(), nil)
+	if slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
+		return jjm.Errorf(jjm.Invalid, "%s: member %.40q is not in its place: want it in %s", a.Name, name,
+			jjm.AnyOf(parents(reflect.TypeOf(into).Elem(), name, "the request", nil)))
+	}
+	if near := nearest.Of(name, known); near != "" {
+		return jjm.Errorf(jjm.Invalid, "%s: unknown member %.40q: did you mean %q?", a.Name, name, near)
+	}
+	return jjm.Errorf(jjm.Invalid, "%s: unknown member %.40q: want %s", a.Name, name, jjm.AnyOf(known))
+}
+
+// members appends to names the JSON names of a type's members, at any depth.
+func members(t reflect.Type, names []string) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || readsItself(t) {
+		return names
+	}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		names = members(f.Type, names)
+	}
+	return names
+}
+
+// parents appends to found the objects of a type that have the member name: "the request", or the name of a member.
+func parents(t reflect.Type, name, at string, found []string) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || readsItself(t) {
+		return found
+	}
+	for f := range t.Fields() {
+		own, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if strings.EqualFold(own, name) && !slices.Contains(found, at) {
+			found = append(found, at)
+		}
+		inner := at
+		if own != "" && own != "-" {
+			inner = strconv.Quote(own)
+		}
+		found = parents(f.Type, name, inner, found)
+	}
+	return found
+}
+
+// readsItself reports whether a type has an unmarshaller of its own, so that its members
+// are not those of its struct.
+func readsItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}

@@ -1,0 +1,48 @@
+package wire
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"jjm/internal/jjm"
+)
+
+// These functions take their types as any: with type parameters, the code would be compiled
+// once for each verb.
+
+// requestLine sets the Head of the request at req and returns its line.
+func (a About) requestLine(req any) ([]byte, error) {
+	head := Head{Verb: a.Name}
+	if a.version() > 1 {
+		head.Version = a.version()
+	}
+	embedded[Head](req).Set(reflect.ValueOf(head))
+	line, err := Line(req)
+	if err != nil {
+		return nil, err
+	}
+	return line, a.checkLength(len(line) - 1)
+}
+
+// answerLine sets the Reply of the answer at ans to a success and returns its line.
+func answerLine(ans any, last bool) ([]byte, error) {
+	embedded[Reply](ans).Set(reflect.ValueOf(Reply{OK: true, Last: last}))
+	return Line(ans)
+}
+
+// embedded returns the T that the struct at of embeds. The interfaces [Request] and
+// [Answer] guarantee that it embeds one.
+func embedded[T any](of any) reflect.Value {
+	return reflect.ValueOf(of).Elem().FieldByName(reflect.TypeFor[T]().Name())
+}
+
+// decodeAnswer reads an answer into the struct at into.
+func decodeAnswer(line []byte, into any) error {
+	if err := json.Unmarshal(line, into); err != nil {
+		return jjm.Errorf(jjm.Internal, "answer of the daemon: %w", err)
+	}
+	if r := embedded[Reply](into).Interface().(Reply); !r.OK && r.Error == nil {
+		return jjm.Errorf(jjm.Internal, "answer of the daemon: neither ok nor an error: %.80q", line)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package wire
+
+import "jjm/internal/jjm"
+
+// VerbExplain is the verb "explain": it tells by which rule an attempt was judged.
+func VerbExplain() Verb[ExplainRequest, ExplainAnswer] {
+	return Verb[ExplainRequest, ExplainAnswer]{About{Name: "explain", MaxBytes: maxShort,
+		Help: "By which rule an attempt was judged, and what the other rules say of it."}}
+}
+
+// ExplainRequest names one local job, and an attempt of it; by default the last that ended.
+type ExplainRequest struct {
+	Head
+	One
+	Attempt *int32 `json:"attempt,omitempty"`
+}
+
+// Check requires exactly one reference.
+func (r ExplainRequest) Check() error {
+	if r.Attempt != nil && *r.Attempt < 0 {
+		return jjm.Errorf(jjm.Invalid, "attempt: %d: want the number of an attempt, from 0", *r.Attempt)
+	}
+	return r.one("explain")
+}
+
+// ExplainAnswer is the answer of "explain".
+type ExplainAnswer struct {
+	Reply
+	Explain *Explained `json:"explain,omitempty"`
+}
+
+// Check requires the member explain.
+func (a ExplainAnswer) Check() error { return present("explain", a.Explain != nil) }
+
+// Explained is an attempt that ended, and what each rule says of it now. Attempt.Verdict is what
+// was decided then, by the rules of then.
+type Explained struct {
+	Local   string     `json:"local"`
+	Attempt Attempt    `json:"attempt"`
+	Rules   []RuleSays `json:"rules"`
+}
+
+// RuleSays is what a rule says of an attempt.
+type RuleSays struct {
+	Rule string `json:"rule"`
+	// Origin is "jjm", "site" or "type NAME".
+	Origin string `json:"origin"`
+	Do     string `json:"do"`
+	// LogOnly is set if the rule decides nothing, Decides if it is one that decides.
+	LogOnly bool `json:"log_only,omitempty"`
+	Decides bool `json:"decides,omitempty"`
+	// Unmet is the first of its conditions that does not hold. If all hold it is "", and Says is
+	// the verdict or the order.
+	Unmet string `json:"unmet,omitempty"`
+	Says  string `json:"says,omitempty"`
+}

@@ -1,0 +1,41 @@
+package wire
+
+import "jjm/internal/jjm"
+
+// VerbHistory is the verb "history": it reads the journal.
+func VerbHistory() Verb[HistoryRequest, HistoryAnswer] {
+	return Verb[HistoryRequest, HistoryAnswer]{About{Name: "history", MaxBytes: maxShort,
+		Help: "Every change of a job, or every order of administrators."}}
+}
+
+// HistoryRequest names one job, or asks for the orders of administrators.
+type HistoryRequest struct {
+	Head
+	Refs []string `json:"refs,omitempty"`
+	// Limit is the most entries to return; 0 means the daemon's default.
+	Limit int `json:"limit,omitempty"`
+	// Orders asks for the journal of administrators' orders instead of that of a job.
+	Orders bool `json:"orders,omitempty"`
+}
+
+// Check requires either exactly one reference or Orders.
+func (r HistoryRequest) Check() error {
+	switch {
+	case r.Limit < 0:
+		return jjm.Errorf(jjm.Invalid, "limit: want 0 (the default) or more")
+	case r.Orders && len(r.Refs) > 0:
+		return jjm.Errorf(jjm.Invalid, "history: orders belong to no job: want orders or an id, not both")
+	case r.Orders:
+		return nil
+	case len(r.Refs) != 1:
+		return jjm.Errorf(jjm.Invalid, "history: %d refs: want exactly one id, or orders", len(r.Refs))
+	}
+	return checkRefs("history", r.Refs)
+}
+
+// HistoryAnswer holds journal entries, oldest first; and of one local job, its attempts.
+type HistoryAnswer struct {
+	Reply
+	History  []jjm.JournalEntry `json:"history,omitempty"`
+	Attempts []Attempt          `json:"attempts,omitempty"`
+}

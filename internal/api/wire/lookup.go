@@ -1,0 +1,75 @@
+package wire
+
+import "jjm/internal/jjm"
+
+// VerbLookup is the verb "lookup": it returns the status of grid jobs.
+func VerbLookup() Verb[LookupRequest, LookupAnswer] {
+	return Verb[LookupRequest, LookupAnswer]{About{Name: "lookup", MaxBytes: maxWithRefs,
+		Help: "The status of grid jobs, for programs."}}
+}
+
+// LookupRequest names grid jobs by id or handle.
+type LookupRequest struct {
+	Head
+	Refs []string `json:"refs,omitempty"`
+}
+
+// Check checks the references.
+func (r LookupRequest) Check() error { return checkRefs("lookup", r.Refs) }
+
+// LookupAnswer has an entry for each reference, in order. An entry whose reference failed
+// has Error set.
+type LookupAnswer struct {
+	Reply
+	Lookup []Lookup `json:"lookup,omitempty"`
+}
+
+// Lookup is the status of a grid job, as gatekeepers and people both see it.
+type Lookup struct {
+	ID jjm.GridID `json:"id"`
+	// Handle is set if the request named the grid job by its handle.
+	Handle jjm.Handle `json:"handle,omitempty"`
+	Error  *Error     `json:"error,omitempty"`
+	Status string     `json:"status"`
+	GRAM   jjm.GRAM   `json:"gram"`
+	// Code is the GRAM error code (17) if GRAM is FAILED.
+	Code    int    `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Master is the status of the Ganga master job.
+	Master string `json:"master"`
+	// Exit is the exit code of the grid job, -1 while it is not final (decision R11).
+	Exit   int    `json:"exit"`
+	Counts Counts `json:"counts"`
+	Tar    string `json:"tar,omitempty"` // absolute path, set once the tar is complete
+	// Usage is the resource usage of a final grid job. Before that, a grid job of one local
+	// job has its batch id, host and start time here as far as they are known.
+	Usage *jjm.Usage `json:"usage,omitempty"`
+	// Memo is the text that the gatekeeper stored with the grid job (jjm.Origin). It is set
+	// once the grid job is final.
+	Memo string `json:"memo,omitempty"`
+	// Removed says who removed the grid job: what was told of its end stays, and the rest is gone.
+	Removed *Removal `json:"removed,omitempty"`
+	// Stale is set if no daemon answered and the client read the record instead. AsOf is
+	// when the record was written.
+	Stale bool     `json:"stale,omitempty"`
+	AsOf  jjm.Time `json:"as_of,omitempty"`
+}
+
+// Counts are the numbers of local jobs by state. Expected is how many there will be, Total
+// how many there are.
+type Counts struct {
+	Expected   int `json:"expected"`
+	Total      int `json:"total"`
+	New        int `json:"new"`
+	Submitting int `json:"submitting"`
+	Submitted  int `json:"submitted"`
+	Running    int `json:"running"`
+	Completing int `json:"completing"`
+	Completed  int `json:"completed"`
+	Failed     int `json:"failed"`
+	Killed     int `json:"killed"`
+	Held       int `json:"held"`
+	// GivenBack counts the local jobs whose work other local jobs do again. They are part
+	// of Total and of no other number.
+	GivenBack int `json:"given_back,omitempty"`
+}

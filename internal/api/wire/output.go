@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"jjm/internal/jjm"
+)
+
+// VerbOutput is the verb "output": it fetches the tar of a grid job's outputs, or one file of
+// it. The bytes follow the answer.
+func VerbOutput() Verb[OutputRequest, OutputAnswer] {
+	return Verb[OutputRequest, OutputAnswer]{About{Name: "output", MaxBytes: maxShort,
+		Help: "The tar of the outputs of a grid job, or one file of it."}}
+}
+
+// OutputRequest names one grid job, or with File one local job.
+type OutputRequest struct {
+	Head
+	One
+	Wanted
+}
+
+// Wanted says which of the outputs are asked for; the zero value means the newest tar.
+type Wanted struct {
+	// Generation asks for the tar of this generation; 0 is the newest that has one.
+	Generation int `json:"generation,omitempty"`
+	// Partial asks for the outputs that exist so far if the grid job is not over.
+	Partial bool `json:"partial,omitempty"`
+	// File asks for one file of a local job that is over, whether the grid job is or not:
+	// by its name in the tar, or of a local job also by its own.
+	File string `json:"file,omitempty"`
+}
+
+// maxFileName is the longest name of a file, in bytes (PATH_MAX of Linux).
+const maxFileName = 4096
+
+// Check requires exactly one reference.
+func (r OutputRequest) Check() error {
+	if len(r.File) > maxFileName {
+		return jjm.Errorf(jjm.Invalid, "file %.40q...: %d bytes are too long for a name", r.File, len(r.File))
+	}
+	if r.File != "" && (r.Partial || r.Generation != 0) {
+		return jjm.Errorf(jjm.Invalid, "partial, generation: one file is whole: ask for it alone")
+	}
+	if r.Generation < 0 || r.Partial && r.Generation != 0 {
+		return jjm.Errorf(jjm.Invalid, "generation %d: want 1 or more, and a whole tar", r.Generation)
+	}
+	return r.one("output")
+}
+
+// OutputAnswer describes the bytes that follow it.
+type OutputAnswer struct {
+	Reply
+	Output *Output `json:"output,omitempty"`
+	Follows
+}
+
+// Check requires the member output.
+func (a OutputAnswer) Check() error { return present("output", a.Output != nil) }
+
+// Follows is embedded in the answers that bytes follow.
+type Follows struct {
+	// Bytes is how many bytes follow. -1 means all until the connection closes.
+	Bytes int64 `json:"bytes,omitempty"`
+}
+
+// Size returns Bytes.
+func (f Follows) Size() int64 { return f.Bytes }
+
+// Output describes the tar, or the file.
+type Output struct {
+	Name    string `json:"name"`
+	SHA256  string `json:"sha256,omitempty"`
+	Partial bool   `json:"partial,omitempty"`
+	// Generation is the one whose tar it is, of a grid job that was reopened.
+	Generation int    `json:"generation,omitempty"`
+	Path       string `json:"path,omitempty"` // on the daemon's machine
+}

@@ -1,0 +1,42 @@
+package wire
+
+import "jjm/internal/jjm"
+
+// VerbRemove is the verb "remove": it removes grid jobs that are over.
+func VerbRemove() Verb[RemoveRequest, RemoveAnswer] {
+	return Verb[RemoveRequest, RemoveAnswer]{About{Name: "remove", MaxBytes: maxWithRefs,
+		Help: "Remove grid jobs that are over, with all that is stored of them."}}
+}
+
+// RemoveRequest names the grid jobs. Force removes those too whose gatekeepers were not told yet
+// that they are over. With DryRun nothing is changed, and the answer shows what would be.
+type RemoveRequest struct {
+	Head
+	Refs   []string `json:"refs,omitempty"`
+	Force  bool     `json:"force,omitempty"`
+	DryRun bool     `json:"dry_run,omitempty"`
+}
+
+// Check checks the references.
+func (r RemoveRequest) Check() error { return checkRefs("remove", r.Refs) }
+
+// RemoveAnswer has an entry for each grid job, in the order in which the references name them
+// first.
+type RemoveAnswer struct {
+	Reply
+	Remove []Removed `json:"remove,omitempty"`
+}
+
+// Removed is the result for one grid job. Without an Error the removal is ordered: for people the
+// grid job is gone, and what is stored of it goes as soon as that can be done.
+type Removed struct {
+	ID    jjm.GridID `json:"id"`
+	Error *Error     `json:"error,omitempty"`
+}
+
+// Removal says who removed a grid job, when that was asked for, and since when all of it is gone.
+type Removal struct {
+	By   string   `json:"by"`
+	Time jjm.Time `json:"time"`
+	Done jjm.Time `json:"done,omitempty"`
+}

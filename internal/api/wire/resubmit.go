@@ -1,0 +1,57 @@
+package wire
+
+import "jjm/internal/jjm"
+
+// VerbResubmit is the verb "resubmit": it runs local jobs again that failed or were killed.
+func VerbResubmit() Verb[ResubmitRequest, ResubmitAnswer] {
+	return Verb[ResubmitRequest, ResubmitAnswer]{About{Name: "resubmit", MaxBytes: maxWithRefs,
+		Help: "Run local jobs again that failed or were killed; a grid job that is over is reopened."}}
+}
+
+// ResubmitRequest names the jobs. A grid job stands for its failed local jobs.
+type ResubmitRequest struct {
+	Head
+	Refs []string `json:"refs,omitempty"`
+	ResubmitHow
+}
+
+// ResubmitHow says how local jobs run again.
+type ResubmitHow struct {
+	// All lets a grid job stand for its killed local jobs too.
+	All bool `json:"all,omitempty"`
+	// DryRun changes nothing; the answer shows what would be done.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Stop stops at the first grid job that fails. The others have an error that says so.
+	Stop bool `json:"stop,omitempty"`
+}
+
+// Check checks the references.
+func (r ResubmitRequest) Check() error { return checkRefs("resubmit", r.Refs) }
+
+// ResubmitAnswer has an entry for each grid job, in the order in which the references name
+// them first.
+type ResubmitAnswer struct {
+	Reply
+	Resubmit []Resubmitted `json:"resubmit,omitempty"`
+}
+
+// Resubmitted is the result for one grid job.
+type Resubmitted struct {
+	ID jjm.GridID `json:"id"`
+	// Jobs is how many local jobs run again.
+	Jobs int `json:"jobs"`
+	// Generation is the one that begins with them; 0 if the grid job is not over.
+	Generation int `json:"generation,omitempty"`
+	// Left are local jobs that were meant and stay as they are, LeftOut how many more.
+	Left    []Left `json:"left,omitempty"`
+	LeftOut int    `json:"left_out,omitempty"`
+	// NoChange is set if there was nothing to run again. That is a success.
+	NoChange bool   `json:"no_change,omitempty"`
+	Error    *Error `json:"error,omitempty"`
+}
+
+// Left is a local job that stays as it is, and why.
+type Left struct {
+	Local string `json:"local"`
+	Why   string `json:"why"`
+}

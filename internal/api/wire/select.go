@@ -1,0 +1,66 @@
+package wire
+
+import (
+	"jjm/internal/api/selection"
+	"jjm/internal/jjm"
+)
+
+// VerbSelect is the verb "select": it returns the jobs that patterns and filters select. A client then names them to
+// the verb that changes them, so that exactly those are changed that it counted.
+func VerbSelect() Verb[SelectRequest, SelectAnswer] {
+	return Verb[SelectRequest, SelectAnswer]{About{Name: "select", MaxBytes: maxWithRefs,
+		Help: "The jobs that patterns and filters select."}}
+}
+
+// MostSelected is the most references that one answer may hold.
+const MostSelected = 200_000
+
+// SelectRequest says which jobs.
+type SelectRequest struct {
+	Head
+	// Refs are patterns (package selection). Without any, the filters select among all jobs that the caller may see.
+	Refs []string `json:"refs,omitempty"`
+	// Where are filters: what is selected fits all of them.
+	Where selection.Filters `json:"where,omitzero"`
+	// For is the command for which jobs are selected.
+	For selection.Purpose `json:"for,omitempty"`
+}
+
+// Check checks the form of patterns and filters.
+func (r SelectRequest) Check() error {
+	switch {
+	case len(r.Refs) == 0 && !r.Where.Any():
+		return jjm.Errorf(jjm.Invalid, "select: want refs or where: nothing says which jobs")
+	case len(r.Refs) > MaxRefs:
+		return jjm.Errorf(jjm.Invalid, "select: %d refs: at most %d in one request", len(r.Refs), MaxRefs)
+	}
+	if _, err := selection.Parse(r.Refs); err != nil {
+		return err
+	}
+	if err := r.Where.Check(); err != nil {
+		return err
+	}
+	return r.For.Check()
+}
+
+// SelectAnswer has what is selected.
+type SelectAnswer struct {
+	Reply
+	Select *Selected `json:"select,omitempty"`
+}
+
+// Check requires the answer.
+func (a SelectAnswer) Check() error { return present("select", a.Select != nil) }
+
+// Selected is what patterns and filters select.
+type Selected struct {
+	// Refs name it: whole grid jobs, and local jobs one by one or in ranges. With patterns they are in the order of
+	// these, else by ascending ids. An id of no job, or of another account's, is among them where no filter is set.
+	Refs []string `json:"refs,omitempty"`
+	// Grids is how many whole grid jobs Refs name, Locals how many local jobs.
+	Grids  int `json:"grids"`
+	Locals int `json:"locals"`
+}
+
+// Jobs returns how many jobs are selected, where a whole grid job counts as one.
+func (s *Selected) Jobs() int { return s.Grids + s.Locals }

@@ -1,0 +1,51 @@
+package wire
+
+import "jjm/internal/jjm"
+
+// CountsOf returns the numbers of local jobs by state, of which there will be expected. Of
+// total, those that n does not count gave their work back.
+func CountsOf(n [jjm.NumStates]int, total, expected int) Counts {
+	sum := 0
+	for _, k := range n {
+		sum += k
+	}
+	return Counts{
+		Expected: expected, Total: total, GivenBack: max(0, total-sum),
+		New: n[jjm.New], Submitting: n[jjm.Submitting], Submitted: n[jjm.Submitted],
+		Running: n[jjm.Running], Completing: n[jjm.Completing], Completed: n[jjm.Completed],
+		Failed: n[jjm.Failed], Killed: n[jjm.Killed], Held: n[jjm.Held],
+	}
+}
+
+// StepsOf returns the steps of a grid job.
+func StepsOf(all []jjm.StepCounts) []Step {
+	var out []Step
+	for _, c := range all {
+		total := c.GivenBack
+		for _, k := range c.Counts {
+			total += k
+		}
+		out = append(out, Step{Step: c.Step, Name: jjm.StepName(c.Step), Done: c.Done(), Merging: c.Merging,
+			Closed: c.Closed, Counts: CountsOf(c.Counts, total, c.Expected)})
+	}
+	return out
+}
+
+// WarningsOf returns the warnings of a grid job.
+func WarningsOf(job *jjm.GridJob) []Warning {
+	var out []Warning
+	for _, w := range job.Warnings {
+		out = append(out, Warning{Kind: string(w.Kind), Line: w.Line(job.ID), Text: w.Text, Count: w.Count,
+			First: jjm.LocalID{Grid: job.ID, N: w.First}.String()})
+	}
+	return out
+}
+
+// ClusterJobsOf returns the cluster jobs of a grid job.
+func ClusterJobsOf(id jjm.GridID, all []jjm.ClusterJob) []ClusterJob {
+	var out []ClusterJob
+	for _, j := range all {
+		out = append(out, ClusterJob{ID: j.ID(id), Cluster: j.Cluster, Counts: CountsOf(j.Counts, j.Jobs(), 0)})
+	}
+	return out
+}

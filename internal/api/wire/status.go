@@ -1,0 +1,284 @@
+package wire
+
+import (
+	"jjm/internal/api/selection"
+	"jjm/internal/jjm"
+)
+
+// VerbStatus is the verb "status": it returns all details of jobs.
+func VerbStatus() Verb[StatusRequest, StatusAnswer] {
+	return Verb[StatusRequest, StatusAnswer]{About{Name: "status", MaxBytes: maxWithRefs,
+		Help: "All details of grid jobs, with the local jobs that are named."}}
+}
+
+// StatusRequest names the jobs.
+type StatusRequest struct {
+	Head
+	Refs []string `json:"refs,omitempty"`
+}
+
+// Check checks the references.
+func (r StatusRequest) Check() error { return checkRefs("status", r.Refs) }
+
+// StatusAnswer has an entry for each reference, in order; or, for "list", one for each grid
+// job, newest first. An entry whose reference failed has the error in its Lookup.
+type StatusAnswer struct {
+	Reply
+	Status []Status `json:"status,omitempty"`
+}
+
+// VerbWait is the verb "wait": it answers with the state of jobs at once, and with a
+// further line at every change, until all are final.
+func VerbWait() Verb[WaitRequest, StatusAnswer] {
+	return Verb[WaitRequest, StatusAnswer]{About{Name: "wait", MaxBytes: maxWithRefs,
+		Help: "As status, with a further line at every change until all jobs are final."}}
+}
+
+// WaitRequest names the jobs to wait for.
+type WaitRequest struct {
+	Head
+	Refs []string `json:"refs,omitempty"`
+}
+
+// Check checks the references.
+func (r WaitRequest) Check() error { return checkRefs("wait", r.Refs) }
+
+// VerbList is the verb "list": it lists grid jobs.
+func VerbList() Verb[ListRequest, StatusAnswer] {
+	return Verb[ListRequest, StatusAnswer]{About{Name: "list", MaxBytes: maxShort,
+		Help: "Grid jobs, newest first."}}
+}
+
+// ListRequest selects the grid jobs to list. Without List these are the caller's that are
+// not over.
+type ListRequest struct {
+	Head
+	List *List `json:"list,omitempty"`
+}
+
+// Check checks the form of List.
+func (r ListRequest) Check() error {
+	switch {
+	case r.List == nil:
+		return nil
+	case max(len(r.List.Status), len(r.List.Type), len(r.List.Owner)) > maxWord:
+		return jjm.Errorf(jjm.Invalid, "list: a filter is longer than %d bytes", maxWord)
+	case r.List.Limit < 0:
+		return jjm.Errorf(jjm.Invalid, "list.limit: want 0 (the default) or more")
+	case len(r.List.Refs) > MaxRefs:
+		return jjm.Errorf(jjm.Invalid, "list: %d refs: at most %d in one request", len(r.List.Refs), MaxRefs)
+	}
+	if _, err := selection.Parse(r.List.Refs); err != nil {
+		return err
+	}
+	return r.List.Where.Check()
+}
+
+// List selects grid jobs. The answer is newest first.
+type List struct {
+	All    bool   `json:"all,omitempty"` // finished ones too
+	Status string `json:"status,omitempty"`
+	Type   string `json:"type,omitempty"`
+	Owner  string `json:"owner,omitempty"`
+	Limit  int    `json:"limit,omitempty"`  // default 50
+	Before int64  `json:"before,omitempty"` // ids below this one only, for paging
+	// Refs are patterns: only grid jobs that one of them means, or has local jobs of.
+	Refs []string `json:"refs,omitempty"`
+	// Where are more filters. Those of local jobs select the grid jobs that have a local job that fits all of them.
+	Where selection.Filters `json:"where,omitzero"`
+}
+
+// Status is the detail of a grid job, and of the local jobs asked for.
+type Status struct {
+	Lookup Lookup `json:"lookup"`
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Model  string `json:"model,omitempty"` // whose words complete its job file
+	Owner  string `json:"owner"`
+	Key    string `json:"key,omitempty"`
+	// Handle is the name by which a gatekeeper knows the grid job. Origin is where it came
+	// from.
+	Handle jjm.Handle  `json:"handle,omitempty"`
+	Origin *jjm.Origin `json:"origin,omitempty"`
+	// Cluster is the first of Clusters, to which its local jobs may go. ClusterJobs are the
+	// clusters that have, or had last, some of them.
+	Cluster     string       `json:"cluster"`
+	Clusters    []string     `json:"clusters,omitempty"`
+	ClusterJobs []ClusterJob `json:"cluster_jobs,omitempty"`
+	// Generation is that of the status, of a grid job that was reopened; Endings are how the
+	// ones before ended. Reopening is set while one that is over is about to be reopened.
+	Generation int        `json:"generation,omitempty"`
+	Endings    []Ending   `json:"endings,omitempty"`
+	Reopening  *Reopening `json:"reopening,omitempty"`
+	Accepted   jjm.Time   `json:"accepted"`
+	Ended      jjm.Time   `json:"ended,omitempty"`
+	// ExpectedEnd is told by "status" and "wait" of a grid job that runs, as far as it can
+	// be.
+	ExpectedEnd *ExpectedEnd `json:"expected_end,omitempty"`
+	// NextAttempts is told by "status" and "wait", nil if no local job waits for one.
+	NextAttempts *NextAttempts `json:"next_attempts,omitempty"`
+	Why          []string      `json:"why,omitempty"`
+	// Waits is why no local jobs are made now though more will be, "" if nothing prevents
+	// it.
+	Waits string `json:"waits,omitempty"`
+	// WaitsFor is told by "status" alone: the limits that keep local jobs from being
+	// submitted, or why most of those that wait in a batch system do.
+	WaitsFor string `json:"waits_for,omitempty"`
+	// After are the grid jobs that had to end before this one begins, AfterEnd how (docs/JOB-FILES.md). Awaited are those
+	// of them for which it waits now.
+	After    []jjm.GridID `json:"after,omitempty"`
+	AfterEnd string       `json:"after_end,omitempty"`
+	Awaited  []jjm.GridID `json:"awaited,omitempty"`
+	// Inputs are the datasets that it reads.
+	Inputs []Input `json:"inputs,omitempty"`
+	// Steps are its steps in order, if it has more than one.
+	Steps []Step `json:"steps,omitempty"`
+	// Proof is what its status done rests on: count, exit or type (docs/DATASETS.md); "" if
+	// it is not done, or if not all is proven.
+	Proof jjm.Proof `json:"proof,omitempty"`
+	// Trouble says why its last step failed, which is tried again, and has a sentence for each
+	// thing that has been unknown for long, with the time since when.
+	Trouble []string `json:"trouble,omitempty"`
+	// Warnings are what people should know and the status does not show.
+	Warnings []Warning `json:"warnings,omitempty"`
+	// Holds are the kinds of holds: who holds how many local jobs, and why. If there are
+	// many kinds, those with the most jobs are listed.
+	Holds []Hold `json:"holds,omitempty"`
+	// Causes tell why local jobs failed or are tried again; of many those with most
+	// local jobs.
+	Causes []jjm.Cause `json:"causes,omitempty"`
+	// RecoveredBy are the grid jobs that do, or did, what this one left undone.
+	RecoveredBy []jjm.GridID `json:"recovered_by,omitempty"`
+	// Phases sums the progress of the running local jobs.
+	Phases []jjm.Progress `json:"phases,omitempty"`
+	Locals []jjm.LocalJob `json:"locals,omitempty"`
+	// Detail is more of the only local job, if the reference is to one.
+	Detail *LocalDetail `json:"detail,omitempty"`
+	Record string       `json:"record,omitempty"` // path of the head of the record
+}
+
+// ExpectedEnd is when the local jobs of a grid job will have ended if they go on to end at the
+// rate of late. It is rough.
+type ExpectedEnd struct {
+	At jjm.Time `json:"at"`
+	// Ended is how many local jobs ended within the time up to now from which the rate is
+	// taken: an hour, or less of a grid job that is younger.
+	Ended  int          `json:"ended"`
+	Within jjm.Duration `json:"within"`
+	// Held is how many are left out, because they go on only when somebody releases them.
+	Held int `json:"held,omitempty"`
+}
+
+// Over reports whether the grid job has ended and is not about to be reopened.
+func (s *Status) Over() bool {
+	var st jjm.GridStatus
+	return st.UnmarshalText([]byte(s.Lookup.Status)) == nil && st.Final() && s.Reopening == nil
+}
+
+// Ending is how a generation ended that is past.
+type Ending struct {
+	Generation int      `json:"generation"`
+	Status     string   `json:"status"`
+	Message    string   `json:"message,omitempty"`
+	Exit       int      `json:"exit"`
+	Tar        string   `json:"tar,omitempty"`
+	TarBytes   int64    `json:"tar_bytes,omitempty"`
+	TarSHA256  string   `json:"tar_sha256,omitempty"`
+	Ended      jjm.Time `json:"ended"`
+	// Reopened is when the next generation began, By who wished it and Why what for.
+	Reopened jjm.Time `json:"reopened"`
+	By       string   `json:"by"`
+	Why      string   `json:"why"`
+}
+
+// EndingOf returns how a generation ended, as people see it.
+func EndingOf(e *jjm.Ending, message, tar string) Ending {
+	return Ending{Generation: e.Generation, Status: e.Status.String(), Message: message, Exit: e.Exit, Tar: tar,
+		TarBytes: e.TarBytes, TarSHA256: e.TarSHA256, Ended: e.Ended, Reopened: e.Reopened, By: e.By, Why: e.Why}
+}
+
+// Reopening is a wish that is about to be carried out.
+type Reopening struct {
+	Generation int      `json:"generation"` // that begins
+	By         string   `json:"by"`
+	Why        string   `json:"why"`
+	Since      jjm.Time `json:"since"`
+}
+
+// NextAttempts counts the local jobs that wait some time after a failure before they are submitted
+// again. First is when the first of them may be.
+type NextAttempts struct {
+	Jobs  int      `json:"jobs"`
+	First jjm.Time `json:"first"`
+}
+
+// LocalDetail is what is told of a local job that is asked for alone.
+type LocalDetail struct {
+	// Folder is where the application of the current or last attempt runs or ran: an
+	// absolute path, "" if there was none. It may have been removed.
+	Folder string `json:"folder,omitempty"`
+	// Used is what the last attempt that ended used, UsedBy its number; nil if none has
+	// ended.
+	Used   *jjm.Usage `json:"used,omitempty"`
+	UsedBy int32      `json:"used_by,omitempty"`
+	// UsedByAll is what all attempts used that have ended; nil if there are fewer than two.
+	UsedByAll *jjm.Usage `json:"used_by_all,omitempty"`
+	// Wasted is what those of them used whose work was of no use (jjm.Verdict.Wasted); nil if none was.
+	Wasted *jjm.Usage `json:"wasted,omitempty"`
+	// Evidence and Verdict are those of the last attempt that ended.
+	Evidence *Evidence    `json:"evidence,omitempty"`
+	Verdict  *jjm.Verdict `json:"verdict,omitempty"`
+	// Limits are the retry limits in force.
+	Limits jjm.Limits `json:"limits,omitzero"`
+	// StartedFinal is set if the failure of an attempt that started is final: its job reports by
+	// its exit code and asks for no retries. Limits are then for attempts that never started, and
+	// for those that ask for another one.
+	StartedFinal bool `json:"started_final,omitempty"`
+}
+
+// Step is one step of a grid job that has several.
+type Step struct {
+	// Step is its number, which its local jobs carry. Name is how people call it: process
+	// or merge.
+	Step int32  `json:"step"`
+	Name string `json:"name"`
+	// Done is how many of Counts.Expected have done their work. Merging is how many of
+	// these wait for the merge of their outputs; their state is completing until then.
+	Done    int `json:"done"`
+	Merging int `json:"merging,omitempty"`
+	// Closed is set once no local jobs will be added, except to repeat failed work.
+	Closed bool `json:"closed,omitempty"`
+	// Counts are its local jobs. Expected excludes those whose work others do again.
+	Counts Counts `json:"counts"`
+}
+
+// ClusterJob is the part of a grid job that one cluster has or had last.
+type ClusterJob struct {
+	ID      string `json:"id"` // "17@slurm"
+	Cluster string `json:"cluster"`
+	Counts  Counts `json:"counts"` // Expected is always 0
+}
+
+// Warning is one warning of a grid job.
+type Warning struct {
+	Kind string `json:"kind"`
+	// Line is the whole warning for people. Text is the part that says what is wrong, Count
+	// the number of attempts concerned, and First a local job with one of them: "17.3".
+	Line  string `json:"line"`
+	Text  string `json:"text"`
+	Count int    `json:"count"`
+	First string `json:"first"`
+}
+
+// Hold counts the local jobs of a grid job that are held by the same party for the same
+// reason.
+type Hold struct {
+	// By is "application", "batch system" or "operator". Code and Text are the reason in
+	// its words.
+	By   string `json:"by"`
+	Code string `json:"code,omitempty"`
+	Text string `json:"text,omitempty"`
+	Jobs int    `json:"jobs"`
+	// First is one of these local jobs: "17.3".
+	First string `json:"first"`
+}

@@ -1,0 +1,130 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+
+	"jjm/internal/jjm"
+)
+
+// VerbSubmit is the verb "submit": it submits a grid job. The answer comes once the grid
+// job is stored.
+func VerbSubmit() Verb[SubmitRequest, SubmitAnswer] {
+	return Verb[SubmitRequest, SubmitAnswer]{About{Name: "submit", MaxBytes: MaxRequest, Spooled: true,
+		Help: "Accept a grid job, or only explain what would be done."}}
+}
+
+// SubmitRequest holds a job file.
+type SubmitRequest struct {
+	Head
+	Submit *Submit `json:"submit,omitempty"`
+}
+
+// Check checks the form of Submit.
+func (r SubmitRequest) Check() error {
+	if r.Submit == nil {
+		return jjm.Errorf(jjm.Invalid, "submit: member submit is missing: want {\"name\",\"text\",\"base_dir\"}")
+	}
+	return r.Submit.check()
+}
+
+// Unsure implements the optional interface that [UnsureOf] reads. A dry run stores nothing,
+// so losing its answer does no harm.
+func (r SubmitRequest) Unsure() string {
+	if r.Submit == nil || r.Submit.DryRun {
+		return ""
+	}
+	return "the grid job may have been accepted (submit again with the same request key to learn its id)"
+}
+
+// SubmitAnswer is the answer of "submit".
+type SubmitAnswer struct {
+	Reply
+	Submit *Submitted `json:"submit,omitempty"`
+}
+
+// Check requires the member submit.
+func (a SubmitAnswer) Check() error { return present("submit", a.Submit != nil) }
+
+// Submit is a job file and what belongs to it.
+type Submit struct {
+	// Name is the name of the file. Messages show it, and its ending tells TOML from JSON.
+	// Text is the content.
+	Name string `json:"name"`
+	Text string `json:"text"`
+	// BaseDir is the absolute folder to which relative input paths refer.
+	BaseDir string `json:"base_dir"`
+	// Key overrides the request key of the job file.
+	Key string `json:"key,omitempty"`
+	// Anew allows the key to be used again if its grid job was cancelled, as key_reuse of
+	// the job file does.
+	Anew bool `json:"anew_after_cancel,omitempty"`
+	// After and AfterEnd replace those of the job file, unless After is empty.
+	After    []jjm.GridID `json:"after,omitempty"`
+	AfterEnd string       `json:"after_end,omitempty"`
+	// Origin is where the grid job comes from, as the gatekeeper reports it.
+	Origin *jjm.Origin `json:"origin,omitempty"`
+	// Credentials are for the jobs, if the job file asks for them. If the key names an
+	// existing grid job, a credential that is newer than its stored one replaces it.
+	Credentials []jjm.Credential `json:"credentials,omitempty"`
+	// DryRun returns the decomposition and the decision without storing anything.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// check returns the first mistake that can be found without knowing the site.
+func (s *Submit) check() error {
+	switch {
+	case s.Text == "":
+		return jjm.Errorf(jjm.Invalid, "submit.text: the job file is empty")
+	case len(s.BaseDir) > maxPath || strings.ContainsRune(s.BaseDir, 0) || !strings.HasPrefix(s.BaseDir, "/"):
+		return jjm.Errorf(jjm.Invalid, "submit.base_dir %.80q: want an absolute path", s.BaseDir)
+	case len(s.Name) > maxPath || strings.ContainsRune(s.Name, 0):
+		return jjm.Errorf(jjm.Invalid, "submit.name %.80q: want a file name", s.Name)
+	case len(s.Key) > maxWord:
+		return jjm.Errorf(jjm.Invalid, "submit.key: %d bytes: at most %d", len(s.Key), maxWord)
+	}
+	if len(s.After) > jjm.MaxAfter || len(s.AfterEnd) > maxWord {
+		return jjm.Errorf(jjm.Invalid, "submit.after: want at most %d grid jobs, and one of the words of after_end",
+			jjm.MaxAfter)
+	}
+	if s.AfterEnd != "" && len(s.After) == 0 {
+		return jjm.Errorf(jjm.Invalid, "submit.after_end: has no effect without submit.after")
+	}
+	if ps := jjm.CheckCredentials(s.Credentials); len(ps) > 0 {
+		return fmt.Errorf("submit: %w", ps.Err())
+	}
+	if ps := s.Origin.Problems(); len(ps) > 0 {
+		return fmt.Errorf("submit: %w", ps.Err())
+	}
+	return nil
+}
+
+// Submitted is the result of a submission.
+type Submitted struct {
+	ID jjm.GridID `json:"id,omitempty"`
+	// Handle is the name that follows from the owner and the request key, "" without a key.
+	Handle jjm.Handle `json:"handle,omitempty"`
+	// Existed is set if the request key named an existing grid job: nothing new was stored.
+	Existed bool `json:"existed,omitempty"`
+	// Plan is the decomposition. It is always set with DryRun.
+	Plan *Plan `json:"plan,omitempty"`
+}
+
+// Plan is a decomposition, for people.
+type Plan struct {
+	Type     string   `json:"type"`
+	Cluster  string   `json:"cluster"`
+	Clusters []string `json:"clusters,omitempty"` // all that may be used
+	Splitter string   `json:"splitter"`
+	Jobs     int      `json:"jobs"`
+	Why      []string `json:"why"`
+	// Merge describes the second step, nil if there is none.
+	Merge *jjm.MergeOutlook `json:"merge,omitempty"`
+	// After says for which grid jobs it would wait, "" for none.
+	After string `json:"after,omitempty"`
+	// Fetch names the inputs that would be fetched from servers.
+	Fetch []string `json:"fetch,omitempty"`
+	// Parts and Commands are those of the first local jobs, ten at most.
+	Parts    []jjm.Part `json:"parts,omitempty"`
+	Commands [][]string `json:"commands,omitempty"`
+}

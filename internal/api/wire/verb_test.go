@@ -1,0 +1,235 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"jjm/internal/jjm"
+)
+
+// erased is a verb whose request and answer types are hidden, so that verbs fit in one
+// list.
+type erased struct {
+	About
+	decode func(Head, []byte) (Request, error)
+	line   func(Request) ([]byte, error)
+	answer func(line []byte) ([]byte, error) // reads an answer and writes it again
+}
+
+func erase[Req Request, Ans Answer](v Verb[Req, Ans]) erased {
+	return erased{
+		About:  v.About,
+		decode: func(h Head, line []byte) (Request, error) { return v.Decode(h, line) },
+		line:   func(r Request) ([]byte, error) { return v.Line(r.(Req)) },
+		answer: func(line []byte) ([]byte, error) {
+			a, err := v.DecodeAnswer(line)
+			if err != nil {
+				return nil, err
+			}
+			return v.AnswerLine(a, a.Outcome().Last)
+		},
+	}
+}
+
+func everyVerb() []erased {
+	return []erased{erase(VerbPing()), erase(VerbSubmit()), erase(VerbLookup()), erase(VerbKill()),
+		erase(VerbRelease()), erase(VerbResubmit()), erase(VerbCopy()), erase(VerbRemove()),
+		erase(VerbSelect()),
+		erase(VerbStatus()), erase(VerbList()), erase(VerbWait()), erase(VerbRecord()),
+		erase(VerbRecords()), erase(VerbOutput()),
+		erase(VerbCat()), erase(VerbHistory()), erase(VerbExplain()), erase(VerbLog()),
+		erase(VerbJobTypes()), erase(VerbModels()),
+		erase(VerbClusters()),
+		erase(VerbOrder()), erase(VerbReset()), erase(VerbBan()), erase(VerbRenew()), erase(VerbRemark()),
+		erase(VerbAdvertise()),
+		erase(VerbDataset()), erase(VerbVerify()), erase(VerbRetract()), erase(VerbReplay())}
+}
+
+func verbNames() []string {
+	var names []string
+	for _, v := range Verbs() {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// decode reads a request like a daemon that serves every verb.
+func decode(line []byte) (erased, Request, error) {
+	h, err := DecodeHead(line)
+	if err != nil {
+		return erased{}, nil, err
+	}
+	all := everyVerb()
+	i := slices.IndexFunc(all, func(v erased) bool { return v.Name == h.Verb })
+	if i < 0 {
+		return erased{}, nil, UnknownVerb(h.Verb, verbNames(), "test")
+	}
+	r, err := all[i].decode(h, line)
+	return all[i], r, err
+}
+
+// refused has, for each verb, a request that the verb must refuse and a part of the error.
+// For a verb without members, an unknown member serves.
+func refused() map[string][2]string {
+	return map[string][2]string{
+		"ping":      {`{"verb":"ping","refs":["1"]}`, `ping: unknown member "refs"`},
+		"submit":    {`{"verb":"submit","submit":{"name":"a","base_dir":"/"}}`, "the job file is empty"},
+		"lookup":    {`{"verb":"lookup"}`, "lookup: refs is empty"},
+		"kill":      {`{"verb":"kill","refs":[]}`, "kill: refs is empty"},
+		"release":   {`{"verb":"release"}`, "release: refs is empty"},
+		"remove":    {`{"verb":"remove"}`, "remove: refs is empty"},
+		"resubmit":  {`{"verb":"resubmit"}`, "resubmit: refs is empty"},
+		"copy":      {`{"verb":"copy","refs":["1","2"]}`, "copy: 2 refs"},
+		"select":    {`{"verb":"select"}`, "select: want refs or where"},
+		"status":    {`{"verb":"status"}`, "status: refs is empty"},
+		"list":      {`{"verb":"list","list":{"limit":-1}}`, "list.limit"},
+		"wait":      {`{"verb":"wait"}`, "wait: refs is empty"},
+		"record":    {`{"verb":"record","refs":["1"],"path":"a\u0000"}`, "path: want a query"},
+		"output":    {`{"verb":"output","refs":["1","2"]}`, "output: 2 refs"},
+		"cat":       {`{"verb":"cat","refs":["1.0"],"file":"/etc/passwd"}`, "want stdout, stderr"},
+		"history":   {`{"verb":"history"}`, "exactly one id, or orders"},
+		"log":       {`{"verb":"log"}`, "log: 0 refs"},
+		"job-types": {`{"verb":"job-types","type":"x"}`, `job-types: unknown member "type"`},
+		"clusters":  {`{"verb":"clusters","cluster":"x"}`, `clusters: unknown member "cluster"`},
+		"order":     {`{"verb":"order","order":{"verb":"stop"}}`, "want drain, pause or resume"},
+		"reset":     {`{"verb":"reset"}`, "want the name of a cluster"},
+		"ban":       {`{"verb":"ban","ban":{"name":"mallory"}}`, "ban.reason is missing"},
+		"renew":     {`{"verb":"renew","refs":["1"]}`, "member credentials is missing"},
+		"remark":    {`{"verb":"remark","refs":["1"]}`, "member remark has 0 bytes"},
+		"advertise": {`{"verb":"advertise","nwo":true}`, `did you mean "now"?`},
+		"dataset":   {`{"verb":"dataset"}`, "member dataset is missing"},
+		"verify":    {`{"verb":"verify","refs":["1"],"recovery":"a/b"}`, "without folders"},
+		"retract":   {`{"verb":"retract","refs":["1"]}`, "member retract is missing"},
+		"replay":    {`{"verb":"replay","refs":["1","2"]}`, "replay: 2 refs"},
+	}
+}
+
+func TestVerbs_EachHasALimitAHelpTextAndRefusesABadRequest(t *testing.T) {
+	var names []string
+	for _, v := range everyVerb() {
+		names = append(names, v.Name)
+		if v.Help == "" || strings.Contains(v.Help, "\n") {
+			t.Errorf("%s: help %q: want one line", v.Name, v.Help)
+		}
+		if v.MaxBytes <= 0 || v.MaxBytes > MaxRequest {
+			t.Errorf("%s: at most %d bytes: want 1 to %d", v.Name, v.MaxBytes, MaxRequest)
+		}
+		c := refused()[v.Name]
+		if _, _, err := decode([]byte(c[0])); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), c[1]) {
+			t.Errorf("%s: %s: error %v, want one with %q", v.Name, c[0], err, c[1])
+		}
+		long := `{"verb":"` + v.Name + `"` + strings.Repeat(" ", v.MaxBytes) + `}`
+		if _, _, err := decode([]byte(long)); err == nil || !strings.Contains(err.Error(), "bytes long: at most") {
+			t.Errorf("%s: a request of %d bytes: error %v", v.Name, len(long), err)
+		}
+		if _, err := v.answer([]byte(`{"ok":false}`)); jjm.KindOf(err) != jjm.Internal {
+			t.Errorf("%s: an answer without ok and error: %v", v.Name, err)
+		}
+	}
+	if !slices.Equal(names, verbNames()) {
+		t.Errorf("the tests walk %v, Verbs lists %v", names, verbNames())
+	}
+}
+
+// An older jjm, from before verbs had versions, wrote testdata/v1: for each verb a request
+// and the lines of its answer, with every member set. This jjm must understand the requests
+// and write the same answers.
+func TestVerbs_ReadAndWriteTheLinesOfOlderVersions(t *testing.T) {
+	files, err := filepath.Glob("testdata/v1/*.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bytes.SplitAfter(text, []byte("\n"))
+		v, req, err := decode(bytes.TrimSuffix(lines[0], []byte("\n")))
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		seen[v.Name] = true
+		if again, err := v.line(req); err != nil || !bytes.Equal(again, lines[0]) {
+			t.Errorf("%s: the request is written as\n%s, error %v; want\n%s", file, again, err, lines[0])
+		}
+		for _, line := range lines[1 : len(lines)-1] {
+			if again, err := v.answer(line); err != nil || !bytes.Equal(again, line) {
+				t.Errorf("%s: the answer is written as\n%s, error %v; want\n%s", file, again, err, line)
+			}
+		}
+	}
+	for _, name := range verbNames() {
+		if !seen[name] {
+			t.Errorf("testdata/v1 has no line of %s", name)
+		}
+	}
+}
+
+func TestReply_WritesErrorsAsOlderVersionsDo(t *testing.T) {
+	want, err := os.ReadFile("testdata/v1/error.answer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range everyVerb() {
+		if _, err := v.answer(want); err != nil {
+			t.Errorf("%s: %v", v.Name, err)
+		}
+	}
+	var r Reply
+	if err := json.Unmarshal(want, &r); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Line(r); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("error %v, line %s, want %s", err, got, want)
+	}
+}
+
+// A client that is older or newer than the daemon is told both versions and what to do.
+func TestDecode_RefusesAnotherVersionAndNamesBoth(t *testing.T) {
+	first := VerbLookup()
+	second := first
+	second.Version = 2
+	line := func(v Verb[LookupRequest, LookupAnswer]) []byte {
+		text, err := v.Line(LookupRequest{Refs: []string{"1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text[:len(text)-1]
+	}
+	if got := string(line(second)); got != `{"verb":"lookup","v":2,"refs":["1"]}` {
+		t.Errorf("a newer request: %s", got)
+	}
+	for _, c := range []struct {
+		name           string
+		client, daemon Verb[LookupRequest, LookupAnswer]
+		kind           jjm.Kind
+		want           string
+	}{
+		{"the same", second, second, 0, ""},
+		{"an older client", first, second, jjm.Invalid, "the client speaks version 1 of this verb, the daemon version 2: " +
+			"use the jjm and jjm-gatekeeper that were installed with the daemon"},
+		{"a newer client", second, first, jjm.Busy, "the client speaks version 2 of this verb, the daemon version 1: " +
+			"restart the daemon"},
+	} {
+		text := line(c.client)
+		h, err := DecodeHead(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.daemon.Decode(h, text)
+		if c.want == "" && err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if c.want != "" && (jjm.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: error %v of kind %v, want %v %q", c.name, err, jjm.KindOf(err), c.kind, c.want)
+		}
+	}
+}

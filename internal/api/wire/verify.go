@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"jjm/internal/jjm"
+	"jjm/internal/work/cover"
+)
+
+// VerbVerify is the verb "verify": it checks from the records whether all work of a grid
+// job was done exactly once.
+func VerbVerify() Verb[VerifyRequest, VerifyAnswer] {
+	return Verb[VerifyRequest, VerifyAnswer]{About{Name: "verify", MaxBytes: maxShort,
+		Help: "Was all work done exactly once? With a job file for what is missing."}}
+}
+
+// VerifyRequest names one grid job.
+type VerifyRequest struct {
+	Head
+	One
+	// Recovery is the name of the job file to write if something is missing. "" means that
+	// none is wanted.
+	Recovery string `json:"recovery,omitempty"`
+}
+
+// Check requires exactly one reference and a valid name of a recovery.
+func (r VerifyRequest) Check() error {
+	if err := r.one("verify"); err != nil {
+		return err
+	}
+	return checkRecovery("recovery", r.Recovery)
+}
+
+// VerifyAnswer is the answer of "verify".
+type VerifyAnswer struct {
+	Reply
+	Verify *Verified `json:"verify,omitempty"`
+}
+
+// Check requires the member verify.
+func (a VerifyAnswer) Check() error { return present("verify", a.Verify != nil) }
+
+// Verified is the result of the check.
+type Verified struct {
+	ID jjm.GridID `json:"id"`
+	cover.Report
+	// Merge is the report of the merge step, nil if there is none: was every output merged
+	// exactly once? The verdict of the whole is the worse of the two.
+	Merge *cover.Report `json:"merge,omitempty"`
+	// Recovery is the text of a job file that does what is missing. RecoveryFiles is the
+	// list of files that must lie beside it under the name that [FilesOf] returns. Each is
+	// "" if it is not needed.
+	Recovery      string `json:"recovery,omitempty"`
+	RecoveryFiles string `json:"recovery_files,omitempty"`
+	// RecoveryRanges is the list of ranges that must lie beside it under the name that
+	// [RangesOf] returns, "" if it is not needed.
+	RecoveryRanges string `json:"recovery_ranges,omitempty"`
+	// Anew are the local jobs that processed only a part of what they own. The recovery
+	// does their parts again from the start, so their outputs must not be combined with its
+	// outputs.
+	Anew []string `json:"anew,omitempty"`
+	// Recoveries are the grid jobs that do, or did, what this one left out. The report
+	// covers all of them together.
+	Recoveries []Recovery `json:"recoveries,omitempty"`
+}
+
+// Recovery is a grid job that does what another one left out.
+type Recovery struct {
+	ID     jjm.GridID `json:"id"`
+	Status string     `json:"status"`
+	// Units is how many of the other job's units it processed.
+	Units int64 `json:"units"`
+	// Apart says why this recovery is not counted, "" if it is.
+	Apart string `json:"apart,omitempty"`
+	// Replaces are local jobs of other grid jobs that processed only a part of what they
+	// own and whose parts this one took over. Their outputs must not be used.
+	Replaces []string `json:"replaces,omitempty"`
+}
+
+// FilesOf returns the name of the list of files for a recovery's job file.
+func FilesOf(recovery string) string { return recovery + ".files.jsonl" }
+
+// RangesOf returns the name of the list of ranges for a recovery's job file.
+func RangesOf(recovery string) string { return recovery + ".ranges" }

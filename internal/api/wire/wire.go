@@ -1,0 +1,51 @@
+// Package wire defines what jjm's clients and its daemon send each other on the local
+// socket. A connection carries one request: one line of JSON in each direction, and then,
+// for the verbs that stream, raw bytes or further lines.
+//
+//	-> {"verb":"lookup","refs":["12","13"]}
+//	<- {"ok":true,"lookup":[{"id":12,"status":"running","gram":2,...}]}
+//	-> {"verb":"lookup"}
+//	<- {"ok":false,"last":true,"error":{"kind":"invalid","text":"lookup: refs is empty: want at least one id"}}
+//
+// The package holds the types, and reads and writes lines within limits of length. It
+// promises that a decoded request is complete and well formed, and that an error names the
+// member and what would be right. What a request does is left to package internal/api/gate/verbs, and
+// the connection to packages gate and internal/api/gate/client.
+//
+// # Verbs
+//
+// A [Verb] has a name, limits, and the types of its request and its answer, all in one
+// file. A new verb needs a file here and a line in [Verbs], a file in internal/api/gate/verbs and a line
+// in the daemon's list, and a command.
+//
+// A reference is an id, such as 12, or the handle that follows from owner and request key
+// ([jjm.Handle]). Local jobs are selected with a suffix: 12.3, HANDLE.3.
+//
+// Verbs that stream:
+//
+//	wait, records | further lines; Last is set in the last one
+//	output, cat   | one line with the member bytes, then that many raw bytes (-1: all until the connection closes)
+//
+// # Versions
+//
+// A client may be older or newer than the daemon, because a daemon keeps running after an
+// update until somebody restarts it. Therefore each verb has a version, which the request
+// has in the member "v" unless it is 1.
+//
+//	client and daemon                                | what happens
+//	the same version                                 | the request is carried out
+//	the client is older                              | Invalid: names both versions; use the daemon's programs
+//	the client is newer                              | Busy: names both versions; restart the daemon. A request that
+//	                                                 | may be left in the spool waits there for the new daemon
+//	a verb or a member that the daemon does not know | Invalid: names the nearest that it knows
+//	a member that the client does not know           | the client ignores it
+//
+// All verbs have version 1 so far. Its lines are those of the time before verbs had
+// versions, so the oldest clients are still answered.
+//
+// # Dependencies
+//
+// Gatekeepers start the client thousands of times. So that it starts quickly, this package
+// imports of jjm only the root package, the types of cover and small helpers, and it does
+// not import net.
+package wire

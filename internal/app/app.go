@@ -1,0 +1,347 @@
+// Package app builds the daemon from its parts: it reads and checks the configuration, opens what the packages need in
+// order, runs them, reloads what can be reloaded, and closes everything in the opposite order.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"jjm/adapters"
+	adaptersall "jjm/adapters/all"
+	"jjm/adapters/idealize"
+	"jjm/handlers/declared"
+	"jjm/internal/api/gate"
+	"jjm/internal/api/wire"
+	"jjm/internal/engine"
+	"jjm/internal/engine/site"
+	"jjm/internal/jjm"
+	"jjm/internal/publish/advertise/collector"
+	"jjm/internal/storage/highwater"
+	"jjm/internal/storage/spool"
+	"jjm/internal/storage/store"
+	"jjm/internal/sys/asuser"
+	"jjm/internal/sys/fetch"
+	"jjm/xmldb"
+)
+
+// Options come from the command line.
+type Options struct {
+	// Config is the path of the configuration; see Load.
+	Config string
+	// Version is shown to clients.
+	Version string
+	Getenv  func(string) string
+	Stderr  io.Writer
+	// Executable is the path of the running program; the wrapper is beside it.
+	Executable string
+	// Adopt lets a store that does not fit its folders go on above the highest id that they know.
+	Adopt bool
+}
+
+// App is the daemon.
+type App struct {
+	opts   Options
+	config Config
+	path   string // of the configuration, "" if there is none
+	log    *slog.Logger
+	level  *slog.LevelVar
+
+	store   *store.Store
+	ids     highwater.IDs
+	records *xmldb.DB
+	engine  *engine.Engine
+	gate    *gate.Server
+	socket  net.Listener
+	helpers *asuser.Pool // processes that act as the owners; nil if jobs run as the daemon's account
+	// reserve prevents a full letter box from stopping the store.
+	reserve *reserve
+	models  func() []wire.Model // of job files, as they are now
+	// publisher sends the site's ad to brokers, if the configuration names collectors.
+	publisher *collector.Publisher
+
+	closers []closer // in the order of opening
+}
+
+// closer is a clean-up with its name.
+type closer struct {
+	name string
+	do   func() error
+}
+
+// New opens everything that the daemon needs and starts nothing. If it fails, it closes what it opened.
+func New(ctx context.Context, opts Options) (*App, error) {
+	config, path, problems := Examine(opts)
+	if len(problems) > 0 {
+		return nil, problems.Err()
+	}
+	a := &App{opts: opts, config: config, path: path, level: &slog.LevelVar{}}
+	a.setLevel(config.Log)
+	a.log = slog.New(slog.NewTextHandler(opts.Stderr, &slog.HandlerOptions{Level: a.level}))
+	for _, p := range config.Advice() {
+		a.log.Warn("the configuration may surprise", "setting", p.Field, "note", p.Text)
+	}
+	if err := a.open(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// open opens the state folder, store, records, clusters, engine and socket, in this order.
+func (a *App) open(ctx context.Context) error {
+	if a.config.shared() {
+		// The folders and files that other accounts are to reach get the modes that are written in the code, whoever
+		// started the daemon with whatever umask. What is secret has a mode that says so.
+		unix.Umask(0o022)
+	}
+	state := a.config.State
+	release, err := openState(state)
+	if errors.Is(err, unix.ENOSPC) { // openState got as far as the lock's file: no other daemon has the lock
+		a.openReserve()
+		release, err = openState(state)
+	}
+	if err != nil {
+		return err
+	}
+	a.onClose("state lock", release)
+	a.reserve = a.openReserve()
+	a.onClose("letter box", func() error { return a.reserve.open() })
+	if err := a.openStore(ctx); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(a.config.Work, 0o755); err != nil { // after the store has said that it is this one
+		return jjm.Errorf(jjm.Invalid, "work folder: %w: make it, writable for this account, or set work to another folder",
+			err)
+	}
+	warn := func(msg string, args ...any) { a.log.Warn(msg, args...) }
+	if a.records, err = xmldb.Open(a.config.recordDir(),
+		xmldb.Options{Warn: warn, Readers: a.config.Gate.AdminUIDs()}); err != nil {
+		return err
+	}
+	a.onClose("records", a.records.Close)
+	clusters, err := a.clusters()
+	if err != nil {
+		return err
+	}
+	if err := a.openEngine(ctx, clusters); err != nil {
+		return err
+	}
+	a.config.Gate.Version = a.opts.Version
+	a.openPublisher()
+	b := brokers{publisher: a.publisher, advertises: len(a.config.Advertise.Collectors) > 0, low: a.engine.Low,
+		models: a.models, doors: a.reserve.notes.tell}
+	a.gate = gate.New(served(a.opts.Version, a.engine, b), a.config.Gate, a.log)
+	a.engine.TakeIn(ctx) // before the socket answers anybody
+	if a.socket, err = gate.Listen(filepath.Join(state, "jjm.sock"), a.config.Gate); err != nil {
+		return err
+	}
+	a.onClose("socket", func() error { return ignoreClosed(a.socket.Close()) })
+	return nil
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// openEngine loads the engine's state.
+func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
+	wrapper, err := Wrapper(a.config.Wrapper, a.opts.Executable)
+	if err != nil {
+		return err
+	}
+	account, users := a.identity()
+	if err := a.reserve.makeAll(); err != nil {
+		return err
+	}
+	if err := a.takeFolders(ctx); err != nil {
+		return err
+	}
+	types, problems := a.config.Types()
+	if len(problems) > 0 {
+		return problems.Err()
+	}
+	asking, stop := context.WithCancel(ctx)
+	a.onClose("job types", func() error { stop(); return nil })
+	go a.askTypes(asking, types)
+	for _, p := range a.config.CheckModels(types) {
+		a.log.Error("a model of job files cannot be used", "error", p.String())
+	}
+	a.models = func() []wire.Model { return a.config.shownModels(types) }
+	a.engine, err = engine.New(ctx, a.config.Engine, engine.Deps{
+		Store: a.store, Records: a.records, Types: types, Clusters: clusters,
+		SiteFiles: engine.SiteFiles{Model: a.config.Model,
+			Unread: func(typ string) string { return declared.Unread(a.config.JobTypes, typ) }},
+		Folders: engine.Folders{Work: a.config.Work, RecordDir: a.config.recordDir(), DropDir: a.dropDir(),
+			SpoolDir: a.config.spoolDir(), Wrapper: wrapper},
+		Accounts: engine.Accounts{Caller: a.callerOf, Find: asuser.Find, Account: account, Users: users,
+			Readers: a.config.Gate.AdminUIDs()},
+		Now: time.Now, Log: a.log, Crash: a.failpoint(), IDs: a.ids, Accounted: a.accounted(),
+		Fetch: fetch.Child, Notify: true,
+	})
+	return err
+}
+
+func (a *App) dropDir() string { return filepath.Join(a.config.State, "drop") }
+
+func (c *Config) spoolDir() string { return filepath.Join(c.State, "spool") }
+
+// makeSpool makes the letter box. The accounts that may open the socket may write to it.
+func (a *App) makeSpool() error {
+	mode, group, err := a.config.Gate.Access()
+	if err != nil {
+		return err
+	}
+	return spool.Make(a.config.spoolDir(), mode, group, time.Now())
+}
+
+// callerOf returns the account that left a file in the spool. Its group is that of the account database, because the
+// group of the file is that of the folder.
+func (a *App) callerOf(uid, gid int) gate.Caller {
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		if n, err := strconv.Atoi(u.Gid); err == nil {
+			gid = n
+		}
+	}
+	return a.gate.CallerOf(uid, gid)
+}
+
+// ownAccount returns the daemon's own account, as which all jobs run.
+func ownAccount() *jjm.Owner {
+	name := strconv.Itoa(os.Geteuid())
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	return &jjm.Owner{UID: os.Geteuid(), GID: os.Getegid(), User: name}
+}
+
+// Wrapper returns the path of the wrapper: as configured, beside the daemon's program, or in libexec.
+func Wrapper(configured, executable string) (string, error) {
+	if configured != "" {
+		return configured, nil
+	}
+	dir := filepath.Dir(executable)
+	for _, path := range []string{
+		filepath.Join(dir, "jjm-wrapper"),
+		filepath.Join(dir, "..", "libexec", "jjm", "jjm-wrapper"),
+	} {
+		if program(path) == nil {
+			return path, nil
+		}
+	}
+	return "", jjm.Errorf(jjm.Invalid,
+		"jjm-wrapper is not beside %s: install it there, or set wrapper in the configuration", executable)
+}
+
+// clusters creates the adapters that the configuration names.
+func (a *App) clusters() ([]engine.Cluster, error) {
+	var out []engine.Cluster
+	for i, section := range a.config.Cluster {
+		name, _ := section["name"].(string)
+		kind, _ := section["kind"].(string)
+		env, err := a.clusterEnv(name)
+		if err != nil {
+			return nil, err
+		}
+		common := a.config.clusterDefaults(section)
+		adapter, err := adaptersall.Registry()[kind](name, env, func(into any) error {
+			return decodeCluster(i, section, &common, into).Err()
+		})
+		if err != nil {
+			return nil, err
+		}
+		a.instrument(adapter)
+		adapter = idealize.Wrap(adapter, common.Config, idealize.Deps{Log: a.log.With("cluster", name)})
+		if c, ok := adapter.(io.Closer); ok {
+			a.onClose("cluster "+name, c.Close)
+		}
+		first, all := queues(section)
+		out = append(out, engine.Cluster{Kind: kind, Adapter: adapter, Queue: first, Queues: all, Config: common})
+	}
+	return out, nil
+}
+
+func (a *App) clusterEnv(name string) (adapters.Env, error) {
+	dir := filepath.Join(a.config.State, "clusters", name)
+	err := os.MkdirAll(dir, a.config.clusterMode())
+	if err == nil { // whatever the umask is, and also for an existing folder
+		err = errors.Join(os.Chmod(filepath.Dir(dir), a.config.clusterMode()), os.Chmod(dir, a.config.clusterMode()))
+	}
+	if err != nil {
+		return adapters.Env{}, jjm.Errorf(jjm.Invalid, "state of cluster %s: %w: make the folder writable for this account",
+			name, err)
+	}
+	log := a.log.With("cluster", name)
+	return adapters.Env{State: dir, Owners: a.config.RunAs == runAsOwner, Now: time.Now,
+		Warn:      func(msg string, args ...any) { log.Warn(msg, args...) },
+		Unmounted: site.Work(a.config.Work)}, nil
+}
+
+// helpersTime is how long the work of the owners' helpers may go on after the order to stop. Then the helpers end, and
+// so does what waits for them.
+const helpersTime = 10 * time.Second
+
+// Run serves until ctx ends. Running local jobs go on without the daemon.
+func (a *App) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	var failed [2]error
+	wg.Go(func() {
+		defer cancel()
+		failed[0] = a.engine.Run(ctx)
+	})
+	wg.Go(func() {
+		defer cancel()
+		failed[1] = a.gate.Serve(ctx, a.socket)
+	})
+	wg.Go(func() { a.watchConfig(ctx) })
+	wg.Go(func() { a.publisher.Run(ctx) })
+	wg.Go(func() { a.reserve.keep(ctx) })
+	wg.Go(func() { a.ids.Keep(ctx) })
+	if a.config.Accounting.Blah != "" {
+		wg.Go(func() { a.runAccounting(ctx) })
+	}
+	a.log.Info("jjm serves", "version", a.opts.Version, "state", a.config.State, "work", a.config.Work,
+		"socket", filepath.Join(a.config.State, "jjm.sock"), "config", a.path)
+	stopNotify := a.notifyManager(ctx, &wg)
+	<-ctx.Done()
+	stopNotify()
+	if a.helpers != nil {
+		t := time.AfterFunc(helpersTime, func() { _ = a.helpers.Close() })
+		defer t.Stop()
+	}
+	wg.Wait()
+	a.log.Info("jjm stops; running local jobs go on")
+	return errors.Join(failed[:]...)
+}
+
+// onClose adds a clean-up.
+func (a *App) onClose(name string, do func() error) {
+	a.closers = append(a.closers, closer{name, do})
+}
+
+// Close closes what New opened, last first. A second call does nothing.
+func (a *App) Close() error {
+	var errs []error
+	for i := len(a.closers) - 1; i >= 0; i-- {
+		if err := a.closers[i].do(); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", a.closers[i].name, err))
+		}
+	}
+	a.closers = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,253 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"jjm/adapters"
+	adaptersall "jjm/adapters/all"
+	"jjm/adapters/conformance"
+	"jjm/internal/jjm"
+)
+
+// ClusterTest runs the checks of package conformance that a site's own queue
+// can bear on one cluster of the configuration, with real jobs. It needs no
+// daemon, and a running one does not notice: the adapters that it makes have
+// state folders of their own.
+type ClusterTest struct {
+	// Request is what its jobs ask for.
+	Request jjm.Request
+	// Patience is how long a job may take from submission to its end; most of
+	// it is waiting in the queue.
+	Patience time.Duration
+
+	// Cluster and Kind are those of the configuration, Owner the account and
+	// Dir the folder of the jobs.
+	Cluster, Kind string
+	Owner         jjm.Owner
+	Dir           string
+	// Notes are what people should know before the first check.
+	Notes []string
+
+	// NotTried is how many checks Run left out, Why the reason, such as that no command of the batch
+	// system answers.
+	NotTried int
+	Why      string
+	// Began, if set, is called with the name of each check when it begins, also concurrently.
+	Began func(check string)
+
+	description string // the path of the file that describes the cluster, if there is one
+	app         *App
+	index       int
+	section     map[string]any
+	wrapper     string
+	state       string
+}
+
+// The settings of a test that names none. A short limit lets jobs pass where a
+// scheduler fills gaps; a listing every two seconds is what an impatient user
+// asks for.
+const (
+	testPatience = 10 * time.Minute
+	testWalltime = 10 * time.Minute
+	testPause    = 2 * time.Second
+	testJobs     = 8
+)
+
+// answerTime is how long a probe and a listing may take before a batch system counts as one that does not answer.
+const answerTime = 2 * time.Minute
+
+// ownPause is testPause for the embedded batch system, whose listings ask nobody.
+const ownPause = 100 * time.Millisecond
+
+// NewClusterTest reads the configuration and makes the folders of a test, which
+// Close removes. It fails with kind Gone when there is no such cluster. With an
+// account in as, the whole process becomes that account for good.
+func NewClusterTest(ctx context.Context, opts Options, cluster, as string) (*ClusterTest, error) {
+	config, path, err := Load(opts.Config, opts.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{opts: opts, config: config, path: path, level: &slog.LevelVar{}}
+	a.setLevel(config.Log)
+	a.log = slog.New(slog.NewTextHandler(opts.Stderr, &slog.HandlerOptions{Level: a.level}))
+	t := &ClusterTest{
+		Patience: testPatience, Request: jjm.Request{Walltime: jjm.Duration(testWalltime)},
+		Cluster: cluster, Owner: *ownAccount(), app: a,
+	}
+	if err := t.find(cluster); err != nil {
+		return nil, err
+	}
+	if t.wrapper, err = Wrapper(a.config.Wrapper, a.opts.Executable); err != nil {
+		return nil, err
+	}
+	if err := t.become(ctx, as); err != nil {
+		return nil, err
+	}
+	err = t.makeFolders()
+	if err == nil {
+		err = t.look()
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// look learns from an adapter what describes the cluster, and what its jobs cannot ask for.
+func (t *ClusterTest) look() error {
+	a, err := t.adapter(func(string, ...any) {})
+	if err != nil {
+		return err
+	}
+	if c, ok := a.(io.Closer); ok {
+		defer func() { _ = c.Close() }()
+	}
+	if d, ok := a.(interface{ Description() string }); ok {
+		t.description = d.Description()
+	}
+	checker, ok := a.(adapters.Checker)
+	if ok && checker.Check(jjm.Request{}) == nil && checker.Check(t.Request) != nil {
+		t.Request.Walltime = 0
+		t.Notes = append(t.Notes, "No job can ask for a walltime here, so these ask for none.")
+	}
+	return nil
+}
+
+// find looks the cluster up in the configuration.
+func (t *ClusterTest) find(cluster string) error {
+	var names []string
+	for i, section := range t.app.config.Cluster {
+		name, _ := section["name"].(string)
+		names = append(names, name)
+		if name == cluster {
+			t.index, t.section = i, section
+			t.Kind, _ = section["kind"].(string)
+			return nil
+		}
+	}
+	return jjm.Errorf(jjm.Gone, "no cluster %.40q: the configuration has %s", cluster, strings.Join(names, ", "))
+}
+
+// makeFolders makes one for the adapters' state and one for the jobs.
+func (t *ClusterTest) makeFolders() (err error) {
+	folder := func(below, what string) (string, error) {
+		err := os.MkdirAll(below, 0o755)
+		dir := ""
+		if err == nil {
+			dir, err = os.MkdirTemp(below, ".test-*")
+		}
+		if err != nil {
+			return "", jjm.Errorf(jjm.Invalid, "%s folder: %w: run this as the account of the daemon", what, err)
+		}
+		return dir, nil
+	}
+	if t.state, err = folder(t.app.config.State, "state"); err != nil {
+		return err
+	}
+	t.Dir, err = folder(t.app.config.Work, "work")
+	return err
+}
+
+// Close removes the folders of the test.
+func (t *ClusterTest) Close() error {
+	var errs []error
+	for _, dir := range []string{t.state, t.Dir} {
+		if dir != "" {
+			errs = append(errs, os.RemoveAll(dir))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Run runs the checks and reports each as it ends. It returns the number of those
+// that failed. Where no command answers, it runs the check that shows this, and no other: each would
+// fail for that reason.
+func (t *ClusterTest) Run(ctx context.Context, report func(conformance.Outcome)) (failed int) {
+	site := &conformance.Site{Wrapper: t.wrapper, Kind: t.Kind, Description: t.description}
+	pause := testPause
+	if t.Kind == "local" {
+		pause = ownPause
+	}
+	checks := conformance.ForSite()
+	if t.dead(ctx) {
+		t.NotTried = len(checks)
+		checks = conformance.Answering()
+		t.NotTried, t.Why = t.NotTried-len(checks), "no command of the batch system answers"
+	}
+	sum := conformance.Run(ctx, checks, func(tb conformance.TB) conformance.System {
+		if t.Began != nil {
+			t.Began(tb.Name())
+		}
+		dir, err := os.MkdirTemp(t.Dir, "check-*")
+		if err != nil {
+			tb.Fatalf("%v", err)
+		}
+		return conformance.System{
+			Adapter: t.open(tb), Owner: t.Owner, Dir: dir, Request: t.Request,
+			Patience: t.Patience, Pause: pause, Parallel: true, Jobs: testJobs, Site: site,
+		}
+	}, report)
+	if sum.NotTried > 0 {
+		t.NotTried, t.Why = t.NotTried+sum.NotTried, sum.Why
+	}
+	return sum.Failed
+}
+
+// dead reports whether neither a probe nor a listing of the batch system succeeds. It is false where there is no probe,
+// or one that runs no command.
+func (t *ClusterTest) dead(ctx context.Context) bool {
+	a, err := t.adapter(func(string, ...any) {})
+	if err != nil {
+		return false
+	}
+	if c, ok := a.(io.Closer); ok {
+		defer func() { _ = c.Close() }()
+	}
+	p, ok := a.(adapters.Prober)
+	if !ok {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	if p.Probe(ctx) == nil {
+		return false
+	}
+	_, err = a.List(ctx, t.Owner, time.Now().Add(-time.Minute))
+	return err != nil
+}
+
+// adapter makes one with a state folder of its own.
+func (t *ClusterTest) adapter(warn func(msg string, args ...any)) (adapters.Adapter, error) {
+	state, err := os.MkdirTemp(t.state, "check-*")
+	if err != nil {
+		return nil, err
+	}
+	env := adapters.Env{State: state, Owners: t.app.config.RunAs == runAsOwner, Now: time.Now, Warn: warn}
+	common := t.app.config.clusterDefaults(t.section)
+	return adaptersall.Registry()[t.Kind](t.Cluster, env, func(into any) error {
+		return decodeCluster(t.index, t.section, &common, into).Err()
+	})
+}
+
+// open makes the adapter anew, for one check.
+func (t *ClusterTest) open(tb conformance.TB) adapters.Adapter {
+	adapter, err := t.adapter(func(msg string, args ...any) { tb.Logf("%s %s", msg, fmt.Sprint(args...)) })
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	if c, ok := adapter.(io.Closer); ok {
+		tb.Cleanup(func() {
+			if err := c.Close(); err != nil {
+				tb.Errorf("close: %v", err)
+			}
+		})
+	}
+	return adapter
+}

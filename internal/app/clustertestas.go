@@ -1,0 +1,50 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"jjm/internal/jjm"
+	"jjm/internal/sys/asuser"
+)
+
+// become makes the process the account as which the jobs of the test run. Where
+// they run as their owners, root tests nothing that ever happens: an account must
+// be named, and its folder in the work area is made as for its first grid job.
+// Then state, too, is kept there: the daemon's own is closed to it.
+func (t *ClusterTest) become(ctx context.Context, name string) error {
+	config := &t.app.config
+	if name == "" || name == t.Owner.User {
+		if config.RunAs == runAsOwner && t.Owner.UID == 0 {
+			return jjm.Errorf(jjm.Invalid,
+				"run_as = %q: no job ever runs as root: name an account whose jobs to test, with --as USER", runAsOwner)
+		}
+		return nil
+	}
+	if os.Geteuid() != 0 {
+		return jjm.Errorf(jjm.Denied, "--as %s: only root can test as another account: this is %s", name, t.Owner.User)
+	}
+	owner, err := asuser.Find(ctx, name)
+	if err != nil {
+		return jjm.Errorf(jjm.Invalid, "--as: %w", err)
+	}
+	if config.RunAs == runAsOwner {
+		// As the engine makes it (package internal/engine/floor/areas).
+		area := filepath.Join(config.Work, name)
+		pool := asuser.NewPool(asuser.Limits{}, t.app.log)
+		defer func() { _ = pool.Close() }()
+		if err := os.MkdirAll(config.Work, 0o755); err != nil {
+			return jjm.Errorf(jjm.Invalid, "--as %s: %w", name, err)
+		}
+		if _, err := pool.For(owner).Area(area); err != nil {
+			return jjm.Errorf(jjm.KindOf(err), "--as %s: %w", name, err)
+		}
+		config.State, config.Work = area, area
+	}
+	if err := asuser.Become(ctx, owner); err != nil {
+		return jjm.Errorf(jjm.Invalid, "--as %s: %w", name, err)
+	}
+	t.Owner = owner
+	return nil
+}

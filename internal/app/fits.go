@@ -1,0 +1,305 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"jjm/internal/engine/floor/areas"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/highwater"
+	"jjm/internal/storage/store"
+	"jjm/sandbox"
+	"jjm/xmldb"
+)
+
+func (c *Config) storeFile() string { return filepath.Join(c.State, "store.db") }
+
+func (c *Config) recordDir() string { return filepath.Join(c.State, "records") }
+
+// openStore opens the store if it belongs to this state folder, and the file that marks the highest id.
+func (a *App) openStore(ctx context.Context) (err error) {
+	accept := a.config.fits
+	if a.opts.Adopt {
+		accept = a.config.fitsWork
+	}
+	open := func() error {
+		a.store, err = store.Open(a.config.storeFile(), store.Options{Now: time.Now, Accept: accept, Copied: a.copied})
+		return err
+	}
+	if jjm.KindOf(open()) == jjm.Busy { // an account may fill the disk anew between the look at it and here
+		a.reserve.look(time.Now())
+		err = open()
+	}
+	if err != nil {
+		return err
+	}
+	a.onClose("store", a.store.Close)
+	have, err := a.store.Content(ctx)
+	if err != nil {
+		return err
+	}
+	if a.opts.Adopt {
+		if have, err = a.adopt(ctx, have); err != nil {
+			return err
+		}
+	}
+	if a.ids.Mark, err = highwater.Open(filepath.Join(a.config.State, highwater.File), have.Identity,
+		have.Highest); err != nil {
+		return err
+	}
+	a.onClose("mark of the ids", a.ids.Mark.Close)
+	if have.Work != "" && have.Work != a.config.Work {
+		a.log.Warn("the work areas are in another folder than before", "work", a.config.Work, "before", have.Work)
+	}
+	return a.store.UsesWork(ctx, a.config.Work)
+}
+
+// adopt raises the ids of the store above those that any folder knows, and returns the content of the store then. The
+// folders are taken over by takeFolders.
+func (a *App) adopt(ctx context.Context, have store.Content) (store.Content, error) {
+	in, err := a.config.allTraces(have)
+	if err != nil {
+		return have, err
+	}
+	for _, f := range in.Stamps {
+		if r := highwater.Relate(have.Identity, have.Highest, f.Stamp); r == highwater.Foreign || r == highwater.Older {
+			a.log.Warn("a folder of another store, or of a newer copy of this one, is taken over", "dir", f.Dir,
+				"belonged_to", f.Stamp.Store, "store", have.Identity, "ids_up_to", max(f.Stamp.Until, f.Stamp.Given))
+		}
+	}
+	known := in.Known()
+	a.log.Warn("the store goes on above the highest id that any folder knows", "store", have.Identity,
+		"store_highest", have.Highest, "folders_highest", known, "next", max(known, have.Highest)+1)
+	if known <= have.Highest {
+		return have, nil
+	}
+	if err := a.store.Update(ctx, func(tx *store.Tx) error { return tx.SkipGrids(known) }); err != nil {
+		return have, err
+	}
+	return a.store.Content(ctx)
+}
+
+// takeFolders writes into the folders of the site which store they belong to. The folders exist by now.
+func (a *App) takeFolders(ctx context.Context) error {
+	have, err := a.store.Content(ctx)
+	if err != nil {
+		return err
+	}
+	var dirs []string
+	for _, dir := range a.config.stamped() {
+		if unix.Access(dir, unix.W_OK) != nil {
+			a.log.Warn("the folder cannot be written by this account, so it does not know which store it belongs to", "dir",
+				dir)
+			continue
+		}
+		dirs = append(dirs, dir)
+	}
+	a.ids.Stamps, err = highwater.Take(have.Identity, have.Highest, dirs)
+	return err
+}
+
+// stamped returns the folders that know which store they belong to.
+func (c *Config) stamped() []string { return []string{c.Work, c.recordDir(), c.spoolDir()} }
+
+// copied logs where the store of before an upgrade is.
+func (a *App) copied(path string, from, to int) {
+	a.log.Info("the store was copied before its schema is updated", "copy", path, "version", from, "to", to)
+}
+
+// fits returns an error if a store does not belong to the state folder, or not to the folder of the work areas.
+func (c *Config) fits(have store.Content) error {
+	in, err := c.traces(have)
+	if err != nil {
+		return err
+	}
+	if err := highwater.Fit(have.Identity, have.Highest, in); err != nil {
+		return err
+	}
+	return c.fitsWork(have)
+}
+
+// fitsWork looks for the work areas by their names in the folder alone: whoever owns one can mount a file system there
+// that never answers a look at it.
+func (c *Config) fitsWork(have store.Content) error {
+	there, err := names(c.Work)
+	if err != nil {
+		return nil // this account cannot see it
+	}
+	return areasGone(c.Work, have, func(o jjm.Owner) bool { return !there[filepath.Base(areas.Path(c.Work, o))] })
+}
+
+// names returns the names in a folder, none if there is no folder.
+func names(dir string) (map[string]bool, error) {
+	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	all, err := f.Readdirnames(-1)
+	there := map[string]bool{}
+	for _, name := range all {
+		there[name] = true
+	}
+	return there, err
+}
+
+// areasGone returns an error of kind Conflict if the grid jobs that are not over have their work areas elsewhere: work
+// is misspelt, or its file system is not mounted. A daemon that went on would make the folder anew, find no result, and
+// take each of these jobs for one that left none. One account's folder that is there means that work is right.
+func areasGone(work string, have store.Content, gone func(jjm.Owner) bool) error {
+	var grids int64
+	for _, a := range have.Areas {
+		if !gone(a.Owner) {
+			return nil
+		}
+		grids += a.Grids
+	}
+	if grids == 0 {
+		return nil
+	}
+	first, last := areas.Path(work, have.Areas[0].Owner), "the last daemon had the same folder, so is it mounted?"
+	switch have.Work {
+	case work:
+	case "":
+		last = "set work to the folder of before"
+	default:
+		last = fmt.Sprintf("the last daemon had work = %q: set it to that again", have.Work)
+	}
+	return jjm.Errorf(jjm.Conflict, "work %s has not the work areas of this store: grid jobs that are not over: %d, "+
+		"and %s is not there. %s If the folder was moved on purpose, move the areas too, with the daemon stopped. "+
+		"If they are lost, make the empty folder %s: what ran is then judged without its results", work, grids, first,
+		last, first)
+}
+
+// traces returns what the folders say about the highest id that was ever assigned. If there is a mark, it says so, and
+// only the records just above the store's highest id are looked for. Without one, the names of all areas and records
+// are read, once.
+func (c *Config) traces(have store.Content) (in highwater.Folder, err error) {
+	if in, err = c.written(); err != nil {
+		return in, err
+	}
+	if in.Mark != nil && c.knows(in.Stamps) {
+		in.Record = xmldb.HighestNear(c.recordDir(), have.Highest)
+		return in, nil
+	}
+	err = c.readNames(have, &in)
+	return in, err
+}
+
+// allTraces is traces that reads the names of all areas and records.
+func (c *Config) allTraces(have store.Content) (in highwater.Folder, err error) {
+	if in, err = c.written(); err != nil {
+		return in, err
+	}
+	err = c.readNames(have, &in)
+	return in, err
+}
+
+// written returns what the files say that a daemon wrote to tell how far ids were given out.
+func (c *Config) written() (in highwater.Folder, err error) {
+	in = highwater.Folder{State: c.State, Work: c.Work}
+	if in.Mark, err = highwater.Read(filepath.Join(c.State, highwater.File)); err != nil {
+		return in, err
+	}
+	for _, dir := range c.stamped() {
+		s, err := highwater.ReadStamp(dir)
+		if errors.Is(err, fs.ErrPermission) { // of config check, by another account
+			continue
+		}
+		if err != nil {
+			return in, err
+		}
+		in.Stamps = append(in.Stamps, highwater.Stamped{Dir: dir, Stamp: s})
+	}
+	return in, nil
+}
+
+// knows reports whether the folders that exist have stamps.
+func (c *Config) knows(folders []highwater.Stamped) bool {
+	for _, f := range folders {
+		if f.Stamp == nil && !missing(f.Dir) && !empty(f.Dir) {
+			return false
+		}
+	}
+	return true
+}
+
+// readNames reads the names of all areas and records.
+func (c *Config) readNames(have store.Content, in *highwater.Folder) (err error) {
+	in.Area, in.AreaDir = sandbox.Highest(c.Work)
+	if in.Record, err = xmldb.Highest(c.recordDir(), have.Highest); err != nil {
+		return err
+	}
+	in.Bare = in.Mark == nil && missing(c.recordDir()) && (missing(c.Work) || empty(c.Work))
+	return nil
+}
+
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// empty reports whether a folder is known to have nothing in it.
+func empty(dir string) bool {
+	names, err := os.ReadDir(dir)
+	return err == nil && len(names) == 0
+}
+
+// CheckState returns the error with which a daemon would refuse this state, as far as this account can see it. A daemon
+// may be running.
+func (c *Config) CheckState() error {
+	have, err := store.Look(c.storeFile())
+	if err != nil {
+		return lasting(err)
+	}
+	in, err := c.traces(have)
+	if err != nil {
+		return lasting(err)
+	}
+	if highwater.Fit(have.Identity, have.Highest, in) != nil {
+		if have, err = store.Look(c.storeFile()); err != nil { // a running daemon may have assigned ids in between
+			return lasting(err)
+		}
+		if err := highwater.Fit(have.Identity, have.Highest, in); err != nil {
+			return err
+		}
+	}
+	return c.fitsWork(have)
+}
+
+// Left returns a note on each cluster that has jobs and is not in this configuration, as far as this account can see
+// the state.
+func (c *Config) Left() (notes jjm.Problems) {
+	have, err := store.Look(c.storeFile())
+	if err != nil {
+		return nil // CheckState reports it
+	}
+	for _, name := range have.Clusters {
+		if !slices.ContainsFunc(c.Cluster, func(section map[string]any) bool { return section["name"] == name }) {
+			notes = append(notes, jjm.Problem{Field: "cluster", Text: fmt.Sprintf("%q is not there, and has jobs: nobody "+
+				"follows or ends them until its [[cluster]] is back. Drain it first, and remove it when it has none", name)})
+		}
+	}
+	return notes
+}
+
+// lasting returns errors that a daemon would have too. It returns nil for errors that may pass, and for those of this
+// account only.
+func lasting(err error) error {
+	switch jjm.KindOf(err) {
+	case jjm.Invalid, jjm.Conflict, jjm.Internal:
+		return err
+	}
+	return nil
+}

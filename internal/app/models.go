@@ -1,0 +1,139 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"jjm/handlers"
+	"jjm/internal/api/wire"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/formats/nearest"
+	"jjm/internal/formats/strict"
+	"jjm/internal/jjm"
+)
+
+// ownModels is the name of the default folder of models, below the state folder.
+const ownModels = "models.d"
+
+// maxModel is the largest size of the file of a model, in bytes.
+const maxModel = 1 << 20
+
+// Model reads a model from the folder of models, as it is now. The default model is there without a file, too. The
+// problems say why it cannot be used: there is none of that name, others may change its file, or that has mistakes.
+func (c *Config) Model(name string) (jobfile.Model, jjm.Problems) {
+	path := filepath.Join(c.Models, name+jobfile.ModelSuffix)
+	text, err := []byte(nil), fs.ErrNotExist
+	if jobfile.IsModelName(name) {
+		text, err = readModel(path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && name == jobfile.DefaultModel:
+		return jobfile.Model{Name: name}, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return jobfile.Model{}, jjm.Problems{{Field: "model", Text: c.unknownModel(name)}}
+	case err != nil:
+		return jobfile.Model{Name: name}, jjm.Problems{{Field: "model", Text: err.Error()}}
+	}
+	by := holdersOf(c.Models, os.Geteuid())
+	unsafe := unheld("models", path, by)
+	if len(unsafe) > 0 {
+		return jobfile.Model{Name: name}, unsafe
+	}
+	return jobfile.ParseModel(name, text)
+}
+
+// unknownModel says that there is no model of a name, and which ones there are.
+func (c *Config) unknownModel(name string) string {
+	known := c.modelNames()
+	text := fmt.Sprintf("unknown model %.70q", name)
+	if near := nearest.Of(name, known); near != "" {
+		text += fmt.Sprintf(": did you mean %q?", near)
+	}
+	return fmt.Sprintf("%s; %s has %s", text, c.Models, strings.Join(known, ", "))
+}
+
+// readModel reads the file of a model, which must be a regular one.
+func readModel(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxModel {
+		return nil, fmt.Errorf("%s: want a regular file of at most %d bytes", path, maxModel)
+	}
+	return os.ReadFile(path)
+}
+
+// modelNames returns the names of the models, the default one first.
+func (c *Config) modelNames() []string {
+	names := []string{jobfile.DefaultModel}
+	entries, _ := os.ReadDir(c.Models)
+	for _, e := range entries {
+		name, toml := strings.CutSuffix(e.Name(), jobfile.ModelSuffix)
+		if toml && e.Name()[0] != '.' && name != jobfile.DefaultModel {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// CheckModels returns the problems of the files of models, which keep job files from using these, but nothing else from
+// its work. types are the job types of the site.
+func (c *Config) CheckModels(types handlers.Registry) (problems jjm.Problems) {
+	for _, name := range c.modelNames() {
+		m, wrong := c.Model(name)
+		for _, p := range append(wrong, m.Places.Locate(wrong.Unsaid(checkParams(&m, types)))...) {
+			if !slices.Contains(problems, p) { // what is wrong with the folder is so of each file in it
+				problems = append(problems, p)
+			}
+		}
+	}
+	return problems
+}
+
+// checkParams returns the problems that the job type of a model finds.
+func checkParams(m *jobfile.Model, types handlers.Registry) (problems jjm.Problems) {
+	if m.Type == "" {
+		return nil
+	}
+	h, err := types.Get(m.Type)
+	if err != nil {
+		return jjm.Problems{{Field: "type", Text: err.Error()}}
+	}
+	if len(handlers.Learn(h)) > 0 {
+		return nil // its program does not answer: another check says so
+	}
+	var known []string
+	for _, p := range h.Describe().Params {
+		name, _, _ := strings.Cut(p.Name, ".")
+		known = append(known, strings.TrimSuffix(name, "[]"))
+	}
+	for key := range m.Params {
+		if slices.Contains(known, key) {
+			continue
+		}
+		problems = append(problems, jjm.Problem{Field: "params." + key, Text: strict.Unknown(key, known)})
+	}
+	return problems
+}
+
+// shownModels returns the models for the verb "models". types are the job types of the site.
+func (c *Config) shownModels(types handlers.Registry) (all []wire.Model) {
+	for _, name := range c.modelNames() {
+		m, wrong := c.Model(name)
+		shown := wire.Model{Name: name, Type: m.Type, Text: m.Text}
+		if path := filepath.Join(c.Models, name+jobfile.ModelSuffix); m.Text != "" || len(wrong) > 0 {
+			shown.File = path
+		}
+		for _, p := range append(wrong, m.Places.Locate(wrong.Unsaid(checkParams(&m, types)))...) {
+			shown.Problems = append(shown.Problems, p.String())
+		}
+		all = append(all, shown)
+	}
+	return all
+}

@@ -1,0 +1,237 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"jjm/internal/engine/site"
+	"jjm/internal/policy/plan"
+	"jjm/internal/storage/spool"
+	"jjm/internal/sys/commons"
+	"jjm/xmldb"
+)
+
+// reserve prevents the folders in which accounts write, the letter box and the drop folder, from stopping the store
+// when they fill the file system of all. It keeps a file allocated there. When the file system is nearly full it shuts
+// the folders, removes the largest account's files in them, and then frees its own file.
+type reserve struct {
+	app   *App
+	file  string
+	doors []door
+	want  uint64
+
+	floor plan.Floor
+
+	held bool
+	shut bool      // the folders are shut
+	last time.Time // the last time that the file system was nearly full
+	said string    // the last error that was logged
+
+	notes doorNotes
+}
+
+// door is a folder in which accounts write.
+type door struct {
+	commons.Folder
+	name string // for people
+	dir  string // where accounts write
+	open func() error
+	// folders are the paths that must name the same as when the door was opened, was is what they named then.
+	folders []string
+	was     []site.Place
+}
+
+// doors returns the folders in which accounts write.
+func (a *App) doors() []door {
+	drop, letters := xmldb.DropFolder{Dir: a.dropDir()}, a.config.spoolDir()
+	in := filepath.Join(letters, "in")
+	return []door{
+		{Folder: spool.Boxes{Dir: letters}, name: "the letter box", dir: in, open: a.makeSpool,
+			folders: []string{letters, in}},
+		{Folder: drop, name: "the drop folder", dir: drop.Dir, open: drop.Open},
+	}
+}
+
+const (
+	// reserveFile is in the folder that only the daemon can enter.
+	reserveFile = "reserve"
+	// The file system is checked every reserveEvery. A folder that was shut is opened after reserveCalm without
+	// trouble: there is no hurry, because while the daemon answers nobody needs the letter box, and fragments can wait.
+	reserveEvery = 250 * time.Millisecond
+	reserveCalm  = time.Minute
+)
+
+// openReserve checks the state's file system before anything is written there.
+func (a *App) openReserve() *reserve {
+	state := a.config.State
+	r := &reserve{app: a, file: filepath.Join(state, lockFolder, reserveFile), doors: a.doors(),
+		want:  uint64(a.config.Reserve),
+		floor: plan.Floor{Bytes: uint64(a.config.Engine.MinFreeBytes), Files: uint64(a.config.Engine.MinFreeFiles)}}
+	info, err := os.Stat(r.file)
+	r.held = err == nil && info.Size() > 0
+	if err == nil && (r.want == 0 || r.apart()) { // left by an earlier start and not needed now
+		r.held = os.Remove(r.file) != nil && r.held
+	}
+	r.look(time.Now())
+	return r
+}
+
+// keep checks the file system until ctx ends.
+func (r *reserve) keep(ctx context.Context) {
+	t := time.NewTicker(reserveEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-t.C:
+			r.look(now)
+			r.watch()
+		}
+	}
+}
+
+// apart reports whether all folders of accounts have file systems of their own, so that they cannot fill that of the
+// store.
+func (r *reserve) apart() bool { return len(r.beside()) == 0 }
+
+// beside returns the folders of accounts that share the store's file system. A folder that is missing counts: it is
+// made there.
+func (r *reserve) beside() []door {
+	var state, there unix.Stat_t
+	if unix.Stat(r.app.config.State, &state) != nil {
+		return r.doors
+	}
+	var beside []door
+	for _, d := range r.doors {
+		if unix.Stat(d.dir, &there) != nil || there.Dev == state.Dev {
+			beside = append(beside, d)
+		}
+	}
+	return beside
+}
+
+// disk measures the file system.
+func (r *reserve) disk(now time.Time) (d plan.Disk, ok bool) {
+	var f unix.Statfs_t
+	if unix.Statfs(r.app.config.State, &f) != nil {
+		return d, false
+	}
+	block := uint64(f.Bsize)
+	d.Space = plan.Space{Bytes: f.Blocks * block, FreeBytes: f.Bavail * block, Files: f.Files, FreeFiles: f.Ffree}
+	d.Floor, d.Reserve, d.Held = r.floor, plan.ReserveOf(d.Space, r.want), r.held
+	if r.apart() {
+		d.Reserve = 0
+	}
+	d.Shut, d.Calm = r.shut, now.Sub(r.last) > reserveCalm || now.Before(r.last)
+	return d, true
+}
+
+// look measures the file system and does what plan.Relieve decides.
+func (r *reserve) look(now time.Time) {
+	d, ok := r.disk(now)
+	if !ok {
+		return
+	}
+	do := plan.Relieve(d)
+	var err error
+	switch {
+	case do.Shut && !r.apart():
+		r.last = now
+		err = r.relieve(now, d)
+	case do.TakeBack:
+		err = r.take(int64(d.Reserve))
+	case do.Open:
+		err = r.open()
+	}
+	if err != nil && err.Error() != r.said {
+		r.said = err.Error()
+		r.app.log.Error("the state's file system is full, or nearly", "state", r.app.config.State, "error", err)
+	}
+}
+
+// open opens the folders that were shut: the letter box is needed while the daemon is away.
+func (r *reserve) open() error {
+	if !r.shut {
+		return nil
+	}
+	return r.makeAll()
+}
+
+// makeAll makes the folders, open.
+func (r *reserve) makeAll() error {
+	var trouble error
+	for i := range r.doors {
+		trouble = errors.Join(trouble, r.doors[i].open())
+		r.doors[i].remember()
+	}
+	r.shut = trouble != nil
+	r.notes.opened(r.shut)
+	return trouble
+}
+
+// relieve makes room: it removes what accounts have in the folders, and if that is not enough it frees the reserve.
+func (r *reserve) relieve(now time.Time, d plan.Disk) error {
+	var trouble error
+	folders := make([]commons.Folder, 0, len(r.doors))
+	for _, door := range r.beside() {
+		folders = append(folders, door)
+		if !r.shut {
+			r.app.log.Error("the state's file system is full, or nearly: "+door.name+" is shut", "dir", door.dir,
+				"free_bytes", d.Space.FreeBytes, "free_files", d.Space.FreeFiles)
+		}
+		trouble = errors.Join(trouble, ignoreAbsent(door.Shut()))
+	}
+	r.shut = trouble == nil
+	r.notes.isShut(r.beside())
+	low := func() bool { d, ok := r.disk(now); return ok && plan.Relieve(d).Shut }
+	err := commons.Relieve(folders, func() bool { return !low() }, func(h commons.Heap) {
+		r.notes.removed(h)
+		r.app.log.Error("the state's file system was full: what an account put there is removed", "account", h.UID,
+			"folder", h.Name, "bytes", h.Bytes, "names", h.Names)
+	})
+	trouble = errors.Join(trouble, err)
+	if r.held && low() {
+		r.app.log.Error("what was kept in reserve is given up, so that the store goes on: free some space", "file", r.file)
+		if err := os.Truncate(r.file, 0); err != nil {
+			return errors.Join(trouble, fmt.Errorf("give up the reserve: %w", err))
+		}
+		r.held = false
+	}
+	return trouble
+}
+
+func ignoreAbsent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// take allocates the reserve.
+func (r *reserve) take(size int64) error {
+	if err := os.MkdirAll(filepath.Dir(r.file), 0o700); err != nil {
+		return fmt.Errorf("keep %d bytes in reserve: %w", size, err)
+	}
+	f, err := os.OpenFile(r.file, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("keep %d bytes in reserve: %w", size, err)
+	}
+	defer f.Close()
+	switch err := unix.Fallocate(int(f.Fd()), 0, 0, size); {
+	case errors.Is(err, unix.EOPNOTSUPP): // this file system cannot reserve space
+		r.want = 0
+		return nil
+	case err != nil:
+		return errors.Join(fmt.Errorf("keep %d bytes in reserve (%s): %w", size, r.file, err), f.Truncate(0))
+	}
+	r.held = true
+	return nil
+}

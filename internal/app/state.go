@@ -1,0 +1,231 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"jjm/internal/jjm"
+)
+
+// network has the magic numbers of network file systems (statfs(2) and linux/magic.h; Lustre, GPFS and BeeGFS from
+// their own headers). SQLite's locks and write-ahead log are not safe there.
+var network = map[int64]string{
+	0x6969:     "NFS",
+	0x517b:     "SMB",
+	0xff534d42: "CIFS",
+	0xfe534d42: "SMB2",
+	0x5346414f: "AFS",
+	0x6b414653: "kAFS",
+	0x00c36400: "CephFS",
+	0x0bd00bd0: "Lustre",
+	0x47504653: "GPFS",
+	0x19830326: "BeeGFS",
+	0x01021997: "9P",
+	0x01161970: "GFS2",
+	0x7461636f: "OCFS2",
+	0x73757245: "Coda",
+}
+
+// openState makes the state folder, refuses one on a network, and takes the lock that keeps out a second daemon.
+func openState(dir string) (release func() error, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, jjm.Errorf(jjm.Invalid, "state folder: %w", err)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return nil, fmt.Errorf("state folder %s: %w", dir, err)
+	}
+	if err := refuseNetwork(dir, int64(fs.Type)&0xffffffff); err != nil {
+		return nil, err
+	}
+	return lockState(dir)
+}
+
+// refuseNetwork returns an error if a file system cannot hold the state.
+func refuseNetwork(dir string, magic int64) error {
+	name, bad := network[magic]
+	if !bad {
+		return nil
+	}
+	return jjm.Errorf(jjm.Invalid, "state folder %s is on %s: the store needs the locks and the "+
+		"shared memory of a local disk; set state to a folder on one (work may stay on the network)", dir, name)
+}
+
+// The lock is in a folder that only the daemon can enter, because whoever can open a file for reading can lock it
+// (flock(2)). Older daemons have it in the state folder itself, where others can read it.
+const (
+	lockFolder = "daemon"
+	lockFile   = "lock"
+)
+
+// lockWait is how long to wait for a lock. If a daemon is killed while it starts a process, the child (of root or of
+// the daemon's own account) holds the lock until its exec a moment later. A daemon that has just taken the lock writes
+// its process id a moment later.
+const lockWait = 2 * time.Second
+
+// lockState takes the lock that keeps out a second daemon, and the one that an older daemon would take.
+func lockState(dir string) (release func() error, err error) {
+	folder := filepath.Join(dir, lockFolder)
+	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, unwritable(err)
+	}
+	if err := os.Chmod(folder, 0o700); err != nil { // whatever the umask is
+		return nil, unwritable(err)
+	}
+	ours, err := lock(filepath.Join(folder, lockFile), dir)
+	if err != nil {
+		return nil, err
+	}
+	older, err := lockOlder(filepath.Join(dir, lockFile), dir)
+	if err != nil {
+		ours.Close()
+		return nil, err
+	}
+	return func() error { return errors.Join(older.Close(), ours.Close()) }, nil
+}
+
+func unwritable(err error) error {
+	return jjm.Errorf(jjm.Invalid, "state folder cannot be written: %w: make it writable for this account, "+
+		"or set state to another folder", err)
+}
+
+// lock takes an exclusive lock, which the kernel releases when this process ends.
+func lock(path, dir string) (*os.File, error) {
+	f, err := openLock(path)
+	if err != nil {
+		return nil, err
+	}
+	if !tryLock(f, func() bool { return false }) {
+		defer f.Close()
+		return nil, taken(readPID(f), dir)
+	}
+	return f, writePID(f)
+}
+
+// lockOlder takes the lock of older daemons, so that this daemon and an older one never run together. The lock counts
+// as an older daemon's if the process whose id is in the file, where only a daemon can write it, has the file open. Any
+// other lock is held by an account that could read the file, and is ignored; openLock has made the file unreadable for
+// others.
+func lockOlder(path, dir string) (*os.File, error) {
+	f, err := openLock(path)
+	if err != nil {
+		return nil, err
+	}
+	older := func() bool { return hasOpen(readPID(f), f) }
+	if tryLock(f, older) {
+		return f, writePID(f)
+	}
+	if older() {
+		defer f.Close()
+		return nil, taken(readPID(f), dir)
+	}
+	return f, nil
+}
+
+// openLock opens a lock file and makes it inaccessible to other accounts.
+func openLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, unwritable(err)
+	}
+	if err := f.Chmod(0o600); err != nil {
+		f.Close()
+		return nil, unwritable(err)
+	}
+	return f, nil
+}
+
+// tryLock tries to lock a file for at most lockWait, and stops as soon as vain returns true.
+func tryLock(f *os.File, vain func() bool) bool {
+	for end := time.Now().Add(lockWait); ; time.Sleep(20 * time.Millisecond) {
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			return true
+		}
+		if vain() || time.Now().After(end) {
+			return false
+		}
+	}
+}
+
+// writePID writes the id of this process to a lock file. If it fails, it closes the file.
+func writePID(f *os.File) error {
+	err := f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
+	}
+	if err != nil {
+		f.Close()
+		return jjm.Errorf(jjm.Busy, "write %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// readPID returns the process id in a lock file, 0 if there is none.
+func readPID(f *os.File) int {
+	text := make([]byte, 32)
+	n, _ := f.ReadAt(text, 0)
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text[:n])))
+	return pid
+}
+
+func taken(pid int, dir string) error {
+	return jjm.Errorf(jjm.Conflict, "another daemon (process %d) uses %s: stop it first, or choose another state folder",
+		pid, dir)
+}
+
+// hasOpen reports whether a process of root or of this account has a file open. It also returns true if the process
+// lives and its files cannot be listed. A process of another account does not count: it may have got the id of a daemon
+// that ended.
+func hasOpen(pid int, f *os.File) bool {
+	if pid <= 1 || pid == os.Getpid() || !trusted(pid) {
+		return false
+	}
+	want, err := f.Stat()
+	if err != nil {
+		return true
+	}
+	base := "/proc/" + strconv.Itoa(pid) + "/fd"
+	entries, err := os.ReadDir(base)
+	if err != nil {
+		return !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH)
+	}
+	for _, e := range entries {
+		if link, err := os.Readlink(filepath.Join(base, e.Name())); err != nil || filepath.Base(link) != lockFile {
+			continue
+		}
+		if got, err := os.Stat(filepath.Join(base, e.Name())); err == nil && os.SameFile(got, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// trusted reports whether a process belongs to root or this account in all respects: real, effective, saved and file
+// system user (proc_pid_status(5)).
+func trusted(pid int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		ids, ok := strings.CutPrefix(line, "Uid:")
+		if !ok {
+			continue
+		}
+		for _, id := range strings.Fields(ids) {
+			if id != "0" && id != strconv.Itoa(os.Geteuid()) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}

@@ -1,0 +1,46 @@
+package app
+
+import (
+	"jjm/internal/api/gate"
+	"jjm/internal/api/gate/verbs"
+	"jjm/internal/engine"
+)
+
+// served returns the verbs of the daemon's socket, in the order in which docs/SOCKET.md shows them.
+func served(version string, e *engine.Engine, b brokers) []gate.Verb {
+	find := verbs.Resolve(e.Resolve)
+	return []gate.Verb{
+		verbs.Ping(version),
+		verbs.Submit(e.Submit),
+		verbs.Lookup(find, e.Lookup),
+		verbs.Kill(find, e.Kill),
+		verbs.Release(find, e.Release),
+		verbs.Resubmit(find, e.Resubmit),
+		verbs.Copy(find, e.Copy),
+		verbs.Remove(find, e.Remove),
+		verbs.Select(find, e.Select),
+		verbs.Status(find, e.Status),
+		verbs.List(find, e.List),
+		verbs.Wait(find, e.Watch),
+		verbs.Record(find, e.Record),
+		verbs.Records(e.Records),
+		verbs.Output(find, e.Output),
+		verbs.Cat(find, e.Cat, e.ListFiles, verbs.Poll),
+		verbs.History(find, e.History, e.Attempts),
+		verbs.Explain(find, e.Explain),
+		verbs.Log(find, e.Log),
+		verbs.JobTypes(e.JobTypes),
+		verbs.Models(b.models),
+		verbs.Clusters(e.Clusters, b.notes),
+		verbs.Order(find, e.Order),
+		verbs.Reset(e.Reset),
+		verbs.Ban(e.Ban),
+		verbs.Renew(find, e.Renew),
+		verbs.Remark(find, e.Remark),
+		verbs.Advertise(b.advertised),
+		verbs.Dataset(e.Dataset),
+		verbs.Verify(find, e.Verify),
+		verbs.Retract(find, e.Retract),
+		verbs.Replay(find, e.Replay),
+	}
+}

@@ -1,0 +1,154 @@
+package answer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/outputs"
+	"jjm/internal/jjm"
+	"jjm/sandbox"
+)
+
+// collected opens one of the files that the tar of a grid job has or will have. Its name is that in the tar or, for one
+// local job, also the one below the folder in which that ran. The grid job may still be running. The error is of kind
+// Conflict if the local job may still write the file, and Gone if it ended without it.
+func (an *Answers) collected(ctx context.Context, caller wire.Caller, job *jjm.GridJob, ref jjm.Ref, name string) (
+	io.ReadCloser, int64, wire.Output, error) {
+	nothing := func(err error) (io.ReadCloser, int64, wire.Output, error) { return nil, 0, wire.Output{}, err }
+	n := ref.First
+	if !ref.Locals {
+		var err error
+		if n, err = an.lineage.NumberOf(ctx, job, path.Base(name)); err != nil {
+			return nothing(fmt.Errorf("file %.100q of grid job %s: %w: want one as it is in the tar, such as %s", name, job.ID,
+				err, sandbox.OutputName(outputs.Stem(job), jjm.LocalID{Grid: job.ID}, "stdout")))
+		}
+	}
+	state, entries, err := an.rooms.Jobs.CollectedOf(ctx, job, n)
+	if err != nil {
+		return nothing(err)
+	}
+	id := jjm.LocalID{Grid: job.ID, N: n}
+	asInTar(entries)
+	entry, found := entryOf(entries, name)
+	switch {
+	case !found && !state.Final():
+		return nothing(jjm.Errorf(jjm.Conflict, "local job %s is %s: its files can be fetched one by one once it is over", id,
+			state))
+	case !found:
+		return nothing(jjm.Errorf(jjm.Gone, "local job %s is %s and left no %.100q%s: it left %s", id, state, name,
+			inWork(ctx, an.Cat, caller, ref, name), namesOf(entries, ref.Locals)))
+	case entry.Absent != "":
+		return nothing(jjm.Errorf(jjm.Gone, "%s of local job %s: %s", entry.Name, id, entry.Absent))
+	}
+	return an.openEntry(job, entry)
+}
+
+// catter opens a file of a local job, as Answers.Cat does.
+type catter func(context.Context, wire.Caller, jjm.Ref, wire.CatFile) (io.ReadCloser, func() bool, error)
+
+// inWork says how to see a file of a local job that was not collected and is still in its work folder, "" if it is not
+// there.
+func inWork(ctx context.Context, cat catter, caller wire.Caller, ref jjm.Ref, name string) string {
+	if !ref.Locals {
+		return ""
+	}
+	f, _, err := cat(ctx, caller, ref, wire.CatFile{Path: name})
+	if err != nil {
+		return ""
+	}
+	_ = f.Close() // it was only looked for
+	return fmt.Sprintf(" among its outputs; it is in the work folder, jjm cat %s %s", ref, quote(name))
+}
+
+// openEntry opens the file of an entry of the tar. It returns an error if the length has changed; the reader checks the
+// rest.
+func (an *Answers) openEntry(job *jjm.GridJob, e sandbox.TarEntry) (io.ReadCloser, int64, wire.Output, error) {
+	if e.Path == "" {
+		return io.NopCloser(bytes.NewReader(e.Content)), int64(len(e.Content)), wire.Output{Name: e.Name}, nil
+	}
+	ar, err := an.areas.Of(job.Owner)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	f, size, err := ar.OpenCollected(e.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, 0, wire.Output{}, jjm.Errorf(jjm.Gone,
+			"%s is not there any more: jjm output %s has the tar, if that is complete", e.Name, job.ID)
+	case err != nil:
+		return nil, 0, wire.Output{}, fmt.Errorf("%s: %w", e.Name, err)
+	case e.SHA256 != "" && size != e.Bytes:
+		_ = f.Close() // the file was only read
+		return nil, 0, wire.Output{}, jjm.Errorf(jjm.Gone, "%s has %d bytes, and %d were collected", e.Name, size, e.Bytes)
+	}
+	return f, size, wire.Output{Name: e.Name, SHA256: e.SHA256, Path: filepath.Join(ar.Root(), e.Path)}, nil
+}
+
+// asInTar gives the files of one local job the names that they have in the tar. No other local job has files of
+// such names.
+func asInTar(entries []sandbox.TarEntry) {
+	names := sandbox.TarNames{}
+	for i := range entries {
+		if entries[i].Absent == "" {
+			entries[i].Name = names.Unique(entries[i].Name)
+		}
+	}
+}
+
+// entryOf returns the entry with a name: first by the name in the tar, then by the file's own, and last by that in the
+// tar below any folder.
+func entryOf(entries []sandbox.TarEntry, name string) (sandbox.TarEntry, bool) {
+	for _, is := range []func(sandbox.TarEntry) bool{
+		func(e sandbox.TarEntry) bool { return e.Name == name },
+		func(e sandbox.TarEntry) bool {
+			own := ownName(e)
+			return own != "" && (own == name || own == sandbox.WorkName+"/"+name)
+		},
+		func(e sandbox.TarEntry) bool { return e.Name == path.Base(name) },
+	} {
+		if i := slices.IndexFunc(entries, is); i >= 0 {
+			return entries[i], true
+		}
+	}
+	return sandbox.TarEntry{}, false
+}
+
+// ownName returns the name of a file below the folder of its attempt, "" if it has none.
+func ownName(e sandbox.TarEntry) string {
+	_, own, _ := strings.Cut(e.Path, "/attempt.")
+	_, own, _ = strings.Cut(own, "/")
+	return own
+}
+
+// mostNames limits the names in an error.
+const mostNames = 10
+
+// namesOf returns the names of the files that a local job left, for an error: their own, or those in the tar.
+func namesOf(entries []sandbox.TarEntry, own bool) string {
+	var names []string
+	for _, e := range entries {
+		switch {
+		case e.Absent != "":
+		case own && e.Path != "":
+			names = append(names, strings.TrimPrefix(ownName(e), sandbox.WorkName+"/"))
+		default:
+			names = append(names, e.Name)
+		}
+	}
+	switch n := len(names); {
+	case n == 0:
+		return "nothing"
+	case n > mostNames:
+		names = append(names[:mostNames], fmt.Sprintf("and %d more", n-mostNames))
+	}
+	return strings.Join(names, ", ")
+}

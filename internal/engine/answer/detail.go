@@ -1,0 +1,60 @@
+package answer
+
+import (
+	"context"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// showDetail adds details to the status of a single local job that its row does not have: where it works, how its
+// last attempt was judged and what it used.
+func (an *Answers) showDetail(ctx context.Context, job *jjm.GridJob, s *wire.Status) error {
+	l := &s.Locals[0]
+	d := limitsOf(&job.Spec, l, an.b.Conf().Retry)
+	if l.Tag != "" {
+		d.Folder = an.areas.WorkPath(job.Owner, shownAttempt(l))
+	}
+	attempts, err := attemptsOf(ctx, an.b.Store, job, l)
+	if err != nil {
+		return err
+	}
+	showUsed(d, attempts)
+	s.Detail = d
+	return nil
+}
+
+// showUsed adds how the last attempt that ended was judged, and what it and all of them used.
+func showUsed(d *wire.LocalDetail, attempts []wire.Attempt) {
+	ended, lost := 0, 0
+	all, wasted := &jjm.Usage{}, &jjm.Usage{}
+	for i := range attempts {
+		a := &attempts[i]
+		if a.Used == nil {
+			continue
+		}
+		d.Used, d.UsedBy, d.Evidence, d.Verdict = a.Used, a.Attempt, a.Evidence, a.Verdict
+		all.Sum(a.Used)
+		ended++
+		if a.Verdict != nil && a.Verdict.Wasted() {
+			wasted.Sum(a.Used)
+			lost++
+		}
+	}
+	if ended > 1 {
+		d.UsedByAll = all
+		if lost > 0 {
+			d.Wasted = wasted
+		}
+	}
+}
+
+// limitsOf returns what a job file and the site say about retries of a local job.
+func limitsOf(spec *jjm.Spec, l *jjm.LocalJob, site jjm.Limits) *wire.LocalDetail {
+	d := &wire.LocalDetail{Limits: spec.Retry.Or(site)}
+	byLog := spec.Result == jjm.ResultGLF && l.Step != jjm.StepMerge
+	if d.StartedFinal = !byLog && !spec.Retry.Asked(); d.StartedFinal {
+		d.Limits.LateUnhandled = new(int)
+	}
+	return d
+}

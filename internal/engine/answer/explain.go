@@ -1,0 +1,60 @@
+package answer
+
+import (
+	"context"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/analyse"
+	"jjm/internal/storage/store"
+)
+
+// Explain returns an attempt of a local job that ended, and what the rules say of it: the one with
+// the number, or of nil the last. Of one that has not ended the error is of kind Conflict.
+func (an *Answers) Explain(ctx context.Context, caller wire.Caller, ref jjm.Ref, number *int32) (wire.Explained,
+	error) {
+	job, l, id, err := an.oneAttempt(ctx, caller, ref, number)
+	if err != nil {
+		return wire.Explained{}, err
+	}
+	attempts, err := an.b.Store.Attempts(ctx, l.ID)
+	if err != nil {
+		return wire.Explained{}, err
+	}
+	var of *store.Attempt
+	for i := range attempts {
+		if a := &attempts[i]; a.Evidence != nil && (number == nil || a.ID.Attempt == id.Attempt) {
+			of = a
+		}
+	}
+	if of == nil {
+		return wire.Explained{}, jjm.Errorf(jjm.Conflict, "attempt %d of %s is not over: there is no verdict on it so far",
+			id.Attempt, l.ID)
+	}
+	out := wire.Explained{Local: l.ID.String(), Attempt: attemptOf(of, job, l)}
+	for _, o := range analyse.Explain(caseOf(an.b, job, l, of)) {
+		out.Rules = append(out.Rules, wire.RuleSays{Rule: o.Rule.Name, Origin: o.Rule.Origin, Do: o.Rule.Do,
+			LogOnly: o.Rule.LogOnly, Decides: o.Decides, Unmet: o.Unmet, Says: o.Says})
+	}
+	return out, nil
+}
+
+// caseOf returns the case of an attempt as it was judged, with the rules and limits of now.
+func caseOf(b *base.Base, job *jjm.GridJob, l *jjm.LocalJob, a *store.Attempt) analyse.Input {
+	spec, basis := &job.Spec, a.Verdict.Basis
+	if basis == nil { // an older jjm judged it
+		basis = &jjm.Basis{Killed: a.Verdict.Level == analyse.LevelIntent, Lost: a.Verdict.Level == analyse.LevelGanga}
+		if a.Evidence.Result != nil {
+			basis.Opinion = a.Evidence.Result.Opinion
+		}
+	}
+	in := analyse.Input{Evidence: *a.Evidence, Result: spec.Result, Counters: basis.Counters, RetryArgs: basis.RetryArgs,
+		Limits: spec.Retry.Or(b.Conf().Retry), KillIntent: basis.Killed, Retry: spec.Retry.Asked(),
+		OnExit: spec.Retry.OnExit, Opinion: basis.Opinion, Lost: basis.Lost, Rules: b.Rules(spec, l.Step),
+		Type: spec.Type, Cluster: basis.Cluster, Params: spec.Params}
+	if l.Step == jjm.StepMerge {
+		in.Result, in.Type, in.Params = jjm.ResultExit, "", nil
+	}
+	return in
+}

@@ -1,0 +1,170 @@
+package answer
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"jjm/internal/api/selection"
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/choice"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+)
+
+// defaultList is how many grid jobs a list shows if the caller does not say.
+const defaultList = 50
+
+// listPage is how many rows are read from the store at a time where not each of them is shown.
+const listPage = 200
+
+// List returns grid jobs that the caller may see, newest first.
+func (an *Answers) List(ctx context.Context, caller wire.Caller, l wire.List) ([]wire.Status, error) {
+	among, err := newAmong(l, an.choice, jjm.At(an.b.Now()))
+	if err != nil {
+		return nil, err
+	}
+	f := store.Filter{Status: l.Status, Type: l.Type, Owner: l.Owner, All: l.All, Limit: l.Limit,
+		Before: jjm.GridID(l.Before)}
+	if !caller.Admin {
+		f.Owner = caller.User
+	}
+	if l.Limit <= 0 {
+		l.Limit = defaultList
+	}
+	if f.Limit = l.Limit; !among.all {
+		f.Limit = max(l.Limit, listPage)
+	}
+	var out []wire.Status // not of the size of the limit, which is a caller's
+	for {
+		jobs, err := an.b.Store.Grids(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		for i := range jobs {
+			fits, err := among.fits(ctx, caller, &jobs[i])
+			if err != nil {
+				return nil, err
+			}
+			if !fits {
+				continue
+			}
+			s, err := an.listed(ctx, jobs[i])
+			if err != nil {
+				return nil, err
+			}
+			if out = append(out, s); len(out) == l.Limit {
+				return out, nil
+			}
+		}
+		if len(jobs) < f.Limit || among.all {
+			return out, nil
+		}
+		f.Before = jobs[len(jobs)-1].ID
+	}
+}
+
+// among are the patterns and filters of a list.
+type among struct {
+	list   selection.List
+	filter selection.Filter
+	now    jjm.Time
+	ch     *choice.Chooser
+	all    bool // it has none
+}
+
+func newAmong(l wire.List, ch *choice.Chooser, now jjm.Time) (a among, err error) {
+	a.ch, a.now, a.all = ch, now, len(l.Refs) == 0 && !l.Where.Any()
+	if a.list, err = selection.Parse(l.Refs); err != nil {
+		return a, err
+	}
+	a.filter, err = l.Where.Parse()
+	return a, err
+}
+
+// fits reports whether a list shows a grid job.
+func (a *among) fits(ctx context.Context, caller wire.Caller, job *jjm.GridJob) (bool, error) {
+	if !caller.May(job.Owner.UID) || !a.list.Means(job) || !a.filter.Grid(job, a.now) {
+		return false, nil
+	}
+	return a.ch.Has(ctx, job, &a.filter)
+}
+
+// listed returns a grid job as a list shows it.
+func (an *Answers) listed(ctx context.Context, job jjm.GridJob) (wire.Status, error) {
+	v := an.s.View()
+	g := v.Grid(job.ID)
+	if g == nil {
+		g = state.NewGrid(job)
+	}
+	s := an.statusOf(v.Memory, g)
+	v.Close()
+	an.showGenerations(&job, &s)
+	var err error
+	if s.RecoveredBy, err = recoveredBy(ctx, an.b.Store, &job); err != nil {
+		return s, err
+	}
+	return s, an.showSteps(ctx, &job, &s)
+}
+
+// watchEvery is how often Watch looks for changes of its grid jobs.
+const watchEvery = 250 * time.Millisecond
+
+// Watch calls send with the status of the grid jobs at once and after every change, until
+// all are final. It returns the first error about one of them, that of send, or that of
+// ctx.
+func (an *Answers) Watch(ctx context.Context, caller wire.Caller, refs []jjm.Ref,
+	send func([]wire.Status) error) error {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	var last []version
+	for {
+		versions := an.versions(refs)
+		if last == nil || !slices.Equal(versions, last) {
+			last = versions
+			states, err := an.Status(ctx, caller, refs)
+			if err == nil {
+				err = firstError(states)
+			}
+			if err != nil {
+				return err
+			}
+			if err := send(states); err != nil {
+				return err
+			}
+			if allFinal(states) {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func allFinal(states []wire.Status) bool {
+	return !slices.ContainsFunc(states, func(s wire.Status) bool { return !s.Over() })
+}
+
+// version tells whether anything changed: the number of a live grid job grows with each change
+// of it, and the wish to reopen one that is over is carried out or refused.
+type version struct {
+	change uint64
+	wish   int64
+}
+
+func (an *Answers) versions(refs []jjm.Ref) []version {
+	v := an.s.View()
+	defer v.Close()
+	out := make([]version, len(refs))
+	for i, ref := range refs {
+		out[i].change = v.Version(ref.Grid)
+		if r, open := v.Reopening(ref.Grid); open {
+			out[i].wish = r.Seq
+		}
+	}
+	return out
+}

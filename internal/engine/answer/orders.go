@@ -1,0 +1,86 @@
+package answer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// ordersAtOnce is how many journal entries are read at a time to find those of one account.
+const ordersAtOnce = 1000
+
+// orders returns the last entries of the journal that belong to no grid job, at most limit (0: all), oldest first.
+// Administrators get all of them, an account those that it may see.
+func orders(ctx context.Context, an *Answers, caller wire.Caller, limit int) ([]jjm.JournalEntry, error) {
+	if caller.Admin {
+		return an.b.Store.History(ctx, jjm.Ref{}, limit)
+	}
+	owns := map[jjm.GridID]bool{}
+	mine := func(id jjm.GridID) bool {
+		own, known := owns[id]
+		if !known {
+			_, _, err := an.s.Kept(ctx, caller, id)
+			own = err == nil
+			owns[id] = own
+		}
+		return own
+	}
+	var seen []jjm.JournalEntry
+	for before := int64(0); ; {
+		page, err := an.b.Store.OrdersBefore(ctx, before, ordersAtOnce)
+		if err != nil {
+			return nil, err
+		}
+		for _, en := range page { // newest first
+			if shows(en, caller, mine) {
+				seen = append(seen, en)
+			}
+			if limit > 0 && len(seen) == limit {
+				break
+			}
+			before = en.Seq
+		}
+		if len(page) < ordersAtOnce || limit > 0 && len(seen) == limit {
+			slices.Reverse(seen)
+			return seen, ctx.Err()
+		}
+	}
+}
+
+// shows reports whether an account may see a journal entry that belongs to no grid job: one about a cluster, a queue
+// or a job type, about the account itself, a grid job of its own (mine) or a dataset of its own. Only administrators
+// see entries of any other kind. The entries are written by orderEntry and banEntry of package site and by tellMarks
+// of package dataset: what an account can choose, a reason, comes after what is compared here, or before it in marks.
+func shows(en jjm.JournalEntry, caller wire.Caller, mine func(jjm.GridID) bool) bool {
+	kind, rest, _ := strings.Cut(en.Cause, " ")
+	switch en.Source {
+	case "order":
+		switch kind {
+		case jjm.OrderCluster, jjm.OrderQueue, jjm.OrderType:
+			return true
+		case jjm.OrderUser:
+			return begins(rest, caller.User)
+		case jjm.OrderJob:
+			id, _, _ := strings.Cut(rest, " ")
+			ref, err := jjm.ParseRef(strings.TrimSuffix(id, ":"))
+			return err == nil && mine(ref.Grid)
+		}
+	case "ban":
+		return kind == jjm.BanUser && begins(rest, jjm.ActorOf(caller.User, caller.UID))
+	case "dataset-mark":
+		return strings.HasSuffix(en.Cause, fmt.Sprintf(" (uid %d)", caller.UID)) ||
+			strings.HasSuffix(en.Cause, fmt.Sprintf(", dataset of uid %d)", caller.UID))
+	}
+	return false
+}
+
+// begins reports whether the text of an entry is about a name: the name alone, or with a reason or an end after it.
+func begins(text, name string) bool {
+	rest, ok := strings.CutPrefix(text, name)
+	return ok && name != "" && (rest == "" || strings.HasPrefix(rest, ": ") || strings.HasPrefix(rest, " (from ") ||
+		strings.HasPrefix(rest, " (until "))
+}

@@ -1,0 +1,91 @@
+package answer
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/outputs"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+	"jjm/sandbox"
+)
+
+// Output opens an output tar, the newest or that of a generation, and returns its size in
+// bytes. Without a complete tar the error is of kind Conflict, or with Partial a tar of the
+// outputs so far is made. With a File it opens this one alone; see collected.
+func (an *Answers) Output(ctx context.Context, caller wire.Caller, ref jjm.Ref, want wire.Wanted) (
+	io.ReadCloser, int64, wire.Output, error) {
+	id := ref.Grid
+	job, err := an.s.Find(ctx, caller, id)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	if want.File != "" {
+		return an.collected(ctx, caller, &job, ref, want.File)
+	}
+	if want.Partial && job.Tar == "" {
+		return an.partial(ctx, &job)
+	}
+	reopened := job.Generation > 1
+	if job, err = withTar(&job, want.Generation); err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	ar, err := an.areas.Of(job.Owner)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	f, err := ar.OpenTar(sandbox.TarDir(id) + "/" + job.Tar)
+	if err != nil {
+		return nil, 0, wire.Output{}, jjm.Errorf(jjm.Gone, "output tar of grid job %s: %w", id, err)
+	}
+	out := wire.Output{Name: job.Tar, SHA256: job.TarSHA256, Path: an.areas.TarPath(&job)}
+	if reopened {
+		out.Generation = job.Generation
+	}
+	return f, job.TarBytes, out, nil
+}
+
+// withTar returns a grid job as it was when a generation got its tar; 0 is the newest that has
+// one.
+func withTar(job *jjm.GridJob, generation int) (jjm.GridJob, error) {
+	was, found := *job, job.Generation == generation
+	if generation == 0 {
+		was, found = job.LastTar()
+	} else if !found {
+		was, found = job.AtEnd(generation)
+	}
+	switch {
+	case found && was.Tar != "":
+		return was, nil
+	case generation > job.Generation:
+		return was, jjm.Errorf(jjm.Gone, "grid job %s has no generation %d: it is in generation %d", job.ID, generation,
+			job.Generation)
+	case found && was.Status.Final():
+		return was, jjm.Errorf(jjm.Gone, "generation %d of grid job %s ended without a tar", generation, job.ID)
+	}
+	return was, jjm.Errorf(jjm.Conflict,
+		"grid job %s is %s: its output tar is not complete (--partial returns what there is)", job.ID, job.Status)
+}
+
+// partial makes a tar of the outputs of the local jobs that have ended. Its name is
+// removed at once, so the file is gone when the reader closes it.
+func (an *Answers) partial(ctx context.Context, job *jjm.GridJob) (io.ReadCloser, int64, wire.Output, error) {
+	ar, err := an.areas.Of(job.Owner)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	name := fmt.Sprintf("%s/partial.%d.%s", sandbox.TarDir(job.ID), an.partials.Add(1), outputs.TarName(job))
+	entries := an.rooms.Jobs.TarEntries(ctx, job, &plan.GridFacts{}, func() {})
+	info, err := ar.WriteTar(ctx, name, outputs.Stem(job), entries, an.b.Conf().MaxTarBytes)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	f, err := ar.OpenTar(name)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	_ = ar.RemoveTar(name) // the open file stays readable
+	return f, info.Bytes, wire.Output{Name: outputs.TarName(job), SHA256: info.SHA256, Partial: true}, nil
+}

@@ -1,0 +1,293 @@
+package answer
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+	"jjm/xmldb/head"
+)
+
+// Lookup returns the status of each grid job as gatekeepers are told it: of live ones from
+// memory, of finished ones from the store; once the first generation is over, as it ended. What
+// is wrong with one is in its answer.
+func (an *Answers) Lookup(ctx context.Context, caller wire.Caller, ids []jjm.GridID) []wire.Lookup {
+	out := make([]wire.Lookup, len(ids))
+	for i, id := range ids {
+		l, err := an.lookup(ctx, caller, id)
+		if err != nil {
+			l = wire.Lookup{ID: id, Error: wire.ErrorOf(err)}
+		}
+		out[i] = l
+	}
+	return out
+}
+
+func (an *Answers) lookup(ctx context.Context, caller wire.Caller, id jjm.GridID) (wire.Lookup, error) {
+	v := an.s.View()
+	if _, doomed := v.Removal(id); v.Grid(id) != nil && !doomed {
+		defer v.Close()
+		g := v.Grid(id)
+		if !caller.May(g.Job.Owner.UID) {
+			return wire.Lookup{}, jjm.Errorf(jjm.Denied, "grid job %s belongs to %s", id, g.Job.Owner.User)
+		}
+		if was, past := g.Job.AtEnd(1); past {
+			g = state.NewGrid(was)
+		}
+		an.noteTold(&g.Job)
+		return an.answer(v.Memory, g), nil
+	}
+	v.Close()
+	job, gone, err := an.s.Kept(ctx, caller, id)
+	if err != nil {
+		return wire.Lookup{}, err
+	}
+	v = an.s.View()
+	defer v.Close()
+	l := an.answer(v.Memory, state.NewGrid(job.Told()))
+	if gone == nil {
+		told := job.Told()
+		an.noteTold(&told)
+		return l, nil
+	}
+	// What was told of the end stays; what could be fetched is gone.
+	l.Removed, l.Tar = &wire.Removal{By: gone.Actor, Time: gone.Time, Done: gone.Done}, ""
+	l.Message = strings.TrimPrefix(l.Message+"; "+gone.Text(), "; ")
+	return l, nil
+}
+
+// noteTold notes that a gatekeeper is told the end of a grid job, if it is one of a gatekeeper.
+func (an *Answers) noteTold(told *jjm.GridJob) {
+	if told.Status.Final() && (told.Origin != nil || told.Spec.Key != "") {
+		an.rooms.Told(told.ID)
+	}
+}
+
+// answer returns the status of a grid job that gatekeepers and people are told. g may be
+// made of a row of the history.
+func (an *Answers) answer(mem state.Memory, g *state.Grid) wire.Lookup {
+	v := an.rooms.Records.Outside(mem, g)
+	return wire.Lookup{
+		ID: g.Job.ID, Status: g.Job.Status.String(), GRAM: v.Gram, Code: v.Code,
+		Message: v.Message, Master: v.Master, Exit: v.Exit,
+		Counts: wire.CountsOf(v.Counts, v.Total, g.Job.Step.Expected), Tar: an.areas.TarPath(&g.Job),
+		Usage: g.Usage(), Memo: g.Memo(),
+	}
+}
+
+// maxLocals bounds the local jobs in one answer; it is the default of max_local_jobs.
+const maxLocals = 100_000
+
+// Status returns the details of grid jobs, and of the local jobs that refs select. What
+// is wrong with one is in its answer; the error is not nil only if ctx ended.
+func (an *Answers) Status(ctx context.Context, caller wire.Caller, refs []jjm.Ref) ([]wire.Status, error) {
+	out := make([]wire.Status, 0, len(refs))
+	for _, ref := range refs {
+		s, err := an.status(ctx, caller, ref)
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+		if err != nil {
+			s = wire.Status{Lookup: wire.Lookup{ID: ref.Grid, Error: wire.ErrorOf(err)}}
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// firstError returns the first error in answers, or nil.
+func firstError(answers []wire.Status) error {
+	for i := range answers {
+		if err := answers[i].Lookup.Error; err != nil {
+			return err.Err()
+		}
+	}
+	return nil
+}
+
+func (an *Answers) status(ctx context.Context, caller wire.Caller, ref jjm.Ref) (wire.Status, error) {
+	job, err := an.s.Find(ctx, caller, ref.Grid)
+	if err != nil {
+		return wire.Status{}, err
+	}
+	v := an.s.View()
+	g := v.Grid(ref.Grid)
+	live := g != nil && (len(g.Locals) > 0 || !job.Status.Final())
+	if !live {
+		g = state.NewGrid(job)
+	}
+	s := an.statusOf(v.Memory, g)
+	s.ExpectedEnd = expectedEnd(g, jjm.At(an.b.Now()))
+	s.NextAttempts = nextAttempts(g, jjm.At(an.b.Now()))
+	if live && !job.Status.Final() && !job.Kill {
+		s.WaitsFor = an.waitsFor(v.Memory, g)
+	}
+	if live && ref.Locals {
+		s.Locals = pick(g.Locals, ref)
+		an.rooms.Clusters.ShowWaits(v.Memory, g, s.Locals, jjm.At(an.b.Now()))
+	}
+	v.Close()
+	an.showGenerations(&job, &s)
+	if s.Inputs, err = an.rooms.Records.InputsOf(ctx, &job); err != nil {
+		return wire.Status{}, err
+	}
+	if err := an.showSteps(ctx, &job, &s); err != nil {
+		return wire.Status{}, err
+	}
+	if s.RecoveredBy, err = recoveredBy(ctx, an.b.Store, &job); err != nil {
+		return wire.Status{}, err
+	}
+	if len(s.ClusterJobs) == 0 && job.Status.Final() {
+		jobs, err := an.b.Store.ClusterJobs(ctx, ref.Grid)
+		if err != nil {
+			return wire.Status{}, err
+		}
+		s.ClusterJobs = wire.ClusterJobsOf(job.ID, jobs)
+	}
+	if !live && ref.Locals {
+		if s.Locals, err = an.b.Store.Locals(ctx, ref.Grid, ref.First, ref.Last); err != nil {
+			return wire.Status{}, err
+		}
+	}
+	if ref.Locals && ref.Last >= 0 && len(s.Locals) == 0 {
+		return wire.Status{}, noLocal(ref, s.Lookup)
+	}
+	if ref.Locals && ref.First == ref.Last && len(s.Locals) == 1 {
+		return s, an.showDetail(ctx, &job, &s)
+	}
+	return s, nil
+}
+
+// recoveredBy returns the grid jobs that recover one that is over and left work undone.
+func recoveredBy(ctx context.Context, from *store.Store, job *jjm.GridJob) ([]jjm.GridID, error) {
+	if !job.Status.Final() || job.Status == jjm.Done {
+		return nil, nil
+	}
+	return from.Recoveries(ctx, job.ID)
+}
+
+// noLocal returns an error that says why there is no such local job, and whether it may
+// still be made.
+func noLocal(ref jjm.Ref, l wire.Lookup) error {
+	c := l.Counts
+	switch {
+	case c.Total == 0 && c.Expected == 0:
+		return jjm.Errorf(jjm.Gone, "%s: grid job %s is %s and has no local jobs so far", ref, ref.Grid, l.Status)
+	case c.Total < c.Expected:
+		return jjm.Errorf(jjm.Gone, "%s: grid job %s is %s and has the first %d of its %s so far", ref, ref.Grid,
+			l.Status, c.Total, jjm.Count(c.Expected, "local job"))
+	}
+	return jjm.Errorf(jjm.Gone, "%s: grid job %s has %s, numbered from 0", ref, ref.Grid,
+		jjm.Count(c.Total, "local job"))
+}
+
+// pick returns copies of the rows that ref selects, at most maxLocals.
+func pick(locals []jjm.LocalJob, ref jjm.Ref) []jjm.LocalJob {
+	from := min(int(ref.First), len(locals))
+	to := len(locals)
+	if ref.Last >= 0 {
+		to = min(int(ref.Last)+1, to)
+	}
+	return slices.Clone(locals[from:min(to, from+maxLocals)])
+}
+
+// statusOf returns the status of a grid job without its local jobs. g may be made of a
+// row of the history.
+func (an *Answers) statusOf(mem state.Memory, g *state.Grid) wire.Status {
+	s := wire.Status{
+		Lookup: an.answer(mem, g), Name: g.Job.Spec.Name, Type: g.Job.Spec.Type, Model: g.Job.Spec.Model,
+		Owner: g.Job.Owner.User, Key: g.Job.Spec.Key, Origin: g.Job.Origin, Cluster: g.Job.Step.Cluster,
+		Clusters: g.Job.Step.Clusters, ClusterJobs: wire.ClusterJobsOf(g.Job.ID, g.ClusterJobs()), Accepted: g.Job.Accepted,
+		Ended: g.Job.Ended, Why: g.Job.Step.Why,
+		Record: an.recordPath(g.Job.ID), Trouble: an.troubleOf(mem, g), Holds: holds(g), Causes: g.Causes(),
+		Steps: wire.StepsOf(g.Steps()), Warnings: wire.WarningsOf(&g.Job), Proof: g.Job.Proof,
+		After: g.Job.Spec.After, AfterEnd: g.Job.Spec.AfterEnd, Awaited: awaited(mem, &g.Job),
+	}
+	if g.Job.Spec.Key != "" {
+		s.Handle = jjm.HandleOf(g.Job.Owner.UID, g.Job.Spec.Key)
+	}
+	if !g.Job.Status.Final() {
+		s.Phases = g.Phases()
+	}
+	if !g.Job.Status.Final() && !g.Job.Kill && !g.Closed() {
+		s.Waits = g.Idle()
+	}
+	return s
+}
+
+// troubleOf returns, for people, what keeps a grid job from going on: why its last step failed, and what has been
+// unknown for long.
+func (an *Answers) troubleOf(mem state.Memory, g *state.Grid) []string {
+	unknown := an.rooms.Clusters.TroubleOf(mem, g)
+	if g.Trouble() == "" || g.Job.Status.Final() {
+		return unknown
+	}
+	return append([]string{g.Trouble()}, unknown...)
+}
+
+// recordPath returns the path of the head of a grid job's record.
+func (an *Answers) recordPath(id jjm.GridID) string {
+	return filepath.Join(an.b.Deps.RecordDir, id.String(), head.File)
+}
+
+// Record publishes the record of a grid job and returns what the XPath query path finds
+// in it; "" returns the whole record.
+func (an *Answers) Record(ctx context.Context, caller wire.Caller, id jjm.GridID, path string) ([]string, error) {
+	if _, err := an.s.Find(ctx, caller, id); err != nil {
+		return nil, err
+	}
+	an.rooms.Records.PublishNow(ctx, id)
+	return an.b.Deps.Records.Query(id, path)
+}
+
+// History returns the last entries of the journal about what ref selects, at most limit.
+// The zero reference selects the entries about orders, bans and marks of files; an account gets
+// those of the site and of what is its own. The journal of a grid job that was removed stays.
+func (an *Answers) History(ctx context.Context, caller wire.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry,
+	error) {
+	if ref == (jjm.Ref{}) {
+		return orders(ctx, an, caller, limit)
+	}
+	if ref.Locals && ref.Last >= 0 { // refuse a local job that does not exist
+		if _, err := an.status(ctx, caller,
+			jjm.Ref{Grid: ref.Grid, Locals: true, First: ref.First, Last: ref.First}); err != nil {
+			return nil, err
+		}
+	} else if _, _, err := an.s.Kept(ctx, caller, ref.Grid); err != nil {
+		return nil, err
+	}
+	return an.b.Store.History(ctx, ref, limit)
+}
+
+// Log returns the lines of jjm's own log of a grid job, as they go into the tar.
+func (an *Answers) Log(ctx context.Context, caller wire.Caller, id jjm.GridID) ([]string, error) {
+	if _, _, err := an.s.Kept(ctx, caller, id); err != nil {
+		return nil, err
+	}
+	return an.rooms.Jobs.LogLines(ctx, id)
+}
+
+// Resolve returns the grid job that a handle names. The error is of kind Denied if it
+// belongs to another account and the caller is no administrator, and a wire.Refused if
+// the submission with that handle was refused.
+func (an *Answers) Resolve(ctx context.Context, caller wire.Caller, h jjm.Handle) (jjm.GridID, error) {
+	// A request in the spool may give the handle to a newer grid job.
+	if err := an.rooms.Settle(ctx, caller, h); err != nil {
+		return 0, err
+	}
+	named, err := an.b.Store.Handle(ctx, h)
+	switch {
+	case err != nil:
+		return 0, err
+	case !caller.May(named.UID):
+		return 0, jjm.Errorf(jjm.Denied, "%s belongs to another account", h)
+	case named.Refused != "":
+		return 0, &wire.Refused{Reason: named.Refused}
+	}
+	return named.Grid, nil
+}

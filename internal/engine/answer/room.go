@@ -1,0 +1,76 @@
+// Package answer answers what people and gatekeepers ask: the status of a grid job and its
+// details, records, outputs and history. It changes nothing but records, which it publishes
+// before they are read.
+package answer
+
+import (
+	"context"
+	"iter"
+	"sync/atomic"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/areas"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/choice"
+	"jjm/internal/engine/floor/lineage"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+	"jjm/sandbox"
+)
+
+// Jobs returns what goes into an output tar; package gridjob implements it.
+type Jobs interface {
+	LogLines(context.Context, jjm.GridID) ([]string, error)
+	TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts, counted func()) iter.Seq2[sandbox.TarEntry,
+		error]
+	// CollectedOf returns the state of a local job and its entries in the tar.
+	CollectedOf(ctx context.Context, job *jjm.GridJob, n int32) (jjm.State, []sandbox.TarEntry, error)
+}
+
+// Records publishes records and computes the status that is shown to people and
+// gatekeepers; package record implements it.
+type Records interface {
+	Outside(state.Memory, *state.Grid) state.Outside
+	InputsOf(context.Context, *jjm.GridJob) ([]wire.Input, error)
+	PublishNow(context.Context, jjm.GridID)
+}
+
+// Clusters describes the batch systems; package cluster implements it.
+type Clusters interface {
+	TroubleOf(state.Memory, *state.Grid) []string
+	ShowWaits(mem state.Memory, g *state.Grid, rows []jjm.LocalJob, now jjm.Time)
+	// Full names the limits that keep ready local jobs from being submitted.
+	Full(mem state.Memory, g *state.Grid, now jjm.Time) string
+	View(mem state.Memory, name string, of func(jjm.GridID) bool, may func(uid int) bool) wire.Cluster
+}
+
+// Rooms are what Answers needs of other rooms.
+type Rooms struct {
+	Jobs     Jobs
+	Records  Records
+	Clusters Clusters
+	// Settle carries out the requests about a handle that gatekeepers left in the spool.
+	Settle func(context.Context, wire.Caller, jjm.Handle) error
+	// Told is called when a gatekeeper is told the end of a grid job. It does not block.
+	Told func(jjm.GridID)
+}
+
+// Answers answers questions. Its methods may be called from many goroutines. Each checks
+// what the caller may see.
+type Answers struct {
+	b        *base.Base
+	s        *state.State
+	areas    *areas.Areas
+	lineage  *lineage.Lineage
+	choice   *choice.Chooser
+	rooms    Rooms
+	partials atomic.Uint64 // numbers the names of partial tars
+	sources  []source      // where files of local jobs are looked for, in order
+}
+
+// New returns an Answers.
+func New(s *state.State, as *areas.Areas, ln *lineage.Lineage, rooms Rooms) *Answers {
+	return &Answers{choice: choice.New(s), b: s.B, s: s, areas: as, lineage: ln, rooms: rooms,
+		sources: []source{workFolder{as}}}
+}

@@ -1,0 +1,61 @@
+package answer
+
+import (
+	"context"
+	"strings"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// JobTypes returns the job types with their documentation.
+func (an *Answers) JobTypes() []wire.JobType {
+	var out []wire.JobType
+	for _, name := range an.b.Deps.Types.Types() {
+		d := an.b.Deps.Types[name].Describe()
+		t := wire.JobType{Type: name, Summary: d.Summary, Result: d.Result, Example: d.Example}
+		for _, p := range d.Params {
+			t.Params = append(t.Params, wire.JobParam{Name: p.Name, Type: p.Type, Unit: p.Unit,
+				Default: p.Default, Required: p.Required, Help: p.Help})
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// Clusters returns the state of the batch systems, with the orders about them and their
+// queues, and the number of local jobs that wait and run. An account is told of its own grid
+// jobs alone which local jobs have been unknown for long; administrators of all.
+func (an *Answers) Clusters(_ context.Context, caller wire.Caller) []wire.Cluster {
+	v := an.s.View()
+	defer v.Close()
+	now := jjm.At(an.b.Now())
+	seen := func(id jjm.GridID) bool {
+		g := v.Grid(id)
+		return g != nil && caller.May(g.Job.Owner.UID)
+	}
+	if caller.Admin {
+		seen = nil
+	}
+	out := make([]wire.Cluster, 0, len(an.s.Names))
+	for _, name := range an.s.Names {
+		w := an.rooms.Clusters.View(v.Memory, name, seen, caller.May)
+		w.Orders = v.InForce(now, func(o jjm.Order) bool {
+			of, _, _ := strings.Cut(o.Name, "/")
+			return o.Kind == jjm.OrderCluster && o.Name == name || o.Kind == jjm.OrderQueue && of == name
+		})
+		for _, g := range v.Grids() {
+			if g.Job.Status.Final() {
+				continue
+			}
+			w.Waiting += g.UnsentFor(name)
+			if t := g.ByCluster[name]; t != nil {
+				w.Waiting += t.Counts[jjm.Submitting] - t.Retrying
+				w.Queued += t.Counts[jjm.Submitted]
+				w.Running += t.Counts[jjm.Running]
+			}
+		}
+		out = append(out, w)
+	}
+	return out
+}

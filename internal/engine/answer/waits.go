@@ -1,0 +1,60 @@
+package answer
+
+import (
+	"fmt"
+
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// waitsFor returns, for people, what keeps local jobs of a grid job from going on: limits on what may be submitted, or
+// what the batch system says of those that it has.
+func (an *Answers) waitsFor(mem state.Memory, g *state.Grid) string {
+	if why := an.rooms.Clusters.Full(mem, g, jjm.At(an.b.Now())); why != "" {
+		return why
+	}
+	return batchWaits(g)
+}
+
+// batchWaits returns the reason for which most of the local jobs wait in their batch systems, and how many of those
+// that have not ended; "" if none waits, or no batch system says why. What is held there is told as a hold.
+func batchWaits(g *state.Grid) string {
+	n := map[string]int{}
+	live, most := 0, ""
+	for i := range g.Locals {
+		l := &g.Locals[i]
+		if l.State.Final() {
+			continue
+		}
+		live++
+		if l.State != jjm.Submitted || l.IsHeld() || l.Waits == nil || l.Waits.Reason == "" {
+			continue
+		}
+		why := l.Waits.Reason
+		if n[why]++; n[why] > n[most] {
+			most = why
+		}
+	}
+	if most == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s (%d of %s)", most, n[most], jjm.Count(live, "local job"))
+}
+
+// awaited returns the grid jobs after whose end another one begins, and which are not over.
+func awaited(mem state.Memory, job *jjm.GridJob) (ids []jjm.GridID) {
+	if job.Step.Prepared || job.Status.Final() || job.Kill {
+		return nil
+	}
+	for _, id := range job.Spec.After {
+		p := plan.Predecessor{ID: id, Status: jjm.Done} // one that is not in memory is over
+		if g := mem.Grid(id); g != nil {
+			p.Status = g.Job.Status
+		}
+		if _, p.Reopening = mem.Reopening(id); !p.Over() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

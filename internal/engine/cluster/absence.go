@@ -1,0 +1,234 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"jjm/adapters"
+	"jjm/internal/engine/floor/endings"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// absences returns the attempts of an account that the listing should have shown and did
+// not, with how long and how often they have been missing. Bulks acknowledged after the
+// listing was asked for do not count. Attempts whose record may be one that could not be read are
+// unknown, but not returned.
+func (w *watcher) absences(asked jjm.Time, account jjm.Owner, unread []adapters.Unread) map[jjm.AttemptID]plan.Absence {
+	v := w.s.View()
+	defer v.Close()
+	out := map[jjm.AttemptID]plan.Absence{}
+	watched := w.clocks[account].For
+	for _, b := range v.Bulks() {
+		if b.Cluster != w.name || w.c.account(b.Owner) != account || b.State == jjm.BulkIntent || b.Settled >= asked {
+			continue
+		}
+		for pos, m := range b.Members {
+			if b.SeenIn(pos, w.cycle) {
+				delete(w.missing, m)
+				continue
+			}
+			if l := v.Current(m); l != nil && l.Tag == b.Tag {
+				a := w.missing[m]
+				if may, nameless := mayBe(unread, b, l); may && (!nameless || a.Excuses(asked)) {
+					w.missing[m] = a.Unread(asked)
+					continue
+				}
+				a = a.Missed(asked, b.Settled, watched)
+				w.missing[m] = a
+				out[m] = a
+			}
+		}
+	}
+	return out
+}
+
+// absentee is an attempt that listings miss, or one to be released, and its batch job.
+type absentee struct {
+	id  jjm.AttemptID
+	ref adapters.Ref
+}
+
+// absentees is how many batch jobs are named in one command: few enough for a command
+// line and its answer.
+const absentees = 500
+
+// absent asks plan what each absence means by now, and acts on it. One command asks about
+// many attempts, because a batch system that loses jobs loses thousands at once.
+func (w *watcher) absent(ctx context.Context, account jjm.Owner, missing map[jjm.AttemptID]plan.Absence) {
+	var ask, prove []absentee
+	for id, a := range missing {
+		verdict, ref, known := w.judgeAbsence(id, a, w.clocks[account].For)
+		switch {
+		case !known:
+			delete(w.missing, id)
+			continue
+		case verdict == plan.AskAccounting:
+			ask = append(ask, absentee{id, ref})
+			continue
+		case verdict == plan.Prove:
+			prove = append(prove, absentee{id, ref})
+		}
+		w.ends.Absent(id, verdict)
+	}
+	w.lookInto(ctx, account, ask, prove)
+}
+
+// lookInto asks accounting about some missing attempts and proves the absence of others,
+// in the account's lane. It does nothing while an earlier inquiry of the account goes on:
+// the next listing calls it again.
+func (w *watcher) lookInto(ctx context.Context, account jjm.Owner, ask, prove []absentee) {
+	if len(ask)+len(prove) == 0 || w.inquiries.Taken(account) {
+		return
+	}
+	w.inquiries.Do(account, func() {
+		for some := range slices.Chunk(ask, absentees) {
+			w.askAccounting(ctx, account, some)
+		}
+		for some := range slices.Chunk(prove, absentees) {
+			w.prove(ctx, account, some)
+		}
+	}, func() {})
+}
+
+// judgeAbsence returns plan's verdict about one absence. watched is for how long the
+// account's jobs have been observed. known is false if the attempt is no longer current.
+func (w *watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Duration) (v plan.AbsenceVerdict,
+	ref adapters.Ref, known bool) {
+	l, _, ok := w.s.AttemptRow(id)
+	if !ok {
+		return plan.AbsentWait, adapters.Ref{}, false
+	}
+	rules := plan.AbsenceRules{Listings: w.b.Conf().AbsentListings, Age: w.b.Conf().AbsentFor.D()}
+	asked := w.ends.Unaccounted(id) || !w.c.caps().Accounting
+	ref, _, _ = w.c.cs.RefOf(&l)
+	return plan.Missing(a, watched, asked, w.c.cs.heartbeatFresh(id), rules), ref, true
+}
+
+// askAccounting asks accounting for the ends of attempts that listings no longer show,
+// and notes them. An attempt whose record may be there and cannot be read is not noted as
+// unaccounted.
+func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []absentee) {
+	cmd, cancel := w.c.command(ctx, account)
+	defer cancel()
+	refs := make([]adapters.Ref, len(lost))
+	for i := range lost {
+		refs[i] = lost[i].ref
+	}
+	reports, err := w.c.adapter.Account(cmd, account, refs)
+	if err != nil {
+		if ctx.Err() == nil {
+			w.b.Complain(slog.LevelWarn, "accounting/"+w.name, "accounting does not answer", "cluster", w.name,
+				"local", lost[0].id.LocalID, "jobs", len(lost), "error", err)
+		}
+		return
+	}
+	told := map[adapters.Ref]jjm.Report{}
+	for _, r := range reports {
+		told[adapters.Ref{Tag: r.Tag, Index: r.Index}] = r
+		told[adapters.Ref{Tag: r.Tag, ID: r.ID, Index: -1}] = r
+	}
+	found := false
+	for _, a := range lost {
+		key := a.ref
+		if key.Index >= 0 {
+			key.ID = ""
+		}
+		switch r, ok := told[key]; {
+		case ok && r.State.Ended():
+			w.ends.Report(a.id, r, jjm.At(w.b.Now()))
+			found = true
+		case ok && r.State == jjm.BatchUnknown: // it may be there: it is asked for again, and never lost
+			w.b.Complain(slog.LevelWarn, "unread-end/"+a.id.LocalID.String(), "accounting may have a record that cannot be read",
+				"cluster", w.name, "local", a.id.LocalID, "record", r.Reason)
+		default:
+			w.ends.NoteUnaccounted(a.id)
+		}
+	}
+	if found {
+		w.ends.Wake()
+	}
+}
+
+// prove cancels missing batch jobs and then searches for their tags. Only both together prove
+// that the batch system has nothing left of an attempt. A wrapper that the batch system forgot,
+// but that still runs, is ordered to end through the work area.
+func (w *watcher) prove(ctx context.Context, account jjm.Owner, lost []absentee) {
+	cmd, cancel := w.c.command(ctx, account)
+	defer cancel()
+	refs := make([]adapters.Ref, len(lost))
+	for i, a := range lost {
+		refs[i] = a.ref
+		w.ends.With(a.id, func(en *endings.Ending) { en.Proving = true })
+	}
+	err := w.cancelAndLook(ctx, cmd, account, lost, refs)
+	if err != nil && ctx.Err() == nil {
+		w.b.Complain(slog.LevelWarn, "absence/"+w.name, "absence cannot be proven yet", "cluster", w.name,
+			"local", lost[0].id.LocalID, "jobs", len(lost), "error", err)
+	}
+	ids := make([]jjm.AttemptID, len(lost))
+	for i := range lost {
+		ids[i] = lost[i].id
+	}
+	w.c.orderEnds(ids)
+}
+
+// cancelAndLook cancels batch jobs and searches for their tags, both within the deadline
+// of cmd, and has the watch loop note the outcome.
+func (w *watcher) cancelAndLook(ctx, cmd context.Context, account jjm.Owner, lost []absentee,
+	refs []adapters.Ref) error {
+	results, err := w.c.adapter.Control(cmd, account, adapters.Cancel, refs)
+	if err != nil {
+		return err
+	}
+	if err := answered(len(results), len(refs)); err != nil {
+		return err
+	}
+	found, err := w.presence(cmd, account, refs)
+	if err != nil {
+		return err
+	}
+	w.tell(ctx, func() { w.proven(lost, results, found) })
+	return errors.Join(results...)
+}
+
+// presence searches for the tags of batch jobs. A tag that the answer leaves out is
+// NotYetKnown.
+func (w *watcher) presence(ctx context.Context, account jjm.Owner, refs []adapters.Ref) (map[jjm.Tag]adapters.Presence,
+	error) {
+	var tags []jjm.Tag
+	out := map[jjm.Tag]adapters.Presence{}
+	for _, r := range refs {
+		if _, known := out[r.Tag]; !known {
+			out[r.Tag] = adapters.NotYetKnown
+			tags = append(tags, r.Tag)
+		}
+	}
+	found, err := w.c.adapter.Find(ctx, account, tags)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range found {
+		if _, asked := out[f.Tag]; asked {
+			out[f.Tag] = f.Presence
+		}
+	}
+	return out, nil
+}
+
+// proven marks as proven the absences of attempts whose cancel succeeded and whose tag was then
+// searched for. The tag may be present because of other members of the bulk; then the cancel
+// and the listings that miss the attempt are the proof.
+func (w *watcher) proven(lost []absentee, results []error, found map[jjm.Tag]adapters.Presence) {
+	for i, l := range lost {
+		if results[i] == nil && found[l.ref.Tag] != adapters.NotYetKnown {
+			if a, still := w.missing[l.id]; still {
+				a.Proven = true
+				w.missing[l.id] = a
+			}
+		}
+	}
+}

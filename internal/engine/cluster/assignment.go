@@ -1,0 +1,106 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"jjm/handlers"
+	"jjm/internal/engine/floor/lineage"
+	"jjm/internal/jjm"
+	"jjm/internal/work/stream"
+	"jjm/sandbox"
+)
+
+// maxAssigned bounds the assignments of one bulk, in bytes by rough count, because all
+// are in memory at once.
+const maxAssigned = 16 << 20
+
+// assignments returns what the wrappers of the next attempts of local jobs are to run. It
+// stops at maxAssigned, so it may return fewer than members, but at least one.
+func (cs *Clusters) assignments(ctx context.Context, members []jjm.LocalJob) ([]sandbox.Assignment, error) {
+	if err := cs.s.ReadInputs(ctx, members); err != nil {
+		return nil, err
+	}
+	as := make([]sandbox.Assignment, 0, len(members))
+	bytes := 0
+	jobs := map[jjm.GridID]*assigning{}
+	for i := range members {
+		l := &members[i]
+		if jobs[l.ID.Grid] == nil {
+			g := &assigning{job: cs.s.JobOf(l.ID.Grid)}
+			var err error
+			if g.opened, err = cs.lineage.Opening(ctx, &g.job); err != nil {
+				return nil, err
+			}
+			jobs[l.ID.Grid] = g
+		}
+		a, err := cs.assignment(ctx, jobs[l.ID.Grid], l)
+		if err != nil {
+			return nil, err
+		}
+		if bytes += a.Rough(); bytes > maxAssigned && i > 0 {
+			break
+		}
+		as = append(as, a)
+	}
+	return as, nil
+}
+
+// assigning is a grid job whose local jobs get their assignments, and the files of other
+// local jobs that they read.
+type assigning struct {
+	job    jjm.GridJob
+	opened *lineage.Opened
+}
+
+// assignment returns what the wrapper of l's next attempt is to run.
+func (cs *Clusters) assignment(ctx context.Context, g *assigning, l *jjm.LocalJob) (sandbox.Assignment, error) {
+	if l.Step == jjm.StepMerge {
+		return cs.mergeAssignment(&g.job, l)
+	}
+	h, err := cs.b.Deps.Types.Get(g.job.Spec.Type)
+	if err != nil {
+		return sandbox.Assignment{}, err
+	}
+	ar, err := cs.areas.Of(g.job.Owner)
+	if err != nil {
+		return sandbox.Assignment{}, err
+	}
+	reads, folder := *l, ar.InDir(l.AttemptID())
+	var given []lineage.Given
+	if reads.Part.Input, given, err = g.opened.Part(ctx, l.Part.Input, folder); err != nil {
+		return sandbox.Assignment{}, fmt.Errorf("files of %s: %w", l.ID, err)
+	}
+	a, err := handlers.Assigned(h, &g.job.Spec, &reads)
+	for _, f := range given {
+		a.Given, a.In = append(a.Given, sandbox.Given{Link: f.Link, Path: f.Path, Size: f.Size}), folder
+	}
+	return a, err
+}
+
+// mergeAssignment returns what the wrapper of a local job of the merge step is to run.
+// Its input files are paths in the work area.
+func (cs *Clusters) mergeAssignment(job *jjm.GridJob, l *jjm.LocalJob) (sandbox.Assignment, error) {
+	ar, err := cs.areas.Of(job.Owner)
+	if err != nil {
+		return sandbox.Assignment{}, err
+	}
+	part := l.Part
+	in := *part.Input
+	in.Files = make([]string, len(part.Input.Files))
+	for i, lfn := range part.Input.Files {
+		in.Files[i] = filepath.Join(ar.Root(), lfn)
+	}
+	in.Place, part.Input = nil, &in
+	merge := *job.Spec.Merge
+	for _, o := range stream.Names(&job.Spec, l) {
+		merge.Output = o.Name
+	}
+	cmd, err := handlers.MergeCommand(&merge, &jjm.LocalJob{ID: l.ID, Part: part})
+	if err != nil {
+		return sandbox.Assignment{}, fmt.Errorf("merge command of %s: %w", l.ID, err)
+	}
+	return sandbox.Assignment{Grid: l.ID.Grid, Local: l.ID.N, Attempt: l.Attempt, Argv: cmd.Argv, Outputs: cmd.Outputs,
+		RetryArgs: l.RetryArgs, Part: part, Merge: true}, nil
+}

@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+
+	"jjm/adapters"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// Choose returns the clusters that spec names and that can meet its request, with notes
+// on those that cannot. There are problems if none can, or if the site does not have one
+// of them.
+func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
+	candidates, unknown := plan.Candidates(spec.Clusters, cs.s.Names)
+	var fit state.Choice
+	var unmet jjm.Problems
+	for _, name := range candidates {
+		c := cs.all[name]
+		bad := c.unmet(spec.Request)
+		if spec.Merge != nil && !c.adapter.Capabilities().SharedFS {
+			bad = append(bad, jjm.Problem{Field: "merge",
+				Text: "workers of cluster " + name + " do not see the work area, which has the files to be merged"})
+		}
+		if len(bad) == 0 {
+			fit.Clusters = append(fit.Clusters, name)
+			fit.Notes = append(fit.Notes, c.frozen(spec.Credentials)...)
+			continue
+		}
+		fit.Notes = append(fit.Notes, fmt.Sprintf("not on %s: %s", name, bad[0]))
+		unmet = append(unmet, bad...)
+	}
+	if len(fit.Clusters) > 0 {
+		return fit, unknown
+	}
+	return fit, append(unknown, unmet...)
+}
+
+// unmet returns what of a request this cluster cannot meet.
+func (c *Cluster) unmet(r jjm.Request) jjm.Problems {
+	ps := unmet(c.name, r, c.caps())
+	var err error
+	if checker, ok := c.adapter.(adapters.Checker); ok {
+		err = checker.Check(r)
+	} else {
+		err = adapters.PlainOnly(c.name, r)
+	}
+	var more jjm.Problems
+	switch {
+	case err == nil:
+	case errors.As(err, &more):
+		ps = append(ps, more...)
+	default:
+		ps = append(ps, jjm.Problem{Field: "request", Text: err.Error()})
+	}
+	return ps
+}
+
+// unmet returns what of a request exceeds the capabilities of a cluster.
+func unmet(name string, r jjm.Request, caps adapters.Capabilities) jjm.Problems {
+	var ps jjm.Problems
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Field: "request." + field, Text: fmt.Sprintf(format, args...)})
+	}
+	if caps.MaxCores > 0 && r.Cores > caps.MaxCores {
+		bad("cores", "%d is more than cluster %s allows one job: at most %d", r.Cores, name, caps.MaxCores)
+	}
+	if caps.MaxMemoryMB > 0 && r.MemoryMB > caps.MaxMemoryMB {
+		bad("memory_mb", "%d is more than cluster %s allows one job: at most %d", r.MemoryMB, name, caps.MaxMemoryMB)
+	}
+	if caps.MaxWalltime > 0 && r.Walltime.D() > caps.MaxWalltime {
+		bad("walltime", "%s is more than cluster %s allows one job: at most %s", r.Walltime, name,
+			jjm.Duration(caps.MaxWalltime))
+	}
+	return ps
+}
+
+// frozen returns a note for people on each kind of credential that, on this cluster, is
+// not replaced in jobs already submitted when somebody renews it.
+func (c *Cluster) frozen(kinds []string) (notes []string) {
+	caps := c.adapter.Capabilities()
+	for _, kind := range kinds {
+		if !caps.SharedFS && !(kind == jjm.ProxyKind && caps.RenewsProxies) {
+			notes = append(notes, fmt.Sprintf(
+				"on %s jobs keep the %s that they were submitted with: workers do not see the work area, which gets the newer ones",
+				c.name, kind))
+		}
+	}
+	return notes
+}
+
+// NotReached returns notes on the local jobs of a grid job that are in a batch system now
+// and that newer credentials of these kinds do not reach.
+func (cs *Clusters) NotReached(id jjm.GridID, kinds []string) (notes []string) {
+	v := cs.s.View()
+	defer v.Close()
+	g := v.Grid(id)
+	if g == nil || len(kinds) == 0 {
+		return nil
+	}
+	there := map[string]bool{}
+	for i := range g.Locals {
+		if s := g.Locals[i].State; s == jjm.Submitting || s == jjm.Submitted || s == jjm.Running {
+			there[g.Locals[i].Cluster] = true
+		}
+	}
+	for _, name := range cs.s.Names {
+		if there[name] {
+			notes = append(notes, cs.all[name].frozen(kinds)...)
+		}
+	}
+	return notes
+}

@@ -1,0 +1,174 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"jjm/adapters"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// Cluster is one batch system. Its loops (submit, watch, control) do not wait for one another,
+// so that a listing that hangs does not delay a kill.
+type Cluster struct {
+	cs      *Clusters
+	b       *base.Base
+	s       *state.State
+	name    string
+	kind    string
+	config  base.ClusterConfig
+	adapter adapters.Adapter
+
+	// ready is closed after the first probe, whether it succeeded or not, or at once if
+	// the adapter cannot probe.
+	ready  chan struct{}
+	probed sync.Once
+	// unprobed says since when probes have failed, and why; nil if the last one succeeded
+	// or there was none.
+	unprobed atomic.Pointer[unprobed]
+	failing  failing
+
+	workers
+
+	// mu is taken after the memory lock, never before.
+	mu   sync.Mutex
+	busy map[jjm.Owner]deadline // accounts whose submission was answered Busy: until then work goes elsewhere if it can
+}
+
+// workers are the parts of a Cluster. Each guards its fields with a mutex of its own.
+type workers struct {
+	health     *health
+	submitter  *submitter
+	settler    *settler
+	watcher    *watcher
+	holder     *holder
+	controller *controller
+	halter     *halter
+	refusals   *refusals
+}
+
+// deadline is a time to wait. It is stored as start and length, so that setting the clock
+// back does not prolong it.
+type deadline struct {
+	set  time.Time
+	wait time.Duration
+}
+
+// left returns how long there is still to wait.
+func (d deadline) left(now time.Time) time.Duration {
+	gone := now.Sub(d.set)
+	if gone < 0 {
+		return 0
+	}
+	return max(d.wait-gone, 0)
+}
+
+func newCluster(cs *Clusters, of base.Cluster) *Cluster {
+	c := &Cluster{
+		cs: cs, b: cs.b, s: cs.s, name: of.Adapter.Name(), kind: of.Kind, config: of.Config, adapter: of.Adapter,
+		ready: make(chan struct{}),
+		busy:  map[jjm.Owner]deadline{},
+	}
+	c.health = &health{c: c, b: c.b, s: c.s, name: c.name}
+	c.submitter = newSubmitter(c)
+	c.refusals = newRefusals(c)
+	c.settler = &settler{c: c, b: c.b, s: c.s, name: c.name,
+		retryAt: map[jjm.Tag]deadline{}, odd: map[jjm.Tag]oddRefusal{}}
+	c.watcher = newWatcher(c)
+	c.holder = &holder{c: c, b: c.b, s: c.s}
+	c.controller = newController(c)
+	c.halter = &halter{c: c}
+	return c
+}
+
+// lanes returns lanes for commands as accounts, one after another for each account.
+func (c *Cluster) lanes() fair.Lanes {
+	return fair.Lanes{OneAccount: c.b.Deps.Account != nil, Now: c.b.Now}
+}
+
+// caps returns the adapter's capabilities. A probe may change them at any time.
+func (c *Cluster) caps() adapters.Capabilities { return c.adapter.Capabilities() }
+
+// wakeGrids wakes the grid jobs of this cluster, whose health changed.
+func (c *Cluster) wakeGrids() {
+	v := c.s.View()
+	defer v.Close()
+	for id, g := range v.Grids() {
+		if slices.Contains(g.Job.Step.Clusters, c.name) {
+			c.s.WakeGrid(id)
+		}
+	}
+	c.s.WakeSubmit() // of all clusters: waiting work may now go elsewhere, or come here
+}
+
+// patience is the deadline of an adapter call as a multiple of that of one command: a
+// call waits for its turn, and may run a command twice.
+const patience = 3
+
+// command returns a context for one adapter call on behalf of an account. The adapter
+// itself bounds each of its commands by deadline.
+func (c *Cluster) command(ctx context.Context, account jjm.Owner) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.cs.areas.As(ctx, account), patience*c.deadline())
+}
+
+// deadline returns how long one command of the batch system may take.
+func (c *Cluster) deadline() time.Duration {
+	if own := c.config.Command.D(); own > 0 {
+		return own
+	}
+	return c.b.Conf().Command.D()
+}
+
+// hints returns the channel on which the batch system signals changes, nil if it does
+// not.
+func (c *Cluster) hints() <-chan struct{} {
+	if w, ok := c.adapter.(adapters.Watcher); ok {
+		return w.Changed()
+	}
+	return nil
+}
+
+// polling returns how often the cluster is listed.
+func (c *Cluster) polling() plan.Polling {
+	p := plan.Polling{Poll: c.config.Poll.D(), Max: c.config.PollMax.D(), Hints: c.hints() != nil}
+	if p.Poll == 0 {
+		p.Poll = c.b.Conf().Poll.D()
+	}
+	if p.Max == 0 {
+		p.Max = c.b.Conf().PollMax.D()
+	}
+	return p
+}
+
+// pollSettle is how much longer than two intervals of listings a result waits for the
+// final report of a batch system that is only polled, because such a system cleans up
+// after a job before it reports the end.
+const pollSettle = 10 * time.Second
+
+// batchSettle returns how long a result waits for this batch system's final report.
+func (c *Cluster) batchSettle() time.Duration {
+	if d := c.config.BatchSettle.D(); d > 0 {
+		return d
+	}
+	d := c.b.Conf().BatchSettle.D()
+	if p := c.polling(); !p.Hints {
+		d = max(d, 2*p.Every(c.watcher.pace())+pollSettle)
+	}
+	return d + c.caps().Lag
+}
+
+// account returns the account that an owner's jobs run as: the service account if there
+// is one, else the owner.
+func (c *Cluster) account(owner jjm.Owner) jjm.Owner {
+	if a := c.b.Deps.Account; a != nil {
+		return *a
+	}
+	return owner
+}

@@ -1,0 +1,130 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"jjm/adapters"
+	"jjm/adapters/idealize"
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// ideal is implemented by adapters behind an idealizer.
+type ideal interface {
+	Status() idealize.Status
+	Reset()
+}
+
+// view returns the state of the cluster for people, without the counts of jobs. of says whose grid jobs are named.
+func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster {
+	caps, polling := c.caps(), c.polling()
+	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots,
+		Storages: c.config.Storages, Limits: c.limits(caps),
+		Trouble: append(c.health.outage(), c.health.doubts(mem, of)...)}
+	c.health.tellHealth(&w)
+	if u := c.unprobed.Load(); u != nil {
+		u.tell(&w)
+	}
+	c.failing.tell(&w)
+	took := c.watcher.pace()
+	w.Listing, w.Interval = jjm.Duration(took), jjm.Duration(polling.Every(took))
+	if i, ok := c.adapter.(ideal); ok {
+		s := i.Status()
+		w.Commands, w.Ceiling = s.Used, s.Ceiling
+		w.Breaker, w.Accounting = breakerView(s.Breaker), breakerView(s.Accounting)
+	}
+	return w
+}
+
+// View returns the state of a cluster for people, without the counts of jobs. of says for which grid jobs it tells
+// which local jobs have been unknown for long; nil means all. may says of which accounts it tells the learnt limits.
+func (cs *Clusters) View(mem state.Memory, name string, of func(jjm.GridID) bool, may func(uid int) bool) wire.Cluster {
+	w := cs.all[name].view(mem, of)
+	w.Learnt = cs.all[name].refusals.limits(may)
+	return w
+}
+
+// limits returns the bounds on jobs here, those of the batch system and those of the
+// configuration.
+func (c *Cluster) limits(caps adapters.Capabilities) wire.Limits {
+	pending := c.config.MaxPending
+	if pending == 0 {
+		pending = c.b.Conf().MaxPending
+	}
+	return wire.Limits{
+		MaxCores: caps.MaxCores, MaxMemoryMB: caps.MaxMemoryMB, MaxWalltime: jjm.Duration(caps.MaxWalltime),
+		MaxQueued:  caps.MaxQueued,
+		MaxPending: pending, MaxRunning: c.config.MaxRunning,
+		MaxPendingPerUser: c.config.MaxPendingPerUser, MaxRunningPerUser: c.config.MaxRunningPerUser,
+	}
+}
+
+// Waiting returns the number of local jobs that wait to be submitted. One that may go to
+// several clusters counts once.
+func (cs *Clusters) Waiting() int {
+	v := cs.s.View()
+	defer v.Close()
+	n := 0
+	for _, g := range v.Grids() {
+		if g.Job.Status.Final() {
+			continue
+		}
+		n += g.Unsent()
+		for _, t := range g.ByCluster {
+			n += t.Counts[jjm.Submitting] - t.Retrying
+		}
+	}
+	return n
+}
+
+// breakerView returns the state of a circuit breaker for people, nil if it is closed.
+func breakerView(b idealize.BreakerStatus) *wire.Breaker {
+	if b.State == idealize.Closed {
+		return nil
+	}
+	return &wire.Breaker{State: b.State.String(), Since: jjm.At(b.Since), Cause: b.Cause, NextProbe: jjm.At(b.NextProbe)}
+}
+
+// Reset closes the circuit breaker of a cluster, for an administrator who knows that the batch
+// system is back, and wakes the cluster's loops. The error is of kind Denied for other callers,
+// Gone for an unknown cluster.
+func (cs *Clusters) Reset(_ context.Context, caller wire.Caller, cluster string) error {
+	if !caller.Admin {
+		return jjm.Errorf(
+			jjm.Denied, "reset %.40s: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)", cluster, caller.User)
+	}
+	c := cs.all[cluster]
+	if c == nil {
+		return jjm.Errorf(jjm.Gone, "this site has no cluster %.40q: it has %s", cluster, strings.Join(cs.s.Names, ", "))
+	}
+	if i, ok := c.adapter.(ideal); ok {
+		i.Reset()
+	}
+	cs.b.Log.Info("circuit breaker closed by hand", "cluster", cluster, "by", caller.Actor())
+	c.watcher.wakeWatch()
+	c.submitter.wakeSubmit()
+	c.controller.wakeControl()
+	return nil
+}
+
+// TroubleOf returns, for people, what about a grid job has been unknown for too long:
+// outages, missing local jobs, unsettled submissions, sources that cannot be read.
+func (cs *Clusters) TroubleOf(mem state.Memory, g *state.Grid) []string {
+	if g.Job.Status.Final() {
+		return nil
+	}
+	out := cs.removedOf(g)
+	if g.Reads != nil {
+		out = append(out, g.Reads.Troubles()...)
+	}
+	for _, name := range cs.s.Names {
+		if c := cs.all[name]; slices.Contains(g.Job.Step.Clusters, name) || g.ByCluster[name] != nil {
+			out = append(append(out, c.health.outage()...),
+				c.health.doubts(mem, func(id jjm.GridID) bool { return id == g.Job.ID })...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,272 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"jjm/adapters"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// controller cancels batch jobs and releases held ones, and repeats both until the
+// outcome is known.
+type controller struct {
+	c           *Cluster
+	b           *base.Base
+	s           *state.State
+	name        string
+	controlKick chan struct{}
+	// controls runs the commands, in a lane for each account.
+	controls fair.Lanes
+
+	mu      sync.Mutex
+	cancels map[jjm.AttemptID]lastCancel
+	// releases has, for each release that is stored but not known to be done, when it was
+	// last sent.
+	releases map[jjm.AttemptID]time.Time
+	// duplicates are second batch jobs of attempts, to be cancelled.
+	duplicates map[jjm.Owner][]adapters.Ref
+}
+
+// lastCancel is when a cancel of an attempt was last sent. If sent is false it never was,
+// and at lies so far back that the cancel is due.
+type lastCancel struct {
+	at   time.Time
+	sent bool
+}
+
+func newController(c *Cluster) *controller {
+	return &controller{c: c, b: c.b, s: c.s, name: c.name, controlKick: make(chan struct{}, 1), controls: c.lanes(),
+		cancels: map[jjm.AttemptID]lastCancel{}, releases: map[jjm.AttemptID]time.Time{}}
+}
+
+// Carries reports whether the workers of a bulk's cluster do not see the work area, so
+// that the batch system carries files to and from them.
+func (cs *Clusters) Carries(tag jjm.Tag) bool {
+	v := cs.s.View()
+	defer v.Close()
+	b := v.Bulk(tag)
+	if b == nil {
+		return false
+	}
+	c := cs.all[b.Cluster]
+	return c != nil && !c.adapter.Capabilities().SharedFS
+}
+
+// controlLoop sends cancels and releases, and repeats them until listings confirm their
+// effect.
+func (ct *controller) controlLoop(ctx context.Context) {
+	defer ct.controls.Running.Wait()
+	for ctx.Err() == nil {
+		cancels, releases := ct.cancelsDue(), ct.releasesDue()
+		for owner := range owners(cancels, releases) {
+			ct.controls.Do(ct.c.account(owner), func() {
+				if c := cancels[owner]; len(c.all()) > 0 {
+					ct.cancel(ctx, owner, c.all())
+					ct.c.orderEnds(c.again)
+				}
+				ct.releaseHeld(ctx, owner, releases[owner])
+			}, func() { fair.Kick(ct.controlKick) })
+		}
+		fair.WaitKick(ctx, ct.controlKick, ct.b.Conf().CancelAgain.D()/4)
+	}
+}
+
+// owners returns the owners of cancels and releases.
+func owners(cancels map[jjm.Owner]dueCancels, releases map[jjm.Owner][]absentee) map[jjm.Owner]bool {
+	all := map[jjm.Owner]bool{}
+	for o := range cancels {
+		all[o] = true
+	}
+	for o := range releases {
+		all[o] = true
+	}
+	return all
+}
+
+// dueCancels are the batch jobs of one owner to cancel now, those that run last. again are the attempts whose
+// batch jobs were cancelled before and did not end.
+type dueCancels struct {
+	refs    []adapters.Ref
+	running []adapters.Ref
+	again   []jjm.AttemptID
+}
+
+// all returns the batch jobs in the order in which they are cancelled: what runs frees its place last, or another
+// job of the list would take it.
+func (d dueCancels) all() []adapters.Ref { return slices.Concat(d.refs, d.running) }
+
+// cancelsDue returns the batch jobs to cancel now, duplicates included, and forgets
+// attempts that have ended. Accounts whose lane is taken wait.
+func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
+	due = map[jjm.Owner]dueCancels{}
+	now := ct.b.Now()
+	ct.mu.Lock()
+	cancels := maps.Clone(ct.cancels)
+	for owner, refs := range ct.duplicates {
+		if !ct.controls.Taken(ct.c.account(owner)) {
+			due[owner] = dueCancels{refs: refs}
+			delete(ct.duplicates, owner)
+		}
+	}
+	ct.mu.Unlock()
+	var over, sent []jjm.AttemptID
+	for id, c := range cancels { // without mu, which must not be held when the memory lock is taken
+		l, _, ok := ct.s.AttemptRow(id)
+		if !ok {
+			over = append(over, id)
+			continue
+		}
+		ref, owner, known := ct.c.cs.RefOf(&l)
+		gone := now.Sub(c.at)
+		// gone < 0: the clock was set back
+		if known && !ct.controls.Taken(ct.c.account(owner)) && (gone >= ct.b.Conf().CancelAgain.D() || gone < 0) {
+			d := due[owner]
+			if l.State == jjm.Running {
+				d.running = append(d.running, ref)
+			} else {
+				d.refs = append(d.refs, ref)
+			}
+			if c.sent {
+				d.again = append(d.again, id)
+			}
+			due[owner] = d
+			sent = append(sent, id)
+		}
+	}
+	ct.mu.Lock()
+	defer ct.mu.Unlock()
+	for _, id := range over {
+		delete(ct.cancels, id)
+	}
+	for _, id := range sent {
+		ct.cancels[id] = lastCancel{at: now, sent: true}
+	}
+	return due
+}
+
+// cancel runs one command. If it fails, the control loop repeats the cancel.
+func (ct *controller) cancel(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) {
+	cmd, done := ct.c.command(ctx, ct.c.account(owner))
+	defer done()
+	results, err := ct.c.adapter.Control(cmd, ct.c.account(owner), adapters.Cancel, refs)
+	if err == nil {
+		err = errors.Join(results...)
+	}
+	if err != nil && ctx.Err() == nil {
+		ct.b.Complain(slog.LevelWarn, "cancel/"+ct.name+"/"+owner.User, "cancel failed, will be repeated", "cluster",
+			ct.name, "jobs", len(refs), "error", err)
+	}
+	ct.b.Log.Debug("cancelled", "cluster", ct.name, "jobs", len(refs))
+	ct.c.watcher.wakeWatch()
+	fair.Pause(ctx, 10*time.Millisecond)
+}
+
+// CancelDuplicate has the control loop cancel a second batch job of an attempt.
+func (cs *Clusters) CancelDuplicate(l *jjm.LocalJob, owner jjm.Owner, ref adapters.Ref) {
+	v := cs.s.View()
+	b := v.Bulk(l.Tag)
+	v.Close()
+	if b == nil || cs.all[b.Cluster] == nil {
+		return
+	}
+	c := cs.all[b.Cluster]
+	c.controller.addDuplicate(owner, ref)
+}
+
+// clusterOf returns the cluster of an open bulk, or nil.
+func (cs *Clusters) clusterOf(tag jjm.Tag) *Cluster {
+	v := cs.s.View()
+	defer v.Close()
+	if b := v.Bulk(tag); b != nil {
+		return cs.all[b.Cluster]
+	}
+	return nil
+}
+
+// AskCancel has the control loop of its cluster cancel the batch job of an attempt.
+func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
+	v := cs.s.View()
+	b := v.Bulk(l.Tag)
+	var c *Cluster
+	if b != nil {
+		c = cs.all[b.Cluster]
+	}
+	v.Close()
+	if c == nil {
+		return
+	}
+	c.controller.addCancel(l.AttemptID())
+}
+
+// RefOf returns the batch job of an attempt and the owner of its bulk. ok is false while
+// the batch system's id is not known.
+func (cs *Clusters) RefOf(l *jjm.LocalJob) (adapters.Ref, jjm.Owner, bool) {
+	v := cs.s.View()
+	defer v.Close()
+	b := v.Bulk(l.Tag)
+	if b == nil {
+		return adapters.Ref{}, jjm.Owner{}, false
+	}
+	ref, known := refIn(b, l)
+	return ref, b.Owner, known
+}
+
+// refIn returns the batch job of an attempt of a bulk. known is false while the batch system's id is not known.
+func refIn(b *state.Bulk, l *jjm.LocalJob) (ref adapters.Ref, known bool) {
+	if l.BatchID != "" && !state.PartOf(l.BatchID, b.ID) { // it points to a duplicate, or the bulk's id is unknown
+		return adapters.Ref{Tag: l.Tag, ID: l.BatchID, Index: -1}, true
+	}
+	return adapters.Ref{Tag: l.Tag, ID: b.ID, Index: l.Pos}, b.ID != ""
+}
+
+// Settle returns how long a result of a bulk waits for the batch system's final report;
+// open is false if the bulk is closed.
+func (cs *Clusters) Settle(tag jjm.Tag) (d time.Duration, open bool) {
+	c := cs.clusterOf(tag)
+	if c == nil {
+		return 0, false
+	}
+	return c.batchSettle(), true
+}
+
+// addCancel adds an attempt to those whose batch job is to be cancelled.
+func (ct *controller) addCancel(id jjm.AttemptID) {
+	ct.mu.Lock()
+	if _, known := ct.cancels[id]; !known {
+		ct.cancels[id] = lastCancel{at: ct.b.Now().Add(-ct.b.Conf().CancelAgain.D())}
+	}
+	ct.mu.Unlock()
+	fair.Kick(ct.controlKick)
+}
+
+// addDuplicate adds a second batch job of an attempt to those to be cancelled.
+func (ct *controller) addDuplicate(owner jjm.Owner, ref adapters.Ref) {
+	ct.mu.Lock()
+	if ct.duplicates == nil {
+		ct.duplicates = map[jjm.Owner][]adapters.Ref{}
+	}
+	ct.duplicates[owner] = append(ct.duplicates[owner], ref)
+	ct.mu.Unlock()
+	fair.Kick(ct.controlKick)
+}
+
+// wakeControl wakes the control loop. It does not block.
+func (ct *controller) wakeControl() { fair.Kick(ct.controlKick) }
+
+// answered returns an error of kind Internal if an adapter did not answer once for each
+// job.
+func answered(answers, jobs int) error {
+	if answers != jobs {
+		return jjm.Errorf(jjm.Internal, "%d answers for %d jobs", answers, jobs)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package cluster
+
+import (
+	"log/slog"
+
+	"jjm/internal/jjm"
+)
+
+// orderEnds leaves orders to end in the work area, for wrappers that the batch system
+// does not end or has forgotten. Wrappers look for them at each heartbeat. Workers that
+// do not see the work area cannot be ordered this way. An attempt that is no longer current
+// gets no order: the folder of its bulk may be gone.
+func (c *Cluster) orderEnds(of []jjm.AttemptID) {
+	if !c.caps().SharedFS {
+		return
+	}
+	orders := map[jjm.Owner]map[jjm.Tag][]int32{} // positions to end
+	for _, id := range of {
+		if l, owner, ok := c.s.AttemptRow(id); ok {
+			if orders[owner] == nil {
+				orders[owner] = map[jjm.Tag][]int32{}
+			}
+			orders[owner][l.Tag] = append(orders[owner][l.Tag], l.Pos)
+		}
+	}
+	for owner, bulks := range orders {
+		if err := c.leaveOrders(owner, bulks); err != nil {
+			c.b.Complain(slog.LevelWarn, "order/"+c.name+"/"+owner.User, "orders to end could not be left in the work area, "+
+				"will be repeated", "cluster", c.name, "bulks", len(bulks), "error", err)
+		}
+	}
+}
+
+// leaveOrders writes the orders to end of one owner. An order makes the folder of its bulk again
+// if a sweep has just removed it; SweepLate removes that folder.
+func (c *Cluster) leaveOrders(owner jjm.Owner, bulks map[jjm.Tag][]int32) error {
+	ar, err := c.cs.areas.Of(owner)
+	if err != nil {
+		return err
+	}
+	for tag, positions := range bulks {
+		for _, pos := range positions {
+			if err = ar.OrderEnd(tag, pos); err != nil {
+				break
+			}
+		}
+		late, sweepErr := c.cs.sweeper.SweepLate(owner, tag)
+		if late { // the order is no longer needed, and may have failed because of the sweep
+			err = sweepErr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package cluster
+
+import (
+	"slices"
+
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// choose takes the members of the next bulk out of what is ready. They have one owner and
+// one shape, and are shared fairly among the grid jobs. b is nil if nothing is to be
+// submitted now.
+func (sb *submitter) choose() (b *jjm.Bulk, members []jjm.LocalJob, err error) {
+	tag, err := jjm.NewTag(sb.b.Store.Nonce())
+	if err != nil {
+		return nil, nil, err
+	}
+	now := jjm.At(sb.b.Now())
+	sb.s.Adjust(func(a *state.Memo) {
+		shares := sb.shares(a, now)
+		if len(shares) == 0 {
+			return
+		}
+		lead := a.Grid(shares[0].Grid)
+		b = &jjm.Bulk{Tag: tag, Cluster: sb.name, Owner: lead.Job.Owner, Created: now,
+			Request: state.RequestAt(&lead.Job, shares[0].Place)}
+		members = sb.fill(a, b, shares, now)
+		a.Form(b)
+	})
+	return b, members, nil
+}
+
+// placed names the local jobs of a grid job that have one place.
+type placed struct {
+	grid  jjm.GridID
+	place int32
+}
+
+// demand returns the grid jobs and places with ready local jobs that may be submitted
+// here, oldest grid job first.
+func (sb *submitter) demand(a *state.Memo, now jjm.Time) []placed {
+	var all []placed
+	for id, g := range a.InOrder() {
+		if !sb.c.serves(a.Memory, g, now) || sb.asideLeft(g.Job.Owner) > 0 || sb.submits.Slow(sb.c.account(g.Job.Owner)) {
+			continue
+		}
+		a.Due(g, now)
+		if sb.c.refusals.waitsAlone(a.Memory, sb.c.account(g.Job.Owner)) {
+			continue
+		}
+		for place := range g.Places() {
+			if a.Ready(g, place, now) > 0 && sb.c.queueOpen(a.Memory, g, place, now) &&
+				slices.Contains(a.Candidates(g, place), sb.name) {
+				all = append(all, placed{id, place})
+			}
+		}
+	}
+	return all
+}
+
+// shape is what all members of a bulk have in common.
+type shape struct {
+	owner   jjm.Owner
+	request jjm.Request
+	// proxy is the grid job whose proxy the batch system carries and renews, 0 if none:
+	// one bulk has one proxy.
+	proxy jjm.GridID
+}
+
+// shapeOf returns the shape of the local jobs of a grid job and place on this cluster.
+func (sb *submitter) shapeOf(job *jjm.GridJob, place int32) shape {
+	s := shape{owner: job.Owner, request: state.RequestAt(job, place)}
+	if caps := sb.c.adapter.Capabilities(); !caps.SharedFS && caps.RenewsProxies &&
+		slices.Contains(job.Spec.Credentials, jjm.ProxyKind) {
+		s.proxy = job.ID
+	}
+	return s
+}
+
+// shares returns how many members of which grid jobs the next bulk has: plan.Share divides what
+// is ready among clusters, plan.Site divides this cluster's room among grid jobs, and of these
+// the budgets of one shape make the bulk. It is empty while the cluster has no room.
+func (sb *submitter) shares(a *state.Memo, now jjm.Time) []plan.Budget {
+	here := sb.s.Positions[sb.name]
+	all := sb.demand(a, now) // first, because it also makes local jobs ready whose time has come
+	site, roomOf := sb.c.cs.standing(a.Memory, now)
+	if len(all) == 0 || site[here].Rank == plan.Barred || site[here].Room == 0 {
+		return nil
+	}
+	var wants []plan.Want
+	for _, p := range all {
+		g := a.Grid(p.grid)
+		wants = append(wants, sb.c.cs.want(a.Memory, g, p.place, here, roomOf(g.Job.Owner), now))
+	}
+	demands := plan.Share(here, site, wants)
+	return sb.alike(a.Memory, demands, plan.Site(demands, site[here].Room))
+}
+
+// alike returns the budgets of the shape that has the most local jobs, cut to the size of
+// one bulk.
+func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []plan.Budget) []plan.Budget {
+	shapeOf := func(b plan.Budget) shape { return sb.shapeOf(&mem.Grid(b.Grid).Job, b.Place) }
+	held := map[placed]plan.Demand{}
+	for _, d := range demands {
+		held[placed{d.Grid, d.Place}] = d
+	}
+	sums := map[shape]int{}
+	var most shape
+	for _, b := range budgets {
+		s := shapeOf(b)
+		if sb.submits.Taken(sb.c.account(s.owner)) {
+			continue
+		}
+		if sums[s] += b.Jobs; sums[s] > sums[most] {
+			most = s
+		}
+	}
+	var alike []plan.Demand
+	for _, b := range budgets {
+		if shapeOf(b) == most {
+			d := held[placed{b.Grid, b.Place}]
+			d.Ready = b.Jobs
+			alike = append(alike, d)
+		}
+	}
+	return plan.Site(alike, max(sb.c.caps().MaxBulk, 1))
+}
+
+// fill takes the members of b out of what is ready and returns copies of their rows.
+func (sb *submitter) fill(a *state.Memo, b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.LocalJob {
+	var members []jjm.LocalJob
+	for _, budget := range shares {
+		g := a.Grid(budget.Grid)
+		for range budget.Jobs {
+			l, ok := a.Take(g, budget.Place, now)
+			if !ok {
+				break
+			}
+			b.Members = append(b.Members, l.AttemptID())
+			members = append(members, l)
+		}
+	}
+	return members
+}
+
+// giveBack makes the members of a bulk that was not stored ready again.
+func (sb *submitter) giveBack(b *jjm.Bulk) {
+	sb.s.Adjust(func(a *state.Memo) { a.GiveBack(b.Members) })
+}

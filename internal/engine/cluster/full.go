@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// Full returns, for people, the limits that keep the ready local jobs of g from being submitted
+// now. It returns "" if some of them can be, and if something else keeps them; see Waits.
+func (cs *Clusters) Full(mem state.Memory, g *state.Grid, now jjm.Time) string {
+	if _, some := cs.Waits(mem, g, now); !some {
+		return ""
+	}
+	loads := cs.loads(mem)
+	var why []string
+	for _, place := range g.UnsentPlaces() {
+		switch text := fullFor(cs, mem, g, place, loads, now); {
+		case text != "" && !slices.Contains(why, text):
+			why = append(why, text)
+		case text == "" && g.ReadyAt(place) > 0 && cs.keeps(mem, g, place, now) == "":
+			return ""
+		}
+	}
+	return strings.Join(why, "; ")
+}
+
+// fullFor returns the limits that keep the ready local jobs of g of a place from being submitted
+// now; "" if a cluster has room, or if there is nothing to submit.
+func fullFor(cs *Clusters, mem state.Memory, g *state.Grid, place int32, loads loads, now jjm.Time) string {
+	if g.ReadyAt(place) == 0 {
+		return ""
+	}
+	var open []plan.Candidate
+	for _, name := range cs.open(mem, g, place, now) {
+		open = append(open, plan.Candidate{Name: name, Rank: cs.all[name].rank(mem, now)})
+	}
+	best := plan.Best(open)
+	var why []string
+	for _, o := range open {
+		if o.Rank != best {
+			continue
+		}
+		text := full(cs.all[o.Name], loads, g.Job.Owner)
+		if text == "" {
+			return ""
+		}
+		why = append(why, text)
+	}
+	return strings.Join(why, "; ")
+}
+
+// full names the limit because of which an owner may have no more local jobs on c, "" if there
+// is room.
+func full(c *Cluster, loads loads, o jjm.Owner) string {
+	at := c.s.Positions[c.name]
+	if limit, full := plan.Full(loads.all[at], c.bounds()); full {
+		return limitText(c, limit, "", o)
+	}
+	if of := loads.owners[o]; of != nil {
+		if limit, full := plan.Full(of[at], boundsOf(c, o)); full {
+			return limitText(c, limit, "_per_user", o)
+		}
+	}
+	return ""
+}
+
+// limitText names a limit of an owner by its setting, or by what the batch system said; perUser
+// is how the name of a setting for each user ends.
+func limitText(c *Cluster, l plan.Limit, perUser string, o jjm.Owner) string {
+	name := ""
+	learnt, why := c.refusals.most(c.account(o))
+	switch {
+	case l.Bound == plan.BoundQueued && l.Most == learnt:
+		return fmt.Sprintf("the batch system takes no more jobs of this account (%d are there): %s", l.Have, why)
+	case l.Bound == plan.BoundQueued:
+		name = "the batch system's limit on jobs of one account, cluster " + c.name
+	case l.Bound == plan.BoundRunning:
+		name = "max_running" + perUser + " of cluster " + c.name
+	case perUser == "" && c.config.MaxPending == 0:
+		name = "engine.max_pending, which counts for cluster " + c.name
+	default:
+		name = "max_pending" + perUser + " of cluster " + c.name
+	}
+	return fmt.Sprintf("%s (%d of %d)", name, l.Have, l.Most)
+}

@@ -1,0 +1,263 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// health says whether the batch system answers listings, and what about its jobs has been
+// unknown for too long.
+type health struct {
+	c    *Cluster
+	b    *base.Base
+	s    *state.State
+	name string
+
+	// mu is taken after the memory lock, never before.
+	mu       sync.Mutex
+	cause    string    // why it is not healthy, "" = healthy
+	badSince time.Time // valid if cause is not ""
+	lastGood time.Time
+	back     time.Time // when the last outage ended
+	overdue  overdue
+}
+
+// overdue is what about a cluster has been unknown for longer than UnknownWarn.
+type overdue struct {
+	cluster bool                     // it answers no listing
+	missing map[jjm.AttemptID]absent // attempts missing from its listings
+	bulks   map[jjm.Tag]lateBulk     // bulks whose submission is not settled
+}
+
+// lateBulk is a bulk of which it is not known whether the batch system has it.
+type lateBulk struct {
+	since jjm.Time
+	jobs  int
+	why   string
+}
+
+// healthy reports whether the last listing succeeded. A cluster that was never listed is
+// healthy.
+func (h *health) healthy() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cause == ""
+}
+
+// note records whether the cluster answers listings, and logs when that changes; err is
+// why it does not. seen says that it has just answered one.
+func (h *health) note(err error, seen bool) {
+	cause := ""
+	if err != nil {
+		cause = err.Error()
+	}
+	now := h.b.Now()
+	h.mu.Lock()
+	before := h.cause
+	h.cause = cause
+	switch {
+	case err == nil:
+		h.overdue.cluster = false
+	case before == "":
+		h.badSince = now
+	}
+	if seen {
+		h.lastGood = now
+	}
+	if cause == "" && before != "" {
+		h.back = now
+	}
+	h.mu.Unlock()
+	switch {
+	case cause == before:
+	case cause == "":
+		h.b.Log.Info("batch system answers again", "cluster", h.name)
+		h.c.settler.settleNow()
+		h.c.wakeGrids()
+	default:
+		h.b.Log.Warn("batch system answers no listing, its jobs keep their last state", "cluster", h.name, "error", cause)
+		h.c.wakeGrids()
+	}
+}
+
+// backSince reports whether an outage ended after t.
+func (h *health) backSince(t jjm.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return jjm.At(h.back) > t
+}
+
+// absent is since when an attempt is missing from listings; unread is set if a record that may be
+// its own could not be read.
+type absent struct {
+	since  jjm.Time
+	unread bool
+}
+
+// warnUnknown updates overdue and logs a warning once about each new entry. The watch
+// loop calls it after every round of listings.
+func (h *health) warnUnknown(absences map[jjm.AttemptID]plan.Absence) {
+	now, limit := jjm.At(h.b.Now()), h.b.Conf().UnknownWarn.D()
+	missing, bulks := h.unknownLong(absences, now, limit)
+	h.mu.Lock()
+	before := h.overdue
+	down := h.cause != "" && now.Sub(jjm.At(h.badSince)) >= limit
+	h.overdue = overdue{cluster: down, missing: missing, bulks: bulks}
+	cause, since := h.cause, h.badSince
+	h.mu.Unlock()
+	if down && !before.cluster {
+		h.b.Log.Warn("batch system has answered no listing for long", "cluster", h.name, "since", since, "error", cause)
+	}
+	var fresh []jjm.AttemptID
+	for id := range missing {
+		if _, known := before.missing[id]; !known {
+			fresh = append(fresh, id)
+		}
+	}
+	if len(fresh) > 0 {
+		h.b.Log.Warn("local jobs have been missing from the listings for long", "cluster", h.name,
+			"jobs", len(fresh), "local", slices.MinFunc(fresh, byLocal).LocalID)
+	}
+	for tag, b := range bulks {
+		if _, known := before.bulks[tag]; !known {
+			h.b.Log.Warn("a submission has not been settled for long", "cluster", h.name, "tag", tag, "jobs", b.jobs, "error",
+				b.why)
+		}
+	}
+}
+
+// unknownLong returns the attempts that have been missing from listings, and the bulks
+// whose submission has not been settled, for at least limit.
+func (h *health) unknownLong(absences map[jjm.AttemptID]plan.Absence, now jjm.Time,
+	limit time.Duration) (map[jjm.AttemptID]absent, map[jjm.Tag]lateBulk) {
+	missing, bulks := map[jjm.AttemptID]absent{}, map[jjm.Tag]lateBulk{}
+	v := h.s.View()
+	defer v.Close()
+	for id, a := range absences {
+		if a.Since != 0 && now.Sub(a.Since) >= limit && v.Current(id) != nil {
+			missing[id] = absent{a.Since, a.Listings == 0}
+		}
+	}
+	for tag, b := range v.Bulks() {
+		unsettled := b.State == jjm.BulkIntent || b.State == jjm.BulkAccepted
+		if b.Cluster == h.name && unsettled && now.Sub(b.Created) >= limit {
+			bulks[tag] = lateBulk{since: b.Created, jobs: b.Open, why: b.Error}
+		}
+	}
+	return missing, bulks
+}
+
+func byLocal(a, b jjm.AttemptID) int {
+	if a.Grid != b.Grid {
+		return int(a.Grid - b.Grid)
+	}
+	return int(a.N - b.N)
+}
+
+// outage returns that the cluster has answered no listing for too long, for people, or
+// nil.
+func (h *health) outage() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.overdue.cluster {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s has answered no listing since %s: %s", h.name, jjm.At(h.badSince).Local(), h.cause)}
+}
+
+// doubts returns, for people, which local jobs of the grid jobs that of selects have been
+// unknown on this cluster for too long; nil selects all.
+func (h *health) doubts(mem state.Memory, of func(jjm.GridID) bool) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []string
+	for _, unread := range []bool{false, true} {
+		var missing []jjm.AttemptID
+		oldest := jjm.Time(0)
+		for m, a := range h.overdue.missing {
+			if a.unread == unread && (of == nil || of(m.Grid)) {
+				missing = append(missing, m)
+				if oldest == 0 || a.since < oldest {
+					oldest = a.since
+				}
+			}
+		}
+		if len(missing) == 0 {
+			continue
+		}
+		slices.SortFunc(missing, byLocal)
+		what := "missing from the listings of " + h.name
+		if unread {
+			what = "in records of " + h.name + " that cannot be read, which the log has,"
+		}
+		out = append(out, fmt.Sprintf("%s since %s: %s: %s", what, oldest.Local(), jjm.Count(len(missing), "local job"),
+			someOf(missing)))
+	}
+	return append(out, h.doubtfulBulks(mem, of)...)
+}
+
+// doubtfulBulks returns the part of doubts that is about submissions.
+func (h *health) doubtfulBulks(mem state.Memory, of func(jjm.GridID) bool) []string {
+	var out []string
+	for tag, b := range h.overdue.bulks {
+		jobs := b.jobs
+		if of != nil {
+			if jobs = h.membersOf(mem, tag, of); jobs == 0 {
+				continue
+			}
+		}
+		why := b.why
+		if why == "" {
+			why = "no answer yet"
+		}
+		out = append(out, fmt.Sprintf("the submission of %s to %s (bulk %s) has not been settled since %s: %s",
+			jjm.Count(jobs, "local job"), h.name, tag, b.since.Local(), why))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// membersOf returns the number of attempts of selected grid jobs in a bulk.
+func (h *health) membersOf(mem state.Memory, tag jjm.Tag, of func(jjm.GridID) bool) int {
+	n := 0
+	if b := mem.Bulk(tag); b != nil {
+		for _, m := range b.Members {
+			if of(m.Grid) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// someOf returns the ids of the first five local jobs.
+func someOf(ids []jjm.AttemptID) string {
+	const most = 5
+	var names []string
+	for _, id := range ids[:min(len(ids), most)] {
+		names = append(names, id.LocalID.String())
+	}
+	if len(ids) > most {
+		names = append(names, "...")
+	}
+	return strings.Join(names, ", ")
+}
+
+// tellHealth sets the fields of w about health.
+func (h *health) tellHealth(w *wire.Cluster) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w.Healthy, w.Cause, w.LastSeen = h.cause == "", h.cause, jjm.At(h.lastGood)
+	if !w.Healthy {
+		w.Since = jjm.At(h.badSince)
+	}
+}

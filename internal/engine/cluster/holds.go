@@ -1,0 +1,204 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// holder notes holds by the batch system, has plan.Hold decide about them, and stores the
+// decisions.
+type holder struct {
+	c *Cluster
+	b *base.Base
+	s *state.State
+}
+
+// holdNews is a new Holding of a local job, as a look at it produced.
+type holdNews struct {
+	id  jjm.AttemptID
+	old *jjm.Holding // the one that the look saw; the news counts only if it is still there
+	now jjm.Holding
+}
+
+// decided reports whether the look decided on an action.
+func (n *holdNews) decided() bool {
+	return n.now.Action != "" && (n.old == nil || n.old.Action == "")
+}
+
+// maxHoldAge returns how long a hold may last, for jobs that report by result.
+func (cs *Clusters) maxHoldAge(result string) time.Duration {
+	if result == jjm.ResultGLF {
+		return cs.b.Conf().HoldMaxAgeGLF.D()
+	}
+	return cs.b.Conf().HoldMaxAge.D()
+}
+
+// holdRules returns the rules of the cluster followed by those of the site. The first
+// that applies decides.
+func (ho *holder) holdRules() []plan.HoldRule {
+	own, site := ho.c.config.Hold, ho.b.Conf().Hold
+	return append(own[:len(own):len(own)], site...)
+}
+
+// noteHolds stores what a listing reports about holds and what plan decides about them, and
+// hands the decided releases to the control loop. added is by how much the age of each hold has
+// grown since the account's last listing.
+func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added time.Duration) error {
+	news, releases := ho.lookAtHolds(reports, added)
+	if err := ho.c.cs.keepHoldings(ctx, news); err != nil {
+		return err
+	}
+	for i := range news {
+		if news[i].now.Action == jjm.HoldRelease {
+			releases = append(releases, news[i].id)
+		}
+	}
+	ho.c.controller.askRelease(releases...)
+	return nil
+}
+
+// lookAtHolds returns the holdings that the listing changes, if only by their age, and
+// the attempts whose release is decided but not done.
+func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news []holdNews, releases []jjm.AttemptID) {
+	v := ho.s.View()
+	defer v.Close()
+	rules, now := ho.holdRules(), jjm.At(ho.b.Now())
+	for i := range reports {
+		r := &reports[i]
+		l := ho.pointsTo(v.Memory, r)
+		switch {
+		case l == nil || !r.State.Alive():
+		case r.State == jjm.BatchHold && l.Phase == jjm.BatchHeld:
+			h := plan.HoldSeen(l.Holding, *r, plan.HeldBy(ho.c.kind, r.Hold), now, added)
+			if !l.Kill {
+				age := ho.c.cs.maxHoldAge(v.Grid(l.ID.Grid).Job.Spec.Result)
+				h = plan.Decided(h, plan.Hold(plan.HoldFacts{Kind: ho.c.kind, Hold: h, Rules: rules, MaxAge: age}), "")
+			}
+			if l.Holding == nil || h != *l.Holding {
+				news = append(news, holdNews{l.AttemptID(), l.Holding, h})
+			} else if h.Action == jjm.HoldRelease {
+				releases = append(releases, l.AttemptID())
+			}
+		case r.State != jjm.BatchHold && l.Holding.Now():
+			news = append(news, holdNews{l.AttemptID(), l.Holding, plan.HoldOver(*l.Holding)})
+		}
+	}
+	return news, releases
+}
+
+// pointsTo returns the local job whose current attempt is the batch job that a report is
+// about, or nil.
+func (ho *holder) pointsTo(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
+	b := mem.Bulk(r.Tag)
+	if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != ho.c.name {
+		return nil
+	}
+	l := mem.Current(b.Members[r.Index])
+	if l == nil || l.Tag != r.Tag || !owns(b, l, r.ID) {
+		return nil
+	}
+	return l
+}
+
+// keepHoldings stores the news that a restart must not forget, and only shows the rest in
+// memory, so that a listing in which nothing but ages changed writes nothing. A holding that
+// changed since it was looked at is skipped; the next look sees it.
+func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
+	var store []holdNews
+	cs.s.Adjust(func(a *state.Memo) {
+		for _, n := range news {
+			if plan.HoldNews(n.old, n.now) {
+				store = append(store, n)
+			} else {
+				a.SetHolding(n.id, n.old, &n.now)
+			}
+		}
+	})
+	if len(store) == 0 {
+		return nil
+	}
+	return cs.s.Change(ctx, "hold", func(c *state.Change) error {
+		for i := range store {
+			keepHolding(c, &store[i])
+		}
+		return nil
+	})
+}
+
+// keepHolding stores one piece of news. If the decision is to fail: a local job held by
+// its application has no attempt left, and fails at once; for one held by the batch
+// system the attempt must end first.
+func keepHolding(c *state.Change, n *holdNews) {
+	live := c.Live.Local(n.id.LocalID)
+	if live == nil || live.Attempt != n.id.Attempt || live.State.Final() || live.Holding != n.old {
+		return
+	}
+	l := c.Local(n.id.LocalID)
+	l.Holding = &n.now
+	switch {
+	case !n.decided():
+	case l.State == jjm.Held:
+		l.Message, l.Holding = n.now.Why, plan.HoldNext(l.Holding)
+		c.Move(l, jjm.Failed, jjm.BySystem, n.now.Why)
+	default:
+		c.Aside(l, n.now.Why, "")
+		if n.now.GivenUp() {
+			c.Kills = append(c.Kills, n.id)
+		}
+	}
+}
+
+// holdTick is how often the age of holds by applications grows. It does not grow while
+// the daemon is down, because nobody can release them then.
+const holdTick = time.Minute
+
+// holdLoop lets holds by applications age, and fails local jobs whose hold reaches its
+// maximum age.
+func (cs *Clusters) holdLoop(ctx context.Context) {
+	last := cs.b.Now()
+	for ctx.Err() == nil {
+		fair.Pause(ctx, holdTick)
+		now := cs.b.Now()
+		gone := min(max(now.Sub(last), 0), 2*holdTick) // a longer time is a jump of the clock
+		last = now
+		if err := cs.keepHoldings(ctx, cs.heldByApplications(gone)); err != nil && ctx.Err() == nil {
+			cs.b.Complain(slog.LevelError, "holds", "ages of holds could not be stored, will try again", "error", err)
+		}
+	}
+}
+
+// heldByApplications returns the local jobs in state held, their holds older by the given
+// time.
+func (cs *Clusters) heldByApplications(older time.Duration) []holdNews {
+	v := cs.s.View()
+	defer v.Close()
+	var news []holdNews
+	for _, g := range v.Grids() {
+		if g.Counts[jjm.Held] == 0 || g.Job.Kill {
+			continue
+		}
+		age := cs.maxHoldAge(g.Job.Spec.Result)
+		for i := range g.Locals {
+			l := &g.Locals[i]
+			if l.State != jjm.Held {
+				continue
+			}
+			h := l.Holding
+			if !h.Now() { // stored by a jjm that did not store holdings
+				h = plan.HoldAfter(h, l.State, l.Phase, l.Message, l.Ended)
+			}
+			aged := *h
+			aged.Age += jjm.Duration(older)
+			step := plan.Hold(plan.HoldFacts{Hold: aged, MaxAge: age})
+			news = append(news, holdNews{l.AttemptID(), l.Holding, plan.Decided(aged, step, "")})
+		}
+	}
+	return news
+}

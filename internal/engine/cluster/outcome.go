@@ -1,0 +1,270 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"jjm/adapters"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
+)
+
+// outcome stores the outcome of a submission command. It acts only on an answer that is
+// certain, and leaves the others to plan.Reconcile.
+//
+//	no error          accepted
+//	Invalid, Denied   refused: the batch system does not have the bulk and never will
+//	Busy, too many    not submitted; its members form smaller bulks
+//	Busy              not submitted; tried again here or elsewhere
+//	any other kind    in doubt
+func (sb *submitter) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.Receipt, err error) error {
+	if !run.IsRunnerError(err) {
+		sb.c.failing.note(err, jjm.At(sb.b.Now()))
+	}
+	sb.c.settler.heard(tag, err)
+	switch kind := jjm.KindOf(err); {
+	case err == nil:
+		return sb.accepted(ctx, tag, receipt.ID)
+	case kind == jjm.Invalid || kind == jjm.Denied:
+		return sb.refused(ctx, tag, err.Error())
+	case adapters.IsTooMany(err):
+		return sb.tooMany(ctx, tag, err)
+	case kind == jjm.Busy:
+		sb.b.Complain(slog.LevelWarn, "busy/"+sb.name, "batch system is busy, the bulk waits", "cluster", sb.name, "tag", tag,
+			"error", err)
+		sb.c.saidBusy(tag)
+		sb.c.settler.later(tag, 5*time.Second)
+		return sb.tried(ctx, tag, err)
+	default:
+		sb.b.Log.Warn("submission is in doubt", "cluster", sb.name, "tag", tag, "error", err)
+		sb.c.settler.later(tag, sb.c.caps().Settle)
+		return sb.doubt(ctx, tag, err)
+	}
+}
+
+// accepted stores the batch system's id of a bulk, and then releases it if the cluster
+// submits in two phases.
+func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error {
+	err := sb.s.Change(ctx, "acknowledge", func(ch *state.Change) error {
+		b := ch.Bulk(tag)
+		if b == nil {
+			return nil
+		}
+		b.ID, b.Settled, b.Error = id, ch.Now, ""
+		b.Tries++
+		b.State = jjm.BulkAccepted
+		if !sb.c.caps().TwoPhase {
+			b.State = jjm.BulkReleased
+		}
+		for _, m := range b.Members {
+			if ch.Live.Current(m) == nil {
+				continue
+			}
+			l := ch.Local(m.LocalID)
+			l.Submitted = ch.Now
+			if l.BatchID != "" && id != "" && !state.PartOf(l.BatchID, id) {
+				l.BatchID = "" // a listing showed a duplicate first: point to the bulk that will be released
+			}
+			if l.State == jjm.Submitting {
+				ch.Move(l, jjm.Submitted, jjm.Queued, sb.name+" "+id)
+			}
+		}
+		return nil
+	})
+	sb.c.settler.settled(tag)
+	sb.noteAccepted(tag)
+	defer sb.c.watcher.wakeWatch()
+	if err != nil || !sb.c.caps().TwoPhase {
+		return err
+	}
+	return sb.release(ctx, tag)
+}
+
+// noteAccepted notes that the batch system takes bulks of an account.
+func (sb *submitter) noteAccepted(tag jjm.Tag) {
+	v := sb.s.View()
+	var account jjm.Owner
+	have := 0
+	if b := v.Bulk(tag); b != nil {
+		account, have = sb.c.account(b.Owner), jobsOf(sb.c, v.Memory, b.Owner)
+	}
+	v.Close()
+	sb.c.notBusy(account)
+	sb.c.refusals.accepted(account, have)
+}
+
+// release releases the jobs of a held bulk, whose ids are stored. If it fails, the
+// settler calls it again.
+func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
+	b, _, err := sb.openBulk(tag)
+	if b == nil || err != nil {
+		return err
+	}
+	refs := make([]adapters.Ref, len(b.Members))
+	for i := range refs {
+		refs[i] = adapters.Ref{Tag: tag, ID: b.ID, Index: int32(i)}
+	}
+	cmd, cancel := sb.c.command(ctx, sb.c.account(b.Owner))
+	defer cancel()
+	results, err := sb.c.adapter.Control(cmd, sb.c.account(b.Owner), adapters.Release, refs)
+	if err == nil {
+		err = sb.unreleased(b, results)
+	}
+	sb.setReleased(tag)
+	if err != nil {
+		sb.b.Complain(slog.LevelWarn, "release/"+string(tag), "release of a held bulk failed, will try again", "cluster",
+			sb.name, "tag", tag, "error", err)
+		sb.c.settler.later(tag, 5*time.Second)
+		return nil
+	}
+	return sb.s.Change(ctx, "release", func(ch *state.Change) error {
+		if b := ch.Bulk(tag); b != nil {
+			b.State = jjm.BulkReleased
+		}
+		return nil
+	})
+}
+
+// setReleased notes in memory when a held bulk was released.
+func (sb *submitter) setReleased(tag jjm.Tag) {
+	now := jjm.At(sb.b.Now())
+	sb.s.Adjust(func(a *state.Memo) { a.SetReleased(tag, now) })
+}
+
+// unreleased returns the errors of a release that call for another try. A job that is gone
+// needs none: it ran already, or was lost, which its absence will show. Shortly after the
+// submission it does, because some batch systems show a bulk late.
+func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {
+	late := jjm.At(sb.b.Now()).Sub(b.Settled) < sb.c.caps().Settle
+	return errors.Join(slices.DeleteFunc(slices.Clone(results), func(err error) bool {
+		return err == nil || !late && jjm.KindOf(err) == jjm.Gone
+	})...)
+}
+
+// refused settles a bulk that the batch system will never accept. Members that may go to
+// another cluster go there, the others fail (decision R19).
+func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error {
+	return sb.s.Change(ctx, "refuse", func(ch *state.Change) error {
+		b := ch.Bulk(tag)
+		if b == nil {
+			return nil
+		}
+		ch.Refused = map[jjm.GridID]map[state.Spot]string{}
+		text := "refused by " + sb.name + ": " + why
+		sb.takeBack(ch, b, text, func(l *jjm.LocalJob, g *state.Grid) bool {
+			others := slices.ContainsFunc(ch.Live.Candidates(g, l.Place), func(name string) bool { return name != sb.name })
+			if others && ch.Refused[g.Job.ID] == nil {
+				ch.Refused[g.Job.ID] = map[state.Spot]string{}
+			}
+			if others {
+				ch.Refused[g.Job.ID][state.Spot{Place: l.Place, Cluster: sb.name}] = why
+			}
+			return others
+		})
+		b.Error = why
+		return nil
+	})
+}
+
+// takeBack ends the attempts of a bulk that the batch system certainly does not have. Members
+// to be killed are killed, those for which again returns true get another attempt on any
+// cluster, the others fail.
+func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string, again func(*jjm.LocalJob, *state.Grid) bool) {
+	for _, m := range b.Members {
+		if ch.Live.Current(m) == nil {
+			continue
+		}
+		l := ch.Local(m.LocalID)
+		l.Message = text
+		v := jjm.Verdict{Level: "SUBMIT", Action: jjm.Retry, Text: text, RetryArgs: l.RetryArgs, Counters: l.Counters}
+		switch {
+		case l.Kill:
+			v.Action, v.Phase = jjm.Cancel, jjm.ByPerson
+			l.Ended = ch.Now
+			ch.End(l, jjm.Evidence{}, v)
+			ch.Move(l, jjm.Killed, jjm.ByPerson, "never submitted")
+		case again(l, ch.Live.Grid(m.Grid)):
+			ch.End(l, jjm.Evidence{}, v)
+			l.Attempt, l.NotBefore = l.Attempt+1, ch.Now
+			ch.Move(l, jjm.Submitting, jjm.RetryWait, text)
+		default:
+			v.Action, v.Phase = jjm.Fail, jjm.CreateFailed
+			l.Ended = ch.Now
+			ch.End(l, jjm.Evidence{}, v)
+			ch.Move(l, jjm.Failed, jjm.CreateFailed, text)
+		}
+	}
+	b.State = jjm.BulkRefused
+}
+
+// tried counts a submission that certainly failed. If all members of the bulk may go to a
+// healthy cluster they do; else the bulk is submitted here again.
+func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error {
+	return sb.s.Change(ctx, "submit-again", func(ch *state.Change) error {
+		b := ch.Bulk(tag)
+		if b == nil {
+			return nil
+		}
+		b.Tries++
+		b.Error = cause.Error()
+		if sb.movable(ch.Live, b, ch.Now) {
+			sb.takeBack(ch, b, "not taken by "+sb.name+", goes elsewhere: "+cause.Error(),
+				func(*jjm.LocalJob, *state.Grid) bool { return true })
+		}
+		return nil
+	})
+}
+
+// moveOn takes back a bulk that the batch system certainly does not have and that must not be
+// submitted here now, if all its members may go elsewhere.
+func (sb *submitter) moveOn(ctx context.Context, b *jjm.Bulk) error {
+	v := sb.s.View()
+	movable := sb.movable(v.Memory, b, jjm.At(sb.b.Now()))
+	v.Close()
+	if !movable {
+		return nil
+	}
+	return sb.tried(ctx, b.Tag, jjm.Errorf(jjm.Busy, "cluster %s is paused, or its maintenance is near", sb.name))
+}
+
+// movable reports whether every member of a bulk that is not being killed may go to a
+// better cluster.
+func (sb *submitter) movable(mem state.Memory, b *jjm.Bulk, now jjm.Time) bool {
+	movable := false
+	for _, m := range b.Members {
+		l := mem.Current(m)
+		if l == nil || l.Kill {
+			continue
+		}
+		if !sb.c.elsewhere(mem, mem.Grid(m.Grid), l.Place, now) {
+			return false
+		}
+		movable = true
+	}
+	return movable
+}
+
+// doubt marks the members of a bulk that the batch system may or may not have.
+func (sb *submitter) doubt(ctx context.Context, tag jjm.Tag, cause error) error {
+	return sb.s.Change(ctx, "doubt", func(ch *state.Change) error {
+		b := ch.Bulk(tag)
+		if b == nil {
+			return nil
+		}
+		b.Tries++
+		b.Error = cause.Error()
+		for _, m := range b.Members {
+			if ch.Live.Current(m) == nil {
+				continue
+			}
+			if l := ch.Local(m.LocalID); l.State == jjm.Submitting && l.Phase != jjm.Doubtful {
+				ch.Move(l, jjm.Submitting, jjm.Doubtful, cause.Error())
+			}
+		}
+		return nil
+	})
+}

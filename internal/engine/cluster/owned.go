@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"slices"
+
+	"jjm/adapters"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// Commands that ask the batch system run as the account whose jobs they ask about, and that
+// account may replace them or their configuration. So an answer counts for the account's own
+// bulks only: ids and tags of other accounts' bulks in it are dropped. Where all jobs run as
+// one account there are no others, and nothing is checked.
+
+// ownReports returns the reports of a listing without those about bulks of other
+// accounts. Reports of tags that no live bulk has are kept.
+func (c *Cluster) ownReports(reports []jjm.Report, account jjm.Owner) []jjm.Report {
+	if c.b.Deps.Account != nil {
+		return reports
+	}
+	v := c.s.View()
+	defer v.Close()
+	foreign := c.foreignIDs(v.Memory, account)
+	forged := func(r jjm.Report) bool {
+		b := v.Bulk(r.Tag)
+		return b != nil && (c.account(b.Owner).UID != account.UID || b.ID == "" && foreign.holds(r.ID))
+	}
+	if !slices.ContainsFunc(reports, forged) { // avoid a copy, which can take tens of megabytes
+		return reports
+	}
+	own := slices.DeleteFunc(slices.Clone(reports), forged)
+	c.warnForged(account, "a listing", len(reports)-len(own))
+	return own
+}
+
+// ids are the batch system's ids of some bulks.
+type ids map[string]bool
+
+// holds reports whether an id is that of one of the bulks, or of a job in one (see
+// [state.PartOf]).
+func (of ids) holds(id string) bool {
+	if len(of) == 0 {
+		return false
+	}
+	for i := 1; i <= len(id); i++ {
+		if (i == len(id) || id[i] < '0' || id[i] > '9') && of[id[:i]] {
+			return true
+		}
+	}
+	return false
+}
+
+// foreignIDs returns the ids on this cluster of bulks of other accounts.
+func (c *Cluster) foreignIDs(mem state.Memory, account jjm.Owner) ids {
+	out := ids{}
+	for _, b := range mem.Bulks() {
+		if b.Cluster == c.name && b.ID != "" && c.account(b.Owner).UID != account.UID {
+			out[b.ID] = true
+		}
+	}
+	return out
+}
+
+// checkReceipt returns an error of kind Ambiguous if the id in the receipt of a submission is
+// that of another account's bulk: the account's commands lie, so it is unknown whether the
+// batch system has the bulk.
+func (c *Cluster) checkReceipt(owner jjm.Owner, receipt adapters.Receipt) error {
+	account := c.account(owner)
+	if c.b.Deps.Account != nil || receipt.ID == "" {
+		return nil
+	}
+	v := c.s.View()
+	defer v.Close()
+	if !c.foreignIDs(v.Memory, account).holds(receipt.ID) {
+		return nil
+	}
+	return jjm.Errorf(jjm.Ambiguous,
+		"%s: the submission as %s was acknowledged with %.80q, which is a bulk of another account: "+
+			"the commands of the batch system lie to %s", c.name, account.User, receipt.ID, account.User)
+}
+
+// ownFound returns the answer of a search for a bulk, or NotYetKnown if the answer names
+// bulks of other accounts.
+func (c *Cluster) ownFound(owner jjm.Owner, f adapters.Found) adapters.Found {
+	account := c.account(owner)
+	if c.b.Deps.Account != nil || len(f.IDs) == 0 {
+		return f
+	}
+	v := c.s.View()
+	defer v.Close()
+	foreign := c.foreignIDs(v.Memory, account)
+	for _, id := range f.IDs {
+		if foreign.holds(id) {
+			c.warnForged(account, "a search", 1)
+			return adapters.Found{Tag: f.Tag, Presence: adapters.NotYetKnown}
+		}
+	}
+	return f
+}
+
+// warnForged logs that an account's answers were about jobs of other accounts.
+func (c *Cluster) warnForged(account jjm.Owner, what string, n int) {
+	if c.b.Fresh("foreign/"+c.name+"/"+account.User, what) {
+		c.b.Log.Warn(
+			what+" made as an account reports jobs of other accounts: that part is dropped; look at what the account runs",
+			"cluster", c.name, "account", account.User, "reports", n)
+	}
+}

@@ -1,0 +1,84 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"jjm/adapters"
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/jjm"
+)
+
+// How often a batch system is probed for its limits. They change only when its administrator
+// changes them. While it does not answer it is probed more often, because until it does only
+// the safest limits are assumed. An idle one is listed as often, to learn whether it answers.
+const (
+	probeEvery = 5 * time.Minute
+	probeAgain = 30 * time.Second
+)
+
+// probeLoop keeps the adapter's knowledge of its batch system up to date.
+func (c *Cluster) probeLoop(ctx context.Context, p adapters.Prober) {
+	for ctx.Err() == nil {
+		wait := probeEvery
+		if !c.probe(ctx, p) {
+			wait = probeAgain
+		}
+		fair.Pause(ctx, wait)
+	}
+}
+
+// probe probes once and reports whether that succeeded. It wakes the submit loop, because
+// the limits may have changed.
+func (c *Cluster) probe(ctx context.Context, p adapters.Prober) bool {
+	cmd, cancel := context.WithTimeout(ctx, patience*c.deadline())
+	defer cancel()
+	defer c.probed.Do(func() { close(c.ready) })
+	if err := p.Probe(cmd); err != nil {
+		if ctx.Err() == nil {
+			c.notProbed(err)
+		}
+		return false
+	}
+	c.b.Over("probe/" + c.name)
+	c.unprobed.Store(nil)
+	c.submitter.wakeSubmit()
+	return true
+}
+
+// notProbed logs that a probe failed, and keeps it for administrators to see.
+func (c *Cluster) notProbed(err error) {
+	c.b.Complain(slog.LevelWarn, "probe/"+c.name, "batch system could not be probed for its limits", "cluster", c.name,
+		"error", err)
+	if c.unprobed.Load() == nil {
+		c.unprobed.Store(&unprobed{since: jjm.At(c.b.Now()), cause: err.Error()})
+	}
+}
+
+// unprobed is an outage of probes: since when they have failed, and why the first did.
+type unprobed struct {
+	since jjm.Time
+	cause string
+}
+
+// tell sets what w says of the outage. A cluster that has given no listing since then is not
+// healthy: nothing shows that its commands work.
+func (u *unprobed) tell(w *wire.Cluster) {
+	if w.Healthy && w.LastSeen < u.since {
+		w.Healthy, w.Since, w.Cause = false, u.since, u.cause
+	}
+	w.Trouble = append(w.Trouble, fmt.Sprintf("%s could not be probed for its limits since %s: %s", w.Name, u.since.Local(),
+		u.cause))
+}
+
+// awaitProbe waits for the first probe to succeed or fail. A probe has a deadline, so a
+// frozen batch system does not stop submission for ever.
+func (c *Cluster) awaitProbe(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-c.ready:
+	}
+}

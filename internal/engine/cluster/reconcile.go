@@ -1,0 +1,316 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"jjm/adapters"
+	"jjm/internal/engine/floor/areas"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// settler settles bulks of which it is not known whether the batch system has them, and
+// releases held bulks.
+type settler struct {
+	c    *Cluster
+	b    *base.Base
+	s    *state.State
+	name string
+
+	// mu is taken after the memory lock, never before.
+	mu      sync.Mutex
+	retryAt map[jjm.Tag]deadline // when to look at an unsettled bulk again; due now if it has no entry
+	odd     map[jjm.Tag]oddRefusal
+}
+
+// oddRefusal is a refusal marked by [adapters.Unexplained].
+type oddRefusal struct {
+	since time.Time // when the first of those in a row was heard
+	text  string    // of the last one
+}
+
+// settleDue settles the unsettled bulks that are due, those of one account one after another.
+// After a crash, every bulk without ids is due at once. It returns after how long the next one
+// is due.
+func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error) {
+	next = time.Hour
+	due := map[jjm.Owner][]jjm.Tag{}
+	for tag, account := range st.unsettled() {
+		if st.c.submitter.submits.Taken(account) {
+			continue // perhaps by this bulk; when the lane is free the loop is kicked
+		}
+		if left := st.retryIn(tag); left > 0 {
+			next = min(next, left)
+			continue
+		}
+		due[account] = append(due[account], tag)
+	}
+	for account, tags := range due {
+		st.c.submitter.submits.Do(account, func() {
+			crashed := st.settleAll(ctx, tags)
+			if st.c.submitter.submits.OneAccount {
+				err = crashed
+			}
+		}, func() { fair.Kick(st.c.submitter.submitKick) })
+		if !st.c.submitter.submits.OneAccount {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		for _, tag := range tags {
+			if left := st.retryIn(tag); left > 0 {
+				next = min(next, left)
+			}
+		}
+	}
+	return next, nil
+}
+
+// settleAll settles bulks of one account. Trouble with one does not stop the others. The
+// error is not nil only after a failpoint or when ctx ends.
+func (st *settler) settleAll(ctx context.Context, tags []jjm.Tag) error {
+	for _, tag := range tags {
+		err := st.settle(ctx, tag)
+		if err != nil {
+			st.later(tag, asideFor)
+		}
+		if ctx.Err() != nil || errors.Is(err, base.ErrCrashed) {
+			return err
+		}
+		if err != nil {
+			st.b.Complain(slog.LevelError, "settle/"+string(tag), "a bulk could not be settled, will try again", "cluster",
+				st.name, "tag", tag, "error", err)
+		}
+	}
+	return nil
+}
+
+// retryIn returns after how long an unsettled bulk is due.
+func (st *settler) retryIn(tag jjm.Tag) time.Duration {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	at, waits := st.retryAt[tag]
+	if !waits {
+		return 0
+	}
+	return at.left(st.b.Now())
+}
+
+// unsettled returns the bulks of this cluster whose ids are not stored or that are not
+// released, with their accounts.
+func (st *settler) unsettled() map[jjm.Tag]jjm.Owner {
+	v := st.s.View()
+	defer v.Close()
+	tags := map[jjm.Tag]jjm.Owner{}
+	for tag, b := range v.Bulks() {
+		if b.Cluster == st.name && (b.State == jjm.BulkIntent || b.State == jjm.BulkAccepted) {
+			tags[tag] = st.c.account(b.Owner)
+		}
+	}
+	return tags
+}
+
+// settle settles one bulk by what plan.Reconcile decides: adopt it, submit it, refuse it,
+// or look again later. It is the only way out of doubt, whether an ambiguous error or a
+// crash caused it.
+func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
+	b, _, err := st.c.submitter.openBulk(tag)
+	if b == nil || err != nil {
+		return err
+	}
+	if b.State == jjm.BulkAccepted {
+		return st.c.submitter.release(ctx, tag)
+	}
+	facts, err := st.bulkFacts(ctx, b)
+	if err != nil {
+		return err
+	}
+	if err := st.b.Crash("reconcile.found"); err != nil {
+		return err
+	}
+	act := plan.Reconcile(facts)
+	if err := st.cancelExtra(ctx, b, act.Cancel); err != nil {
+		return err
+	}
+	switch act.Do {
+	case plan.BulkAdopt:
+		st.b.Log.Info("bulk found again", "cluster", st.name, "tag", tag, "batch", act.ID, "why", act.Why)
+		return st.c.submitter.accepted(ctx, tag, act.ID)
+	case plan.BulkSubmit:
+		if st.c.halted(b) {
+			st.later(tag, asideFor)
+			return st.c.submitter.moveOn(ctx, b)
+		}
+		return st.c.submitter.act(ctx, tag, facts.Busy)
+	case plan.BulkRefuse:
+		return st.c.submitter.refused(ctx, tag, st.whyRefused(tag, act.Why))
+	}
+	st.later(tag, act.After)
+	return nil
+}
+
+// bulkFacts asks the batch system for a doubtful bulk, and reads the claims of its
+// members. A bulk for which no command was started is not asked for.
+func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, error) {
+	ar, err := st.c.cs.areas.Of(b.Owner)
+	if err != nil {
+		return plan.BulkFacts{}, err
+	}
+	now := jjm.At(st.b.Now())
+	var tried jjm.Time
+	allKilled, unsent := true, false
+	st.s.Mark(func(m *state.Marks) {
+		tried, unsent = m.Tried(b.Tag, b.Created, now), m.Unsent(b.Tag)
+		for _, id := range b.Members {
+			if l := m.Current(id); l != nil && !l.Kill {
+				allKilled = false
+			}
+		}
+	})
+	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: st.c.caps().Settle,
+		Refused: allKilled || st.isGivenUp(b.Tag), Back: st.c.health.backSince(tried), Busy: unsent}
+	if !unsent {
+		st.find(ctx, b, &facts)
+	}
+	facts.Holders = map[string]int{}
+	for _, claim := range wrapperClaims(ar, b) {
+		facts.WrapperClaims++
+		for _, id := range facts.Found.IDs {
+			if state.PartOf(claim.Batch, id) {
+				facts.Holders[id]++
+			}
+		}
+	}
+	return facts, nil
+}
+
+// find asks the batch system for a bulk, and adds the answer to its facts.
+func (st *settler) find(ctx context.Context, b *jjm.Bulk, facts *plan.BulkFacts) {
+	cmd, cancel := st.c.command(ctx, st.c.account(b.Owner))
+	defer cancel()
+	found, err := st.c.adapter.Find(cmd, st.c.account(b.Owner), []jjm.Tag{b.Tag})
+	if err != nil || len(found) != 1 || found[0].Tag != b.Tag {
+		if err != nil {
+			st.b.Complain(slog.LevelWarn, "doubt/"+string(b.Tag), "the batch system could not be searched for a doubtful bulk", "cluster", st.name,
+				"tag", b.Tag, "error", err)
+		}
+		facts.FindErr = true
+	} else {
+		facts.Found = st.c.ownFound(b.Owner, found[0])
+		facts.FindErr = facts.Found.Presence == adapters.NotYetKnown && found[0].Presence != adapters.NotYetKnown
+	}
+}
+
+// wrapperClaims returns the claims that wrappers hold, by position. A claim that cannot
+// be read counts as none; then the search by tag decides.
+func wrapperClaims(ar *areas.Area, b *jjm.Bulk) map[int32]jjm.Claim {
+	out := map[int32]jjm.Claim{}
+	for pos := range b.Members {
+		claim, err := ar.ReadClaim(b.Tag, int32(pos))
+		if err == nil && claim != nil && claim.Holder == jjm.HolderWrapper {
+			out[int32(pos)] = *claim
+		}
+	}
+	return out
+}
+
+// cancelExtra cancels duplicates of a bulk, given by their batch ids, and logs each as an
+// error. A member that runs there already, by its claim, is not cancelled: its attempt
+// will be pointed to it.
+func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	ar, err := st.c.cs.areas.Of(b.Owner)
+	if err != nil {
+		return err
+	}
+	claims := wrapperClaims(ar, b)
+	for _, id := range ids {
+		st.b.Log.Error("a bulk was submitted twice: one is cancelled", "cluster", st.name, "tag", b.Tag, "batch", id)
+		var refs []adapters.Ref
+		for i := range b.Members {
+			if claim, held := claims[int32(i)]; !held || !state.PartOf(claim.Batch, id) {
+				refs = append(refs, adapters.Ref{Tag: b.Tag, ID: id, Index: int32(i)})
+			}
+		}
+		cmd, cancel := st.c.command(ctx, st.c.account(b.Owner))
+		results, err := st.c.adapter.Control(cmd, st.c.account(b.Owner), adapters.Cancel, refs)
+		cancel()
+		if err == nil {
+			err = errors.Join(results...)
+		}
+		if err != nil {
+			return jjm.Errorf(jjm.Busy, "cancel duplicate %s of the bulk with tag %s: %w", id, b.Tag, err)
+		}
+	}
+	return nil
+}
+
+// settled forgets when a bulk is due.
+func (st *settler) settled(tag jjm.Tag) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	delete(st.retryAt, tag)
+	delete(st.odd, tag)
+}
+
+// unexplainedFor is how long a bulk is submitted again that the batch system refuses in words
+// that its adapter does not know. They may tell of a limit that passes, or of a mistake.
+const unexplainedFor = 24 * time.Hour
+
+// heard notes how a submission of a bulk ended, if it was not accepted.
+func (st *settler) heard(tag jjm.Tag, err error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if !adapters.IsUnexplained(err) {
+		delete(st.odd, tag)
+		return
+	}
+	since := st.b.Now()
+	if before, again := st.odd[tag]; again {
+		since = before.since
+	}
+	st.odd[tag] = oddRefusal{since, err.Error()}
+}
+
+// isGivenUp reports whether a bulk has been refused in unknown words for too long.
+func (st *settler) isGivenUp(tag jjm.Tag) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	r, odd := st.odd[tag]
+	return odd && st.b.Now().Sub(r.since) >= unexplainedFor
+}
+
+// whyRefused returns why a bulk is refused: what the batch system said of it, if it is given up.
+func (st *settler) whyRefused(tag jjm.Tag, why string) string {
+	if !st.isGivenUp(tag) {
+		return why
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return "for " + jjm.HowLong(unexplainedFor) + ", in words that its adapter does not know: " + st.odd[tag].text
+}
+
+// settleNow makes all unsettled bulks due now, because the outage that they waited for
+// has ended.
+func (st *settler) settleNow() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	clear(st.retryAt)
+}
+
+// later makes an unsettled bulk due after d, at least 100 ms.
+func (st *settler) later(tag jjm.Tag, d time.Duration) {
+	st.mu.Lock()
+	st.retryAt[tag] = deadline{set: st.b.Now(), wait: max(d, 100*time.Millisecond)}
+	st.mu.Unlock()
+}

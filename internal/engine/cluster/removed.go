@@ -1,0 +1,53 @@
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// removedText says what to do about batch jobs on a cluster that is no longer in the configuration.
+func removedText(name string) string {
+	return fmt.Sprintf("cluster %s has left the configuration: nobody follows or ends its jobs there until its [[cluster]] "+
+		"is back and the daemon is started again", name)
+}
+
+// removed returns how many local jobs of g are on each cluster that the site no longer has.
+func (cs *Clusters) removed(g *state.Grid) map[string]int {
+	gone := map[string]int{}
+	for name, t := range g.ByCluster {
+		l := t.Load()
+		if _, known := cs.s.Positions[name]; name != "" && !known && state.Sum(l) > 0 {
+			gone[name] = state.Sum(l)
+		}
+	}
+	return gone
+}
+
+// removedOf returns, for people, which local jobs of g are on clusters that the site no longer has.
+func (cs *Clusters) removedOf(g *state.Grid) (out []string) {
+	gone := cs.removed(g)
+	for _, name := range slices.Sorted(maps.Keys(gone)) {
+		out = append(out, jjm.Count(gone[name], "local job")+": "+removedText(name))
+	}
+	return out
+}
+
+// WarnRemoved logs, after a start, which clusters have local jobs and are not in the configuration.
+func (cs *Clusters) WarnRemoved() {
+	gone := map[string]int{}
+	v := cs.s.View()
+	for _, g := range v.Grids() {
+		for name, n := range cs.removed(g) {
+			gone[name] += n
+		}
+	}
+	v.Close()
+	for _, name := range slices.Sorted(maps.Keys(gone)) {
+		cs.b.Log.Warn("a cluster that has jobs has left the configuration", "cluster", name, "jobs", gone[name],
+			"remedy", removedText(name))
+	}
+}

@@ -1,0 +1,93 @@
+// Package cluster submits local jobs to the site's batch systems and follows them there. It
+// forms bulks of ready local jobs and submits them, reconciles submissions whose outcome is
+// unknown, applies listings, proves absence, cancels and releases. It reports ends to package
+// endings and leaves verdicts to package verdict; policy is in package plan.
+//
+// A bulk goes through these steps; a crash between any two is found and continued by the
+// settler:
+//
+//	choose   members are taken out of what is ready, in memory
+//	intend   the assignment file is written, then the bulk is stored    BulkIntent
+//	act      the submission command runs
+//	outcome  the batch system's id is stored                            BulkAccepted
+//	release  in two phases only: the jobs may run                       BulkReleased
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"jjm/adapters"
+	"jjm/internal/engine/floor/areas"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/endings"
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/lineage"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/engine/floor/sweep"
+)
+
+// Clusters are the batch systems of the site. The methods may be called from many goroutines.
+type Clusters struct {
+	b       *base.Base
+	s       *state.State
+	areas   *areas.Areas
+	lineage *lineage.Lineage
+	sweeper *sweep.Sweeper
+	ends    *endings.Endings
+	all     map[string]*Cluster
+}
+
+// New returns the clusters of the configuration. It starts no goroutine; see Loops.
+func New(s *state.State, as *areas.Areas, sw *sweep.Sweeper, ln *lineage.Lineage, ends *endings.Endings) *Clusters {
+	cs := &Clusters{b: s.B, s: s, areas: as, sweeper: sw, lineage: ln, ends: ends, all: map[string]*Cluster{}}
+	for _, c := range s.B.Deps.Clusters {
+		cs.all[c.Adapter.Name()] = newCluster(cs, c)
+	}
+	return cs
+}
+
+// Wake wakes the submit loops of all clusters. It does not block.
+func (cs *Clusters) Wake() {
+	for _, c := range cs.all {
+		c.submitter.wakeSubmit()
+	}
+}
+
+// Loops returns the loops to run until the engine stops.
+func (cs *Clusters) Loops() (loops []func(context.Context)) {
+	for _, name := range cs.s.Names {
+		loops = append(loops, cs.all[name].loops()...)
+	}
+	return append(loops, cs.holdLoop)
+}
+
+// loops returns the loops of one cluster. Submission waits for the first probe, which
+// tells its limits.
+func (c *Cluster) loops() []func(context.Context) {
+	loops := []func(context.Context){c.watcher.watchLoop, c.controller.controlLoop, func(ctx context.Context) {
+		c.awaitProbe(ctx)
+		c.submitter.submitLoop(ctx)
+	}}
+	if r, ok := c.adapter.(adapters.Runner); ok {
+		loops = append(loops, func(ctx context.Context) { c.runAdapter(ctx, r) })
+	}
+	if p, ok := c.adapter.(adapters.Prober); ok {
+		return append(loops, func(ctx context.Context) { c.probeLoop(ctx, p) })
+	}
+	c.probed.Do(func() { close(c.ready) })
+	return loops
+}
+
+// runAdapter runs an adapter's own loop. If the loop ends before the daemon stops, that is
+// logged and it is started again; the daemon goes on. Where a cancel is final, what was killed
+// before the daemon stopped is cancelled first, so that the adapter starts none of it.
+func (c *Cluster) runAdapter(ctx context.Context, r adapters.Runner) {
+	c.halter.all(ctx, func(*state.Grid) bool { return true })
+	for ctx.Err() == nil {
+		if err := r.Run(ctx); err != nil && ctx.Err() == nil {
+			c.b.Log.Error("batch system stopped, starting it again", "cluster", c.name, "error", err)
+		}
+		fair.Pause(ctx, time.Second)
+	}
+}

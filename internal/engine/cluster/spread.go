@@ -1,0 +1,236 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// serves reports whether local jobs of a grid job may be submitted here at all. It does
+// not look at places and queues; see queueOpen and open.
+func (c *Cluster) serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
+	if c.s.Low() != "" || c.s.WorkUses.Excess(g.Job.Owner.UID) != "" || g.Job.Kill ||
+		!slices.Contains(g.Job.Step.Clusters, c.name) {
+		return false
+	}
+	_, halted := mem.Halted(g, now)
+	return !halted
+}
+
+// queueOpen reports whether no order about this cluster or about the queue that local jobs of a
+// grid job and place would go to here keeps them from being submitted now.
+func (c *Cluster) queueOpen(mem state.Memory, g *state.Grid, place int32, now jjm.Time) bool {
+	return c.cs.closed(mem, g, place, c.name, now) == ""
+}
+
+// rank returns how suitable the cluster is for new work now.
+func (c *Cluster) rank(mem state.Memory, now jjm.Time) plan.Rank {
+	if _, yes := mem.Ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
+		return plan.Barred
+	}
+	if !c.health.healthy() || c.wasBusy(mem) {
+		return plan.Troubled
+	}
+	if _, yes := mem.Ordered(jjm.OrderDrain, jjm.OrderCluster, c.name, now); yes {
+		return plan.Drained
+	}
+	return plan.Fit
+}
+
+// busyFirst and busyMost bound how long a cluster that answered Busy to a submission gets no
+// work that can go elsewhere. The time doubles with each such answer in a row.
+const (
+	busyFirst = time.Minute
+	busyMost  = 16 * time.Minute
+)
+
+// saidBusy notes that the submission of a bulk was answered Busy.
+func (c *Cluster) saidBusy(tag jjm.Tag) {
+	account := c.accountOf(tag)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now, d := c.b.Now(), c.busy[account]; d.left(now) == 0 {
+		wait := min(max(2*d.wait, busyFirst), busyMost)
+		c.busy[account] = deadline{set: now, wait: wait}
+	}
+}
+
+// accountOf returns the account of a live bulk, or the zero Owner.
+func (c *Cluster) accountOf(tag jjm.Tag) jjm.Owner {
+	v := c.s.View()
+	defer v.Close()
+	if b := v.Bulk(tag); b != nil {
+		return c.account(b.Owner)
+	}
+	return jjm.Owner{}
+}
+
+// wasBusy reports whether the cluster answered Busy to submissions lately. If it did to one
+// account only, and has bulks of others, that is the account's own trouble and does not count.
+func (c *Cluster) wasBusy(mem state.Memory) bool {
+	h := plan.Heard{Own: c.b.Deps.Account != nil}
+	var busy jjm.Owner
+	c.mu.Lock()
+	for account, d := range c.busy {
+		if d.left(c.b.Now()) > 0 {
+			h.Silent++
+			busy = account
+		}
+	}
+	c.mu.Unlock()
+	if h.Silent != 1 || h.Own {
+		return h.Unhealthy()
+	}
+	for _, b := range mem.Bulks() {
+		if b.Cluster == c.name && b.ID != "" && c.account(b.Owner) != busy {
+			h.Answered = 1
+			break
+		}
+	}
+	return h.Unhealthy()
+}
+
+// loads are the local jobs of each cluster of the site, by position in the configuration,
+// in all and of each owner.
+type loads struct {
+	all    []plan.Load
+	owners map[jjm.Owner][]plan.Load
+}
+
+// loads counts the local jobs that are in the batch systems, or in bulks being formed.
+func (cs *Clusters) loads(mem state.Memory) loads {
+	ls := loads{all: make([]plan.Load, len(cs.s.Names)), owners: map[jjm.Owner][]plan.Load{}}
+	for _, g := range mem.Grids() {
+		of := ls.owners[g.Job.Owner]
+		if of == nil {
+			of = make([]plan.Load, len(cs.s.Names))
+			ls.owners[g.Job.Owner] = of
+		}
+		for name, t := range g.ByCluster {
+			if at, known := cs.s.Positions[name]; known {
+				l := t.Load()
+				ls.all[at], of[at] = ls.all[at].Plus(l), of[at].Plus(l)
+			}
+		}
+	}
+	for _, b := range mem.Forming() {
+		if at, known := cs.s.Positions[b.Cluster]; known && mem.Bulk(b.Tag) == nil { // its members count nowhere yet
+			l := plan.Load{Pending: len(b.Members)}
+			ls.all[at] = ls.all[at].Plus(l)
+			if of := ls.owners[b.Owner]; of != nil {
+				of[at] = of[at].Plus(l)
+			}
+		}
+	}
+	return ls
+}
+
+// bounds returns the limits of the cluster. The batch system's own limit counts per account:
+// where all jobs run as one account it limits the cluster, else each owner.
+func (c *Cluster) bounds() plan.Bounds {
+	all := plan.Bounds{Pending: c.maxPending(), Running: c.config.MaxRunning}
+	if o := c.b.Deps.Account; o != nil {
+		all.Queued = c.refusals.mostQueued(*o)
+	}
+	return all
+}
+
+// boundsOf returns the limits of one owner on the cluster.
+func boundsOf(c *Cluster, o jjm.Owner) plan.Bounds {
+	each := plan.Bounds{Pending: c.config.MaxPendingPerUser, Running: c.config.MaxRunningPerUser}
+	if c.b.Deps.Account == nil {
+		each.Queued = c.refusals.mostQueued(o)
+	}
+	return each
+}
+
+// maxPending returns how many local jobs may wait in this batch system.
+func (c *Cluster) maxPending() int {
+	if n := c.config.MaxPending; n > 0 {
+		return n
+	}
+	return c.b.Conf().MaxPending
+}
+
+// standing returns what plan.Share needs to know of all clusters, and a function that
+// returns the room of one owner on each.
+func (cs *Clusters) standing(mem state.Memory, now jjm.Time) (site []plan.Candidate, roomOf func(jjm.Owner) []int) {
+	loads := cs.loads(mem)
+	for i, name := range cs.s.Names {
+		c := cs.all[name]
+		site = append(site, plan.Candidate{Name: name, Rank: c.rank(mem, now), Slots: c.caps().Slots,
+			Load: loads.all[i].Pending + loads.all[i].Running, Room: plan.Room(loads.all[i], c.bounds())})
+	}
+	rooms := map[jjm.Owner][]int{}
+	return site, func(o jjm.Owner) []int {
+		if r, known := rooms[o]; known {
+			return r
+		}
+		r := make([]int, len(cs.s.Names))
+		for i, name := range cs.s.Names {
+			var l plan.Load
+			if of := loads.owners[o]; of != nil {
+				l = of[i]
+			}
+			r[i] = plan.Room(l, boundsOf(cs.all[name], o))
+		}
+		rooms[o] = r
+		return r
+	}
+}
+
+// want returns what plan.Share needs to know of a grid job that has local jobs of a place
+// ready for the cluster at position here.
+func (cs *Clusters) want(mem state.Memory, g *state.Grid, place int32, here int, rooms []int, now jjm.Time) plan.Want {
+	have := g.ByCluster[cs.s.Names[here]]
+	w := plan.Want{
+		Demand: plan.Demand{Grid: g.Job.ID, Place: place, Ready: g.ReadyAt(place), InBatch: have.Of(place),
+			Others: state.Sum(have.Load()) - have.Of(place)},
+		Owner: fmt.Sprint(g.Job.Owner.UID, " ", g.Job.Owner.User),
+	}
+	for _, name := range cs.open(mem, g, place, now) {
+		at := cs.s.Positions[name]
+		w.Among, w.Rooms = append(w.Among, at), append(w.Rooms, rooms[at])
+		w.At = append(w.At, g.ByCluster[name].Of(place))
+	}
+	return w
+}
+
+// halted reports whether an order keeps any member of a bulk from being submitted: a pause of
+// its grid job, type, user or queue or of this cluster, or a maintenance window.
+func (c *Cluster) halted(b *jjm.Bulk) bool {
+	v := c.s.View()
+	defer v.Close()
+	now := jjm.At(c.b.Now())
+	return slices.ContainsFunc(b.Members, func(m jjm.AttemptID) bool {
+		g := v.Grid(m.Grid)
+		l := v.Current(m)
+		if g == nil || l == nil {
+			return false
+		}
+		_, halted := v.Halted(g, now)
+		return halted || !c.queueOpen(v.Memory, g, l.Place, now)
+	})
+}
+
+// elsewhere reports whether another cluster would accept the local jobs of g of a place now. It
+// is asked when this cluster is in trouble or accepts nothing.
+func (c *Cluster) elsewhere(mem state.Memory, g *state.Grid, place int32, now jjm.Time) bool {
+	if _, halted := mem.Halted(g, now); halted {
+		return false
+	}
+	return slices.ContainsFunc(c.cs.open(mem, g, place, now), func(name string) bool {
+		return name != c.name && c.cs.all[name].rank(mem, now) < plan.Troubled
+	})
+}
+
+// notBusy notes that a submission of an account was accepted.
+func (c *Cluster) notBusy(account jjm.Owner) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.busy, account)
+}

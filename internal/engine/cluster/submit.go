@@ -1,0 +1,318 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"jjm/adapters"
+	"jjm/internal/engine/floor/areas"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/sandbox"
+)
+
+// submitter forms bulks of ready local jobs and submits them.
+type submitter struct {
+	c          *Cluster
+	b          *base.Base
+	s          *state.State
+	name       string
+	submitKick chan struct{}
+	// submits runs the submission commands, in a lane for each account.
+	submits fair.Lanes
+
+	mu sync.Mutex
+	// aside are the owners whose submissions failed for a reason of their own, such as
+	// their work area: until then they get no new bulk.
+	aside map[jjm.Owner]deadline
+}
+
+func newSubmitter(c *Cluster) *submitter {
+	return &submitter{c: c, b: c.b, s: c.s, name: c.name, submitKick: make(chan struct{}, 1), submits: c.lanes(),
+		aside: map[jjm.Owner]deadline{}}
+}
+
+// submitLoop forms bulks of ready local jobs and submits them, and settles those whose
+// submission is in doubt.
+func (sb *submitter) submitLoop(ctx context.Context) {
+	defer sb.submits.Running.Wait()
+	for ctx.Err() == nil {
+		next, err := sb.submitOnce(ctx)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
+			sb.b.Complain(slog.LevelError, "submit/"+sb.name, "submission failed, will try again", "cluster", sb.name, "error",
+				err)
+			next = asideFor
+		}
+		fair.WaitKick(ctx, sb.submitKick, next)
+	}
+}
+
+// submitOnce settles what is due, then submits until nothing is ready of accounts whose
+// lane is free. It returns after how long something will be due.
+func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
+	wait, err := sb.c.settler.settleDue(ctx)
+	if err != nil {
+		return wait, err
+	}
+	for ctx.Err() == nil {
+		b, members, err := sb.choose()
+		if err != nil || b == nil {
+			return min(wait, sb.nextDue(), sb.submits.NextSlow()), err
+		}
+		sb.submits.Do(sb.c.account(b.Owner), func() { err = sb.hand(ctx, b, members) }, func() { fair.Kick(sb.submitKick) })
+		if sb.submits.OneAccount && err != nil {
+			if errors.Is(err, base.ErrCrashed) {
+				return wait, err
+			}
+			wait = min(wait, asideFor)
+		}
+	}
+	return min(wait, sb.nextDue()), nil
+}
+
+// hand stores a bulk and submits it. If that fails, its owner is set aside.
+func (sb *submitter) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
+	err := sb.handOver(ctx, b, members)
+	if err != nil && ctx.Err() == nil {
+		sb.setAside(b.Owner, err)
+	}
+	return err
+}
+
+// handOver stores a bulk and submits it. Members beyond maxAssigned become ready again; members
+// whose assignment is too long fail, and the others form a new bulk.
+func (sb *submitter) handOver(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
+	as, err := sb.c.cs.assignments(ctx, members)
+	if err != nil {
+		sb.giveBack(b)
+		sb.formed(b)
+		return err
+	}
+	sb.shorten(b, len(as))
+	if slices.ContainsFunc(as, isTooLong) {
+		sb.giveBack(b)
+		sb.formed(b)
+		return sb.failTooLong(ctx, members, as)
+	}
+	return sb.launch(ctx, b, as)
+}
+
+// shorten cuts a bulk to its first n members; the others are ready again.
+func (sb *submitter) shorten(b *jjm.Bulk, n int) {
+	if n == len(b.Members) {
+		return
+	}
+	rest := *b
+	rest.Members = b.Members[n:]
+	sb.s.Mark(func(m *state.Marks) { m.Shorten(b, n) })
+	sb.giveBack(&rest)
+}
+
+func isGiven(a sandbox.Assignment) bool { return len(a.Given) > 0 }
+
+func isTooLong(a sandbox.Assignment) bool { return a.TooLong() }
+
+// failTooLong fails the local jobs whose assignment is too long. Another attempt would
+// have the same.
+func (sb *submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as []sandbox.Assignment) error {
+	text := fmt.Sprintf(
+		"its command line, environment and list of inputs have more than %d bytes together: cut the work into "+
+			"smaller parts, or shorten what each is told", sandbox.MaxAssignment)
+	return sb.s.Change(ctx, "refuse", func(ch *state.Change) error {
+		for i := range as {
+			if !as[i].TooLong() {
+				continue
+			}
+			l := ch.Local(members[i].ID)
+			if l == nil || l.Attempt != members[i].Attempt || l.Kill || l.State != members[i].State {
+				continue
+			}
+			l.Message, l.Ended = text, ch.Now
+			ch.Move(l, jjm.Failed, jjm.CreateFailed, text)
+		}
+		return nil
+	})
+}
+
+// formed notes that a bulk is stored or given up: its members no longer count as being
+// formed.
+func (sb *submitter) formed(b *jjm.Bulk) {
+	sb.s.Mark(func(m *state.Marks) { m.Formed(b.Tag) })
+}
+
+// asideFor is how long an owner is set aside, and how long a failed step waits before it
+// is tried again.
+const asideFor = 5 * time.Second
+
+// setAside keeps an owner from getting new bulks for asideFor, so that the others go on.
+func (sb *submitter) setAside(owner jjm.Owner, err error) {
+	if !errors.Is(err, base.ErrCrashed) {
+		sb.complainOf(owner, err)
+	}
+	sb.mu.Lock()
+	sb.aside[owner] = deadline{set: sb.b.Now(), wait: asideFor}
+	sb.mu.Unlock()
+}
+
+func (sb *submitter) complainOf(owner jjm.Owner, err error) {
+	sb.b.Complain(slog.LevelError, "submit/"+sb.name+"/"+owner.User, "submission failed, will try again",
+		"cluster", sb.name, "owner", owner.User, "error", err)
+}
+
+// asideLeft returns how long an owner is still set aside.
+func (sb *submitter) asideLeft(owner jjm.Owner) time.Duration {
+	sb.mu.Lock()
+	defer sb.mu.Unlock()
+	left := sb.aside[owner].left(sb.b.Now())
+	if left == 0 {
+		delete(sb.aside, owner)
+	}
+	return left
+}
+
+// launch stores the intent and then runs the submission.
+func (sb *submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
+	if len(b.Members) == 0 {
+		sb.formed(b)
+		return nil
+	}
+	err := sb.intend(ctx, b, as)
+	sb.formed(b)
+	if err != nil {
+		sb.giveBack(b)
+		if jjm.KindOf(err) == jjm.Conflict {
+			sb.discard(b)
+			return nil // a member was killed meanwhile: the others form a new bulk
+		}
+		return err
+	}
+	return sb.act(ctx, b.Tag, true)
+}
+
+// discard removes the folder of a bulk that is certainly not in the store.
+func (sb *submitter) discard(b *jjm.Bulk) {
+	ar, err := sb.c.cs.areas.Of(b.Owner)
+	if err == nil {
+		err = ar.RemoveBulk(context.Background(), b.Tag)
+	}
+	if err != nil {
+		sb.b.Log.Warn("folder of a bulk that was not stored could not be removed", "tag", b.Tag, "error", err)
+	}
+}
+
+// intend writes the assignment file, then commits the bulk, so that a bulk in the store
+// always has its assignment. The error is of kind Conflict if a member changed meanwhile.
+func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
+	ar, err := sb.c.cs.areas.Of(b.Owner)
+	if err != nil {
+		return err
+	}
+	if err := sb.writeAssignment(ar, b.Tag, as); err != nil {
+		sb.discard(b)
+		return fmt.Errorf("assignment of bulk %s: %w", b.Tag, err)
+	}
+	if err := sb.b.Crash("submit.assigned"); err != nil {
+		return err
+	}
+	return sb.s.Change(ctx, "submit", func(ch *state.Change) error {
+		ch.Created = append(ch.Created, b)
+		for pos, m := range b.Members {
+			l := ch.Local(m.LocalID)
+			if l == nil || l.Attempt != m.Attempt || l.Kill || l.State.Final() {
+				return jjm.Errorf(jjm.Conflict, "local job %s changed while its bulk was formed", m.LocalID)
+			}
+			l.Cluster, l.Tag, l.Pos = sb.name, b.Tag, int32(pos)
+			l.BatchID, l.Host = "", ""
+			l.Submitted, l.Started, l.Ended = 0, 0, 0
+			ch.Move(l, jjm.Submitting, jjm.Spooled, "bulk "+string(b.Tag)+" for "+sb.name)
+		}
+		return nil
+	})
+}
+
+// act runs the submission command of a stored bulk and stores its outcome. unsent says that
+// no command was started for the bulk before.
+func (sb *submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
+	b, ar, err := sb.openBulk(tag)
+	if b == nil || err != nil {
+		return err
+	}
+	order, err := sb.c.order(ar, b)
+	if err != nil {
+		return err
+	}
+	now := jjm.At(sb.b.Now())
+	sb.s.Mark(func(m *state.Marks) { m.Try(tag, now) })
+	cmd, cancel := sb.c.command(ctx, sb.c.account(b.Owner))
+	defer cancel()
+	receipt, err := sb.c.halter.submit(cmd, b, order)
+	if errors.Is(err, errKilled) {
+		return sb.c.halter.takeBack(ctx, tag)
+	}
+	if crashed := sb.b.Crash("submit.acted"); crashed != nil {
+		return crashed
+	}
+	if unsent && adapters.IsNotStarted(err) {
+		sb.s.Mark(func(m *state.Marks) { m.Unsend(tag) })
+	}
+	if err == nil {
+		err = sb.c.checkReceipt(b.Owner, receipt)
+	}
+	return sb.outcome(ctx, tag, receipt, err)
+}
+
+// openBulk returns a copy of a live bulk and its owner's area; the copy is nil if the
+// bulk is closed.
+func (sb *submitter) openBulk(tag jjm.Tag) (*jjm.Bulk, *areas.Area, error) {
+	v := sb.s.View()
+	live := v.Bulk(tag)
+	v.Close()
+	if live == nil {
+		return nil, nil, nil
+	}
+	b := live.Bulk
+	ar, err := sb.c.cs.areas.Of(b.Owner)
+	return &b, ar, err
+}
+
+// nextDue returns after how long the next waiting local job may become ready for this
+// cluster, at most an hour.
+func (sb *submitter) nextDue() time.Duration {
+	v := sb.s.View()
+	defer v.Close()
+	next := time.Hour
+	now := jjm.At(sb.b.Now())
+	for _, g := range v.Grids() {
+		if !sb.c.serves(v.Memory, g, now) {
+			continue
+		}
+		if left := sb.asideLeft(g.Job.Owner); left > 0 {
+			next = min(next, left)
+		} else if at := g.NextDue(); at != 0 {
+			next = min(next, max(at.Sub(now), 0))
+		}
+	}
+	return next
+}
+
+// wakeSubmit wakes the submit loop. It does not block.
+func (sb *submitter) wakeSubmit() { fair.Kick(sb.submitKick) }
+
+// writeAssignment writes the assignment file of a bulk. Where workers do not see the work area
+// it also links the files that other local jobs made and that go with the bulk.
+func (sb *submitter) writeAssignment(ar *areas.Area, tag jjm.Tag, as []sandbox.Assignment) error {
+	if err := ar.WriteAssignment(tag, as); err != nil {
+		return err
+	}
+	if sb.c.adapter.Capabilities().SharedFS || !slices.ContainsFunc(as, isGiven) {
+		return nil
+	}
+	return ar.LinkGiven(tag, as)
+}

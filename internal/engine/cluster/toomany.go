@@ -1,0 +1,166 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// refusals are what the accounts of a cluster may have there, as far as its refusals tell. They
+// are kept in memory only: after a restart they are learnt again.
+type refusals struct {
+	c *Cluster
+
+	// mu is taken after the memory lock, never before.
+	mu     sync.Mutex
+	learnt map[jjm.Owner]plan.Learnt
+	// alone has the bulks of one member that were refused. Their accounts get no other bulk
+	// until these are accepted or taken back.
+	alone map[jjm.Owner]jjm.Tag
+}
+
+func newRefusals(c *Cluster) *refusals {
+	return &refusals{c: c, learnt: map[jjm.Owner]plan.Learnt{}, alone: map[jjm.Owner]jjm.Tag{}}
+}
+
+// tooMany handles the refusal of a bulk for the number of jobs. A bulk of several members is
+// broken up, and the next ones are smaller. A bulk of one member waits.
+func (sb *submitter) tooMany(ctx context.Context, tag jjm.Tag, cause error) error {
+	b, have := sb.refusedBulk(tag)
+	if b == nil {
+		return nil
+	}
+	account, n := sb.c.account(b.Owner), len(b.Members)
+	sb.c.refusals.refused(account, tag, plan.Refused(have, n, cause.Error(), jjm.At(sb.b.Now())), n == 1)
+	sb.b.Complain(slog.LevelWarn, "too-many/"+sb.name+"/"+account.User, "batch system takes no more jobs of an account",
+		"cluster", sb.name, "account", account.User, "refused", n, "others", have, "error", cause)
+	if n == 1 {
+		sb.c.settler.later(tag, asideFor) // from then on plan.Reconcile says when
+		return sb.tried(ctx, tag, cause)
+	}
+	return sb.breakUp(ctx, tag, cause)
+}
+
+// refusedBulk returns a copy of a live bulk and how many other jobs its account has here. The
+// copy is nil if the bulk is closed.
+func (sb *submitter) refusedBulk(tag jjm.Tag) (b *jjm.Bulk, have int) {
+	v := sb.s.View()
+	defer v.Close()
+	live := v.Bulk(tag)
+	if live == nil {
+		return nil, 0
+	}
+	bulk := live.Bulk
+	return &bulk, max(0, jobsOf(sb.c, v.Memory, bulk.Owner)-live.Open)
+}
+
+// jobsOf returns how many jobs the account of an owner has in the batch system, with those that
+// are being submitted.
+func jobsOf(c *Cluster, mem state.Memory, o jjm.Owner) int {
+	loads, at := c.cs.loads(mem), c.s.Positions[c.name]
+	l := loads.all[at]
+	if c.b.Deps.Account == nil {
+		l = plan.Load{}
+		if of := loads.owners[o]; of != nil {
+			l = of[at]
+		}
+	}
+	return l.Pending + l.Running
+}
+
+// breakUp takes back a bulk. Its members form smaller ones.
+func (sb *submitter) breakUp(ctx context.Context, tag jjm.Tag, cause error) error {
+	err := sb.s.Change(ctx, "break-up", func(ch *state.Change) error {
+		b := ch.Bulk(tag)
+		if b == nil {
+			return nil
+		}
+		sb.takeBack(ch, b, "too many for "+sb.name+", goes in a smaller bulk: "+cause.Error(),
+			func(*jjm.LocalJob, *state.Grid) bool { return true })
+		b.Error = cause.Error()
+		return nil
+	})
+	sb.wakeSubmit()
+	return err
+}
+
+// refused notes the limit of an account, and the bulk that waits alone if there is one.
+func (r *refusals) refused(account jjm.Owner, tag jjm.Tag, l plan.Learnt, alone bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.learnt[account] = l
+	if alone {
+		r.alone[account] = tag
+	}
+}
+
+// accepted notes that a bulk was accepted of an account that has have jobs now.
+func (r *refusals) accepted(account jjm.Owner, have int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.alone, account)
+	if l, known := r.learnt[account]; known {
+		r.learnt[account] = l.Accepted(have)
+	}
+}
+
+// waitsAlone reports whether a refused bulk of one member of the account still waits to be
+// accepted.
+func (r *refusals) waitsAlone(mem state.Memory, account jjm.Owner) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	tag, waits := r.alone[account]
+	if !waits {
+		return false
+	}
+	if b := mem.Bulk(tag); b != nil && b.State == jjm.BulkIntent {
+		return true
+	}
+	delete(r.alone, account)
+	return false
+}
+
+// most returns the limit that the cluster told of an account, and its words; 0 if none is known.
+func (r *refusals) most(account jjm.Owner) (most int, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.learnt[account].Most(jjm.At(r.c.b.Now()))
+}
+
+// limits returns the limits that the cluster told, by account. may reports whether the caller may see what belongs
+// to an account; an account that runs the jobs of all callers is shown to all of them.
+func (r *refusals) limits(may func(uid int) bool) (all []wire.LearntLimit) {
+	now := jjm.At(r.c.b.Now())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for account, l := range r.learnt {
+		if r.c.b.Deps.Account == nil && !may(account.UID) {
+			continue
+		}
+		if most, since, until := l.Limit(now); most > 0 {
+			_, why := l.Most(now)
+			all = append(all, wire.LearntLimit{Account: jjm.ActorOf(account.User, account.UID), Jobs: most,
+				Since: since, Until: until, Cause: why})
+		}
+	}
+	slices.SortFunc(all, func(a, b wire.LearntLimit) int { return strings.Compare(a.Account, b.Account) })
+	return all
+}
+
+// mostQueued returns how many jobs an account may have in the batch system: what that told when
+// it was asked, or less if it refused more; 0 for no limit.
+func (r *refusals) mostQueued(account jjm.Owner) int {
+	told := r.c.caps().MaxQueued
+	learnt, _ := r.most(account)
+	if told == 0 || learnt != 0 && learnt < told {
+		return learnt
+	}
+	return told
+}

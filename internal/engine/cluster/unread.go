@@ -1,0 +1,81 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"jjm/adapters"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// unknowns are the attempts that listings do not show, or not so that they can be read.
+type unknowns struct {
+	missing map[jjm.AttemptID]plan.Absence
+	told    map[jjm.Owner]map[string]bool // unread records of the last listing, which were logged
+}
+
+func newUnknowns() unknowns {
+	return unknowns{map[jjm.AttemptID]plan.Absence{}, map[jjm.Owner]map[string]bool{}}
+}
+
+// unreadOf takes the reports of unknown state out of a listing, and returns them with its unread
+// records: both make a local job unknown. Records with a tag that the store does not know, or that
+// is another account's, are left out if they have no id. Each record is logged once, as long as
+// listings have it.
+func unreadOf(w *watcher, listing *adapters.Listing, account jjm.Owner) (unread []adapters.Unread) {
+	unread = slices.Clone(listing.Unread)
+	listing.Reports = slices.DeleteFunc(listing.Reports, func(r jjm.Report) bool {
+		if r.State != jjm.BatchUnknown {
+			return false
+		}
+		unread = append(unread, adapters.Unread{Tag: r.Tag, ID: r.ID, Index: r.Index, Text: r.Reason})
+		return true
+	})
+	told := map[string]bool{}
+	v := w.s.View()
+	defer v.Close()
+	unread = slices.DeleteFunc(unread, func(u adapters.Unread) bool {
+		b := v.Bulk(u.Tag)
+		stranger := u.Tag != "" && !(b != nil && b.Cluster == w.name && w.c.account(b.Owner) == account)
+		key := string(u.Tag) + "/" + u.ID + "/" + u.Text
+		if !w.told[account][key] && !told[key] {
+			tellUnread(w.b, u, stranger, "cluster", w.name, "account", account.User)
+		}
+		told[key] = true
+		return stranger && u.ID == ""
+	})
+	w.told[account] = told
+	return unread
+}
+
+// tellUnread logs an unread record. of are the attributes that say whose listing has it.
+func tellUnread(b *base.Base, u adapters.Unread, stranger bool, of ...any) {
+	level, what := slog.LevelWarn, "a local job may be unknown"
+	if stranger {
+		level, what = slog.LevelInfo, "it is not jjm's"
+	}
+	b.Log.Log(context.Background(), level, "a record of a listing could not be read: "+what,
+		append(of, "record", u.Text)...)
+}
+
+// mayBe reports whether one of the unread records may be that of a local job of a bulk. nameless is
+// set if only records may be of which neither tag nor id could be read.
+func mayBe(unread []adapters.Unread, b *state.Bulk, l *jjm.LocalJob) (may, nameless bool) {
+	ref := adapters.Ref{Tag: b.Tag, ID: l.BatchID, Index: l.Pos}
+	if ref.ID == "" {
+		ref.ID = b.ID
+	}
+	for _, u := range unread {
+		switch {
+		case u.Nameless():
+			nameless = true
+		case u.MayBe(ref):
+			return true, false
+		}
+	}
+	return nameless, nameless
+}

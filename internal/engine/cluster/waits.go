@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"strings"
+
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// noteWaits notes why batch jobs wait and until when, for people. It is kept in memory only,
+// and written to a record when that is written for another reason, because a scheduler's
+// estimates change with every listing.
+func (ho *holder) noteWaits(reports []jjm.Report, at jjm.Time) {
+	type news struct {
+		id    jjm.AttemptID
+		waits *jjm.Waiting
+	}
+	var all []news
+	if at == 0 {
+		at = jjm.At(ho.b.Now())
+	}
+	same := map[jjm.Waiting]*jjm.Waiting{} // equal values share one copy
+	v := ho.s.View()
+	for i := range reports {
+		r := &reports[i]
+		l := ho.waiter(v.Memory, r)
+		if l == nil {
+			continue
+		}
+		if w := waitingOf(r, at); w != (jjm.Waiting{}) {
+			all = append(all, news{l.AttemptID(), shared(same, w)})
+		} else if l.Waits != nil {
+			all = append(all, news{l.AttemptID(), nil})
+		}
+	}
+	v.Close()
+	if len(all) == 0 {
+		return
+	}
+	ho.s.Adjust(func(a *state.Memo) {
+		for _, n := range all {
+			a.SetWaits(n.id, n.waits)
+		}
+	})
+}
+
+// waiter returns the local job that a report is about if it waits in the batch system, or
+// nil.
+func (ho *holder) waiter(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
+	l := ho.pointsTo(mem, r)
+	if l == nil || l.State != jjm.Submitted {
+		return nil
+	}
+	return l
+}
+
+// waitingOf returns why and until when a job waits according to its report. It is zero if
+// the job does not wait or the report does not say.
+func waitingOf(r *jjm.Report, at jjm.Time) jjm.Waiting {
+	waits := r.State == jjm.BatchQueued || r.State == jjm.BatchHold || r.State == jjm.BatchStarting
+	if !waits || r.Reason == "" && r.Hold == "" && r.Starts == 0 {
+		return jjm.Waiting{}
+	}
+	return jjm.Waiting{Reason: r.Reason, Hold: r.Hold, Starts: r.Starts, Source: r.Source, At: at}
+}
+
+// shared returns one copy for all equal values. Its texts are cloned so that they do not
+// keep the listing in memory.
+func shared(same map[jjm.Waiting]*jjm.Waiting, w jjm.Waiting) *jjm.Waiting {
+	if p := same[w]; p != nil {
+		return p
+	}
+	w.Reason, w.Hold, w.Source = strings.Clone(w.Reason), strings.Clone(w.Hold), strings.Clone(w.Source)
+	same[w] = &w
+	return &w
+}

@@ -1,0 +1,369 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"jjm/adapters"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/endings"
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// watcher lists the batch system and compares the listings with memory. Only its loop
+// touches the fields, except ends, the channels, and those with locks of their own
+// (inquiries, times).
+type watcher struct {
+	c         *Cluster
+	b         *base.Base
+	s         *state.State
+	ends      *endings.Endings
+	name      string
+	watchKick chan struct{}
+	// cycle numbers the rounds of listings, asked is when the listing being applied was
+	// asked for.
+	cycle    uint32
+	asked    jjm.Time
+	restarts map[jjm.AttemptID]int // restarts by the batch system that listings showed
+	unknowns
+	clocks map[jjm.Owner]watchClock
+	strays strays
+	asking asking
+	// inquiries runs the commands about missing attempts, in a lane for each account.
+	inquiries fair.Lanes
+	times     times
+}
+
+// times is how long rounds of listings take, successful listings only.
+type times struct {
+	mu   sync.Mutex
+	took time.Duration // what a round takes by plan.Took, smoothed over the last two
+	last time.Duration // of the last round, -1 before the first; only the watch loop reads it
+}
+
+func newWatcher(c *Cluster) *watcher {
+	return &watcher{
+		c: c, b: c.b, s: c.s, ends: c.cs.ends, name: c.name, watchKick: make(chan struct{}, 1),
+		restarts: map[jjm.AttemptID]int{}, unknowns: newUnknowns(), clocks: map[jjm.Owner]watchClock{},
+		strays: strays{seen: map[strayKey]time.Time{}, lately: map[jjm.Owner]time.Time{}},
+		asking: newAsking(), inquiries: c.lanes(), times: times{last: -1},
+	}
+}
+
+// watchLoop lists the cluster once in an interval, which adapts to how long listings
+// take, and sooner if something asks for it.
+func (w *watcher) watchLoop(ctx context.Context) {
+	defer w.inquiries.Running.Wait()
+	defer w.asking.all.Wait()
+	for ctx.Err() == nil {
+		if err := w.watchOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
+			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, will try again", "cluster", w.name,
+				"error", err)
+		}
+		w.c.health.warnUnknown(w.missing)
+		if err := w.rest(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
+			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, will try again", "cluster", w.name,
+				"error", err)
+		}
+	}
+}
+
+// rest waits until the next round is due. Listings of the last round that come late are
+// applied meanwhile.
+func (w *watcher) rest(ctx context.Context) error {
+	every, soon, result := w.interval()
+	due, look := time.NewTimer(every), time.NewTicker(result)
+	defer due.Stop()
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-due.C:
+			return nil
+		case <-w.watchKick:
+			fair.Pause(ctx, soon)
+			return nil
+		case <-w.c.hints():
+			fair.Pause(ctx, soon)
+			return nil
+		case l := <-w.asking.looks:
+			if err := w.take(ctx, l); err != nil {
+				return err
+			}
+		case <-look.C:
+			if w.resultsWait() {
+				return nil
+			}
+		}
+	}
+}
+
+// interval returns the time until the next round: by itself, after something asks for one, and
+// after results wait for one. Results are less urgent, or a cluster on which jobs end all the
+// time would be listed without a pause.
+func (w *watcher) interval() (every, soon, result time.Duration) {
+	p, took := w.c.polling(), w.pace()
+	return p.Every(took), p.Soon(took), p.AfterResult(took)
+}
+
+// resultsWait reports whether enough results wait for this cluster's final report to
+// justify a listing.
+func (w *watcher) resultsWait() bool {
+	waiting := 0
+	for tag, results := range w.ends.WithoutReport() {
+		if w.c.cs.clusterOf(tag) == w.c {
+			waiting += results
+		}
+	}
+	return waiting > 0 && plan.Worth(waiting, w.inBatch())
+}
+
+// inBatch returns the number of local jobs that the batch system has or is about to get.
+func (w *watcher) inBatch() (n int) {
+	v := w.s.View()
+	defer v.Close()
+	for _, g := range v.Grids() {
+		n += state.Sum(g.ByCluster[w.name].Load())
+	}
+	return n
+}
+
+// listed notes how long the successful listings of this round took. before is how long
+// those of the round before took.
+func (w *watcher) listed(before, took time.Duration) {
+	w.times.mu.Lock()
+	w.times.took, w.times.last = plan.Took(before, took), took
+	w.times.mu.Unlock()
+}
+
+// since returns the time from which ended jobs matter to an account: an hour before its
+// oldest open bulk.
+func (w *watcher) since(account jjm.Owner) time.Time {
+	v := w.s.View()
+	defer v.Close()
+	oldest := jjm.At(w.b.Now())
+	for _, b := range v.Bulks() {
+		if b.Cluster == w.name && w.c.account(b.Owner) == account && b.Created < oldest {
+			oldest = b.Created
+		}
+	}
+	return oldest.Add(-time.Hour).Time()
+}
+
+// applyListing compares a listing with memory and stores the differences. If there are
+// none, nothing is written.
+func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, asked jjm.Time, account jjm.Owner) error {
+	listing.Reports = w.c.ownReports(listing.Reports, account)
+	unread := unreadOf(w, &listing, account)
+	w.strays.begin(account)
+	alive, ended := w.compare(listing.Reports)
+	w.cancelStrays()
+	missing := w.absences(asked, account, unread)
+	now := jjm.At(w.b.Now())
+	for id, r := range ended {
+		if w.c.halter.proves(&r) {
+			w.ends.Withdrawn(id, r, now)
+		} else {
+			w.ends.Report(id, r, now)
+		}
+	}
+	if len(alive) > 0 {
+		err := w.s.Change(ctx, "watch", func(ch *state.Change) error {
+			for _, r := range alive {
+				w.live(ch, r)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	w.c.holder.noteWaits(listing.Reports, jjm.At(listing.At))
+	if err := w.c.holder.noteHolds(ctx, listing.Reports, w.clocks[account].added); err != nil {
+		return err
+	}
+	w.absent(ctx, account, missing)
+	if len(ended) > 0 || len(missing) > 0 {
+		w.ends.Wake()
+	}
+	return nil
+}
+
+// compare marks the attempts that the listing shows as seen, and returns the reports that
+// are news: those of live jobs, and those of ended jobs by attempt.
+func (w *watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[jjm.AttemptID]jjm.Report) {
+	v := w.s.View()
+	defer v.Close()
+	ended = map[jjm.AttemptID]jjm.Report{}
+	for i := range reports {
+		r := &reports[i]
+		b := v.Bulk(r.Tag)
+		if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != w.name {
+			w.stray(r)
+			continue
+		}
+		l := v.Current(b.Members[r.Index])
+		own := l != nil && l.Tag == r.Tag && owns(b, l, r.ID)
+		if own {
+			b.See(r.Index, w.cycle)
+		}
+		switch {
+		case l == nil || l.Tag != r.Tag:
+			w.stray(r)
+		case !w.tells(v.Memory, l, r):
+		case r.State.Ended() && !own:
+			w.ends.Other(l.AttemptID(), *r) // perhaps a duplicate that was cancelled
+		case r.State.Ended() && b.State == jjm.BulkIntent:
+		case r.State.Ended():
+			ended[l.AttemptID()] = *r
+		default:
+			alive = append(alive, *r)
+		}
+	}
+	return alive, ended
+}
+
+// owns reports whether a batch job is the one that an attempt points to: by the attempt's
+// batch id, else by the id of its bulk. While neither is known, any job of the tag is
+// accepted.
+func owns(b *state.Bulk, l *jjm.LocalJob, id string) bool {
+	switch {
+	case l.BatchID != "":
+		return id == l.BatchID
+	case b.ID != "":
+		return state.PartOf(id, b.ID)
+	}
+	return true
+}
+
+// tells reports whether a report says something that memory does not show yet.
+func (w *watcher) tells(mem state.Memory, l *jjm.LocalJob, r *jjm.Report) bool {
+	if r.State.Ended() {
+		return !w.ends.Knows(l.AttemptID(), r.State)
+	}
+	if r.ID != l.BatchID || r.Host != "" && r.Host != l.Host || r.Started != 0 && l.Started == 0 {
+		return true
+	}
+	return plan.Live(w.liveInput(mem, l, *r)).Changed
+}
+
+// liveInput returns what plan.Live decides on. OwnHold is set while the hold that jjm itself
+// submits with may still show.
+func (w *watcher) liveInput(mem state.Memory, l *jjm.LocalJob, r jjm.Report) plan.LiveInput {
+	held := w.c.caps().TwoPhase
+	if b := mem.Bulk(l.Tag); b != nil {
+		held = held && (b.State != jjm.BulkReleased || w.asked <= b.Released())
+	}
+	return plan.LiveInput{State: l.State, Phase: l.Phase, Restarts: w.restarts[l.AttemptID()], OwnHold: held, Report: r}
+}
+
+// live applies a report of a live batch job to its local job.
+func (w *watcher) live(ch *state.Change, r jjm.Report) {
+	b := ch.Live.Bulk(r.Tag)
+	if b == nil || ch.Live.Current(b.Members[r.Index]) == nil {
+		return
+	}
+	id := b.Members[r.Index]
+	w.ends.Alive(id)
+	l := ch.Local(id.LocalID)
+	if !owns(b, l, r.ID) {
+		w.duplicate(id, r)
+		return
+	}
+	w.ends.Revived(id)
+	l.BatchID = r.ID
+	if r.Host != "" {
+		l.Host = r.Host
+	}
+	if l.Started == 0 && (r.State == jjm.BatchRunning || r.State == jjm.BatchSuspended) {
+		l.Started = ch.Now
+		if r.Started != 0 {
+			l.Started = r.Started
+		}
+	}
+	if next := plan.Live(w.liveInput(ch.Live, l, r)); next.Changed {
+		ch.Move(l, next.State, next.Phase, next.Cause)
+		if next.Restarts > 0 {
+			w.restarts[id] = next.Restarts
+		}
+	}
+}
+
+// duplicate notes a live batch job under an attempt's tag and index that is not the one
+// the attempt points to: the bulk was submitted twice. Package verdict reads the claim to
+// learn which one runs, and cancels the other.
+func (w *watcher) duplicate(id jjm.AttemptID, r jjm.Report) {
+	w.b.Log.Error("two batch jobs for one attempt", "cluster", w.name, "local", id.LocalID, "tag", r.Tag, "batch", r.ID)
+	w.ends.Suspect(id, r)
+	w.ends.Wake()
+}
+
+// heartbeatFresh reports whether the heartbeat of a missing attempt was fresh when the harvest
+// of its owner last looked. If it was never looked at, it counts as fresh. The watch loop must
+// not look itself, because a work area can hang.
+func (cs *Clusters) heartbeatFresh(id jjm.AttemptID) bool { return !cs.ends.Stale(id) }
+
+// accounts returns the accounts to list: those with open bulks here, and those that had
+// some or a stray lately; on an idle cluster see idle.
+func (w *watcher) accounts() []jjm.Owner {
+	v := w.s.View()
+	defer v.Close()
+	seen := map[jjm.Owner]bool{}
+	var out []jjm.Owner
+	for _, b := range v.Bulks() {
+		if a := w.c.account(b.Owner); b.Cluster == w.name && !seen[a] {
+			seen[a] = true
+			out = append(out, a)
+		}
+	}
+	out = w.strays.also(out, seen, w.b.Now())
+	// list for one that would submit here, to learn whether the cluster is back
+	if len(out) == 0 && !w.c.health.healthy() {
+		for _, g := range v.Grids() {
+			if slices.Contains(g.Job.Step.Clusters, w.name) && !g.Job.Status.Final() {
+				return []jjm.Owner{w.c.account(g.Job.Owner)}
+			}
+		}
+	}
+	if len(out) == 0 {
+		return w.idle()
+	}
+	return out
+}
+
+// idle returns whose jobs to list on a cluster that has none, now and then, so that it is known
+// whether it answers before somebody needs it. Where jobs run as their owners it is nobody's:
+// there only probes tell.
+func (w *watcher) idle() []jjm.Owner {
+	every, now := probeEvery, w.b.Now()
+	if !w.c.health.healthy() {
+		every = probeAgain
+	}
+	own := w.b.Deps.Account
+	if since := now.Sub(w.asking.idle); own == nil || since >= 0 && since < every {
+		return nil
+	}
+	w.asking.idle = now
+	return []jjm.Owner{*own}
+}
+
+// pace returns how long a round of successful listings takes (plan.Took).
+func (w *watcher) pace() time.Duration {
+	w.times.mu.Lock()
+	defer w.times.mu.Unlock()
+	return w.times.took
+}
+
+// recall has an account listed for some time, even if it has no open bulk.
+func (w *watcher) recall(account jjm.Owner) { w.strays.lately[account] = w.b.Now() }
+
+// wakeWatch has the batch system listed soon. It does not block.
+func (w *watcher) wakeWatch() { fair.Kick(w.watchKick) }

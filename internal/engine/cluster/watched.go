@@ -1,0 +1,50 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// watchClock counts for how long the jobs of one account have been observed on a cluster.
+// It stands still while the account gets no listing. Only the watch loop uses it.
+type watchClock struct {
+	plan.Watched
+	asked time.Time     // when the last successful listing was asked for
+	added time.Duration // what that listing added
+}
+
+// listedBy counts a successful listing of an account.
+func (w *watcher) listedBy(account jjm.Owner, asked time.Time) {
+	v := w.clocks[account]
+	before := v.For
+	v.Watched = v.Listed(asked.Sub(v.asked), w.farApart())
+	v.asked, v.added = asked, v.For-before
+	w.clocks[account] = v
+}
+
+// notListed stops the clock of an account whose listing failed. The clocks of others are
+// not affected.
+func (w *watcher) notListed(account jjm.Owner) {
+	v := w.clocks[account]
+	v.Watched = v.Failed()
+	w.clocks[account] = v
+}
+
+// unwatched forgets the clocks and answers of accounts that are no longer listed.
+func (w *watcher) unwatched(listed []jjm.Owner) {
+	gone := func(account jjm.Owner) bool { return !slices.Contains(listed, account) }
+	maps.DeleteFunc(w.told, func(account jjm.Owner, _ map[string]bool) bool { return gone(account) })
+	maps.DeleteFunc(w.clocks, func(account jjm.Owner, _ watchClock) bool { return gone(account) })
+	maps.DeleteFunc(w.asking.heard, func(account jjm.Owner, _ error) bool { return gone(account) })
+}
+
+// farApart returns the longest time between two listings of a healthy cluster. A listing may
+// take as long as a call may, and the interval adapts to that.
+func (w *watcher) farApart() time.Duration {
+	every, _, _ := w.interval()
+	return 2*every + patience*w.c.deadline()
+}

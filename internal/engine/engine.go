@@ -1,0 +1,251 @@
+// Package engine carries out what package plan decides: it wires the rooms, loads what is
+// stored, and runs their loops. Policy is in plan and analyse, facts are in store; the engine
+// is the only writer of both memory and store.
+//
+// Its loops are level-triggered: each looks at the present state, asks plan what to do about
+// it, and does one thing. A loop can be stopped anywhere and started again, because an intent
+// is stored before its effect (a bulk before its submission command, a kill before its cancel
+// command), and because a loop looks for the effect before it repeats it.
+//
+// Package store is authoritative. The engine keeps a row of every live local job in memory,
+// loaded at start and written through: a change is committed first and then applied to memory,
+// so memory never shows what is not stored.
+//
+// Whatever an account can delay - reading its files, its helper process, its commands - is done
+// account by account (package fair), so that a slow account delays only itself.
+//
+// What every room works with:
+//
+//	base      store, clock, log, settings, failpoints
+//	state     live grid jobs and local jobs in memory, and the changes of them
+//	endings   observations about attempts that may have ended
+//	areas     the work areas, opened as their owners
+//	fair      work done account by account
+//	outputs   the names of local jobs' output files
+//	lineage   which files were made from which
+//	jobtype   what job types say about a grid job
+//	sweep     removes folders that no row points to any more
+//	remote    inputs that lie on servers, fetched for their owners
+//	choice    the jobs that patterns and filters select
+//	dependency  grid jobs that begin after others
+//
+// The rooms. None imports another. What a room needs of others it declares as an interface of
+// its own, and package engine passes the room that implements it.
+//
+//	gridjob   the life of a grid job: accepted, prepared, cut, collected
+//	dataset   the datasets of accounts, and where their files come from
+//	feed      makes local jobs from datasets; merges, give-backs and retracted outputs
+//	cluster   the batch systems: form, submit, reconcile, list, cancel, release
+//	verdict   reads results, judges attempts
+//	proof     was the work done exactly once?
+//	record    the XML records
+//	wish      kills and releases that people ask for
+//	site      orders, bans, free disk space
+//	intake    requests and fragments left in folders while the daemon was down
+//	reopen    grid jobs that are over and begin another generation
+//	removal   grid jobs that are over and are removed
+//	answer    answers to people and gatekeepers
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"sync"
+
+	"jjm/internal/engine/answer"
+	"jjm/internal/engine/cluster"
+	"jjm/internal/engine/dataset"
+	"jjm/internal/engine/feed"
+	"jjm/internal/engine/floor/areas"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/choice"
+	"jjm/internal/engine/floor/dependency"
+	"jjm/internal/engine/floor/endings"
+	"jjm/internal/engine/floor/jobtype"
+	"jjm/internal/engine/floor/lineage"
+	"jjm/internal/engine/floor/remote"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/engine/floor/sweep"
+	"jjm/internal/engine/gridjob"
+	"jjm/internal/engine/intake"
+	"jjm/internal/engine/proof"
+	"jjm/internal/engine/record"
+	"jjm/internal/engine/removal"
+	"jjm/internal/engine/reopen"
+	"jjm/internal/engine/site"
+	"jjm/internal/engine/verdict"
+	"jjm/internal/engine/wish"
+	"jjm/internal/jjm"
+)
+
+// What New needs, and the engine's part of the configuration; see package base.
+type (
+	Deps          = base.Deps
+	Folders       = base.Folders
+	Accounts      = base.Accounts
+	SiteFiles     = base.SiteFiles
+	Cluster       = base.Cluster
+	Config        = base.Config
+	ClusterConfig = base.ClusterConfig
+	Users         = areas.Users
+)
+
+// Defaults returns the settings of a site that sets nothing.
+func Defaults() Config { return base.Defaults() }
+
+// Engine is all rooms, wired. Its methods are what the daemon's socket offers, and may be
+// called from many goroutines.
+type Engine struct {
+	state *state.State
+	areas *areas.Areas
+
+	asked
+	clusters *cluster.Clusters
+	datasets *dataset.Datasets
+	feeder   *feed.Feeder
+	intake   *intake.Intake
+	jobs     *gridjob.Jobs
+	judge    *verdict.Judge
+	prover   *proof.Prover
+	records  *record.Publisher
+	site     *site.Site
+	wishes   *wish.Wishes
+	ahead
+	ended
+}
+
+// asked are what answers questions.
+type asked struct {
+	answers *answer.Answers
+	chooser *choice.Chooser
+}
+
+// ahead are what grid jobs wait for before they begin.
+type ahead struct {
+	remote       *remote.Inputs
+	dependencies *dependency.Dependencies
+}
+
+// ended are the rooms of grid jobs that are over.
+type ended struct {
+	reopener *reopen.Reopener
+	remover  *removal.Remover
+}
+
+// New makes the engine and loads the live state from the store. It starts no goroutine; Run
+// does. The error is of kind Invalid if deps has no cluster or a relative work folder.
+func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
+	if len(deps.Clusters) == 0 {
+		return nil, jjm.Errorf(jjm.Invalid, "engine: no cluster configured")
+	}
+	if !filepath.IsAbs(deps.Work) {
+		return nil, jjm.Errorf(jjm.Invalid, "engine: work folder %q is not absolute", deps.Work)
+	}
+	e := build(cfg, deps)
+	e.connect()
+	if err := e.load(ctx); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// build makes the rooms, from those that others need to those that need them.
+func build(cfg Config, deps Deps) *Engine {
+	var names []string
+	for _, c := range deps.Clusters {
+		names = append(names, c.Adapter.Name())
+	}
+	b := base.New(cfg, deps)
+	s := state.New(b, names)
+	as := areas.New(deps.Work, deps.Wrapper, deps.Users)
+	ends := endings.New(s.Accounts.Of)
+	types, ln, sw := jobtype.New(s, as), lineage.New(b), sweep.New(s, as)
+	e := &Engine{state: s, areas: as, asked: asked{chooser: choice.New(s)}}
+	e.clusters = cluster.New(s, as, sw, ln, ends)
+	e.prover = proof.New(s, types, ln)
+	e.datasets = dataset.New(s, as, types, ln, cfg.Workers, gridjob.StepPatience)
+	e.feeder = feed.New(s, ln, e.prover)
+	e.records = record.New(s, as, e.clusters.Waits)
+	e.judge = verdict.New(s, as, ends, sw, ln, e.clusters, e.records.Add)
+	e.wishes = wish.New(s, cluster.Halting(e.clusters))
+	e.reopener = reopen.New(s, reopen.Rooms{Feeder: e.feeder, Prover: e.prover})
+	e.remover = removal.New(s, as)
+	e.site = site.New(s, as, e.clusters.Shut, cluster.Halting(e.clusters), e.records.Mend)
+	e.remote = remote.New(s, as, func(owner jjm.Owner, base, path string) (io.ReadCloser, error) {
+		return types.Site(owner, base).Open(path)
+	})
+	e.dependencies = dependency.New(s)
+	e.jobs = gridjob.New(s, as, types, sw, e.remote, e.dependencies)
+	e.intake = intake.New(s, intake.Rooms{Submit: e.jobs.Submit, Kill: e.wishes.Kill, AddFragment: e.records.Add})
+	e.answers = answer.New(s, as, ln, answer.Rooms{Jobs: e.jobs, Records: e.records, Clusters: e.clusters,
+		Settle: e.intake.Settle, Told: e.remover.Told})
+	return e
+}
+
+// connect passes to each room what it needs of rooms that build made later, and says who is
+// told of changes.
+func (e *Engine) connect() {
+	e.jobs.Connect(gridjob.Rooms{Clusters: e.clusters, Datasets: e.datasets, Feeder: e.feeder, Prover: e.prover,
+		Records: e.records}, e.intake.Settle)
+	e.state.WakeGrid, e.state.WakeSubmit = e.jobs.Wake, e.clusters.Wake
+	e.state.Participants = e.transaction()
+	e.state.Shown = []func(*state.Change, *state.Memo){e.feeder.TellReaders}
+	e.state.Committed = []func(*state.Change){e.judge.WakeEndings, e.clusters.WakeReleases, e.site.JobsOver,
+		e.dependencies.Changed}
+}
+
+// load fills the memory from the store, and wakes the loops for whatever was in progress when
+// the daemon stopped.
+func (e *Engine) load(ctx context.Context) error {
+	if err := e.state.Load(ctx); err != nil {
+		return err
+	}
+	if err := e.site.LoadBans(ctx); err != nil {
+		return err
+	}
+	e.judge.ResumeKills()
+	e.clusters.WarnRemoved()
+	e.clusters.RecallAccounts()
+	e.records.ResumeRecords()
+	v := e.state.View()
+	defer v.Close()
+	for id, g := range v.Grids() {
+		e.jobs.Wake(id)
+		e.datasets.KickSources(&g.Job)
+	}
+	return nil
+}
+
+// Reconfigure replaces the settings. All but Workers, which New reads, apply at once.
+func (e *Engine) Reconfigure(cfg Config) { e.state.B.Reconfigure(cfg) }
+
+// Run runs all loops until ctx ends, then waits for them. Local jobs in batch systems are not
+// touched. The error is nil, or wraps base.ErrCrashed if a failpoint of a test stopped the
+// engine.
+func (e *Engine) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	e.state.B.Stopping(stop)
+	var wg sync.WaitGroup
+	for _, loop := range loops(e) {
+		wg.Go(func() { loop(ctx) })
+	}
+	wg.Wait()
+	e.areas.Close()
+	if err := context.Cause(ctx); errors.Is(err, base.ErrCrashed) {
+		return err
+	}
+	return nil
+}
+
+// loops returns the loops of all rooms.
+func loops(e *Engine) []func(context.Context) {
+	all := e.clusters.Loops()
+	all = append(all, e.judge.Loops()...)
+	all = append(all, e.site.Loops()...)
+	all = append(all, e.intake.Loops()...)
+	all = append(all, e.remover.Loops()...)
+	return append(all, e.records.Loop, e.records.MendLoop, e.reopener.Loop, e.jobs.Run, e.datasets.Run, e.remote.Run)
+}

@@ -1,0 +1,386 @@
+package feed
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"jjm/handlers"
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+	"jjm/internal/work/split"
+	"jjm/internal/work/stream"
+)
+
+// feeds are the cuttings in progress, by grid job. The step of a grid job takes its feed out
+// and, if what it cut was stored, keeps it again: a cutting continues only from what was
+// stored.
+type feeds struct {
+	mu sync.Mutex
+	of map[jjm.GridID]*feed
+}
+
+// take returns the feed of a grid job, or nil, and removes it.
+func (fs *feeds) take(id jjm.GridID) *feed {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f := fs.of[id]
+	delete(fs.of, id)
+	return f
+}
+
+// keep stores f and drops the feeds of grid jobs that have ended, which nothing else
+// would.
+func (fs *feeds) keep(id jjm.GridID, f *feed, whose func(jjm.GridID) int) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if fs.of == nil {
+		fs.of = map[jjm.GridID]*feed{}
+	}
+	maps.DeleteFunc(fs.of, func(id jjm.GridID, _ *feed) bool { return whose(id) == fair.Nobody })
+	fs.of[id] = f
+}
+
+// feed is a cutting in progress: the files that a step can cut, sorted once, and cut
+// chunk by chunk.
+type feed struct {
+	cutting *split.Cutting
+	numbers []int64 // the numbers of the files in the master dataset
+	// drops are files that will never be cut, to be stored with the next cut.
+	drops []store.Drop
+	// blank are files that will never be cut by this splitter, to be stored as dropped at the end.
+	blank []store.Drop
+	// made and carry are those of the step as this cutting last stored them. If they
+	// differ, another change cut or gave back something, and the cutting must start anew.
+	made  int
+	carry []byte
+	// complete says that no more files will come.
+	complete bool
+	news     uint64 // Reads.News when it started
+	marked   uint64 // Reads.Marked when it started
+}
+
+// LookAgain returns after how long a grid job that waits for input is to be stepped
+// without news, 0 for never; see state.Memory.WaitsForTime.
+func (fd *Feeder) LookAgain(id jjm.GridID) (again time.Duration) {
+	v := fd.s.View()
+	waits := v.WaitsForTime(id)
+	v.Close()
+	if waits {
+		now, poll := jjm.At(fd.b.Now()), fd.b.Conf().DatasetPoll.D()
+		fd.s.Adjust(func(a *state.Memo) { again = a.NextLook(id, now, poll) })
+	}
+	return again
+}
+
+// TellReaders wakes the grid jobs that read datasets about which a change has news.
+func (fd *Feeder) TellReaders(c *state.Change, a *state.Memo) {
+	for _, id := range c.News {
+		for _, reader := range a.News(id, slices.Contains(c.Marked, id)) {
+			fd.s.WakeGrid(reader)
+		}
+	}
+}
+
+// Feed cuts the next chunk of the files that the first step of a grid job reads: parts, local
+// jobs, ledger entries, states of files and the splitter's carry are stored in one transaction.
+// If nothing can be cut, the step becomes idle.
+func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting) error {
+	v := fd.s.View()
+	r := v.Grid(job.ID).Reads
+	marked := r.Marked()
+	v.Close()
+	f := fd.feeds.take(job.ID)
+	if f == nil || f.marked != marked || f.made != job.Step.Made || !bytes.Equal(f.carry, job.Step.Carry) {
+		var err error
+		if f, err = fd.startFeed(ctx, job, cut); err != nil {
+			return fmt.Errorf("generate grid job %s: %w", job.ID, err)
+		}
+	}
+	parts, left, next, err := fd.cutNext(ctx, job, f)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	if most := fd.b.Conf().MaxLocalJobs; job.Step.Made+len(parts) > most {
+		return jjm.Errorf(jjm.Invalid,
+			"grid job %s would make more than the %d local jobs that this site allows (engine.max_local_jobs): make larger parts", job.ID, most)
+	}
+	over := !left.More && left.Waiting == 0 && f.complete
+	if err := fd.journalLacks(ctx, job.ID, left.Lacks); err != nil {
+		return err
+	}
+	if len(parts) == 0 && !left.More && !over && len(left.Done)+len(left.Dropped)+len(f.drops) == 0 &&
+		bytes.Equal(text, f.carry) {
+		fd.setIdle(job.ID, f.news, left)
+		return nil
+	}
+	stored := false
+	err = fd.s.Change(ctx, "generate", func(c *state.Change) error {
+		g := c.Grid(job.ID)
+		if c.Live.Grid(job.ID) != nil && c.Live.Grid(job.ID).Reads.Marked() != f.marked {
+			return nil // files were marked meanwhile
+		}
+		if g == nil || g.Step.Made != f.made || !bytes.Equal(g.Step.Carry, f.carry) || g.Step.Closed {
+			return nil // another change came first: the next step starts a new cutting
+		}
+		stored = true
+		c.Insert(g, parts)
+		g.Step.Carry, g.Step.Made = text, g.Step.Made+len(parts)
+		g.Step.Closed = over
+		g.Step.Expected = max(g.Step.Expected, g.Step.Made)
+		if over {
+			g.Step.Expected = g.Step.Made
+		}
+		c.Then = append(c.Then, func() error { return f.storeFiles(c.Tx, g, left, over) })
+		f.made, f.carry = g.Step.Made, text
+		return nil
+	})
+	switch {
+	case err != nil || over || !stored:
+		return err
+	case left.More:
+		fd.feeds.keep(job.ID, f, fd.s.Accounts.Of)
+	default:
+		fd.setIdle(job.ID, f.news, left)
+	}
+	return nil
+}
+
+// cutNext cuts the next chunk, at most as many parts as there are serial numbers for
+// their outputs.
+func (fd *Feeder) cutNext(ctx context.Context, job *jjm.GridJob, f *feed) ([]jjm.Part, split.Left, split.Carry, error) {
+	room, err := fd.s.PartsRoom(ctx, job, fd.b.Chunk())
+	if err != nil {
+		return nil, split.Left{}, split.Carry{}, err
+	}
+	parts, left, next := f.cutting.Next(split.Limits{MaxParts: max(room, 1)})
+	return parts, left, next, fd.s.WithinSerials(ctx, job, len(parts), room)
+}
+
+// journalLacks adds to the journal, once, which open secondary dataset a grid job waits
+// for; "" is none.
+func (fd *Feeder) journalLacks(ctx context.Context, id jjm.GridID, text string) error {
+	v := fd.s.View()
+	g := v.Grid(id)
+	told := g == nil || g.Reads.Lacks() == text
+	v.Close()
+	if told {
+		return nil
+	}
+	fd.s.Adjust(func(a *state.Memo) { a.Lacks(id, text) })
+	if text == "" {
+		return nil
+	}
+	return fd.s.Change(ctx, "generate", func(c *state.Change) error {
+		c.Note(id, "", "waits: "+text, "", "")
+		return nil
+	})
+}
+
+// setIdle notes that nothing can be cut until there is news.
+func (fd *Feeder) setIdle(id jjm.GridID, news uint64, left split.Left) {
+	why := cmp.Or(left.Why, "its dataset is open, and all files that are there are cut")
+	fd.s.Adjust(func(a *state.Memo) { a.SetIdle(id, jjm.StepWork, news, why) })
+}
+
+// storeFiles stores the states of the files after a cut: fully cut, or dropped by the
+// splitter. over says that no more will be cut.
+func (f *feed) storeFiles(tx *store.Tx, g *jjm.GridJob, left split.Left, over bool) error {
+	done := make([]int64, len(left.Done))
+	for i, pos := range left.Done {
+		done[i] = f.numbers[pos]
+	}
+	if err := tx.CutFiles(g.ID, 0, done); err != nil {
+		return err
+	}
+	drops := f.drops
+	for _, d := range left.Dropped {
+		drop := store.Drop{File: f.numbers[d.File], State: jjm.FileDropped, Why: d.Why}
+		if d.Failed {
+			drop.State = jjm.FileFailed
+		}
+		drops = append(drops, drop)
+	}
+	if f.drops = nil; over {
+		drops = append(drops, f.blank...)
+	}
+	if err := tx.DropFiles(g.ID, 0, drops); err != nil || !over {
+		return err
+	}
+	_, err := tx.DropRest(g.ID, 0, g.Step.Splitter+" leaves it out")
+	return err
+}
+
+// noticeChunk is how many new files of a dataset become files of a step in one
+// transaction.
+const noticeChunk = 20_000
+
+// startFeed makes new files of the datasets files of the step, and starts a cutting of
+// all that can be cut.
+func (fd *Feeder) startFeed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting) (*feed, error) {
+	f := &feed{made: job.Step.Made, carry: job.Step.Carry}
+	if err := fd.noteInputs(ctx, job.ID, f); err != nil {
+		return nil, err
+	}
+	processes := job.Spec.Master() != nil
+	f.complete = !processes // events and rows are all there from the beginning
+	for more := processes; more; {
+		err := fd.s.Change(ctx, "notice", func(c *state.Change) error {
+			n, complete, err := c.Tx.NoticeFiles(job.ID, 0, noticeChunk)
+			more, f.complete = n == noticeChunk, complete
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	work, err := fd.workOf(ctx, job, cut, f)
+	if err != nil {
+		return nil, err
+	}
+	carry := state.FirstCarry(&job.Spec)
+	if len(job.Step.Carry) > 0 {
+		if err := json.Unmarshal(job.Step.Carry, &carry); err != nil {
+			return nil, jjm.Errorf(jjm.Internal, "carry: %w", err)
+		}
+	}
+	params := state.Locate(&work, fd.s.Readers(job.Step.Clusters), cut.Params)
+	if err := fd.countFirst(job, cut, work); err != nil {
+		return nil, err
+	}
+	f.cutting, err = cut.Splitter.Start(work, params, carry)
+	return f, err
+}
+
+// countFirst returns an error of kind Invalid if the files that are there would make too many
+// local jobs, before any is made. Later cuts are checked by [Feeder.Feed].
+func (fd *Feeder) countFirst(job *jjm.GridJob, cut *state.Cutting, work split.Work) error {
+	if job.Step.Made > 0 {
+		return nil
+	}
+	n, err := cut.Splitter.Count(work, cut.Params)
+	if err != nil {
+		return err
+	}
+	if n > int64(fd.b.Conf().MaxLocalJobs) {
+		return jjm.Errorf(
+			jjm.Invalid, "it would make %d local jobs; this site allows %d (engine.max_local_jobs): make larger parts", n,
+			fd.b.Conf().MaxLocalJobs)
+	}
+	return nil
+}
+
+// noteInputs notes in memory which datasets the step reads, and in f the present counts
+// of news and marks.
+func (fd *Feeder) noteInputs(ctx context.Context, id jjm.GridID, f *feed) error {
+	inputs, err := fd.b.Store.Inputs(ctx, id)
+	if err != nil {
+		return err
+	}
+	var datasets []store.DatasetID
+	for _, in := range inputs {
+		datasets = append(datasets, in.Dataset)
+	}
+	fd.s.Adjust(func(a *state.Memo) { f.news, f.marked = a.SetInputs(id, datasets) })
+	return nil
+}
+
+// workOf returns what the splitter needs: the files that can be cut, the files of
+// secondary datasets, and what it asks about siblings, families and ancestors.
+func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutting, f *feed) (split.Work, error) {
+	work := cut.Work
+	work.Files, work.Secondary = nil, nil
+	work.Closed, work.Now = f.complete, jjm.At(fd.b.Now())
+	leaver, err := split.LeaverOf(job.Step.Splitter, cut.Params)
+	if err != nil {
+		return work, err
+	}
+	err = fd.b.Store.Available(ctx, job.ID, 0, func(n int64, file jjm.File) error {
+		work.Files = append(work.Files, file)
+		f.numbers = append(f.numbers, n)
+		if reason, _ := leaver.File(&file, ""); leaver.CountsSections() && reason == jjm.LeftNoSections {
+			f.blank = append(f.blank, store.Drop{File: n, State: jjm.FileDropped, Why: leaver.Why(reason)})
+		}
+		return nil
+	})
+	if err != nil {
+		return work, err
+	}
+	if job.Step.Splitter == split.SiblingProcessingBased {
+		if work.Siblings, err = fd.siblingsOf(ctx, job.ID, f.numbers); err != nil {
+			return work, err
+		}
+	}
+	inputs, err := fd.b.Store.Inputs(ctx, job.ID)
+	if err != nil {
+		return work, err
+	}
+	for _, in := range inputs {
+		if in.Master && job.Step.Splitter == split.WMBSMergeBySize {
+			left, drops, err := fd.lineage.TellOf(ctx, job, in.Name, &work, f.numbers)
+			if err != nil {
+				return work, err
+			}
+			f.numbers, f.drops = left, append(f.drops, drops...)
+		}
+		if in.Master && in.Step == jjm.StepWork && cut.Params.IncludeParents {
+			if work.Ancestors, err = fd.lineage.Ancestors(ctx, in.Dataset, work.Files); err != nil {
+				return work, err
+			}
+		}
+		if in.Master {
+			continue
+		}
+		s := split.Stream{Dataset: jjm.Dataset{Name: in.Name, Attributes: in.Attributes, Closed: in.Closed}}
+		marks, err := fd.b.Store.Marks(ctx, in.Dataset)
+		if err != nil {
+			return work, err
+		}
+		err = fd.b.Store.Files(ctx, in.Dataset, 0, 0, func(n int64, file jjm.File) error {
+			if marks[n] == jjm.FileReady {
+				s.Files = append(s.Files, file)
+			}
+			return nil
+		})
+		if err != nil {
+			return work, err
+		}
+		work.Secondary = append(work.Secondary, s)
+	}
+	if stream.HasSequence(&job.Spec) {
+		work.Secondary = append(work.Secondary, handlers.SequenceStream())
+	}
+	return work, nil
+}
+
+// siblingsOf returns what the other grid jobs that read the same files have made of each.
+func (fd *Feeder) siblingsOf(ctx context.Context, id jjm.GridID, numbers []int64) ([]split.SiblingState, error) {
+	states, err := fd.b.Store.Siblings(ctx, id, 0, split.SiblingProcessingBased)
+	if err != nil || states == nil {
+		return nil, err
+	}
+	out := make([]split.SiblingState, len(numbers))
+	for i, n := range numbers {
+		switch states[n] {
+		case jjm.FileFinished:
+			out[i] = split.SiblingDone
+		case jjm.FileFailed:
+			out[i] = split.SiblingFailed
+		default:
+			out[i] = split.SiblingPending
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,202 @@
+package feed
+
+import (
+	"jjm/internal/engine/floor/outputs"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+	"jjm/internal/work/split"
+	"jjm/sandbox"
+)
+
+// MakeOutput makes the output dataset of a new grid job that may use this number of clusters.
+// Its name must be free, so that it holds no other files; if it is not, the error is a
+// jjm.Problems. With several clusters it becomes a container, in which each cluster gets a
+// dataset once a local job on it made something (decision R30).
+func (fd *Feeder) MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) error {
+	d := jjm.Dataset{Name: job.Spec.OutputDataset}
+	if d.Name == "" {
+		return nil
+	}
+	members, err := c.Tx.Members(job.Owner.UID, d.Name)
+	if err != nil {
+		return err
+	}
+	if clusters > 1 {
+		d.Container = d.Name
+	}
+	taken := func(what string) error {
+		return jjm.Problems{{Field: "output_dataset",
+			Text: "you have a " + what + " " + d.Name + " already: name one that does not exist"}}.Err()
+	}
+	id, made, err := c.Tx.PutDataset(job.Owner.UID, d)
+	switch {
+	case err != nil:
+		return err
+	case !made:
+		return taken("dataset")
+	case len(members) > 0:
+		return taken("container")
+	}
+	return c.Tx.SetMaker(id, job.ID)
+}
+
+// AddOutputs adds the outputs of completed local jobs to the output dataset of their grid
+// job, with the files that they were made from as parents (decision R27), and outputs to
+// be merged to the dataset of the merge step.
+func (fd *Feeder) AddOutputs(c *state.Change) error {
+	results := map[jjm.LocalID]*jjm.Result{}
+	for i := range c.Ends {
+		results[c.Ends[i].ID.LocalID] = c.Ends[i].Evidence.Result
+	}
+	for _, l := range c.Changed {
+		g := c.Live.Grid(l.ID.Grid)
+		if l.IsMerging() && results[l.ID] != nil && !c.Live.Local(l.ID).IsMerging() {
+			if err := addUnmerged(c, &g.Job, l, results[l.ID]); err != nil {
+				return err
+			}
+		}
+		if g.Job.Spec.OutputDataset == "" || l.State != jjm.Completed || results[l.ID] == nil ||
+			c.Live.Local(l.ID).State == jjm.Completed {
+			continue
+		}
+		files, err := outputsOf(c, &g.Job, l, results[l.ID])
+		if err != nil {
+			return err
+		}
+		id, err := outputDataset(c, &g.Job, l.Cluster)
+		if err != nil {
+			return err
+		}
+		if len(files) == 0 {
+			continue
+		}
+		if _, err := c.Tx.AddFiles(id, files); err != nil {
+			return err
+		}
+		c.News = append(c.News, id)
+	}
+	return nil
+}
+
+// outputDataset returns the dataset for the outputs from a cluster, and makes it if need
+// be.
+func outputDataset(c *state.Change, job *jjm.GridJob, cluster string) (store.DatasetID, error) {
+	d := jjm.Dataset{Name: job.Spec.OutputDataset}
+	have, err := c.S.B.Store.DatasetNamed(c.Ctx, job.Owner.UID, d.Name)
+	if err != nil {
+		return 0, err
+	}
+	if have.Head() {
+		d = jjm.Dataset{Name: d.Name + "." + cluster, Container: d.Name}
+	}
+	id, made, err := c.Tx.PutDataset(job.Owner.UID, d)
+	if err != nil || !made {
+		return id, err
+	}
+	return id, c.Tx.SetMaker(id, job.ID)
+}
+
+// addUnmerged adds the outputs of a local job to the dataset of the merge step.
+// WMBSMergeBySize keeps outputs made from one file together, in the order of its events,
+// so for it they have parents, sections and first events.
+func addUnmerged(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result) error {
+	files := outputs.Mergeable(&job.Spec, l, r)
+	if job.Merging != nil && job.Merging.Splitter == split.WMBSMergeBySize {
+		o, err := originOf(c, l)
+		if err != nil {
+			return err
+		}
+		for i := range files {
+			files[i].Parents, files[i].Lumis, files[i].FirstEvent = o.parents, o.lumis, o.first
+		}
+	}
+	id, err := unmerged(c, job)
+	if err != nil {
+		return err
+	}
+	_, err = c.Tx.AddFiles(id, files)
+	return err
+}
+
+// outputDatasets returns the output dataset of a grid job, or all datasets of the
+// container, the one that stands for the container included.
+func outputDatasets(c *state.Change, job *jjm.GridJob) ([]store.DatasetID, error) {
+	have, err := c.S.B.Store.DatasetNamed(c.Ctx, job.Owner.UID, job.Spec.OutputDataset)
+	if err != nil || !have.Head() {
+		return []store.DatasetID{have.ID}, err
+	}
+	members, err := c.Tx.Members(job.Owner.UID, have.Name)
+	ids := make([]store.DatasetID, len(members))
+	for i := range members {
+		ids[i] = members[i].ID
+	}
+	return ids, err
+}
+
+// outputsOf returns the outputs of a completed local job as files of the output dataset.
+// Their LFNs are their names in the tar; their paths are in the folder of the attempt that
+// counts.
+func outputsOf(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result) ([]jjm.File, error) {
+	o, err := originOf(c, l)
+	if err != nil {
+		return nil, err
+	}
+	var files []jjm.File
+	names := outputs.Names(&job.Spec, l)
+	for _, out := range r.Outputs {
+		if out.Absent != "" || names[out.Name].Log { // logs are not part of a dataset
+			continue
+		}
+		f := jjm.File{LFN: outputs.Name(outputs.Stem(job), l.ID, out.Name, names), Size: max(out.Bytes, 0)}
+		if out.SHA256 != "" {
+			f.Checksum = "sha256:" + out.SHA256
+		}
+		p, err := sandbox.OutputPath(r.AttemptID(), out.Name)
+		if err == nil && len(f.Problems()) == 0 { // else its wrapper was forged: a name that no list can hold
+			f.Parents, f.Lumis, f.Path = o.parents, o.lumis, p
+			files = append(files, f)
+		}
+	}
+	return files, nil
+}
+
+// closeOutput closes the datasets that a grid job filled, which has ended.
+func closeOutput(c *state.Change, job *jjm.GridJob) error {
+	if job.Merging != nil {
+		id, err := unmerged(c, job)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Tx.CloseDataset(id); err != nil {
+			return err
+		}
+	}
+	if job.Spec.OutputDataset == "" {
+		return nil
+	}
+	ids, err := outputDatasets(c, job)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := c.Tx.CloseDataset(id); err != nil {
+			return err
+		}
+		c.News = append(c.News, id)
+	}
+	return nil
+}
+
+// EndOutputs closes the datasets that were filled by grid jobs that end in this change.
+func (fd *Feeder) EndOutputs(c *state.Change) error {
+	for id, g := range c.Grids {
+		if live := c.Live.Grid(id); live == nil || live.Job.Status.Final() || !g.Status.Final() {
+			continue
+		}
+		if err := closeOutput(c, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// Lost returns what outputs of a grid job that is over are lost with those named, as if they
+// were retracted, and the local jobs that made them. It changes nothing. The error is a
+// Conflict if these cannot make them again.
+func (fd *Feeder) Lost(ctx context.Context, job *jjm.GridJob, w wire.Retract) (wire.Retracted, []int32, error) {
+	out := wire.Retracted{ID: job.ID}
+	if job.Spec.Master() == nil && job.Spec.OutputDataset != "" {
+		return out, nil, jjm.Errorf(jjm.Conflict, "its outputs are in the dataset %s, and it would make them again under the "+
+			"same names: a new grid job makes them under others (--new-output)", job.Spec.OutputDataset)
+	}
+	r := &retraction{fd: fd, ctx: ctx, job: job, wish: w}
+	if err := r.find(); err != nil {
+		return out, nil, err
+	}
+	before, err := fd.b.Store.Retracted(ctx, job.ID)
+	if err != nil {
+		return out, nil, err
+	}
+	for _, n := range r.work {
+		_, was := before[n]
+		out.Locals = append(out.Locals, wire.RetractedLocal{Local: jjm.LocalID{Grid: job.ID, N: n}.String(),
+			Outputs: r.made[n], Before: was})
+		out.Lost = append(out.Lost, r.made[n]...)
+	}
+	return out, r.work, nil
+}
+
+// MakeAgain retracts outputs of a grid job that is being reopened in a change, and has them
+// made again: by new local jobs, if they were made of files of a dataset, else by the same local
+// jobs, whose parts nobody else can own. These it returns, to be run again.
+func (fd *Feeder) MakeAgain(c *state.Change, id jjm.GridID, actor string, w wire.Retract) (same []int32, err error) {
+	g := c.Live.Grid(id)
+	r := &retraction{fd: fd, ctx: c.Ctx, job: &g.Job, wish: w, caller: wire.Caller{User: actor}}
+	if err := r.find(); err != nil {
+		return nil, err
+	}
+	for _, n := range r.work {
+		l := jjm.LocalID{Grid: id, N: n}
+		if _, err := c.Tx.Retract(l, actor, w.Reason); err != nil {
+			return nil, err
+		}
+		r.lost = append(r.lost, r.made[n]...)
+		if !g.Processes() {
+			same = append(same, n)
+			continue
+		}
+		if _, err := redo(c, c.Local(l), fmt.Sprintf("what it made is lost: %s", w.Reason), actor); err != nil {
+			return nil, err
+		}
+	}
+	return same, r.markLost(c, w.Reason)
+}

@@ -1,0 +1,187 @@
+package base
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"jjm/adapters"
+	"jjm/handlers"
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/areas"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/analyse/rule"
+	"jjm/internal/storage/store"
+	"jjm/internal/sys/fetch"
+	"jjm/xmldb"
+)
+
+// MayRun returns an error of kind Denied for a caller whose grid jobs this daemon must not run:
+//
+//	jobs run as their owners            root is refused
+//	all jobs run as root                everybody but root is refused; a service account must be an ordinary one
+//	all jobs run as another account     nobody is refused
+func (b *Base) MayRun(caller wire.Caller) error {
+	a := b.Deps.Account
+	switch {
+	case b.Deps.Users != nil && caller.UID == 0:
+		return jjm.Errorf(
+			jjm.Denied, "grid jobs run as their owners here, and never as root: submit them as an ordinary account")
+	case a == nil || a.UID != 0 || caller.UID == 0:
+		return nil
+	}
+	return jjm.Errorf(
+		jjm.Denied, "this daemon runs all jobs as root, so it takes them from root only: run it as an ordinary account, or set run_as = \"owner\"")
+}
+
+// Deps are the things that the engine is given and does not make itself.
+type Deps struct {
+	Store   *store.Store
+	Records *xmldb.DB
+	Types   handlers.Registry
+	SiteFiles
+	// Clusters in the order of the configuration; the first is the default.
+	Clusters []Cluster
+	Folders
+	Accounts
+	Now func() time.Time
+	Log *slog.Logger
+	// Crash is called at every named failpoint; if it returns an error, the engine stops there,
+	// as if it had been killed. Nil in production.
+	Crash func(point string) error
+	// IDs keeps how far ids are given out; nil if nobody does.
+	IDs IDs
+	// Accounted returns up to which attempt the accounting log tells of ends, by its number in the
+	// store; nil if there is no log.
+	Accounted func(context.Context) (seq int64, err error)
+	// Fetch carries out an order to fetch an input, as the account that commands run as under its context.
+	Fetch func(context.Context, fetch.Order) (fetch.Report, error)
+	// Notify uses the kernel's file notification in addition to the periodic scans.
+	Notify bool
+	// Chunk is how many local jobs are made, or files added, in one transaction. 0 is the
+	// constant Chunk; tests of what happens between two transactions use a small number.
+	Chunk int
+}
+
+// IDs keeps outside the store how far ids of grid jobs are given out. Its methods may be called from many goroutines.
+type IDs interface {
+	// Reserved reports whether an id may be stored. It asks no disk.
+	Reserved(jjm.GridID) bool
+	// Reserve makes Reserved true. The error is of kind Busy if the folders of the site do not allow it now.
+	Reserve(context.Context, jjm.GridID) error
+	// Reach is told the id of a grid job that is stored, before anybody else is told.
+	Reach(jjm.GridID) error
+}
+
+// SiteFiles are what the site says in files of its own.
+type SiteFiles struct {
+	// Unread returns what is to be done so that an unknown job type is known, if the site has a file of it that
+	// was not there at the start; else "". Nil if there is no such folder.
+	Unread func(typ string) string
+	// Model returns a model of job files, or why it cannot be used. Nil if there are none.
+	Model func(name string) (jobfile.Model, jjm.Problems)
+}
+
+// Folders are the paths that the engine works with.
+type Folders struct {
+	// Work is the absolute folder of the work areas, seen by the workers.
+	Work string
+	// RecordDir is the folder of the XML records.
+	RecordDir string
+	// DropDir is where programs outside jjm leave fragments of records; "" = nowhere.
+	DropDir string
+	// SpoolDir is where gatekeepers leave requests while the daemon is down; "" =
+	// nowhere.
+	SpoolDir string
+	// Wrapper is the path of the jjm-wrapper program.
+	Wrapper string
+}
+
+// Accounts say which accounts the machine has, and as which account jobs run and files
+// are touched.
+type Accounts struct {
+	// Caller returns the rights of the account that owns a file in SpoolDir.
+	Caller func(uid, gid int) wire.Caller
+	// Find returns an account by name or uid. The error is of kind Invalid if the machine
+	// has no such account, and Busy if the account database does not answer now.
+	Find func(ctx context.Context, name string) (jjm.Owner, error)
+	// Account is the account that all jobs run as; nil if each runs as its owner.
+	Account *jjm.Owner
+	// Readers are the accounts that may read every output tar, besides root and
+	// the daemon's own: the administrators.
+	Readers []int
+	// Users touch work areas and run commands as the owners; Account is nil then. Nil:
+	// the daemon does both as its own account.
+	Users areas.Users
+}
+
+// Cluster is one batch system and its settings.
+type Cluster struct {
+	Kind    string
+	Adapter adapters.Adapter
+	// Queue is the default queue, "" if the batch system decides. Queues are all queues
+	// that the cluster's section of the configuration names.
+	Queue  string
+	Queues []string
+	// Config are the settings of this cluster.
+	Config ClusterConfig
+}
+
+// ErrCrashed is in the chain of the error of an engine that a failpoint stopped, in
+// tests.
+var ErrCrashed = errors.New("stopped at a failpoint")
+
+// Reconfigure replaces the settings. All but Workers, which are read at start, apply at
+// once.
+func (b *Base) Reconfigure(cfg Config) {
+	set := rule.ShippedRules().With(rule.Site, cfg.Rule)
+	b.rules.Store(&set)
+	b.cfg.Store(&cfg)
+}
+
+// Rules returns the rules by which attempts of a local job of a grid job are judged: those that jjm
+// ships, of the site, and of the type. The merge step has no type.
+func (b *Base) Rules(spec *jjm.Spec, step int32) rule.Set {
+	set := *b.rules.Load()
+	if step == jjm.StepMerge {
+		return set
+	}
+	return handlers.RulesOf(b.Deps.Types[spec.Type], spec, set)
+}
+
+// Conf returns the present settings. Callers must not keep it: a later Reconfigure replaces it.
+func (b *Base) Conf() *Config { return b.cfg.Load() }
+
+// Crash is a failpoint with a name. It returns nil in production. If the test's Crash
+// returns an error, Crash stops the engine's loops and returns that error joined with
+// ErrCrashed; the caller must return it without any further effect.
+func (b *Base) Crash(point string) error {
+	hit := b.Deps.Crash
+	if hit == nil {
+		return nil
+	}
+	err := hit(point)
+	if err == nil {
+		return nil
+	}
+	err = errors.Join(ErrCrashed, err)
+	if stop := b.stop.Load(); stop != nil {
+		(*stop)(err)
+	}
+	return err
+}
+
+// Itoa writes any of the integers of ids and counts in decimal.
+func Itoa[T int | int32 | int64](n T) string { return strconv.FormatInt(int64(n), 10) }
+
+// Chunk is how many parts one call of a splitter makes, and how many files are added to a
+// dataset in one transaction: enough for speed, few enough that other transactions need
+// not wait long.
+const Chunk = 5000
+
+// Chunk returns Deps.Chunk, or the constant if that is 0.
+func (b *Base) Chunk() int { return cmp.Or(b.Deps.Chunk, Chunk) }

@@ -1,0 +1,92 @@
+package base
+
+import (
+	"fmt"
+
+	"jjm/adapters/idealize"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// ClusterConfig are the settings that every cluster has, whatever its kind. A field that
+// is zero takes the value of Config.
+type ClusterConfig struct {
+	// Poll is the time between two periodic listings; 0 = Config.Poll.
+	Poll jjm.Duration `toml:"poll"`
+	// PollMax bounds how far slow listings may stretch Poll; 0 = Config.PollMax.
+	PollMax jjm.Duration `toml:"poll_max"`
+	// BatchSettle replaces Config.BatchSettle for this cluster; 0 = Config.BatchSettle,
+	// and for a cluster that sends no events and is only polled, also Poll and
+	// pollSettle.
+	BatchSettle jjm.Duration `toml:"batch_settle"`
+	// MaxPending is how many local jobs may wait in this batch system; 0 =
+	// Config.MaxPending.
+	MaxPending int `toml:"max_pending"`
+	// MaxRunning is how many local jobs may run here at once; 0 = as many as
+	// the batch system starts.
+	MaxRunning int `toml:"max_running"`
+	// MaxPendingPerUser and MaxRunningPerUser bound those of one owner; 0 = no
+	// bound but the cluster's.
+	MaxPendingPerUser int `toml:"max_pending_per_user"`
+	MaxRunningPerUser int `toml:"max_running_per_user"`
+	// DefaultWalltime is what the batch system gives a job that requests no walltime, as
+	// far as maintenance windows are concerned; 0 = the most that it gives any job.
+	DefaultWalltime jjm.Duration `toml:"default_walltime"`
+	// Storages are the names of the storages that the workers of this cluster can read,
+	// as jjm.File.Locations names them; nil = all.
+	Storages []string `toml:"storages"`
+	// Hold are rules about jobs that this cluster holds. They are tried before
+	// Config.Hold.
+	Hold []plan.HoldRule `toml:"hold"`
+	// Config are the settings of the idealizer around the adapter. Of these the engine itself
+	// reads only Command (0 = the engine's Config.Command).
+	idealize.Config
+}
+
+// ClusterDefaults returns the settings of a cluster whose section sets nothing.
+func (c Config) ClusterDefaults() ClusterConfig {
+	out := ClusterConfig{Config: idealize.Defaults()}
+	out.Command = c.Command
+	return out
+}
+
+// Check returns the settings that are out of range. Problem.Field is the key without the
+// section.
+func (c ClusterConfig) Check() jjm.Problems {
+	ps := c.Config.Check()
+	for _, n := range []struct {
+		field string
+		value int
+	}{
+		{"max_pending", c.MaxPending}, {"max_running", c.MaxRunning},
+		{"max_pending_per_user", c.MaxPendingPerUser}, {"max_running_per_user", c.MaxRunningPerUser},
+	} {
+		if n.value < 0 {
+			ps = append(ps, jjm.Problem{Field: n.field, Text: "want a whole number, or 0 for no bound of its own"})
+		}
+	}
+	if c.PollMax != 0 && c.PollMax < c.Poll {
+		ps = append(ps, jjm.Problem{Field: "poll_max", Text: "want at least poll"})
+	}
+	return append(append(ps, c.checkStorages()...), checkHolds("hold", c.Hold)...)
+}
+
+// checkStorages returns the storages that no file can name, and those named twice.
+func (c ClusterConfig) checkStorages() (ps jjm.Problems) {
+	if c.Storages != nil && len(c.Storages) == 0 {
+		return jjm.Problems{{Field: "storages", Text: "is empty: name at least one storage, or leave the key out if the workers can read all of them"}}
+	}
+	seen := map[string]bool{}
+	for i, name := range c.Storages {
+		bad := func(text string) {
+			ps = append(ps, jjm.Problem{Field: fmt.Sprintf("storages[%d]", i), Text: text})
+		}
+		if f := (jjm.File{LFN: "f", Locations: []string{name}}); len(f.Problems()) > 0 {
+			bad(fmt.Sprintf("%.60q: want the name of a storage, as in the locations of files", name))
+		} else if seen[name] {
+			bad(fmt.Sprintf("%.60q is listed twice", name))
+		}
+		seen[name] = true
+	}
+	return ps
+}

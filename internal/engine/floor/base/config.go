@@ -1,0 +1,224 @@
+package base
+
+import (
+	"fmt"
+	"time"
+
+	"jjm/internal/jjm"
+	"jjm/internal/policy/analyse/rule"
+	"jjm/internal/policy/plan"
+	"jjm/internal/sys/fetch"
+)
+
+// Config is the engine's part of the configuration. Defaults sets every duration to more than
+// 0. etc/jjm.toml has the reason for each default.
+type Config struct {
+	// Poll is the time between two listings of a cluster if nothing asks for one sooner. Slow
+	// listings stretch it, to PollMax at most.
+	Poll    jjm.Duration `toml:"poll"`
+	PollMax jjm.Duration `toml:"poll_max"`
+	// UnknownWarn is after how long the health report warns of a cluster without a
+	// listing, a local job missing from listings, or a bulk whose submission is in doubt.
+	UnknownWarn jjm.Duration `toml:"unknown_warn"`
+	// Harvest is the time between two scans of the bulks' done folders. They are scanned
+	// in addition to the kernel's notifications, which do not tell of writes by other
+	// hosts.
+	Harvest jjm.Duration `toml:"harvest"`
+	// ResultSettle is how long to wait for a wrapper's result after the batch system
+	// reported the end of the job, because a shared file system may show the result late.
+	ResultSettle jjm.Duration `toml:"result_settle"`
+	// BatchSettle is how long a result waits for the batch system's final report, which
+	// may outrank it: out of memory, out of time (decision R4).
+	BatchSettle jjm.Duration `toml:"batch_settle"`
+	// Command is the deadline of one command of a batch system.
+	Command jjm.Duration `toml:"command"`
+	// CancelAgain is how often a cancel that has not been confirmed is repeated.
+	CancelAgain jjm.Duration `toml:"cancel_again"`
+	// AbsentListings and AbsentFor say when a job counts as absent (decision R2): it must
+	// be missing from this many healthy listings, over at least this time.
+	AbsentListings int          `toml:"absent_listings"`
+	AbsentFor      jjm.Duration `toml:"absent_for"`
+	// HoldMaxAge is how long a hold by the batch system or by the application may last
+	// before the local job fails (decision R5). HoldMaxAgeGLF applies to jobs that report
+	// by a GBS log file, whose holds wait for a person.
+	HoldMaxAge    jjm.Duration `toml:"hold_max_age"`
+	HoldMaxAgeGLF jjm.Duration `toml:"hold_max_age_glf"`
+	// Hold are the site's rules about jobs that batch systems hold.
+	Hold []plan.HoldRule `toml:"hold"`
+	// Rule are the site's rules about how attempts end, which add to those that jjm ships.
+	Rule []rule.Rule `toml:"rule"`
+	// HeartbeatStale is the age from which a running wrapper's heartbeat no longer proves
+	// that it runs.
+	HeartbeatStale jjm.Duration `toml:"heartbeat_stale"`
+	// Heartbeat is the time between two heartbeats of the wrapper. Grace is how long the
+	// wrapper waits between the signal that asks its application to end and the one that
+	// kills it.
+	Heartbeat jjm.Duration `toml:"heartbeat"`
+	Grace     jjm.Duration `toml:"grace"`
+	// Backoff is the unit of the wait after an unhandled failure: min(2^k, 60)
+	// units after the k-th; 0 disables it.
+	Backoff jjm.Duration `toml:"backoff"`
+	// MaxLocalJobs caps the local jobs of one grid job.
+	MaxLocalJobs int `toml:"max_local_jobs"`
+	// MaxGridJobsPerUser caps the live grid jobs of one account: further ones are
+	// refused. A grid job is live until its output is packed and its last record is
+	// written. MaxLocalJobsPerUser is the number of live local jobs of an account from
+	// which further grid jobs are refused. 0 = no bound.
+	MaxGridJobsPerUser  int `toml:"max_grid_jobs_per_user"`
+	MaxLocalJobsPerUser int `toml:"max_local_jobs_per_user"`
+	// MinFreeBytes and MinFreeFiles are the free bytes and inodes below which no new work is
+	// accepted or submitted, in the file systems of the work areas and of the records. Each is
+	// capped at a hundredth of the file system's size. 0 = no bound.
+	MinFreeBytes int64 `toml:"min_free_bytes"`
+	MinFreeFiles int64 `toml:"min_free_files"`
+	// MaxFiles caps the files of one dataset, because a step holds all files that it can
+	// cut in memory, some 500 bytes each.
+	MaxFiles int `toml:"max_files"`
+	// DatasetPoll is how often the source of an open dataset is read again, and how often
+	// grid jobs that wait for files are looked at.
+	DatasetPoll jjm.Duration `toml:"dataset_poll"`
+	// MaxAttempts is how many local jobs may try the same file, one after another, each
+	// after the one before failed (decision R7).
+	MaxAttempts int `toml:"max_attempts"`
+	// RecommendedCPU and MaxCPU are the CPU time that a local job should, and may at
+	// most, need, in seconds; 0 = not set. Cutting by CPU time uses them (decision R20).
+	RecommendedCPU float64 `toml:"recommended_cpu"`
+	MaxCPU         float64 `toml:"max_cpu"`
+	// MaxPending is how many local jobs may wait in one batch system.
+	MaxPending int `toml:"max_pending"`
+	// MaxWorkBytesPerUser and MaxWorkFilesPerUser are the size of an account's work area
+	// above which its new grid jobs are refused and its local jobs are not submitted; 0 =
+	// no bound.
+	MaxWorkBytesPerUser int64 `toml:"max_work_bytes_per_user"`
+	MaxWorkFilesPerUser int64 `toml:"max_work_files_per_user"`
+	// MaxInputBytes caps the sum of the inputs of one grid job, which the daemon copies
+	// into the work area; 0 = no cap.
+	MaxInputBytes int64 `toml:"max_input_bytes"`
+	// MaxInputFiles caps the files, folders and links in one folder that is an input; 0 =
+	// no cap.
+	MaxInputFiles int64 `toml:"max_input_files"`
+	// MaxTarBytes caps the output tar; 0 = no cap. Without a cap, a job could fill the
+	// disk by one sparse file.
+	MaxTarBytes int64 `toml:"max_tar_bytes"`
+	// MaxOutputBytes caps one collected file of a local job; 0 = no cap.
+	MaxOutputBytes int64 `toml:"max_output_bytes"`
+	// Retry are the site's retry limits, which a job file may override.
+	Retry jjm.Limits `toml:"retry"`
+	// RunningFirst swaps rules 1 and 2 of Ganga's master status (plan.Master).
+	RunningFirst bool `toml:"running_first"`
+	// ExitNotDone is the exit code of a grid job of several local jobs that is not done,
+	// 1 to 255 (decision R11).
+	ExitNotDone int `toml:"exit_not_done"`
+	// PublishEvery is the least time between two writes of the same record.
+	PublishEvery jjm.Duration `toml:"publish_every"`
+	// Fetch is about inputs that are URLs.
+	Fetch fetch.Config `toml:"fetch"`
+	// Workers is how many grid jobs may be prepared, cut or collected at once.
+	Workers int `toml:"workers"`
+}
+
+// Defaults returns the settings of a site that sets nothing.
+func Defaults() Config {
+	absence := plan.DefaultAbsenceRules()
+	return Config{
+		Poll:               jjm.Duration(10 * time.Second),
+		PollMax:            jjm.Duration(5 * time.Minute),
+		UnknownWarn:        jjm.Duration(15 * time.Minute),
+		Harvest:            jjm.Duration(time.Second),
+		ResultSettle:       jjm.Duration(30 * time.Second),
+		BatchSettle:        jjm.Duration(2 * time.Second),
+		Command:            jjm.Duration(30 * time.Second),
+		CancelAgain:        jjm.Duration(30 * time.Second),
+		ExitNotDone:        1,
+		AbsentListings:     absence.Listings,
+		AbsentFor:          jjm.Duration(absence.Age),
+		HoldMaxAge:         jjm.Duration(24 * time.Hour),
+		HoldMaxAgeGLF:      jjm.Duration(30 * 24 * time.Hour),
+		HeartbeatStale:     jjm.Duration(2 * time.Hour),
+		Heartbeat:          jjm.Duration(30 * time.Second),
+		Grace:              jjm.Duration(20 * time.Second),
+		Backoff:            jjm.Duration(time.Minute),
+		MaxLocalJobs:       100_000,
+		MaxFiles:           2_000_000,
+		MinFreeBytes:       64 << 20,
+		MinFreeFiles:       1000,
+		MaxGridJobsPerUser: 50_000,
+		DatasetPoll:        jjm.Duration(time.Minute),
+		MaxAttempts:        3, // maxAttempt of JEDI
+		MaxPending:         100_000,
+		MaxInputBytes:      16 << 30,
+		MaxInputFiles:      20_000,
+		MaxTarBytes:        64 << 30,
+		MaxOutputBytes:     4 << 30,
+		Retry:              jjm.DefaultLimits(),
+		PublishEvery:       jjm.Duration(time.Second),
+		Fetch:              fetch.Defaults(),
+		Workers:            4,
+	}
+}
+
+// Check returns the settings that are out of range.
+func (c Config) Check() jjm.Problems {
+	var ps jjm.Problems
+	positive := func(field string, d jjm.Duration) {
+		if d <= 0 {
+			ps = append(ps, jjm.Problem{Field: "engine." + field, Text: "want a duration above 0, such as 10s"})
+		}
+	}
+	positive("poll", c.Poll)
+	positive("unknown_warn", c.UnknownWarn)
+	positive("harvest", c.Harvest)
+	positive("command", c.Command)
+	positive("cancel_again", c.CancelAgain)
+	positive("absent_for", c.AbsentFor)
+	positive("hold_max_age", c.HoldMaxAge)
+	positive("hold_max_age_glf", c.HoldMaxAgeGLF)
+	positive("heartbeat_stale", c.HeartbeatStale)
+	positive("heartbeat", c.Heartbeat)
+	positive("publish_every", c.PublishEvery)
+	positive("dataset_poll", c.DatasetPoll)
+	atLeast := func(field string, n, least int) {
+		if n < least {
+			ps = append(ps, jjm.Problem{Field: "engine." + field, Text: "want a whole number of at least " + Itoa(least)})
+		}
+	}
+	atLeast("absent_listings", c.AbsentListings, 1)
+	atLeast("max_local_jobs", c.MaxLocalJobs, 1)
+	atLeast("max_grid_jobs_per_user", c.MaxGridJobsPerUser, 0)
+	atLeast("max_local_jobs_per_user", c.MaxLocalJobsPerUser, 0)
+	atLeast("min_free_bytes", int(c.MinFreeBytes), 0)
+	atLeast("min_free_files", int(c.MinFreeFiles), 0)
+	atLeast("max_files", c.MaxFiles, 1)
+	atLeast("max_attempts", c.MaxAttempts, 1)
+	atLeast("max_pending", c.MaxPending, 1)
+	atLeast("workers", c.Workers, 1)
+	if c.ExitNotDone < 1 || c.ExitNotDone > 255 {
+		ps = append(ps, jjm.Problem{Field: "engine.exit_not_done", Text: "want an exit code other than 0: 1 to 255"})
+	}
+	if c.PollMax < c.Poll {
+		ps = append(ps, jjm.Problem{Field: "engine.poll_max",
+			Text: fmt.Sprintf("%s: want at least poll, %s", c.PollMax, c.Poll)})
+	}
+	for _, p := range c.Retry.Problems() {
+		p.Field = "engine.retry." + p.Field
+		ps = append(ps, p)
+	}
+	for _, p := range c.Fetch.Check() {
+		p.Field = "engine.fetch." + p.Field
+		ps = append(ps, p)
+	}
+	ps = append(ps, rule.Check("engine.rule", c.Rule)...)
+	return append(ps, checkHolds("engine.hold", c.Hold)...)
+}
+
+// checkHolds returns what is wrong with hold rules, under the key field.
+func checkHolds(field string, rules []plan.HoldRule) jjm.Problems {
+	var ps jjm.Problems
+	for i, r := range rules {
+		for _, p := range r.Check() {
+			p.Field = fmt.Sprintf("%s[%d].%s", field, i, p.Field)
+			ps = append(ps, p)
+		}
+	}
+	return ps
+}

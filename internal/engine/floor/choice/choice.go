@@ -1,0 +1,271 @@
+// Package choice finds the jobs that patterns and filters select (package selection), among those that the caller may
+// see: of live grid jobs in memory, of others in the store.
+package choice
+
+import (
+	"context"
+	"slices"
+
+	"jjm/internal/api/selection"
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+)
+
+// Chooser finds jobs. Its methods may be called from many goroutines.
+type Chooser struct {
+	b *base.Base
+	s *state.State
+}
+
+// New returns a Chooser.
+func New(s *state.State) *Chooser { return &Chooser{s.B, s} }
+
+// Select returns the jobs that a request selects. Without a filter an id is among them as it is, also if there is no
+// such job: whoever acts on it says so. A name that no grid job has is an error of kind Gone.
+func (ch *Chooser) Select(ctx context.Context, caller wire.Caller, r wire.SelectRequest) (wire.Selected, error) {
+	list, err := selection.Parse(r.Refs)
+	if err != nil {
+		return wire.Selected{}, err
+	}
+	filter, err := r.Where.Parse()
+	if err != nil {
+		return wire.Selected{}, err
+	}
+	se := search{Chooser: ch, caller: caller, filter: &filter, purpose: r.For, now: jjm.At(ch.b.Now()),
+		found: map[jjm.Ref]bool{}}
+	if len(list) == 0 {
+		list = selection.List{{Name: "*"}}
+	}
+	for _, p := range list {
+		if err := se.pattern(ctx, p, r.Where.Any()); err != nil {
+			return wire.Selected{}, err
+		}
+		if err := tooMany(len(se.out.Refs)); err != nil {
+			return wire.Selected{}, err
+		}
+	}
+	return se.out, nil
+}
+
+// tooMany returns an error of kind Invalid if more was found than an answer holds.
+func tooMany(found int) error {
+	if found <= wire.MostSelected {
+		return nil
+	}
+	return jjm.Errorf(jjm.Invalid, "more than %d jobs and ranges of jobs are selected: narrow it with another filter",
+		wire.MostSelected)
+}
+
+// search is one request, and what was found so far.
+type search struct {
+	*Chooser
+	caller  wire.Caller
+	filter  *selection.Filter
+	purpose selection.Purpose
+	now     jjm.Time
+
+	out   wire.Selected
+	found map[jjm.Ref]bool // what names and filters found, so that nothing is found twice
+}
+
+// pattern adds what one pattern selects.
+func (se *search) pattern(ctx context.Context, p selection.Pattern, filtered bool) error {
+	switch {
+	case p.Name != "":
+		return se.named(ctx, p, filtered)
+	case filtered:
+		return se.filtered(ctx, p.Ref)
+	}
+	return se.given(ctx, p.Ref)
+}
+
+// given adds what an id means, whatever it is.
+func (se *search) given(ctx context.Context, ref jjm.Ref) error {
+	se.out.Refs = append(se.out.Refs, ref.String())
+	n, known := selection.Pattern{Ref: ref}.Jobs()
+	switch {
+	case !ref.Locals:
+		se.out.Grids++
+		return nil
+	case known:
+		se.out.Locals += n
+		return nil
+	}
+	job, err := se.s.Find(ctx, se.caller, ref.Grid)
+	if err != nil {
+		return ctx.Err() // whoever acts on the id says what is wrong with it
+	}
+	return se.each(ctx, &job, ref, func(*jjm.LocalJob) bool {
+		se.out.Locals++
+		return true
+	})
+}
+
+// filtered adds what fits of what an id means.
+func (se *search) filtered(ctx context.Context, ref jjm.Ref) error {
+	job, err := se.s.Find(ctx, se.caller, ref.Grid)
+	if err != nil {
+		return err
+	}
+	refs, err := se.fitting(ctx, &job, ref)
+	se.add(refs)
+	return err
+}
+
+// pageSize is how many rows of grid jobs are read from the store at a time.
+const pageSize = 200
+
+// named adds what fits of the grid jobs whose names fit, by ascending ids.
+func (se *search) named(ctx context.Context, p selection.Pattern, filtered bool) error {
+	named, found := 0, 0
+	var perJob [][]jjm.Ref
+	over := !filtered || se.purpose.Grid(jjm.Done) // to kill twice is a success (decision R13)
+	err := se.page(ctx, over, func(job *jjm.GridJob) error {
+		if !p.Name.Fits(job.Spec.Name) {
+			return nil
+		}
+		named++
+		refs, err := se.fitting(ctx, job, jjm.Ref{Grid: job.ID})
+		perJob, found = append(perJob, refs), found+len(refs)
+		if err != nil {
+			return err
+		}
+		return tooMany(found)
+	})
+	if err != nil {
+		return err
+	}
+	if named == 0 && !filtered {
+		return jjm.Errorf(jjm.Gone, "%s: no grid job that may be seen has such a name", p)
+	}
+	for _, refs := range slices.Backward(perJob) {
+		se.add(refs)
+	}
+	return nil
+}
+
+// page calls fn with the grid jobs that the caller may see, newest first. Those that are over are among them only if
+// over is set.
+func (se *search) page(ctx context.Context, over bool, fn func(*jjm.GridJob) error) error {
+	f := store.Filter{All: over, Type: se.filter.Type, Owner: se.filter.User, Limit: pageSize}
+	if !se.caller.Admin {
+		f.Owner = se.caller.User
+	}
+	if se.filter.Status != nil {
+		f.Status = se.filter.Status.String()
+	}
+	for {
+		jobs, err := se.b.Store.Grids(ctx, f)
+		if err != nil {
+			return err
+		}
+		for i := range jobs {
+			if !se.caller.May(jobs[i].Owner.UID) {
+				continue
+			}
+			if err := fn(&jobs[i]); err != nil {
+				return err
+			}
+		}
+		if len(jobs) < pageSize {
+			return nil
+		}
+		f.Before = jobs[len(jobs)-1].ID
+	}
+}
+
+// fitting returns what the filters and the purpose leave of what ref means of a grid job.
+func (se *search) fitting(ctx context.Context, job *jjm.GridJob, ref jjm.Ref) ([]jjm.Ref, error) {
+	if !se.filter.Grid(job, se.now) || !se.purpose.Grid(job.Status) {
+		return nil, nil
+	}
+	if !ref.Locals && !se.purpose.Locals(se.filter) {
+		has, err := se.Has(ctx, job, se.filter)
+		if err != nil || !has {
+			return nil, err
+		}
+		return []jjm.Ref{ref}, nil
+	}
+	var refs []jjm.Ref
+	if !se.filter.MayHold(job.Status) {
+		return nil, nil
+	}
+	err := se.each(ctx, job, ref, func(l *jjm.LocalJob) bool {
+		if se.filter.Local(l) && se.purpose.Local(l) {
+			refs = selection.Join(refs, l.ID)
+		}
+		return true
+	})
+	return refs, err
+}
+
+// add adds references that are not there yet.
+func (se *search) add(refs []jjm.Ref) {
+	for _, ref := range refs {
+		if se.found[ref] {
+			continue
+		}
+		se.found[ref] = true
+		se.out.Refs = append(se.out.Refs, ref.String())
+		if ref.Locals {
+			se.out.Locals += int(ref.Last-ref.First) + 1
+		} else {
+			se.out.Grids++
+		}
+	}
+}
+
+// Has reports whether a grid job has a local job that fits. If the filter is not of local jobs it need not have any.
+func (ch *Chooser) Has(ctx context.Context, job *jjm.GridJob, f *selection.Filter) (has bool, err error) {
+	if !f.OfLocals() {
+		return true, nil
+	}
+	if !f.MayHold(job.Status) {
+		return false, nil
+	}
+	err = ch.each(ctx, job, jjm.Ref{Grid: job.ID}, func(l *jjm.LocalJob) bool {
+		has = f.Local(l)
+		return !has
+	})
+	return has, err
+}
+
+// each calls fn with the local jobs that ref means, of a whole grid job with all, until it returns false. fn must not
+// keep them.
+func (ch *Chooser) each(ctx context.Context, job *jjm.GridJob, ref jjm.Ref, fn func(*jjm.LocalJob) bool) error {
+	if !ref.Locals {
+		ref = jjm.Ref{Grid: ref.Grid, Locals: true, Last: -1}
+	}
+	if ch.eachLive(job, ref, fn) {
+		return nil
+	}
+	rows, err := ch.b.Store.Locals(ctx, job.ID, ref.First, ref.Last)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		if !fn(&rows[i]) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// eachLive is each for a grid job in memory; ok is false for another one.
+func (ch *Chooser) eachLive(job *jjm.GridJob, ref jjm.Ref, fn func(*jjm.LocalJob) bool) (ok bool) {
+	v := ch.s.View()
+	defer v.Close()
+	g := v.Grid(job.ID)
+	if g == nil || len(g.Locals) == 0 && g.Job.Status.Final() {
+		return false
+	}
+	for n := int(ref.First); n < len(g.Locals) && ref.Has(int32(n)); n++ {
+		if !fn(&g.Locals[n]) {
+			break
+		}
+	}
+	return true
+}

@@ -1,0 +1,188 @@
+// Package dependency holds back grid jobs that are to begin after others (Spec.After) until those have ended in the way
+// that is asked for (plan.After). It stores nothing: what the job file says and the statuses of the others are in the
+// store, and it looks at them anew after a start of the daemon, and whenever one of them changes. Once a grid job has
+// begun, its dependencies are over.
+package dependency
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// Dependencies are the grid jobs that wait for others. Its methods may be called from many goroutines.
+type Dependencies struct {
+	s *state.State
+
+	mu        sync.Mutex // never held while the store or memory is read
+	followers map[jjm.GridID]*follower
+	// of are the followers of a grid job.
+	of map[jjm.GridID]map[jjm.GridID]bool
+}
+
+// follower is a grid job that begins after others, and what was seen of these.
+type follower struct {
+	after   []jjm.GridID
+	changes int // counts what happened to them
+	known   bool
+	seen    map[jjm.GridID]jjm.GridStatus
+	waits   string
+}
+
+// New returns Dependencies. It starts nothing.
+func New(s *state.State) *Dependencies {
+	return &Dependencies{s: s, followers: map[jjm.GridID]*follower{}, of: map[jjm.GridID]map[jjm.GridID]bool{}}
+}
+
+// Check returns a problem for each grid job of Spec.After that does not exist, or that the caller may not see.
+func (d *Dependencies) Check(ctx context.Context, caller wire.Caller, spec *jjm.Spec) (ps jjm.Problems) {
+	if len(spec.After) > jjm.MaxAfter {
+		return nil // parsing the job file reported it
+	}
+	for i, id := range spec.After {
+		if _, _, err := d.s.Kept(ctx, caller, id); err != nil {
+			ps = append(ps, jjm.Problem{Field: fmt.Sprintf("after[%d]", i), Text: err.Error()})
+		}
+	}
+	return ps
+}
+
+// Outlook returns what a grid job would wait for, "" for nothing. The error is jjm.Problems if it would never begin.
+func (d *Dependencies) Outlook(ctx context.Context, spec *jjm.Spec) (waits string, err error) {
+	all, err := d.look(ctx, spec.After)
+	if err != nil {
+		return "", err
+	}
+	waits, never := plan.After(all, spec.AfterEnd)
+	if never != "" {
+		return "", jjm.Problems{{Field: "after", Text: never}}.Err()
+	}
+	return waits, nil
+}
+
+// Waits returns what a grid job waits for, "" for nothing. unknown is set if Await has to be called first.
+func (d *Dependencies) Waits(job *jjm.GridJob) (waits string, unknown bool) {
+	if len(job.Spec.After) == 0 || job.Step.Prepared {
+		return "", false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.followers[job.ID]
+	if f == nil || !f.known {
+		return "", true
+	}
+	return f.waits, false
+}
+
+// Await looks how the grid jobs are that another one begins after; Waits says what it found. From then on that one is
+// woken when the answer may be another. The error is of kind Invalid if it will never begin.
+func (d *Dependencies) Await(ctx context.Context, job *jjm.GridJob) error {
+	before := d.follow(job)
+	all, err := d.look(ctx, job.Spec.After)
+	if err != nil {
+		return err
+	}
+	waits, never := plan.After(all, job.Spec.AfterEnd)
+	if never != "" {
+		return jjm.Errorf(jjm.Invalid, "%s", never)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.followers[job.ID]
+	if f == nil || f.changes != before {
+		return nil // something happened meanwhile: the next step looks again
+	}
+	f.known, f.waits, f.seen = true, waits, map[jjm.GridID]jjm.GridStatus{}
+	for _, p := range all {
+		f.seen[p.ID] = p.Status
+	}
+	return nil
+}
+
+// follow makes a grid job be woken by changes, and returns how many there were so far.
+func (d *Dependencies) follow(job *jjm.GridJob) (changes int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.followers[job.ID]
+	if f == nil {
+		f = &follower{after: job.Spec.After}
+		d.followers[job.ID] = f
+		for _, id := range f.after {
+			if d.of[id] == nil {
+				d.of[id] = map[jjm.GridID]bool{}
+			}
+			d.of[id][job.ID] = true
+		}
+	}
+	return f.changes
+}
+
+// look reads how grid jobs are, whoever owns them.
+func (d *Dependencies) look(ctx context.Context, ids []jjm.GridID) (all []plan.Predecessor, err error) {
+	for _, id := range ids {
+		job, _, err := d.s.Kept(ctx, wire.Caller{Admin: true}, id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, plan.Predecessor{ID: id, Status: job.Status})
+	}
+	v := d.s.View()
+	defer v.Close()
+	for i := range all {
+		_, all[i].Reopening = v.Reopening(all[i].ID)
+	}
+	return all, nil
+}
+
+// Changed notices what a change means to the grid jobs that wait, and wakes them.
+func (d *Dependencies) Changed(c *state.Change) {
+	for _, id := range d.concerned(c) {
+		d.s.WakeGrid(id)
+	}
+}
+
+// concerned returns the grid jobs that have to look again.
+func (d *Dependencies) concerned(c *state.Change) []jjm.GridID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	woken := map[jjm.GridID]bool{}
+	for id, g := range c.Grids {
+		if g.Step.Prepared || g.Status.Final() {
+			d.forget(id)
+		}
+		for n := range d.of[id] {
+			if f := d.followers[n]; !f.known || f.seen[id] != g.Status {
+				woken[n] = true
+			}
+		}
+	}
+	for _, id := range c.Wishes() {
+		maps.Copy(woken, d.of[id])
+	}
+	for n := range woken {
+		f := d.followers[n]
+		f.known, f.changes = false, f.changes+1
+	}
+	return slices.Collect(maps.Keys(woken))
+}
+
+// forget drops a grid job that does not wait any more.
+func (d *Dependencies) forget(id jjm.GridID) {
+	f := d.followers[id]
+	if f == nil {
+		return
+	}
+	delete(d.followers, id)
+	for _, p := range f.after {
+		if delete(d.of[p], id); len(d.of[p]) == 0 {
+			delete(d.of, p)
+		}
+	}
+}

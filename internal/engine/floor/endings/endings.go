@@ -1,0 +1,399 @@
+// Package endings keeps the observations about attempts that may have ended: reports of
+// batch systems, results, claims, heartbeats, absence from listings. Package cluster and
+// package verdict write them; verdict judges by them. It stores nothing and decides
+// nothing.
+package endings
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// Endings holds an Ending for each attempt that may have ended. It lives in memory only:
+// after a restart, listings and folders show the same again. Its methods may be called
+// from many goroutines.
+type Endings struct {
+	Look  chan struct{} // wakes the loop that judges attempts
+	mu    sync.Mutex
+	noted notes // guarded by mu: use open
+}
+
+// notes are the entries, and what their results weigh.
+type notes struct {
+	whose func(jjm.GridID) int              // returns the account of a grid job
+	m     map[int]map[jjm.AttemptID]*Ending // by account, then attempt
+	next  map[int]jjm.AttemptID             // by account: the last that was due
+	held  map[int]int64                     // bytes of results, by account
+	all   int64                             // bytes of results of all accounts
+}
+
+// open takes the lock and returns what it guards. The caller must call done, and not use
+// n after it.
+func (es *Endings) open() (n *notes, done func()) {
+	es.mu.Lock()
+	return &es.noted, es.mu.Unlock
+}
+
+// Ending is what was observed about one attempt.
+type Ending struct {
+	Report   jjm.Report // the batch system's report of its end; zero until there is one
+	Ended    jjm.Time   // when Report was first seen
+	NeverRan bool       // Report proves that no process of it was or will be started
+	Result   *jjm.Result
+	ResultAt jjm.Time
+	Spoiled  string       // why its result can never be used; "" if it can
+	Claim    *jjm.Claim   // nil until read; a claim never changes
+	ClaimAt  jjm.Time     // when Claim was read
+	Suspect  *jjm.Report  // another live batch job under the same tag and index
+	others   []jjm.Report // the last report of each other batch job under them
+	absence
+	heartbeat
+	Due   jjm.Time // the next time to judge it; 0 = now
+	DueAt jjm.Time // when Due was set; if it is in the future, the clock was set back
+}
+
+// absence is what was observed about an attempt that listings do not show.
+type absence struct {
+	unaccounted bool // accounting was asked, and does not know it
+	Missing     bool
+	Absence     plan.AbsenceVerdict
+	Proving     bool // jjm cancelled it to prove its absence
+}
+
+// heartbeat is what was observed of a wrapper's heartbeat.
+type heartbeat struct {
+	beat     time.Time // the modification time last seen; zero = never looked at
+	beatSeen jjm.Time  // when beat last changed, by the daemon's clock
+	fresh    bool      // valid if looked: it was fresh
+	looked   bool      // it was looked at since listings miss the attempt
+}
+
+// setBack moves times that lie in the future to now. They do so after the clock was set back,
+// and without this the attempt would wait until the clock reaches them again, perhaps for days.
+func (en *Ending) setBack(now jjm.Time) {
+	en.Ended, en.ResultAt, en.beatSeen = min(en.Ended, now), min(en.ResultAt, now), min(en.beatSeen, now)
+	en.ClaimAt = min(en.ClaimAt, now)
+}
+
+// New returns an empty Endings. whose returns the account of a grid job; it is called under the
+// lock and must not call back.
+func New(whose func(jjm.GridID) int) *Endings {
+	return &Endings{Look: make(chan struct{}, 1), noted: notes{whose: whose,
+		m: map[int]map[jjm.AttemptID]*Ending{}, next: map[int]jjm.AttemptID{}, held: map[int]int64{}}}
+}
+
+// Wake wakes the loop that judges attempts.
+func (es *Endings) Wake() { fair.Kick(es.Look) }
+
+// get returns the entry of an attempt, or nil.
+func (n *notes) get(id jjm.AttemptID) *Ending { return n.m[n.whose(id.Grid)][id] }
+
+// of returns the entry of an attempt, and makes it if there is none.
+func (n *notes) of(id jjm.AttemptID) *Ending {
+	uid := n.whose(id.Grid)
+	of := n.m[uid]
+	if of == nil {
+		of = map[jjm.AttemptID]*Ending{}
+		n.m[uid] = of
+	}
+	en := of[id]
+	if en == nil {
+		en = &Ending{}
+		of[id] = en
+	}
+	return en
+}
+
+// With runs fn on the entry of id, made if there is none, under the lock. fn must not
+// keep the entry or call methods of Endings.
+func (es *Endings) With(id jjm.AttemptID, fn func(*Ending)) {
+	n, done := es.open()
+	defer done()
+	fn(n.of(id))
+}
+
+// Report notes the batch system's report that the attempt has ended.
+func (es *Endings) Report(id jjm.AttemptID, r jjm.Report, now jjm.Time) {
+	es.With(id, func(en *Ending) {
+		if en.Ended == 0 {
+			en.Ended = now
+		}
+		en.Report, en.Missing, en.Due, en.NeverRan = r, false, 0, false
+	})
+}
+
+// Withdrawn notes a report of the batch system's which proves that no process of the attempt was or will be started.
+func (es *Endings) Withdrawn(id jjm.AttemptID, r jjm.Report, now jjm.Time) {
+	es.Report(id, r, now)
+	es.With(id, func(en *Ending) { en.NeverRan = true })
+}
+
+// Result notes a wrapper's result. The first one counts.
+func (es *Endings) Result(r *jjm.Result, now jjm.Time) {
+	n, done := es.open()
+	defer done()
+	if en := n.of(r.AttemptID()); en.Result == nil {
+		en.Result, en.ResultAt, en.Due = r, now, 0
+		n.hold(n.whose(r.Grid), Weight(r))
+	}
+}
+
+// WithoutReport returns, for each bulk, the number of attempts that have a result but no
+// report of their end from the batch system.
+func (es *Endings) WithoutReport() map[jjm.Tag]int {
+	n, done := es.open()
+	defer done()
+	tags := map[jjm.Tag]int{}
+	for _, of := range n.m {
+		for _, en := range of {
+			if en.Result != nil && !en.Report.State.Ended() {
+				tags[en.Result.Tag]++
+			}
+		}
+	}
+	return tags
+}
+
+// Alive forgets that listings missed the attempt: it is listed again.
+func (es *Endings) Alive(id jjm.AttemptID) {
+	n, done := es.open()
+	defer done()
+	if en := n.get(id); en != nil {
+		en.Missing, en.unaccounted, en.looked = false, false, false
+	}
+}
+
+// Revived forgets an end that the batch system took back by restarting the job. The
+// restarted job will have an end of its own, and its result the full time to arrive after
+// that.
+func (es *Endings) Revived(id jjm.AttemptID) {
+	n, done := es.open()
+	defer done()
+	if en := n.get(id); en != nil && en.Report.State.Ended() {
+		en.Report, en.Ended, en.NeverRan = jjm.Report{}, 0, false
+	}
+}
+
+// Absent notes the present verdict about an attempt that listings do not show.
+func (es *Endings) Absent(id jjm.AttemptID, v plan.AbsenceVerdict) {
+	es.With(id, func(en *Ending) {
+		if !en.Missing || en.Absence != v {
+			en.Due = 0
+		}
+		en.Missing, en.Absence = true, v
+	})
+}
+
+// NoteUnaccounted notes that accounting was asked and does not know the attempt.
+func (es *Endings) NoteUnaccounted(id jjm.AttemptID) {
+	es.With(id, func(en *Ending) { en.unaccounted = true })
+}
+
+// Suspect notes a second live batch job under the attempt's tag and index.
+func (es *Endings) Suspect(id jjm.AttemptID, r jjm.Report) {
+	es.With(id, func(en *Ending) { en.Suspect, en.Due = &r, 0 })
+	es.Other(id, r)
+}
+
+// maxOthers bounds the other batch jobs remembered for one attempt, because an account
+// can submit any number under its own tags.
+const maxOthers = 8
+
+// Other notes a report of another batch job under the attempt's tag and index. Only a
+// listing proves that such a job exists; a claim that names one is a file of the account
+// and may be forged.
+func (es *Endings) Other(id jjm.AttemptID, r jjm.Report) {
+	es.With(id, func(en *Ending) {
+		at := slices.IndexFunc(en.others, func(o jjm.Report) bool { return o.ID == r.ID })
+		switch {
+		case at < 0 && len(en.others) < maxOthers:
+			en.others, en.Due = append(slices.Clone(en.others), r), 0
+		case at >= 0 && en.others[at].State != r.State:
+			en.others, en.Due = slices.Clone(en.others), 0 // copies of the entry share the slice
+			en.others[at] = r
+		}
+	})
+}
+
+// Shown returns the last report of another batch job under the attempt's tag and index,
+// by its batch id.
+func (en *Ending) Shown(batch string) (r jjm.Report, ok bool) {
+	for _, o := range en.others {
+		if o.ID == batch {
+			return o, true
+		}
+	}
+	return jjm.Report{}, false
+}
+
+// Judged returns the report on which the attempt is judged. It is about the batch job that the
+// result names, if the batch system has shown that job under the attempt's tag and index,
+// otherwise about the job that jjm submitted. Without a result it is Report. It has no state
+// while the job that the result names has not ended.
+func (en *Ending) Judged() jjm.Report {
+	if en.Result == nil || en.Result.Claim.Batch == en.Report.ID {
+		return en.Report
+	}
+	other, ok := en.Shown(en.Result.Claim.Batch)
+	switch {
+	case !ok:
+		return en.Report
+	case other.State.Ended():
+		return other
+	}
+	return jjm.Report{ID: other.ID, Submitted: other.Submitted}
+}
+
+// Beats notes the modification time of a wrapper's heartbeat, and returns how long it has
+// been unchanged by the daemon's clock.
+func (es *Endings) Beats(id jjm.AttemptID, beat time.Time, now jjm.Time) (quiet time.Duration) {
+	es.With(id, func(en *Ending) {
+		if !beat.Equal(en.beat) {
+			en.beat, en.beatSeen = beat, now
+		}
+		quiet = now.Sub(en.beatSeen)
+	})
+	return quiet
+}
+
+// BeatLooked notes whether the heartbeat of an attempt that listings miss was fresh.
+func (es *Endings) BeatLooked(id jjm.AttemptID, fresh bool) {
+	es.With(id, func(en *Ending) { en.looked, en.fresh = true, fresh })
+}
+
+// Stale reports whether the heartbeat of a missing attempt was looked at and was not
+// fresh.
+func (es *Endings) Stale(id jjm.AttemptID) bool {
+	n, done := es.open()
+	defer done()
+	en := n.get(id)
+	return en != nil && en.looked && !en.fresh
+}
+
+// Kill makes the attempt due now, because it is to be killed.
+func (es *Endings) Kill(id jjm.AttemptID) {
+	es.With(id, func(en *Ending) { en.Due = 0 })
+}
+
+// Knows reports whether the batch system's last report of the attempt already had this
+// state.
+func (es *Endings) Knows(id jjm.AttemptID, s jjm.BatchState) bool {
+	n, done := es.open()
+	defer done()
+	en := n.get(id)
+	return en != nil && en.Report.State == s
+}
+
+// Unaccounted reports whether accounting was asked and does not know the attempt.
+func (es *Endings) Unaccounted(id jjm.AttemptID) bool {
+	n, done := es.open()
+	defer done()
+	en := n.get(id)
+	return en != nil && en.unaccounted
+}
+
+// HasResult reports whether the attempt's result was read.
+func (es *Endings) HasResult(id jjm.AttemptID) bool {
+	n, done := es.open()
+	defer done()
+	en := n.get(id)
+	return en != nil && en.Result != nil
+}
+
+// Due returns at most limit attempts of an account that are to be judged now, in order. It goes on after the last one
+// that it returned, so that each has its turn.
+func (es *Endings) Due(uid int, now jjm.Time, limit int) []jjm.AttemptID {
+	n, done := es.open()
+	defer done()
+	due := lowest{limit: limit, after: n.next[uid]}
+	for id, en := range n.m[uid] {
+		if en.Due <= now || now < en.DueAt {
+			due.add(id)
+		}
+	}
+	ids := due.cut()
+	if len(ids) > 0 {
+		n.next[uid] = ids[len(ids)-1]
+	}
+	return ids
+}
+
+// Copy returns a snapshot of the entry of an attempt, without times in the future.
+func (es *Endings) Copy(id jjm.AttemptID, now jjm.Time) Ending {
+	n, done := es.open()
+	defer done()
+	en := n.of(id)
+	en.setBack(now)
+	return *en
+}
+
+// Forget drops the entry of an attempt that was judged, or is no longer current.
+func (es *Endings) Forget(id jjm.AttemptID) {
+	n, done := es.open()
+	defer done()
+	for uid, of := range n.m { // all accounts, because whose may no longer know the grid job
+		en := of[id]
+		if en == nil {
+			continue
+		}
+		if en.Result != nil {
+			n.hold(uid, -Weight(en.Result))
+		}
+		if delete(of, id); len(of) == 0 {
+			delete(n.m, uid)
+			delete(n.next, uid)
+		}
+		return
+	}
+}
+
+// Accounts returns the accounts that have entries.
+func (es *Endings) Accounts() []int {
+	n, done := es.open()
+	defer done()
+	return slices.Collect(maps.Keys(n.m))
+}
+
+// The bytes of memory for results that wait for their verdict, of one account and of all.
+// Further results wait in their folders.
+const (
+	heldByOne = 32 << 20
+	heldByAll = 192 << 20
+)
+
+// hold adds to the bytes of results of an account; negative bytes subtract.
+func (n *notes) hold(uid int, bytes int64) {
+	n.all += bytes
+	if n.held[uid] += bytes; n.held[uid] <= 0 {
+		delete(n.held, uid)
+	}
+}
+
+// MayHold reports whether one more result of an account may be read into memory. An
+// account that holds none may always read one, so that none waits for ever.
+func (es *Endings) MayHold(uid int) bool {
+	n, done := es.open()
+	defer done()
+	held := n.held[uid]
+	return held == 0 || held < heldByOne && n.all < heldByAll
+}
+
+// Weight returns roughly how many bytes of memory a result takes: 512 for the struct, 64
+// for each output, and the texts.
+func Weight(r *jjm.Result) int64 {
+	n := 512 + len(r.GLF) + len(r.Error)
+	for i := range r.Outputs {
+		o := &r.Outputs[i]
+		n += 64 + len(o.Name) + len(o.SHA256) + len(o.Absent)
+	}
+	for i := range r.Unmet {
+		n += 32 + len(r.Unmet[i].Pattern) + len(r.Unmet[i].Why)
+	}
+	return int64(n)
+}

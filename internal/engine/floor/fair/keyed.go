@@ -1,0 +1,292 @@
+// Package fair runs work account by account, so that an account that is slow, or asks for much,
+// delays only itself. It knows nothing of the work.
+package fair
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"jjm/internal/jjm"
+)
+
+// Keyed runs one function for many keys. For one key it never runs twice at once; a key that is
+// kicked while it runs runs once more. The function returns after how long to run it again, 0
+// for never.
+//
+// Every key belongs to an account. The next key to run is one of the account that has the
+// fewest runs, so that of two accounts with work neither gets more than half of the places. At
+// most width runs have a place. A run that lasts longer than patience gives its place up to
+// others, because it probably waits for something of its account; it still counts among the
+// runs of its account, which never has more than width at once.
+type Keyed[K comparable] struct {
+	do       func(context.Context, K) time.Duration
+	width    int
+	most     int // how many runs without a place there may be
+	patience time.Duration
+	wake     chan struct{}
+
+	mu      sync.Mutex
+	backlog backlog[K]
+	places  int                 // how many are taken
+	long    int                 // how many runs gave up their place
+	busy    map[K]bool          // the keys that run; the value says whether they were kicked meanwhile
+	timers  map[K]*time.Timer   // of keys that are neither queued nor running
+	delays  map[K]time.Duration // by KickIn during a run: when to run again after it
+}
+
+// backlog holds the keys that wait for a run, by account.
+type backlog[K comparable] struct {
+	whose  func(K) int      // returns the account's uid; called under mu, so it must take no lock of the engine
+	lanes  map[int]*lane[K] // by account; only those with work
+	round  []*lane[K]       // the same lanes, the one whose last turn is longest ago first
+	queued map[K]bool
+}
+
+// lane is the work of one account: the keys that wait, and the number that run.
+type lane[K comparable] struct {
+	uid   int
+	queue []K
+	runs  int
+}
+
+// mostLong is how many runs may go on without a place, as a multiple of width: it bounds
+// the goroutines.
+const mostLong = 4
+
+// NewKeyed returns a Keyed. whose returns the account of a key. Nothing runs until Run is called.
+func NewKeyed[K comparable](width int, patience time.Duration, whose func(K) int,
+	do func(context.Context, K) time.Duration) *Keyed[K] {
+	width = max(width, 1)
+	return &Keyed[K]{
+		do: do, width: width, most: mostLong * width, patience: patience, wake: make(chan struct{}, 1),
+		backlog: backlog[K]{whose: whose, lanes: map[int]*lane[K]{}, queued: map[K]bool{}},
+		busy:    map[K]bool{}, timers: map[K]*time.Timer{}, delays: map[K]time.Duration{},
+	}
+}
+
+// ByAccount returns a Keyed whose keys are accounts. Each account has one run at a time,
+// and any number may last long without delaying the others.
+func ByAccount(width int, patience time.Duration, do func(context.Context, int) time.Duration) *Keyed[int] {
+	return Apart(width, patience, func(uid int) int { return uid }, do)
+}
+
+// Apart makes a keyed in which however many runs of an account last long, it keeps no
+// other account waiting: an account has at most width runs at once, all of them may be
+// long, and all accounts together have as many as there are.
+func Apart[K comparable](width int, patience time.Duration, whose func(K) int,
+	do func(context.Context, K) time.Duration) *Keyed[K] {
+	k := NewKeyed(width, patience, whose, do)
+	k.most = math.MaxInt
+	return k
+}
+
+// Kick asks for a run of key as soon as there is a place.
+func (k *Keyed[K]) Kick(key K) {
+	k.mu.Lock()
+	if t := k.timers[key]; t != nil {
+		t.Stop()
+		delete(k.timers, key)
+	}
+	if _, busy := k.busy[key]; busy {
+		k.busy[key] = true
+	} else {
+		k.backlog.enqueue(key)
+	}
+	k.mu.Unlock()
+	Kick(k.wake)
+}
+
+// KickIn asks for a run of key after d at the latest.
+func (k *Keyed[K]) KickIn(key K, d time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, busy := k.busy[key]; busy {
+		if before, known := k.delays[key]; !known || d < before {
+			k.delays[key] = d
+		}
+	} else if !k.backlog.queued[key] && k.timers[key] == nil {
+		k.arm(key, d)
+	}
+}
+
+// arm kicks key after d. The caller holds mu.
+func (k *Keyed[K]) arm(key K, d time.Duration) {
+	k.timers[key] = time.AfterFunc(d, func() { k.Kick(key) })
+}
+
+// enqueue puts a key into its account's lane, unless it is in it.
+func (b *backlog[K]) enqueue(key K) {
+	if b.queued[key] {
+		return
+	}
+	uid := b.whose(key)
+	l := b.lanes[uid]
+	if l == nil {
+		l = &lane[K]{uid: uid}
+		b.lanes[uid] = l
+		b.round = append(b.round, l)
+	}
+	b.queued[key] = true
+	l.queue = append(l.queue, key)
+}
+
+// take starts a run: it returns the first key of the account with the fewest runs, and
+// counts the place as taken. ok is false if there is no place or no key.
+func (k *Keyed[K]) take() (key K, l *lane[K], ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.places >= k.width {
+		return key, nil, false
+	}
+	at := -1
+	for i, l := range k.backlog.round {
+		if len(l.queue) > 0 && l.runs < k.width && (at < 0 || l.runs < k.backlog.round[at].runs) {
+			at = i
+		}
+	}
+	if at < 0 {
+		return key, nil, false
+	}
+	l = k.backlog.round[at]
+	k.backlog.round = append(append(k.backlog.round[:at], k.backlog.round[at+1:]...), l) // to the end
+	key, l.queue = l.queue[0], l.queue[1:]
+	delete(k.backlog.queued, key)
+	k.busy[key] = false
+	l.runs++
+	k.places++
+	return key, l, true
+}
+
+// outlast gives the place of a run that lasts longer than patience to others, and sets
+// *left, unless too many such runs go on.
+func (k *Keyed[K]) outlast(left *bool) {
+	k.mu.Lock()
+	if k.long < k.most {
+		*left = true
+		k.long++
+		k.places--
+	}
+	k.mu.Unlock()
+	Kick(k.wake)
+}
+
+// finish ends a run of key, and queues or arms the next one. left says whether the run
+// gave up its place.
+func (k *Keyed[K]) finish(key K, l *lane[K], left *bool, again time.Duration) {
+	k.mu.Lock()
+	l.runs--
+	if *left {
+		k.long--
+	} else {
+		k.places--
+	}
+	kicked := k.busy[key]
+	if d, known := k.delays[key]; known && (again <= 0 || d < again) {
+		again = d
+	}
+	delete(k.busy, key)
+	delete(k.delays, key)
+	switch {
+	case kicked:
+		k.backlog.enqueue(key)
+	case again > 0 && k.timers[key] == nil:
+		k.arm(key, again)
+	}
+	if l.runs == 0 && len(l.queue) == 0 {
+		k.backlog.forget(l)
+	}
+	k.mu.Unlock()
+	Kick(k.wake)
+}
+
+// forget drops the lane of an account without work.
+func (b *backlog[K]) forget(gone *lane[K]) {
+	delete(b.lanes, gone.uid)
+	for i, l := range b.round {
+		if l == gone {
+			b.round = append(b.round[:i], b.round[i+1:]...)
+			return
+		}
+	}
+}
+
+// Run serves kicks until ctx ends, then waits for the running functions.
+func (k *Keyed[K]) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer k.stopTimers()
+	defer wg.Wait()
+	for ctx.Err() == nil {
+		key, l, ok := k.take()
+		if !ok {
+			select {
+			case <-ctx.Done():
+				return
+			case <-k.wake:
+			}
+			continue
+		}
+		wg.Go(func() { k.one(ctx, key, l) })
+	}
+}
+
+// one runs the function for one key, for which take has taken a place.
+func (k *Keyed[K]) one(ctx context.Context, key K, l *lane[K]) {
+	left := new(bool) // whether the run gave up its place; guarded by mu
+	over := make(chan struct{})
+	t := time.AfterFunc(k.patience, func() {
+		defer close(over)
+		k.outlast(left)
+	})
+	again := k.do(ctx, key)
+	if !t.Stop() {
+		<-over
+	}
+	k.finish(key, l, left, again)
+}
+
+func (k *Keyed[K]) stopTimers() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, t := range k.timers {
+		t.Stop()
+	}
+}
+
+// Accounts tells which account a live grid job belongs to. It has a lock of its own, so
+// that Of may be called under any lock of the engine.
+type Accounts struct {
+	mu sync.RWMutex
+	m  map[jjm.GridID]int
+}
+
+// Put adds a grid job.
+func (a *Accounts) Put(id jjm.GridID, uid int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.m == nil {
+		a.m = map[jjm.GridID]int{}
+	}
+	a.m[id] = uid
+}
+
+// Drop removes a grid job that is no longer live.
+func (a *Accounts) Drop(id jjm.GridID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.m, id)
+}
+
+// Nobody is returned for a grid job that is not live.
+const Nobody = -1
+
+// Of returns the uid of a live grid job's owner, or Nobody.
+func (a *Accounts) Of(id jjm.GridID) int {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if uid, ok := a.m[id]; ok {
+		return uid
+	}
+	return Nobody
+}

@@ -1,0 +1,77 @@
+package fair
+
+import (
+	"sync"
+	"time"
+
+	"jjm/internal/jjm"
+)
+
+// Lanes run commands as accounts, one after another for each account, in goroutines of their
+// own: an account may delay its own commands, and the others go on. Where all jobs run as one
+// account, which no user can delay, the caller runs each command itself.
+type Lanes struct {
+	OneAccount bool // all jobs run as one account
+	Now        func() time.Time
+
+	mu      sync.Mutex
+	busy    map[jjm.Owner]time.Time // since when the lane is taken
+	Running sync.WaitGroup          // the goroutines; whoever runs the loop waits for them
+}
+
+// Do runs what in the account's lane, which must be free, and then calls done. With
+// OneAccount it runs what at once, and does not call done.
+func (l *Lanes) Do(account jjm.Owner, what, done func()) {
+	if l.OneAccount {
+		what()
+		return
+	}
+	l.mu.Lock()
+	if l.busy == nil {
+		l.busy = map[jjm.Owner]time.Time{}
+	}
+	l.busy[account] = l.Now()
+	l.mu.Unlock()
+	l.Running.Go(func() {
+		what()
+		l.mu.Lock()
+		delete(l.busy, account)
+		l.mu.Unlock()
+		done()
+	})
+}
+
+// Taken reports whether something runs in the account's lane.
+func (l *Lanes) Taken(account jjm.Owner) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, taken := l.busy[account]
+	return taken
+}
+
+// laneFair is how long an account keeps its share of the next submissions while its lane
+// is taken. After that the others get it.
+const laneFair = 2 * time.Second
+
+// Slow reports whether the account's lane has been taken for longer than laneFair, or
+// since a time in the future: the clock was set back.
+func (l *Lanes) Slow(account jjm.Owner) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	since, taken := l.busy[account]
+	gone := l.Now().Sub(since)
+	return taken && (gone >= laneFair || gone < 0)
+}
+
+// NextSlow returns after how long the next lane will count as slow, at most an hour.
+func (l *Lanes) NextSlow() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := time.Hour
+	for _, since := range l.busy {
+		if left := laneFair - l.Now().Sub(since); left > 0 {
+			next = min(next, left)
+		}
+	}
+	return next
+}

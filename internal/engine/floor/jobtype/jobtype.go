@@ -1,0 +1,148 @@
+package jobtype
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+
+	"jjm/handlers"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/formats/weburl"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/tree"
+	"jjm/internal/work/split"
+)
+
+// Site returns what handlers may know of the site, and open and run on behalf of an
+// owner. base is the folder of the job file.
+func (jt *Types) Site(owner jjm.Owner, base string) handlers.Site {
+	return handlers.Site{
+		RecommendedCPU: jt.b.Conf().RecommendedCPU, MaxCPU: jt.b.Conf().MaxCPU,
+		MaxLocalJobs: jt.b.Conf().MaxLocalJobs,
+		Open:         func(path string) (io.ReadCloser, error) { return jt.openInput(owner, base, path) },
+		Run:          func(p handlers.Program) (handlers.Ran, error) { return jt.run(owner, p) },
+	}
+}
+
+// openInput opens a regular file with the owner's rights; it never blocks on a pipe or a
+// device. The daemon itself may be able to read more, such as its own store or other owners'
+// files; a job file that names such a file is refused, whatever links lead there and however
+// they change meanwhile. The error is of kind Busy if the machine is at fault, else Invalid.
+func (jt *Types) openInput(owner jjm.Owner, base, path string) (io.ReadCloser, error) {
+	if weburl.Is(path) {
+		return nil, jjm.Errorf(jjm.Invalid, "%s is a URL: only files of inputs are fetched, and only before they are packed; "+
+			"name a local file", weburl.Shown(path))
+	}
+	if !filepath.IsAbs(path) {
+		if base == "" {
+			return nil, jjm.Errorf(jjm.Invalid, "%s: relative path, and the job file's folder is not known", path)
+		}
+		path = base + "/" + path // not cleaned: ".." after a link means the parent of its target
+	}
+	f, err := jt.areas.OpenAs(owner, path)
+	if err == nil {
+		return f, nil
+	}
+	kind := jjm.Invalid
+	if k := jjm.KindOf(err); k == jjm.Busy || k == jjm.Ambiguous || passes(err) {
+		kind = jjm.Busy
+	}
+	var p *fs.PathError
+	if errors.As(err, &p) && errors.Is(err, fs.ErrPermission) && p.Path == path {
+		err = fmt.Errorf("open %s: %s may not read it: %w", path, owner.User, p.Err)
+	}
+	return nil, jjm.Errorf(kind, "%w", err)
+}
+
+// Packable returns a function that opens inputs to be packed: files as Site does, folders
+// as a [tree.Source].
+func (jt *Types) Packable(owner jjm.Owner, base string) func(path string) (io.ReadCloser, error) {
+	most := tree.Most{Entries: jt.b.Conf().MaxInputFiles, Bytes: jt.b.Conf().MaxInputBytes}
+	return func(path string) (io.ReadCloser, error) {
+		f, err := jt.openInput(owner, base, path)
+		if !errors.Is(err, syscall.EISDIR) {
+			return f, err
+		}
+		if !filepath.IsAbs(path) {
+			path = base + "/" + path
+		}
+		t, err := jt.areas.OpenTree(owner, path, most)
+		if err != nil {
+			return nil, err
+		}
+		return t, nil
+	}
+}
+
+// passes reports whether an error is the machine's fault, not the file's, and may pass.
+func passes(err error) bool {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.ESTALE} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// PackedSite is Site for a prepared grid job: inputs are read from the sandbox package,
+// because those in the job file's folder may have changed.
+func (jt *Types) PackedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site, error) {
+	site := jt.Site(job.Owner, job.BaseDir)
+	ar, err := jt.areas.Of(job.Owner)
+	if err != nil {
+		return site, err
+	}
+	packed, err := ar.ReadJob(job.ID)
+	if err != nil {
+		return site, err
+	}
+	inputs, err := handlers.Inputs(h, &job.Spec, site)
+	if err != nil {
+		return site, err
+	}
+	names := map[string]string{}
+	for _, in := range inputs {
+		names[in.Path] = in.Name
+	}
+	site.Open = func(path string) (io.ReadCloser, error) {
+		if name, ok := names[path]; ok {
+			return ar.OpenPacked(packed.Package, name)
+		}
+		return jt.openInput(job.Owner, job.BaseDir, path)
+	}
+	return site, nil
+}
+
+// CuttingOf returns how a grid job is cut. After a restart it asks the job type again, whose
+// answer is the same, because it depends on nothing but the stored specification and the packed
+// inputs.
+func (jt *Types) CuttingOf(job *jjm.GridJob) (*state.Cutting, error) {
+	v := jt.s.View()
+	known := v.Grid(job.ID).Cutting()
+	v.Close()
+	if known != nil {
+		return known, nil
+	}
+	h, err := jt.b.Deps.Types.Get(job.Spec.Type)
+	if err != nil {
+		return nil, err
+	}
+	site, err := jt.PackedSite(job, h)
+	if err != nil {
+		return nil, err
+	}
+	cut, err := handlers.SplitBy(h, &job.Spec, site)
+	if err != nil {
+		return nil, err
+	}
+	sp, err := split.Get(cut.Splitter)
+	if err != nil {
+		return nil, err
+	}
+	c := &state.Cutting{Cutting: cut, Splitter: sp}
+	jt.s.Adjust(func(a *state.Memo) { a.SetCutting(job.ID, c) })
+	return c, nil
+}

@@ -1,0 +1,150 @@
+package lineage
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+)
+
+// maxName is the longest name in a folder, in bytes (NAME_MAX, pathconf(3)).
+const maxName = 255
+
+// Opened finds the paths by which the local jobs of one grid job open files that local jobs of this site made. It may
+// be used by one goroutine.
+type Opened struct {
+	ln *Lineage
+	// of are the datasets that may have such files, by the name that the part has for them. Parent files may be in any
+	// of several datasets, which are searched for once.
+	of     map[string][]store.DatasetID
+	some   bool // of is not empty
+	master store.DatasetID
+	traced bool
+}
+
+// Opening returns the paths for the local jobs of a grid job.
+func (ln *Lineage) Opening(ctx context.Context, job *jjm.GridJob) (*Opened, error) {
+	o := &Opened{ln: ln, of: map[string][]store.DatasetID{}}
+	if len(job.Spec.Datasets) == 0 {
+		return o, nil
+	}
+	inputs, err := ln.b.Store.Inputs(ctx, job.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range inputs {
+		if in.Step != jjm.StepWork {
+			continue
+		}
+		filled, err := ln.b.Store.Filled(ctx, []store.DatasetID{in.Dataset})
+		if err != nil {
+			return nil, err
+		}
+		of := in.Name
+		if in.Master {
+			o.master, of = in.Dataset, jjm.OwnFiles
+		}
+		o.of[of], o.some = filled, o.some || len(filled) > 0
+	}
+	return o, nil
+}
+
+// Given is a file of a part that a local job of this site made.
+type Given struct {
+	// Of is the kind of file for the part, as in [jjm.PartInput.Renamed]. Dataset is where the file was found.
+	Of      string
+	Dataset store.DatasetID
+	jjm.File
+	// Link is the name of the file for the attempt.
+	Link string
+}
+
+// Part returns the input of a part in which the names of files that local jobs made are replaced by paths below a
+// folder. It also returns these files. The names of other files stay.
+func (o *Opened) Part(ctx context.Context, in *jjm.PartInput, folder string) (*jjm.PartInput, []Given, error) {
+	given, err := o.given(ctx, in)
+	if err != nil || len(given) == 0 {
+		return in, nil, err
+	}
+	links := make(map[named]string, len(given))
+	for _, g := range given {
+		links[named{g.Of, g.LFN}] = g.Link
+	}
+	return in.Renamed(func(of, lfn string) string {
+		if link, ok := links[named{of, lfn}]; ok {
+			return filepath.Join(folder, link)
+		}
+		return lfn
+	}), given, nil
+}
+
+// named is a file as a part names it.
+type named struct{ of, lfn string }
+
+// given returns the files of a part that local jobs made, in the order of the part. Each call returns the same, because
+// what is known of a file never changes.
+func (o *Opened) given(ctx context.Context, in *jjm.PartInput) (given []Given, err error) {
+	if in == nil || !o.some {
+		return nil, nil
+	}
+	var order []named
+	lfns := map[string][]string{}
+	in.Renamed(func(of, lfn string) string {
+		order, lfns[of] = append(order, named{of, lfn}), append(lfns[of], lfn)
+		return lfn
+	})
+	if len(lfns[jjm.AncestorFiles]) > 0 {
+		if err := o.trace(ctx); err != nil {
+			return nil, err
+		}
+	}
+	found := map[named]Given{}
+	for of, names := range lfns {
+		for _, id := range o.of[of] {
+			files, err := o.ln.b.Store.Paths(ctx, id, names)
+			if err != nil {
+				return nil, err
+			}
+			for lfn, f := range files {
+				found[named{of, lfn}] = Given{Of: of, Dataset: id, File: f}
+			}
+		}
+	}
+	taken := map[string]bool{}
+	for _, name := range order {
+		g, ok := found[name]
+		if !ok {
+			continue
+		}
+		delete(found, name) // so that each is returned once
+		if g.Link = g.LFN; taken[g.Link] || len(g.Link) > maxName {
+			g.Link = fmt.Sprintf("%d/%s", len(given), path.Base(g.Path))
+		}
+		taken[g.Link] = true
+		given = append(given, g)
+	}
+	return given, nil
+}
+
+// trace finds the datasets of parent files: those that the makers of the master's files read, and so on.
+func (o *Opened) trace(ctx context.Context) error {
+	if o.traced {
+		return nil
+	}
+	var behind []store.DatasetID
+	for at, n := o.master, 0; at != 0 && n <= maxGenerations; n++ {
+		made, err := o.ln.b.Store.Made(ctx, at)
+		if err != nil {
+			return err
+		}
+		if at = made.From; at != 0 {
+			behind = append(behind, at)
+		}
+	}
+	filled, err := o.ln.b.Store.Filled(ctx, behind)
+	o.of[jjm.AncestorFiles], o.traced = filled, err == nil
+	return err
+}

@@ -1,0 +1,14 @@
+// Package lineage answers who made a file and from what: the grid job that fills a
+// dataset, the ancestors of its files, and which local jobs read the same parents. It
+// reads the store and changes nothing.
+package lineage
+
+import (
+	"jjm/internal/engine/floor/base"
+)
+
+// Lineage answers from the store.
+type Lineage struct{ b *base.Base }
+
+// New returns a Lineage.
+func New(b *base.Base) *Lineage { return &Lineage{b} }

@@ -1,0 +1,119 @@
+// Package outputs names the output files of local jobs, in the tar and in the dataset to
+// be merged, and cuts files out of parts. It does no I/O.
+package outputs
+
+import (
+	"strconv"
+	"strings"
+
+	"jjm/internal/jjm"
+	"jjm/internal/work/stream"
+	"jjm/sandbox"
+)
+
+// Stem returns the first part of the names of collected files that no output template
+// names.
+func Stem(job *jjm.GridJob) string { return stream.Stem(&job.Spec) }
+
+// Names returns the final names of a local job's outputs that output templates name, by
+// their paths below the attempt's folder.
+func Names(spec *jjm.Spec, l *jjm.LocalJob) map[string]stream.Named {
+	all := map[string]stream.Named{}
+	for _, o := range stream.Names(spec, l) {
+		all[o.From] = o
+	}
+	return all
+}
+
+// Name returns the name under which an output of a local job is collected: that of its
+// template, else one made of the stem, the local job's id and the file's own name. names
+// is what [Names] returned.
+func Name(stem string, id jjm.LocalID, file string, names map[string]stream.Named) string {
+	if o, ok := names[file]; ok {
+		return o.Name
+	}
+	return sandbox.OutputName(stem, id, file)
+}
+
+// TarName returns the file name of the output tar of a grid job. Each generation has its own.
+func TarName(job *jjm.GridJob) string {
+	name := Stem(job) + "." + job.ID.String()
+	if job.Generation > 1 {
+		name += ".g" + strconv.Itoa(job.Generation)
+	}
+	return name + ".tar"
+}
+
+// LastAttempt returns the id of the attempt that ended last. It is not always the current
+// one: a local job that was killed while it waited for its next attempt has the number of
+// that already.
+func LastAttempt(l *jjm.LocalJob) jjm.AttemptID {
+	id := l.AttemptID()
+	if l.NotBefore != 0 && l.Attempt > 0 && l.State == jjm.Killed {
+		id.Attempt--
+	}
+	return id
+}
+
+// AwaitsMerge reports whether a local job's result has outputs that are to be merged.
+func AwaitsMerge(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) bool {
+	return spec.Merge != nil && l.Step == jjm.StepWork && len(Mergeable(spec, l, r)) > 0
+}
+
+// Mergeable returns the outputs of a local job, without logs, as files of the dataset to
+// be merged. Their LFNs are their paths below the work area.
+func Mergeable(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) []jjm.File {
+	if r == nil {
+		return nil
+	}
+	var files []jjm.File
+	names := Names(spec, l)
+	for _, o := range r.Outputs {
+		if o.Absent != "" || names[o.Name].Log {
+			continue
+		}
+		p, err := sandbox.OutputPath(r.AttemptID(), o.Name)
+		f := jjm.File{LFN: p, Size: max(o.Bytes, 0)}
+		if o.SHA256 != "" {
+			f.Checksum = "sha256:" + o.SHA256
+		}
+		if err == nil && len(f.Problems()) == 0 { // no real wrapper reports such a name
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// Maker returns the local job that made a file of the dataset to be merged, by its LFN;
+// false if the LFN is not such a path.
+func Maker(id jjm.GridID, lfn string) (jjm.LocalID, bool) {
+	words := strings.Split(lfn, "/") // jobs/17/0xxx/3/attempt.0/...
+	if len(words) < 6 {
+		return jjm.LocalID{}, false
+	}
+	n, err := strconv.ParseInt(words[3], 10, 32)
+	return jjm.LocalID{Grid: id, N: int32(n)}, err == nil
+}
+
+// Merged reports whether the outputs of a local job are in merged files.
+func Merged(job *jjm.GridJob, l *jjm.LocalJob) bool {
+	return job.Spec.Merge != nil && l.Step == jjm.StepWork && l.State == jjm.Completed
+}
+
+// LeftOut returns which outputs a local job left out. Only completed local jobs count: the work of all others is not
+// done, whatever they made. retracted has the local jobs whose outputs were retracted.
+func LeftOut(l *jjm.LocalJob, ev *jjm.Evidence, retracted map[int32]string) jjm.LeftList {
+	if _, lost := retracted[l.ID.N]; lost || l.State != jjm.Completed || ev == nil || ev.Result == nil {
+		return nil
+	}
+	return ev.Result.LeftOut()
+}
+
+// LacksOutput returns, for a local job of the merge step that left no merged file, why
+// that is a failure; else "".
+func LacksOutput(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) string {
+	if l.Step != jjm.StepMerge || len(Mergeable(spec, l, r)) > 0 {
+		return ""
+	}
+	return "it ended well and left no " + spec.Merge.Output
+}

@@ -1,0 +1,217 @@
+package state
+
+import (
+	"context"
+
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+)
+
+// Change is one transaction in progress. It holds copies of the rows that it changes,
+// which are stored together and only then become visible in memory.
+type Change struct {
+	S *State
+	// Live is the memory before this change.
+	Live Memory
+	Ctx  context.Context
+	Tx   *store.Tx
+	Name string // of the kind of change: source in the journal, part of the failpoints' names
+	Now  jjm.Time
+
+	copies
+	wishes
+	inputs
+	reopened
+	removals
+	// Orders applies changed orders or bans to memory, nil if there are none.
+	Orders func(*Memo)
+	// Refused are the clusters that refused local jobs of a place for good, and why.
+	Refused map[jjm.GridID]map[Spot]string
+	Journal []jjm.JournalEntry
+}
+
+// copies are the rows that a change stores.
+type copies struct {
+	Grids    map[jjm.GridID]*jjm.GridJob
+	Locals   map[jjm.LocalID]*jjm.LocalJob
+	Changed  []*jjm.LocalJob // the values of Locals in the order in which they were first asked for
+	Inserted []jjm.LocalJob  // new local jobs
+	bulks    map[jjm.Tag]*jjm.Bulk
+	Created  []*jjm.Bulk // new bulks
+	Ends     []store.AttemptEnd
+	ended    map[jjm.Tag]int // number of members of live bulks whose attempts end
+}
+
+// wishes are for loops to carry out once memory shows the change.
+type wishes struct {
+	Kills    []jjm.AttemptID // attempts to be killed
+	Releases []jjm.AttemptID // attempts whose hold in the batch system is to be released
+}
+
+// inputs is how a change affects files that local jobs read and make. Package feed fills
+// and reads it.
+type inputs struct {
+	// Orphans end because their outputs cannot be merged: others failed to make the rest
+	// of the file.
+	Orphans map[jjm.LocalID]bool
+	// Withdrawn are local jobs that processed nothing and ended because of a file that they
+	// read: it was marked before a batch system had them, or all of their files are gone.
+	Withdrawn map[jjm.LocalID]bool
+	// Gone are the files that local jobs which end in this change found to be gone.
+	Gone map[jjm.LocalID][]GoneFile
+	// Retracted are completed local jobs whose outputs are lost, so that others do their
+	// work again.
+	Retracted []*jjm.LocalJob
+	// UnmergedKills are local jobs to be killed while their outputs wait to be merged.
+	UnmergedKills []*jjm.LocalJob
+	// EndedReaders are local jobs that own files of datasets and end in this change.
+	EndedReaders []*jjm.LocalJob
+	Then         []func() error    // further statements, to run after the local jobs are stored
+	News         []store.DatasetID // datasets that got files, lost files or were closed
+	Marked       []store.DatasetID // those of News in which files were marked
+}
+
+// GoneFile is a file of a dataset that a local job was to read.
+type GoneFile struct {
+	Dataset store.DatasetID
+	LFN     string
+	// Own says that the local job owns some of it, if it owns files: without it the rest
+	// can be processed.
+	Own bool
+	// State is jjm.FileLost or jjm.FileBroken, and Why is for people.
+	State jjm.FileState
+	Why   string
+}
+
+// Change runs decide, which reads memory and fills the change, has the participants store it in
+// one transaction, and applies it to memory. If decide or a participant returns an error, store
+// and memory stay as they were. Changes run one at a time. Each has two failpoints:
+// NAME.before-commit and NAME.after-commit.
+func (s *State) Change(ctx context.Context, name string, decide func(*Change) error) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	c := &Change{
+		S: s, Live: Memory{s}, Ctx: ctx, Name: name, Now: jjm.At(s.B.Now()),
+		copies: copies{
+			Grids:  map[jjm.GridID]*jjm.GridJob{},
+			Locals: map[jjm.LocalID]*jjm.LocalJob{},
+			bulks:  map[jjm.Tag]*jjm.Bulk{},
+			ended:  map[jjm.Tag]int{},
+		},
+	}
+	err := s.B.Store.Update(ctx, func(tx *store.Tx) error {
+		c.Tx = tx
+		if err := decide(c); err != nil {
+			return err
+		}
+		if err := c.flush(); err != nil {
+			return err
+		}
+		return s.B.Crash(name + ".before-commit")
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.B.Crash(name + ".after-commit"); err != nil {
+		return err
+	}
+	s.mem.Lock()
+	c.apply()
+	s.mem.Unlock()
+	c.wake()
+	return nil
+}
+
+// Grid returns the change's copy of a grid job, to be changed, or nil if the grid job is
+// not live.
+func (c *Change) Grid(id jjm.GridID) *jjm.GridJob {
+	if g := c.Grids[id]; g != nil {
+		return g
+	}
+	live := c.S.grids[id]
+	if live == nil {
+		return nil
+	}
+	g := live.Job
+	g.Changed = c.Now
+	c.Grids[id] = &g
+	return &g
+}
+
+// Local returns the change's copy of a local job, to be changed, or nil if the local job
+// is not live.
+func (c *Change) Local(id jjm.LocalID) *jjm.LocalJob {
+	if l := c.Locals[id]; l != nil {
+		return l
+	}
+	live := c.Live.Local(id)
+	if live == nil {
+		return nil
+	}
+	l := *live
+	c.Locals[id] = &l
+	c.Changed = append(c.Changed, &l)
+	return &l
+}
+
+// Bulk returns the change's copy of a bulk, to be changed, or nil if the bulk is closed.
+func (c *Change) Bulk(tag jjm.Tag) *jjm.Bulk {
+	if b := c.bulks[tag]; b != nil {
+		return b
+	}
+	live := c.S.bulks[tag]
+	if live == nil {
+		return nil
+	}
+	b := live.Bulk
+	c.bulks[tag] = &b
+	return &b
+}
+
+// End stores how the current attempt of l ended, and closes its bulk if this is the last
+// of its members.
+func (c *Change) End(l *jjm.LocalJob, ev jjm.Evidence, v jjm.Verdict) {
+	c.Ends = append(c.Ends, store.AttemptEnd{ID: l.AttemptID(), Ended: c.Now, Evidence: ev, Verdict: v})
+	live := c.S.bulks[l.Tag]
+	if live == nil {
+		return
+	}
+	c.ended[l.Tag]++
+	if c.ended[l.Tag] == live.Open {
+		c.Bulk(l.Tag).State = jjm.BulkClosed
+	}
+}
+
+// Move sets the state and phase of a local job and adds it to the journal.
+func (c *Change) Move(l *jjm.LocalJob, to jjm.State, phase jjm.Phase, cause string) {
+	from := jjm.StateWord(l.State, l.Phase)
+	l.State, l.Phase = to, phase
+	c.Journal = append(c.Journal, jjm.JournalEntry{
+		Time: c.Now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,
+		From: from, To: jjm.StateWord(to, phase), Cause: cause, Source: c.Name,
+	})
+}
+
+// Status sets the status of a grid job and, if it changes, adds it to the journal.
+func (c *Change) Status(g *jjm.GridJob, to jjm.GridStatus, cause, actor string) {
+	if g.Status == to {
+		return
+	}
+	c.Note(g.ID, g.Status.String(), to.String(), cause, actor)
+	g.Status = to
+}
+
+// Note adds an entry about a grid job to the journal.
+func (c *Change) Note(id jjm.GridID, from, to, cause, actor string) {
+	c.Journal = append(c.Journal, jjm.JournalEntry{
+		Time: c.Now, Grid: id, First: -1, Last: -1,
+		From: from, To: to, Cause: cause, Source: c.Name, Actor: actor,
+	})
+}
+
+// Aside adds an entry to the journal about a local job whose state does not change.
+func (c *Change) Aside(l *jjm.LocalJob, cause, actor string) {
+	at := jjm.StateWord(l.State, l.Phase)
+	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,
+		From: at, To: at, Cause: cause, Source: c.Name, Actor: actor})
+}

@@ -1,0 +1,21 @@
+package state
+
+import (
+	"context"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// Find returns a live or finished grid job. The error is of kind Gone if there is none, also
+// because it was removed, and Denied if the caller may not see it.
+func (s *State) Find(ctx context.Context, caller wire.Caller, id jjm.GridID) (jjm.GridJob, error) {
+	job, gone, err := s.Kept(ctx, caller, id)
+	if err != nil {
+		return jjm.GridJob{}, err
+	}
+	if gone != nil {
+		return jjm.GridJob{}, gone.Err()
+	}
+	return job, nil
+}

@@ -1,0 +1,44 @@
+package state
+
+import (
+	"fmt"
+
+	"jjm/internal/jjm"
+	"jjm/internal/work/split"
+)
+
+// FirstCarry returns the splitter state for the first cut of a grid job.
+func FirstCarry(spec *jjm.Spec) split.Carry { return split.From(spec.FirstSerial) }
+
+// failUnsubmittable fails the new local jobs whose parts must not be submitted. They keep
+// owning their work, so that it counts as missing and is in a recovery (decision R27).
+func (c *Change) failUnsubmittable(ls []jjm.LocalJob) {
+	for i := range ls {
+		why := ls[i].Part.Failure()
+		if why == nil {
+			continue
+		}
+		l := &ls[i]
+		l.Exit, l.Ended = why.Code, c.Now
+		l.Message = fmt.Sprintf("never submitted: %s (code %d)", why.Reason, why.Code)
+		c.Move(l, jjm.Failed, jjm.CreateFailed, l.Message)
+	}
+}
+
+// Insert makes local jobs of the parts of a cut, numbered after those that exist.
+func (c *Change) Insert(g *jjm.GridJob, parts []jjm.Part) {
+	if len(parts) == 0 {
+		return
+	}
+	first := int32(g.Step.Made)
+	c.Inserted = make([]jjm.LocalJob, len(parts))
+	for i, p := range parts {
+		c.Inserted[i] = jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: first + int32(i)}, Part: p, Exit: -1}
+	}
+	SetPlaces(g, c.Inserted)
+	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: g.ID,
+		First: first, Last: first + int32(len(parts)) - 1, To: jjm.New.String(), Source: c.Name,
+		Cause: fmt.Sprintf("cut by %s: %s", g.Step.Splitter,
+			jjm.UnitsText(parts[0].Unit, parts[0].First, parts[len(parts)-1].Last()))})
+	c.failUnsubmittable(c.Inserted)
+}

@@ -1,0 +1,124 @@
+package state
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"jjm/internal/jjm"
+)
+
+// target is what an order is about.
+type target struct{ kind, name string }
+
+func targetOf(o jjm.Order) target { return target{o.Kind, o.Name} }
+
+// Orders returns the stored orders, including expired ones, sorted by kind, name, verb and
+// From.
+func (m Memory) Orders() []jjm.Order {
+	var all []jjm.Order
+	for orders := range maps.Values(m.s.orders) {
+		all = append(all, orders...)
+	}
+	slices.SortFunc(all, func(a, b jjm.Order) int {
+		return cmp.Or(strings.Compare(a.Kind+" "+a.Name+" "+a.Verb, b.Kind+" "+b.Name+" "+b.Verb),
+			cmp.Compare(a.From, b.From))
+	})
+	return all
+}
+
+// InForce returns the orders in force that which selects, sorted as by Orders.
+func (m Memory) InForce(now jjm.Time, which func(jjm.Order) bool) []jjm.Order {
+	var out []jjm.Order
+	for _, o := range m.Orders() {
+		if o.InForce(now) && which(o) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// Ordered returns the order in force of a verb about a target, if there is one.
+func (m Memory) Ordered(verb, kind, name string, now jjm.Time) (jjm.Order, bool) {
+	for _, o := range m.s.orders[target{kind, name}] {
+		if o.Verb == verb && o.InForce(now) {
+			return o, true
+		}
+	}
+	return jjm.Order{}, false
+}
+
+// OrderedAt returns the order in force of a verb about a cluster, or about the queue on
+// it that the request names, else the cluster's default queue.
+func (m Memory) OrderedAt(verb, cluster string, r jjm.Request, now jjm.Time) (jjm.Order, bool) {
+	if o, yes := m.Ordered(verb, jjm.OrderCluster, cluster, now); yes {
+		return o, true
+	}
+	queue := m.queueOf(cluster, r)
+	if queue == "" {
+		return jjm.Order{}, false
+	}
+	return m.Ordered(verb, jjm.OrderQueue, jjm.QueueName(cluster, queue), now)
+}
+
+// queueOf returns the queue of a cluster that a request names, else the cluster's default
+// queue; "" if neither says which.
+func (m Memory) queueOf(cluster string, r jjm.Request) string {
+	if at, known := m.s.Positions[cluster]; known && r.Queue == "" {
+		return m.s.B.Deps.Clusters[at].Queue
+	}
+	return r.Queue
+}
+
+// Windows returns the maintenance windows in force of a cluster and of the queue on it that
+// the request names, else of the cluster's default queue.
+func (m Memory) Windows(cluster string, r jjm.Request, now jjm.Time) (all []jjm.Order) {
+	if len(m.s.orders) == 0 { // submissions ask often, and mostly in vain
+		return nil
+	}
+	targets := []target{{jjm.OrderCluster, cluster}}
+	if queue := m.queueOf(cluster, r); queue != "" {
+		targets = append(targets, target{jjm.OrderQueue, jjm.QueueName(cluster, queue)})
+	}
+	for _, t := range targets {
+		for _, o := range m.s.orders[t] {
+			if o.Verb == jjm.OrderMaintenance && o.InForce(now) {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}
+
+// Paused returns the order in force that pauses a grid job.
+func (m Memory) Paused(id jjm.GridID, now jjm.Time) (jjm.Order, bool) {
+	return m.Ordered(jjm.OrderPause, jjm.OrderJob, id.String(), now)
+}
+
+// Halted returns the order in force that pauses a grid job, its type or its user.
+func (m Memory) Halted(g *Grid, now jjm.Time) (jjm.Order, bool) {
+	if o, yes := m.Paused(g.Job.ID, now); yes {
+		return o, true
+	}
+	if o, yes := m.Ordered(jjm.OrderPause, jjm.OrderType, g.Job.Spec.Type, now); yes {
+		return o, true
+	}
+	return m.Ordered(jjm.OrderPause, jjm.OrderUser, g.Job.Owner.User, now)
+}
+
+// SetOrders removes the orders end and adds the orders begin. A new order replaces one
+// that is the same ([jjm.Order.Same]).
+func (a *Memo) SetOrders(end, begin []jjm.Order) {
+	for _, o := range append(slices.Clone(end), begin...) {
+		left := slices.DeleteFunc(slices.Clone(a.s.orders[targetOf(o)]), func(old jjm.Order) bool {
+			return old.Same(o)
+		})
+		if a.s.orders[targetOf(o)] = left; len(left) == 0 {
+			delete(a.s.orders, targetOf(o))
+		}
+	}
+	for _, o := range begin {
+		a.s.orders[targetOf(o)] = append(a.s.orders[targetOf(o)], o)
+	}
+}

@@ -1,0 +1,107 @@
+package state
+
+import (
+	"jjm/internal/jjm"
+)
+
+// Participant takes part in every change: it reads what was decided, adds what follows
+// from it, and stores its share in the transaction. Participants run in order, and each
+// sees what those before it added.
+type Participant struct {
+	Name string
+	// Why says what its place in the order depends on.
+	Why string
+	Do  func(*Change) error
+}
+
+// flush runs the participants inside the transaction.
+func (c *Change) flush() error {
+	for _, p := range c.S.Participants {
+		if err := p.Do(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PutBulks stores the new bulks.
+func (c *Change) PutBulks() error {
+	for _, b := range c.Created {
+		if err := c.Tx.InsertBulk(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PutEnds stores the ends of attempts.
+func (c *Change) PutEnds() error {
+	if len(c.Ends) == 0 {
+		return nil
+	}
+	return c.Tx.EndAttempts(c.Ends)
+}
+
+// PutLocals stores the changed local jobs.
+func (c *Change) PutLocals() error {
+	if len(c.Changed) == 0 {
+		return nil
+	}
+	return c.Tx.SaveLocalsAfter(c.Changed, c.Live.Local)
+}
+
+// PutNew stores the new local jobs.
+func (c *Change) PutNew() error {
+	if len(c.Inserted) == 0 {
+		return nil
+	}
+	return c.Tx.InsertLocals(c.Inserted)
+}
+
+// PutThen runs the statements that rooms left to be run after the local jobs are stored.
+func (c *Change) PutThen() error {
+	for _, do := range c.Then {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PutRows stores the changed bulks and grid jobs.
+func (c *Change) PutRows() error {
+	for _, b := range c.bulks {
+		if err := c.Tx.SaveBulk(b); err != nil {
+			return err
+		}
+	}
+	for _, g := range c.Grids {
+		if err := c.Tx.SaveGrid(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PutJournal stores the entries of the journal.
+func (c *Change) PutJournal() error { return c.Tx.Journal(coalesce(c.Journal)...) }
+
+// coalesce joins entries about consecutive local jobs that changed in the same way, so
+// that a bulk of a thousand is one line of history.
+func coalesce(es []jjm.JournalEntry) []jjm.JournalEntry {
+	var out []jjm.JournalEntry
+	for _, e := range es {
+		if n := len(out); n > 0 && joins(out[n-1], e) {
+			out[n-1].Last = e.Last
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func joins(a, b jjm.JournalEntry) bool {
+	follows := a.First >= 0 && a.Last+1 == b.First
+	a.First, a.Last = b.First, b.Last
+	return follows && a == b
+}

@@ -1,0 +1,45 @@
+package state
+
+import (
+	"context"
+
+	"jjm/internal/jjm"
+)
+
+// ReadInputs sets Part.Input and Origin of local jobs from the store; they are not kept
+// in memory.
+func (s *State) ReadInputs(ctx context.Context, ls []jjm.LocalJob) error {
+	wanted := map[jjm.GridID][]int32{}
+	along := map[jjm.GridID]bool{} // grid jobs whose parts have inputs whatever their unit
+	for i := range ls {
+		id := ls[i].ID.Grid
+		if _, known := along[id]; !known {
+			along[id] = s.readsAlong(id)
+		}
+		if unit := ls[i].Part.Unit; along[id] || unit != jjm.UnitEvent && unit != jjm.UnitRow {
+			wanted[ls[i].ID.Grid] = append(wanted[ls[i].ID.Grid], ls[i].ID.N)
+		}
+	}
+	for id, numbers := range wanted {
+		inputs, err := s.B.Store.PartInputs(ctx, id, numbers)
+		if err != nil {
+			return err
+		}
+		for i := range ls {
+			if in, ok := inputs[ls[i].ID.N]; ok && ls[i].ID.Grid == id {
+				ls[i].Part.Input, ls[i].Origin = in.Input, in.Origin
+			}
+		}
+	}
+	return nil
+}
+
+// readsAlong reports whether parts of a grid job may have an Input although they own
+// events or rows: files of secondary datasets, or settings. A grid job that is not live
+// counts as one.
+func (s *State) readsAlong(id jjm.GridID) bool {
+	v := s.View()
+	defer v.Close()
+	g := v.Grid(id)
+	return g == nil || len(g.Job.Spec.Datasets) > 0 || g.Job.Spec.Split != nil
+}

@@ -1,0 +1,164 @@
+package state
+
+import (
+	"slices"
+	"strings"
+
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// Spot is a cluster together with a place.
+type Spot struct {
+	Place   int32
+	Cluster string
+}
+
+// queues are numbers of local jobs by place, each queue in order. Most grid jobs have one
+// place, 0.
+type queues [][]int32
+
+// Of returns the queue of a place.
+func (q queues) Of(place int32) []int32 {
+	if int(place) >= len(q) {
+		return nil
+	}
+	return q[place]
+}
+
+// Set replaces the queue of a place. An empty queue releases its memory.
+func (q queues) Set(place int32, to []int32) {
+	switch {
+	case int(place) >= len(q):
+	case len(to) == 0:
+		q[place] = nil
+	default:
+		q[place] = to
+	}
+}
+
+// Push adds a local job at the end of the queue of a place.
+func (q *queues) Push(place, n int32) {
+	q.grow(place)
+	(*q)[place] = append((*q)[place], n)
+}
+
+func (q *queues) pushFront(place, n int32) {
+	q.grow(place)
+	(*q)[place] = slices.Insert((*q)[place], 0, n)
+}
+
+func (q *queues) grow(place int32) {
+	for int(place) >= len(*q) {
+		*q = append(*q, nil)
+	}
+}
+
+// counter counts by place.
+type counter []int
+
+func (c *counter) add(place int32, by int) {
+	for int(place) >= len(*c) {
+		*c = append(*c, 0)
+	}
+	(*c)[place] += by
+}
+
+// Of returns the count of a place.
+func (c counter) Of(place int32) int {
+	if int(place) >= len(c) {
+		return 0
+	}
+	return c[place]
+}
+
+// Unsent returns 1 if a local job waits for its first or next submission, else 0.
+func Unsent(l *jjm.LocalJob) int {
+	if l.State == jjm.New {
+		return 1
+	}
+	return retrying(l)
+}
+
+// inBatch returns 1 if a local job is in a batch system or about to be, else 0.
+func inBatch(l *jjm.LocalJob) int {
+	if l.State.InBatch() && retrying(l) == 0 {
+		return 1
+	}
+	return 0
+}
+
+// Among returns the clusters of the grid job that local jobs of a place may go to,
+// whether the site still has them or not.
+func (g *Grid) Among(place int32) []string {
+	return plan.Among(g.Job.Step.Clusters, g.Job.Step.Places, place)
+}
+
+// Candidates returns the clusters that local jobs of g of a place may go to: those of
+// Among that this site still has and that did not refuse them.
+func (m Memory) Candidates(g *Grid, place int32) []string {
+	return slices.DeleteFunc(slices.Clone(g.Among(place)), func(name string) bool {
+		_, refused := g.refused[Spot{place, name}]
+		_, known := m.s.Positions[name]
+		return refused || !known
+	})
+}
+
+// UnsentFor returns the number of local jobs that wait for submission and may go to a
+// cluster.
+func (g *Grid) UnsentFor(cluster string) (n int) {
+	for place, unsent := range g.UnsentAt {
+		if unsent > 0 && slices.Contains(g.Among(int32(place)), cluster) {
+			n += unsent
+		}
+	}
+	return n
+}
+
+// UnsentPlaces returns the places of local jobs that wait for submission. If there are
+// none yet it returns place 0, any cluster.
+func (g *Grid) UnsentPlaces() []int32 {
+	var places []int32
+	for place, n := range g.UnsentAt {
+		if n > 0 {
+			places = append(places, int32(place))
+		}
+	}
+	if places == nil {
+		return []int32{0}
+	}
+	return places
+}
+
+// PlaceText returns what local jobs of a place need, for people: "a cluster that can read
+// from disk7: a, b". place is not 0.
+func PlaceText(g *Grid, place int32) string {
+	p := &g.Job.Step.Places[place-1]
+	need := "one of its clusters"
+	if len(p.Storages) > 0 {
+		need = "a cluster that can read from " + strings.Join(p.Storages, ", ")
+	}
+	return need + ": " + strings.Join(p.Clusters, ", ")
+}
+
+// ShowPlaces sets Waits of copies of local jobs that wait for submission and may not go
+// to all clusters of the grid job: it says which clusters they wait for. The memory lock
+// is held.
+func ShowPlaces(g *Grid, rows []jjm.LocalJob, now jjm.Time) {
+	texts := map[int32]*jjm.Waiting{} // one for each place
+	for i := range rows {
+		l := &rows[i]
+		if l.Place == 0 || Unsent(l) == 0 || int(l.Place) > len(g.Job.Step.Places) ||
+			len(g.Job.Step.Places[l.Place-1].Clusters) == len(g.Job.Step.Clusters) {
+			continue
+		}
+		if texts[l.Place] == nil {
+			texts[l.Place] = &jjm.Waiting{Reason: PlaceText(g, l.Place), Source: "jjm", At: now}
+		}
+		l.Waits = texts[l.Place]
+	}
+}
+
+// Withdrawable reports whether a local job can be ended without a batch system: it waits
+// for submission and is not being killed.
+func Withdrawable(l *jjm.LocalJob) bool { return !l.Kill && Unsent(l) > 0 }

@@ -1,0 +1,78 @@
+package state
+
+import (
+	"context"
+	"iter"
+	"maps"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+)
+
+// removals is what a change does to the removals of grid jobs.
+type removals struct {
+	ordered []store.Removal // that it stores
+	gone    []jjm.GridID    // of which nothing is left
+}
+
+// Remove stores the order to remove a grid job that is over.
+func (c *Change) Remove(job *jjm.GridJob, actor string) error {
+	r := store.Removal{Grid: job.ID, Owner: job.Owner, Actor: actor}
+	if err := c.Tx.PutRemoval(&r); err != nil {
+		return err
+	}
+	c.ordered = append(c.ordered, r)
+	c.Note(job.ID, "", "removal ordered", "", actor)
+	return nil
+}
+
+// Removed stores that nothing is left of a grid job but what is kept.
+func (c *Change) Removed(r *store.Removal) error {
+	c.gone = append(c.gone, r.Grid)
+	c.Note(r.Grid, "", "removed", "work area, packages that nobody else uses, tars, record and rows", r.Actor)
+	return c.Tx.EndRemoval(r.Grid)
+}
+
+// applyRemovals makes the removals of a change visible in memory. Both locks are held.
+func (c *Change) applyRemovals() {
+	for _, r := range c.ordered {
+		c.S.removals[r.Grid] = r
+	}
+	for _, id := range c.gone {
+		delete(c.S.removals, id)
+	}
+}
+
+// Removal returns the removal of a grid job that is not carried out yet, false if there is none.
+func (m Memory) Removal(id jjm.GridID) (store.Removal, bool) {
+	r, ok := m.s.removals[id]
+	return r, ok
+}
+
+// Removals returns the removals that are not carried out yet, in no order.
+func (m Memory) Removals() iter.Seq2[jjm.GridID, store.Removal] { return maps.All(m.s.removals) }
+
+// Kept is [State.Find] for what is kept of a grid job that was removed: its own row, and the
+// removal. gone is nil if it is not removed.
+func (s *State) Kept(ctx context.Context, caller wire.Caller, id jjm.GridID) (job jjm.GridJob, gone *store.Removal,
+	err error) {
+	v := s.View()
+	g := v.Grid(id)
+	if g != nil {
+		job = g.Job
+	}
+	if r, open := v.Removal(id); open {
+		gone = &r
+	}
+	v.Close()
+	if g == nil {
+		if job, gone, err = s.B.Store.Kept(ctx, id); err != nil {
+			return jjm.GridJob{}, nil, err
+		}
+	}
+	if !caller.May(job.Owner.UID) {
+		return jjm.GridJob{}, nil, jjm.Errorf(jjm.Denied, "grid job %s belongs to %s", id, job.Owner.User)
+	}
+	return job, gone, nil
+}

@@ -1,0 +1,101 @@
+package state
+
+import (
+	"iter"
+	"maps"
+
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+)
+
+// reopened is what a change does to the wishes to reopen grid jobs.
+type reopened struct {
+	wished  []store.Reopening // that it stores
+	settled []jjm.GridID      // whose wishes it carries out or refuses
+}
+
+// Wish stores a wish to reopen a grid job that is over. The error is a Conflict if there is
+// one already.
+func (c *Change) Wish(r *store.Reopening) error {
+	if err := c.Tx.PutReopening(r); err != nil {
+		return err
+	}
+	c.wished = append(c.wished, *r)
+	return nil
+}
+
+// Reopen begins the next generation of a grid job as a wish asks, and returns its copy. Its
+// rows are in memory; see [Memo.Revive].
+func (c *Change) Reopen(r *store.Reopening) (*jjm.GridJob, error) {
+	g := c.Grid(r.Grid)
+	if g == nil {
+		return nil, jjm.Errorf(jjm.Internal, "reopen grid job %s: it is not in memory", r.Grid)
+	}
+	was := g.Status.String()
+	made, err := c.Tx.Reopen(g, r)
+	if err != nil {
+		return nil, err
+	}
+	c.News = append(c.News, made...)
+	c.settled = append(c.settled, r.Grid)
+	c.Note(r.Grid, was, g.Status.String(), "generation "+base.Itoa(g.Generation)+": "+r.Why, r.Actor)
+	return g, c.Tx.EndReopening(r.Seq, "")
+}
+
+// DropWish stores that a wish is refused, and why.
+func (c *Change) DropWish(r *store.Reopening, why string) error {
+	c.settled = append(c.settled, r.Grid)
+	c.Note(r.Grid, "", "reopening refused", why, "")
+	return c.Tx.EndReopening(r.Seq, why)
+}
+
+// Wishes returns the grid jobs whose wishes to be reopened the change stores, carries out or refuses.
+func (c *Change) Wishes() (ids []jjm.GridID) {
+	for _, r := range c.wished {
+		ids = append(ids, r.Grid)
+	}
+	return append(ids, c.settled...)
+}
+
+// applyReopened makes the wishes of a change visible in memory. Both locks are held.
+func (c *Change) applyReopened() {
+	for _, r := range c.wished {
+		c.S.wishes[r.Grid] = r
+	}
+	for _, id := range c.settled {
+		delete(c.S.wishes, id)
+	}
+}
+
+// Reopening returns the open wish to reopen a grid job, false if there is none.
+func (m Memory) Reopening(id jjm.GridID) (store.Reopening, bool) {
+	r, ok := m.s.wishes[id]
+	return r, ok
+}
+
+// Reopenings returns the open wishes, in no order.
+func (m Memory) Reopenings() iter.Seq2[jjm.GridID, store.Reopening] { return maps.All(m.s.wishes) }
+
+// Revive adds a grid job that is over to memory, with all its local jobs, so that a change can
+// reopen it. Until then it is as one that is still to be moved to the history, but stays.
+func (a *Memo) Revive(job jjm.GridJob, locals []jjm.LocalJob) {
+	g := a.s.track(job)
+	g.revived = true
+	g.Locals = make([]jjm.LocalJob, 0, len(locals))
+	for _, l := range locals {
+		if at, known := a.s.Positions[l.Cluster]; known {
+			l.Cluster = a.s.Names[at] // all rows share one string
+		}
+		g.put(l)
+	}
+	a.s.grids[job.ID] = g
+}
+
+// Revived reports whether a grid job is over and in memory only to be reopened.
+func (s *State) Revived(id jjm.GridID) bool {
+	s.mem.RLock()
+	defer s.mem.RUnlock()
+	g := s.grids[id]
+	return g != nil && g.revived
+}

@@ -1,0 +1,85 @@
+package state
+
+import (
+	"context"
+	"slices"
+
+	"jjm/internal/jjm"
+	"jjm/internal/work/stream"
+)
+
+// PartsRoom returns how many local jobs the first step of a grid job may make now, at most
+// most. Each takes a serial number from every output template, so it is 0 if one of these has
+// no number left.
+func (s *State) PartsRoom(ctx context.Context, job *jjm.GridJob, most int) (int, error) {
+	if !bounded(&job.Spec) {
+		return most, nil
+	}
+	left, err := s.B.Store.SerialsLeft(ctx, job.ID, jjm.StepWork)
+	for _, n := range left {
+		if n >= 0 && n < int64(most) {
+			most = int(n)
+		}
+	}
+	return most, err
+}
+
+// NoSerials returns an error of kind Invalid if an output template has no serial number
+// left for another local job. left are the numbers left, in the order of the templates,
+// negative for no bound.
+func NoSerials(spec *jjm.Spec, left []int64) error {
+	for i, o := range stream.Outputs(spec, jjm.StepWork) {
+		if i < len(left) && left[i] == 0 {
+			return jjm.Errorf(jjm.Invalid,
+				"%s.max_serial: the numbers of %s end with %d, and a local job is left over: set it higher", o.Field, o.Name,
+				o.MaxSerial)
+		}
+	}
+	return nil
+}
+
+// bounded reports whether an output template has a largest serial number.
+func bounded(spec *jjm.Spec) bool {
+	return slices.ContainsFunc(spec.OutputTemplates, func(t jjm.OutputTemplate) bool { return t.MaxSerial > 0 })
+}
+
+// WithinSerials returns the error of NoSerials if there are more parts than serial
+// numbers. room is what PartsRoom returned.
+func (s *State) WithinSerials(ctx context.Context, job *jjm.GridJob, parts, room int) error {
+	if parts <= room || !bounded(&job.Spec) {
+		return nil
+	}
+	left, err := s.B.Store.SerialsLeft(ctx, job.ID, jjm.StepWork)
+	if err != nil {
+		return err
+	}
+	for i := range left { // too few count as none
+		if left[i] >= 0 && left[i] < int64(parts) {
+			left[i] = 0
+		}
+	}
+	return NoSerials(&job.Spec, left)
+}
+
+// MayInsert returns the error of NoSerials if there is no serial number for one more
+// local job of a step, beyond those that this change makes.
+func (c *Change) MayInsert(g *jjm.GridJob, step int32) error {
+	if step != jjm.StepWork || !bounded(&g.Spec) {
+		return nil
+	}
+	left, err := c.Tx.SerialsLeft(g.ID, step)
+	if err != nil {
+		return err
+	}
+	for i := range c.Inserted {
+		if l := &c.Inserted[i]; l.ID.Grid != g.ID || l.Step != step {
+			continue
+		}
+		for n := range left {
+			if left[n] > 0 {
+				left[n]--
+			}
+		}
+	}
+	return NoSerials(&g.Spec, left)
+}

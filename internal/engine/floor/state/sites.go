@@ -1,0 +1,73 @@
+package state
+
+import (
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+	"jjm/internal/work/split"
+)
+
+// Readers returns the clusters that a grid job may use, with the storages that their
+// workers can read. A cluster that the site no longer has counts as one that can read
+// all.
+func (s *State) Readers(clusters []string) []plan.Reader {
+	readers := make([]plan.Reader, len(clusters))
+	for i, name := range clusters {
+		readers[i].Name = name
+		if at, known := s.Positions[name]; known {
+			readers[i].Storages = s.B.Deps.Clusters[at].Config.Storages
+		}
+	}
+	return readers
+}
+
+// Locate sets work.Sites, which clusters can read which files, and returns the settings
+// for the splitter.
+func Locate(work *split.Work, readers []plan.Reader, p split.Params) split.Params {
+	work.Sites = plan.Sites(readers, &p, work.Files)
+	return plan.Heeded(p, readers)
+}
+
+// SetPlaces sets the places of new local jobs, and adds new places to the grid job.
+func SetPlaces(g *jjm.GridJob, ls []jjm.LocalJob) {
+	var last *jjm.Place // most parts have the place of the part before
+	var asked *jjm.Request
+	var number int32
+	for i := range ls {
+		l := &ls[i]
+		if l.Part.Input == nil || l.Part.Failure() != nil {
+			continue
+		}
+		at, r := l.Part.Input.Place, split.RequestOf(&l.Part)
+		if r == nil && l.Step == jjm.StepWork {
+			r = plan.Needs(&g.Spec, l.Part.Input.Estimate)
+		}
+		if at != last || !alike(r, asked) {
+			last, asked = at, r
+			g.Step.Places, number = plan.PlaceOf(g.Step.Places, g.Step.Clusters, withRequest(at, r))
+		}
+		l.Place = number
+	}
+}
+
+func alike(a, b *jjm.Request) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// withRequest returns a copy of a place with the request r; with r nil, the place itself.
+func withRequest(at *jjm.Place, r *jjm.Request) *jjm.Place {
+	if r == nil {
+		return at
+	}
+	p := jjm.Place{}
+	if at != nil {
+		p = *at
+	}
+	p.Request = r
+	return &p
+}
+
+// RequestAt returns what local jobs of a place request from their batch system.
+func RequestAt(g *jjm.GridJob, place int32) jjm.Request {
+	if place < 1 || int(place) > len(g.Step.Places) {
+		return g.Spec.Request
+	}
+	return g.Spec.Request.With(g.Step.Places[place-1].Request)
+}

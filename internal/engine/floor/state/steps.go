@@ -1,0 +1,78 @@
+package state
+
+import (
+	"context"
+
+	"jjm/internal/jjm"
+)
+
+// tallied counts the local jobs of one step: those that gave their work back, and the
+// others by state.
+type tallied struct {
+	counts    [jjm.NumStates]int
+	givenBack int
+}
+
+// tally adds d to the counts of a local job's state, in all and in its step.
+func (g *Grid) tally(l *jjm.LocalJob, d int) {
+	g.tallyStep(l, d)
+	if l.Phase == jjm.GivenBack {
+		g.GivenBack += d
+		return
+	}
+	g.Counts[l.State] += d
+}
+
+func (g *Grid) tallyStep(l *jjm.LocalJob, d int) {
+	t := &g.bySteps[min(l.Step, jjm.StepMerge)]
+	if l.Phase == jjm.GivenBack {
+		t.givenBack += d
+		return
+	}
+	t.counts[l.State] += d
+}
+
+// Steps returns the counts of a grid job by step; nil if it has one step, or if not all
+// its local jobs are in memory.
+func (g *Grid) Steps() []jjm.StepCounts {
+	made := 0
+	for _, t := range g.bySteps {
+		made += t.givenBack
+		for _, n := range t.counts {
+			made += n
+		}
+	}
+	if g.Job.Merging == nil || made != g.Job.Step.Made {
+		return nil
+	}
+	all := make([]jjm.StepCounts, len(g.bySteps))
+	for step, t := range g.bySteps {
+		all[step] = jjm.StepCounts{Step: int32(step), Counts: t.counts, GivenBack: t.givenBack}
+	}
+	all[jjm.StepWork].Merging = g.Merging
+	expect(&g.Job, all)
+	return all
+}
+
+// expect sets Expected and Closed of the counts of steps.
+func expect(job *jjm.GridJob, all []jjm.StepCounts) {
+	m := job.Merging
+	for i := range all {
+		c := &all[i]
+		c.Expected, c.Closed = job.Step.Expected-m.Made-c.GivenBack, job.Step.Closed
+		if c.Step == jjm.StepMerge {
+			c.Expected, c.Closed = m.Made-c.GivenBack, m.Closed
+		}
+	}
+}
+
+// StepsOf returns the counts of a grid job by step from the store, for grid jobs that are
+// not in memory; nil if it has one step.
+func (s *State) StepsOf(ctx context.Context, job *jjm.GridJob) ([]jjm.StepCounts, error) {
+	if job.Merging == nil {
+		return nil, nil
+	}
+	all, err := s.B.Store.StepCounts(ctx, job.ID)
+	expect(job, all)
+	return all, err
+}

@@ -1,0 +1,74 @@
+package state
+
+import (
+	"slices"
+	"strings"
+
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// tally counts the local jobs of a grid job whose current or last attempt is on one
+// cluster.
+type tally struct {
+	Counts [jjm.NumStates]int
+	// Retrying counts those of them between two attempts.
+	Retrying int
+	// at counts, by place, those that are in the batch system or about to be.
+	at counter
+}
+
+// Load returns how many of them are in the batch system or about to be. t may be nil.
+func (t *tally) Load() plan.Load {
+	if t == nil {
+		return plan.Load{}
+	}
+	return plan.Load{
+		Pending: t.Counts[jjm.Submitted] + t.Counts[jjm.Submitting] - t.Retrying,
+		Running: t.Counts[jjm.Running] + t.Counts[jjm.Completing],
+	}
+}
+
+// Of returns how many of a place are in the batch system or about to be. t may be nil.
+func (t *tally) Of(place int32) int {
+	if t == nil {
+		return 0
+	}
+	return t.at.Of(place)
+}
+
+// count adds by to the tally of a local job's cluster.
+func (g *Grid) count(l *jjm.LocalJob, by int) {
+	if l.Cluster == "" {
+		return
+	}
+	t := g.ByCluster[l.Cluster]
+	if t == nil {
+		if g.ByCluster == nil {
+			g.ByCluster = map[string]*tally{}
+		}
+		t = &tally{}
+		g.ByCluster[l.Cluster] = t
+	}
+	t.Counts[l.State] += by
+	t.Retrying += by * retrying(l)
+	t.at.add(l.Place, by*inBatch(l))
+}
+
+// Unsent returns the number of local jobs that wait for their first or next submission.
+func (g *Grid) Unsent() int { return g.Counts[jjm.New] + g.retrying }
+
+// ClusterJobs returns the cluster jobs of a grid job, sorted by cluster.
+func (g *Grid) ClusterJobs() []jjm.ClusterJob {
+	var out []jjm.ClusterJob
+	for name, t := range g.ByCluster {
+		if j := (jjm.ClusterJob{Cluster: name, Counts: t.Counts}); j.Jobs() > 0 {
+			out = append(out, j)
+		}
+	}
+	slices.SortFunc(out, func(a, b jjm.ClusterJob) int { return strings.Compare(a.Cluster, b.Cluster) })
+	return out
+}
+
+// Sum returns the number of local jobs of a load.
+func Sum(l plan.Load) int { return l.Pending + l.Running }

@@ -1,0 +1,16 @@
+package state
+
+import (
+	"jjm/internal/jjm"
+)
+
+// UnusedBulk is a closed bulk whose folder no local job of a live grid job needs.
+type UnusedBulk struct {
+	Owner jjm.Owner
+	Tag   jjm.Tag
+}
+
+// markUnused adds a bulk to those whose folders are to be removed.
+func (s *State) markUnused(owner jjm.Owner, tag jjm.Tag) {
+	s.unused[owner.UID] = append(s.unused[owner.UID], UnusedBulk{owner, tag})
+}

@@ -1,0 +1,67 @@
+package state
+
+import (
+	"sync"
+	"time"
+
+	"jjm/internal/jjm"
+)
+
+// WorkUses says which accounts have more in their work areas than they may. Package site
+// counts them.
+type WorkUses struct {
+	Mu sync.Mutex
+	Of map[int]*WorkUse
+}
+
+// WorkUse is the last count of the work area of an account.
+type WorkUse struct {
+	Owner jjm.Owner
+	next  time.Time // when to count again
+	why   string    // what there is too much of, for people, "" if nothing
+}
+
+// Excess returns what an account has too much of in its work area, for people, "" if
+// nothing.
+func (w *WorkUses) Excess(uid int) string {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if u := w.Of[uid]; u != nil {
+		return u.why
+	}
+	return ""
+}
+
+// Due returns the accounts whose areas are to be counted now, of those that have live
+// grid jobs or had too much. live are the owners of live grid jobs by uid.
+func (w *WorkUses) Due(live map[int]jjm.Owner, now time.Time) (uids []int) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	for uid, owner := range live {
+		if w.Of[uid] == nil {
+			w.Of[uid] = &WorkUse{Owner: owner}
+		}
+	}
+	for uid, u := range w.Of {
+		if _, lives := live[uid]; !lives && u.why == "" {
+			delete(w.Of, uid)
+		} else if !now.Before(u.next) {
+			uids = append(uids, uid)
+		}
+	}
+	return uids
+}
+
+// Set notes a count: why is as Excess returns it, next when to count again. changed is
+// true if the account began to have too much, or ceased to.
+func (w *WorkUses) Set(uid int, why string, next time.Time) (changed bool) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	u := w.Of[uid]
+	if u == nil {
+		return false
+	}
+	changed = (u.why == "") != (why == "")
+	u.why, u.next = why, next
+	return changed
+}

@@ -1,0 +1,57 @@
+package gridjob
+
+import (
+	"context"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/formats/jobfile"
+	"jjm/internal/jjm"
+)
+
+// Copy makes a new grid job of what an old one asked for, with edits (Ganga, copy), whatever became of the old one. It
+// is checked and accepted as a job file of the caller's own: paths are relative to the folder of the old one, and files
+// are read as they are now. With DryRun nothing is stored.
+//
+// Only the owner copies a grid job: the new one belongs to who makes it, and would run what somebody else wrote.
+func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, id jjm.GridID, how wire.CopyHow) (wire.Copied, error) {
+	old, err := js.s.Find(ctx, caller, id)
+	if err != nil {
+		return wire.Copied{}, err
+	}
+	if old.Owner.UID != caller.UID {
+		return wire.Copied{}, jjm.Errorf(jjm.Denied, "grid job %s belongs to %s, and a copy would run as %s: only its owner "+
+			"copies it", id, old.Owner.User, caller.User)
+	}
+	text, problems := jobfile.Copy(old.Spec, how.Set)
+	if len(problems) > 0 {
+		return wire.Copied{}, problems.Err()
+	}
+	made, err := js.submit(ctx, caller, wire.Submit{Text: string(text), BaseDir: old.BaseDir, Key: how.Key,
+		Credentials: how.Credentials, DryRun: how.DryRun}, &old)
+	out := wire.Copied{Of: id, Submitted: made}
+	if how.DryRun {
+		out.JobFile = string(text)
+	}
+	return out, err
+}
+
+// parse reads the job file of a submission; of is the grid job of which it is a copy, nil if it is none. model finds
+// models.
+func parse(req wire.Submit, of *jjm.GridJob, model func(string) (jobfile.Model, jjm.Problems)) (jobfile.Doc,
+	jjm.Problems) {
+	given := jobfile.Given{Key: req.Key, After: req.After, AfterEnd: req.AfterEnd, Model: model}
+	if of == nil {
+		return jobfile.ParseGiven(req.Name, []byte(req.Text), given)
+	}
+	doc, problems := jobfile.ParseCopy([]byte(req.Text), given)
+	doc.Spec.Model = of.Spec.Model
+	return doc, problems
+}
+
+// whence is the cause of a new grid job for its history.
+func whence(typ string, of *jjm.GridJob) string {
+	if of == nil {
+		return "accepted: " + typ
+	}
+	return "accepted: " + typ + ", a copy of grid job " + of.ID.String()
+}

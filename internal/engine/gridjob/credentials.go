@@ -1,0 +1,178 @@
+package gridjob
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/sandbox"
+)
+
+// The credentials of a grid job are files in its owner's work area, in a folder named after its
+// handle, readable only by the account that its jobs run as. They are nowhere else: not in the
+// store, the journal, the record or the log.
+
+// checkCredentials returns problems for credentials that a job asks for and that did not come
+// with the submission, and for a missing request key, which renewals need. jjm.CheckCredentials
+// checks the credentials themselves.
+func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) {
+	for i, kind := range spec.Credentials {
+		if !slices.ContainsFunc(given, func(c jjm.Credential) bool { return c.Kind == kind }) {
+			ps = append(ps, jjm.Problem{Field: fmt.Sprintf("credentials[%d]", i),
+				Text: fmt.Sprintf("the job asks for a %[1]s, and none came with it: jjm submit --%[1]s FILE", kind)})
+		}
+	}
+	if len(spec.Credentials) > 0 && spec.Key == "" {
+		ps = append(ps, jjm.Problem{Field: "key",
+			Text: "is missing: a job that asks for credentials has a request key, by which they are renewed"})
+	}
+	return ps
+}
+
+// completedOrigin adds to the origin of a grid job what its credentials say about their bearer.
+// What the gatekeeper itself reported is kept, because it has verified that.
+func completedOrigin(o *jjm.Origin, given []jjm.Credential) *jjm.Origin {
+	if o == nil {
+		return nil // no gatekeeper: the account itself submits
+	}
+	full := *o
+	for _, c := range given {
+		subject, issuer, vo := sandbox.Whose(c)
+		if full.Subject == "" {
+			full.Subject, full.Issuer = subject, cmp.Or(full.Issuer, issuer)
+		}
+		full.VO = cmp.Or(full.VO, vo)
+	}
+	if len(full.Problems()) > 0 {
+		return o // the credentials hold texts that cannot be shown
+	}
+	return &full
+}
+
+// putCredentials stores the credentials that spec asks for and that are newer than the stored
+// ones, and returns their kinds. It is called before the grid job is stored, so that no job
+// starts without them.
+func (js *Jobs) putCredentials(owner jjm.Owner, spec *jjm.Spec, given []jjm.Credential) (kinds []string, err error) {
+	h := jjm.HandleOf(owner.UID, spec.Key)
+	for _, c := range given {
+		if !slices.Contains(spec.Credentials, c.Kind) {
+			continue
+		}
+		ar, err := js.areas.Of(owner)
+		if err != nil {
+			return kinds, err
+		}
+		stored, err := ar.PutCredential(h, c)
+		if err != nil {
+			return kinds, fmt.Errorf("store the %s: %w", c.Kind, err)
+		}
+		if stored {
+			end, _ := sandbox.Expiry(c.Kind, string(c.Secret))
+			js.b.Log.Info("credential stored", "kind", c.Kind, "owner", owner.User, "handle", h, "until", end)
+			kinds = append(kinds, c.Kind)
+		}
+	}
+	return kinds, nil
+}
+
+// dropCredentials removes the credentials of a grid job that has ended or was not stored,
+// unless another live grid job of the owner has the same key. over is its id, 0 if it was
+// not stored.
+func (js *Jobs) dropCredentials(owner jjm.Owner, spec *jjm.Spec, over jjm.GridID) {
+	if len(spec.Credentials) == 0 || js.keyLives(owner, spec.Key, over) {
+		return
+	}
+	ar, err := js.areas.Of(owner)
+	if err == nil {
+		err = ar.RemoveCredentials(jjm.HandleOf(owner.UID, spec.Key))
+	}
+	if err != nil {
+		js.b.Log.Warn("credentials of a grid job could not be removed", "owner", owner.User, "error", err)
+	}
+}
+
+// keyLives reports whether a live grid job of the owner, other than but, has the request
+// key.
+func (js *Jobs) keyLives(owner jjm.Owner, key string, but jjm.GridID) bool {
+	v := js.s.View()
+	defer v.Close()
+	for id, g := range v.Grids() {
+		if id != but && g.Job.Spec.Key == key && g.Job.Owner.UID == owner.UID && !g.Job.Status.Final() {
+			return true
+		}
+	}
+	return false
+}
+
+// Renew replaces the credentials of a grid job by newer ones. It returns which kinds were
+// newer, and notes on jobs that they do not reach.
+func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal,
+	error) {
+	job, err := js.s.Find(ctx, caller, id)
+	if err == nil {
+		err = renewable(caller, &job, given)
+	}
+	if err != nil {
+		return wire.Renewal{}, err
+	}
+	kinds, err := js.putCredentials(job.Owner, &job.Spec, given)
+	return wire.Renewal{Kinds: kinds, NotReached: js.rooms.Clusters.NotReached(id, kinds)}, err
+}
+
+// renewable returns an error if the caller may not renew the credentials of a grid job,
+// or if it needs none.
+func renewable(caller wire.Caller, job *jjm.GridJob, given []jjm.Credential) error {
+	switch {
+	case job.Status.Final():
+		return jjm.Errorf(jjm.Conflict, "grid job %s is %s: its credentials are no longer needed", job.ID, job.Status)
+	case len(job.Spec.Credentials) == 0:
+		return jjm.Errorf(jjm.Conflict, "the jobs of grid job %s did not ask for credentials", job.ID)
+	}
+	if ps := jjm.CheckCredentials(given); len(ps) > 0 {
+		return ps.Err()
+	}
+	if caller.UID == job.Owner.UID {
+		return nil
+	}
+	return onBehalf(job, given)
+}
+
+// onBehalf returns an error of kind Denied unless each of the credentials has the subject of
+// the grid job's submitter. It is asked of callers other than the owner.
+func onBehalf(job *jjm.GridJob, given []jjm.Credential) error {
+	whose := ""
+	if job.Origin != nil {
+		whose = job.Origin.Subject
+	}
+	if whose == "" {
+		return jjm.Errorf(
+			jjm.Denied, "grid job %s: the subject of its submitter is not known: only its owner, %s, can renew its credentials",
+			job.ID, job.Owner.User)
+	}
+	for _, c := range given {
+		switch subject, _, _ := sandbox.Whose(c); {
+		case subject == "":
+			return jjm.Errorf(jjm.Denied, "grid job %s was submitted by %s: the %s names no subject, so its owner is not known",
+				job.ID, whose, c.Kind)
+		case !jjm.SameDN(subject, whose):
+			return jjm.Errorf(jjm.Denied, "grid job %s was submitted by %s: the %s is that of %s", job.ID, whose, c.Kind, subject)
+		}
+	}
+	return nil
+}
+
+// credentialsOf returns the files of a grid job's credentials, relative to the work area,
+// by the environment variables through which jobs find them.
+func credentialsOf(job *jjm.GridJob) map[string]string {
+	if len(job.Spec.Credentials) == 0 {
+		return nil
+	}
+	files := map[string]string{}
+	for _, kind := range job.Spec.Credentials {
+		files[jjm.CredentialKinds()[kind]] = sandbox.CredentialPath(jjm.HandleOf(job.Owner.UID, job.Spec.Key), kind)
+	}
+	return files
+}

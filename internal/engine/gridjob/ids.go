@@ -1,0 +1,163 @@
+package gridjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"jjm/internal/engine/floor/areas"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// mostSkipped is how many ids one grid job skips because their folders exist.
+const mostSkipped = 1000
+
+// lookPatience is how long a submission waits for the names in its owner's work area. If they come later, the next
+// submission uses them; prepare refuses a folder that was not seen.
+const lookPatience = time.Second
+
+// unreserved is the error of an id that is not reserved yet.
+type unreserved struct{ id jjm.GridID }
+
+func (u unreserved) Error() string { return fmt.Sprintf("id %d is not reserved", u.id) }
+
+// ids decides which id a new grid job gets. It knows the folders in work areas that no grid job of this store has made,
+// by account: an area is read once, before the first grid job of its owner is accepted.
+type ids struct {
+	b     *base.Base
+	areas *areas.Areas
+
+	mu sync.Mutex
+	of map[int]*strange
+}
+
+// reserving stores a grid job by do. If do finds that its id is not reserved, reserving reserves it and tries again, so
+// that no transaction waits for the folders of the site.
+func (is *ids) reserving(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		var u unreserved
+		if !errors.As(err, &u) {
+			return err
+		}
+		if err := is.b.Deps.IDs.Reserve(ctx, u.id); err != nil {
+			return err
+		}
+	}
+}
+
+// passOver skips the ids whose folder or record exists, and returns their paths. The error is unreserved if the next id
+// is not reserved.
+func (is *ids) passOver(c *state.Change, owner jjm.Owner, there map[jjm.GridID]bool) (skipped []string, err error) {
+	next, err := c.Tx.NextGrid()
+	if err != nil {
+		return nil, err
+	}
+	for {
+		path := is.occupied(owner, next, there)
+		if path == "" {
+			break
+		}
+		if skipped = append(skipped, path); len(skipped) == mostSkipped {
+			return nil, jjm.Errorf(jjm.Busy, "the next %d ids have folders of other grid jobs, from %s to %s: move them away",
+				mostSkipped, skipped[0], path)
+		}
+		next++
+	}
+	if skipped != nil {
+		if err := c.Tx.SkipGrids(next - 1); err != nil {
+			return nil, err
+		}
+	}
+	if ids := is.b.Deps.IDs; ids != nil && !ids.Reserved(next) {
+		return nil, unreserved{next}
+	}
+	return skipped, nil
+}
+
+// occupied returns the path of what exists of a grid job that is not stored, "" if nothing does.
+func (is *ids) occupied(owner jjm.Owner, id jjm.GridID, there map[jjm.GridID]bool) string {
+	if there[id] {
+		return is.areas.GridPath(owner, id)
+	}
+	record := filepath.Join(is.b.Deps.RecordDir, id.String())
+	if _, err := os.Lstat(record); err == nil {
+		return record
+	}
+	return ""
+}
+
+// warnSkipped logs the folders because of which ids were skipped.
+func (is *ids) warnSkipped(id jjm.GridID, skipped []string) {
+	for _, path := range skipped {
+		is.b.Log.Warn("an id is skipped: a folder of a grid job that this store does not know has its number; move it away",
+			"folder", path, "job", id)
+	}
+}
+
+// strange are the folders of one work area.
+type strange struct {
+	done chan struct{} // closed when ids is set
+	ids  map[jjm.GridID]bool
+}
+
+// strangersOf returns the ids above those of this store that have folders in the owner's area, as far as they are known
+// in time.
+func (is *ids) strangersOf(ctx context.Context, owner jjm.Owner) map[jjm.GridID]bool {
+	is.mu.Lock()
+	s := is.of[owner.UID]
+	first := s == nil
+	if first {
+		s = &strange{done: make(chan struct{})}
+		is.of[owner.UID] = s
+	}
+	is.mu.Unlock()
+	if first {
+		go is.readStrangers(s, owner)
+		t := time.NewTimer(lookPatience)
+		defer t.Stop()
+		select {
+		case <-s.done:
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+	select {
+	case <-s.done:
+		return s.ids
+	default: // the area does not answer
+		return nil
+	}
+}
+
+// readStrangers reads the names in an area. After an error the next submission tries again.
+func (is *ids) readStrangers(s *strange, owner jjm.Owner) {
+	defer close(s.done)
+	have, err := is.b.Store.Content(context.Background())
+	if err == nil {
+		s.ids, err = is.areas.GridsAbove(owner, have.Highest)
+	}
+	if err != nil {
+		is.mu.Lock()
+		delete(is.of, owner.UID)
+		is.mu.Unlock()
+	}
+}
+
+// giveOut records that an id is given out. The grid job is stored by then, so an error of
+// the disk is logged and does not refuse it.
+func (is *ids) giveOut(id jjm.GridID) {
+	if is.b.Deps.IDs == nil {
+		return
+	}
+	if err := is.b.Deps.IDs.Reach(id); err != nil {
+		is.b.Complain(slog.LevelError, "ids", "an old copy of the store might not be found out", "job", id, "error", err)
+	}
+}

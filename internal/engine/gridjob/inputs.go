@@ -1,0 +1,141 @@
+package gridjob
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+
+	"jjm/internal/formats/weburl"
+	"jjm/internal/jjm"
+	"jjm/internal/sys/tree"
+)
+
+// inputBudget counts the bytes of the inputs of one grid job against the site's limit.
+type inputBudget struct {
+	limit, left int64 // 0 = no bound
+}
+
+// take counts n bytes. The error is of kind Invalid if they exceed the limit.
+func (b *inputBudget) take(n int64) error {
+	if b.limit == 0 {
+		return nil
+	}
+	if b.left -= max(n, 0); b.left < 0 {
+		return jjm.Errorf(jjm.Invalid,
+			"the inputs have more than the %d bytes in all that this site allows (engine.max_input_bytes): "+
+				"use fewer or smaller ones, or a dataset", b.limit)
+	}
+	return nil
+}
+
+// spent reports whether the limit was exceeded.
+func (b *inputBudget) spent() bool { return b.left < 0 }
+
+// sizeOf returns the size of an open input as its metadata says, holes of sparse files
+// included; 0 if there is none.
+func sizeOf(f io.Reader) int64 {
+	switch f := f.(type) {
+	case interface{ Size() int64 }:
+		return f.Size()
+	case interface{ Stat() (fs.FileInfo, error) }:
+		if info, err := f.Stat(); err == nil {
+			return info.Size()
+		}
+	}
+	return 0
+}
+
+// within returns a function that opens inputs as open does, until they have more than limit
+// bytes in all; 0 is no bound. An input whose metadata says that it is too large is not read at
+// all, one that grows is cut off with an error.
+func within(limit int64, open func(string) (io.ReadCloser, error)) func(string) (io.ReadCloser, error) {
+	b := &inputBudget{limit, limit}
+	return func(path string) (io.ReadCloser, error) {
+		f, err := open(path)
+		if err != nil {
+			return nil, err
+		}
+		ahead := *b
+		if err := ahead.take(sizeOf(f)); err != nil {
+			f.Close()
+			return nil, err
+		}
+		if _, folder := f.(*tree.Source); folder { // it is never read beyond its size
+			*b = ahead
+			return f, nil
+		}
+		return &counted{f, b}, nil
+	}
+}
+
+// counted is an input whose bytes are counted as they are read.
+type counted struct {
+	io.ReadCloser
+	budget *inputBudget
+}
+
+// Read fails once the budget is used up.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	if over := c.budget.take(int64(n)); over != nil {
+		return 0, over
+	}
+	return n, err
+}
+
+// checkInputs returns problems for inputs that cannot be opened, and if the sizes of those
+// that are files exceed the site's limit in all. added are those of the job type. Servers
+// are not asked.
+func (js *Jobs) checkInputs(owner jjm.Owner, base string, spec *jjm.Spec, added []jjm.Input) (ps jjm.Problems) {
+	limit := js.b.Conf().MaxInputBytes
+	open, budget := js.types.Packable(owner, base), &inputBudget{limit, limit}
+	check := func(i int, in *jjm.Input) jjm.Problems {
+		if weburl.Is(in.Path) {
+			return js.remote.Check(owner, base, i, in)
+		}
+		return checkInput(i, in, open, budget)
+	}
+	for i := range spec.Inputs {
+		ps = append(ps, check(i, &spec.Inputs[i])...)
+	}
+	for i := range added {
+		for _, p := range check(i, &added[i]) {
+			ps = append(ps, jjm.Problem{Field: "type", Text: fmt.Sprintf(
+				"its input %s cannot be packed: %s: ask the site's administrator", weburl.Shown(added[i].Path), p.Text)})
+		}
+	}
+	return ps
+}
+
+// checkInput returns the problems of input i, a file or a folder.
+func checkInput(i int, in *jjm.Input, open func(string) (io.ReadCloser, error), budget *inputBudget) jjm.Problems {
+	if budget.spent() {
+		return nil // one problem says that all together are too large
+	}
+	f, err := open(in.Path)
+	if err == nil {
+		defer f.Close()
+		err = budget.take(sizeOf(f))
+	}
+	if err != nil {
+		return jjm.Problems{{Field: fmt.Sprintf("inputs[%d].path", i), Text: err.Error()}}
+	}
+	if _, folder := f.(*tree.Source); folder {
+		return checkFolder(i, in)
+	}
+	return nil
+}
+
+// checkFolder returns problems for settings of an input that mean nothing for a folder.
+func checkFolder(i int, in *jjm.Input) (ps jjm.Problems) {
+	bad := func(key, text string) {
+		ps = append(ps, jjm.Problem{Field: fmt.Sprintf("inputs[%d].%s", i, key), Text: text})
+	}
+	if in.Executable {
+		bad("executable", in.Path+" is a folder, whose files keep their modes: leave it out, or chmod them")
+	}
+	if in.SHA256 != "" {
+		bad("sha256", in.Path+" is a folder, which has no checksum: leave it out, or pack it in an archive")
+	}
+	return ps
+}

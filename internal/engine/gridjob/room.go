@@ -1,0 +1,114 @@
+// Package gridjob brings grid jobs through their lives: accepted, prepared, cut, collected,
+// moved to the history. Plan decides the next step (plan.Grid); package feed makes local jobs
+// from datasets and merges, the other rooms are asked through the interfaces here.
+package gridjob
+
+import (
+	"context"
+	"time"
+
+	"jjm/handlers"
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/areas"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/dependency"
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/jobtype"
+	"jjm/internal/engine/floor/remote"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/engine/floor/sweep"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+	"jjm/xmldb"
+)
+
+// Clusters chooses among the batch systems; package cluster implements it.
+type Clusters interface {
+	Choose(*jjm.Spec) (state.Choice, jjm.Problems)
+	WaitsFor(mem state.Memory, g *state.Grid, now jjm.Time) string
+	NotReached(id jjm.GridID, kinds []string) []string
+}
+
+// Datasets checks and fills the datasets of job files; package dataset implements it.
+type Datasets interface {
+	CheckDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, h handlers.Handler, site handlers.Site,
+		clusters []string) jjm.Problems
+	CheckMerge(spec *jjm.Spec, clusters []string) jjm.Problems
+	DryRun(ctx context.Context, owner jjm.Owner, h handlers.Handler, spec *jjm.Spec, site handlers.Site,
+		fit state.Choice) (wire.Submitted, error)
+	FillDatasets(ctx context.Context, job *jjm.GridJob, h handlers.Handler) error
+	KickSources(*jjm.GridJob)
+}
+
+// Feeder makes local jobs of datasets and merges; package feed implements it.
+type Feeder interface {
+	Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting) error
+	FeedMerge(ctx context.Context, job *jjm.GridJob) error
+	Withdraw(ctx context.Context, id jjm.GridID) error
+	LookAgain(jjm.GridID) time.Duration
+	MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) error
+}
+
+// Prover verifies that the work was done exactly once; package proof implements it.
+type Prover interface {
+	CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts) error
+	CheckRecovers(ctx context.Context, owner jjm.Owner, spec *jjm.Spec) jjm.Problems
+}
+
+// Records publishes XML records; package record implements it.
+type Records interface {
+	PublishNow(context.Context, jjm.GridID)
+	Behind(jjm.GridID) bool
+	Head(state.Memory, *state.Grid) xmldb.Head
+	FillHead(context.Context, *xmldb.Head) error
+}
+
+// Rooms are what Jobs needs of other rooms.
+type Rooms struct {
+	Clusters Clusters
+	Datasets Datasets
+	Feeder   Feeder
+	Prover   Prover
+	Records  Records
+}
+
+// Settle carries out the requests about a handle that gatekeepers left in the spool.
+type Settle func(context.Context, wire.Caller, jjm.Handle) error
+
+// Jobs accepts grid jobs and steps each, one step at a time. Its methods may be called
+// from many goroutines.
+type Jobs struct {
+	b       *base.Base
+	s       *state.State
+	areas   *areas.Areas
+	types   *jobtype.Types
+	sweeper *sweep.Sweeper
+	remote  *remote.Inputs
+	after   *dependency.Dependencies
+	rooms   Rooms
+	settle  Settle
+	work    *fair.Keyed[jjm.GridID] // steps grid jobs, fairly between accounts
+	ids     ids
+}
+
+// StepPatience is how long a step of a grid job, or reading a source, keeps its place
+// among the workers (see fair.Keyed).
+const StepPatience = 2 * time.Second
+
+// New returns a Jobs. It starts no goroutine; Run does.
+func New(s *state.State, as *areas.Areas, types *jobtype.Types, sw *sweep.Sweeper, inputs *remote.Inputs,
+	after *dependency.Dependencies) *Jobs {
+	js := &Jobs{b: s.B, s: s, areas: as, types: types, sweeper: sw, remote: inputs, after: after,
+		ids: ids{b: s.B, areas: as, of: map[int]*strange{}}}
+	js.work = fair.NewKeyed(s.B.Conf().Workers, StepPatience, s.Accounts.Of, js.stepGrid)
+	return js
+}
+
+// Connect sets the other rooms. It is called once, before any other method.
+func (js *Jobs) Connect(rooms Rooms, settle Settle) { js.rooms, js.settle = rooms, settle }
+
+// Wake has a grid job stepped soon. It does not block.
+func (js *Jobs) Wake(id jjm.GridID) { js.work.Kick(id) }
+
+// Run steps grid jobs until ctx ends.
+func (js *Jobs) Run(ctx context.Context) { js.work.Run(ctx) }

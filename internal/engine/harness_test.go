@@ -1,0 +1,362 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"jjm/handlers"
+	handlersall "jjm/handlers/all"
+	"jjm/internal/api/wire"
+	"jjm/internal/engine"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/highwater"
+	"jjm/internal/storage/spool"
+	"jjm/internal/storage/store"
+	"jjm/internal/sys/fetch"
+	"jjm/internal/testkit/adaptertest"
+	"jjm/sandbox"
+	"jjm/xmldb"
+)
+
+var (
+	admin = wire.Caller{UID: os.Getuid(), GID: os.Getgid(), User: "admin", Admin: true} // sees all
+	alice = wire.Caller{UID: os.Getuid(), GID: os.Getgid(), User: "alice"}
+	bob   = wire.Caller{UID: 70001, GID: 70001, User: "bob"}
+)
+
+// TestMain makes the garbage collector run less often: a world allocates little, and most of it
+// is garbage when the world ends.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
+
+// world is a site: a simulated batch system, the work areas, the store, the
+// records, and an engine that may be abandoned and opened again. All of it
+// lives in a bubble of package synctest.
+type world struct {
+	t   *testing.T
+	dir string
+	sim *adaptertest.Sim
+	// adapter is the engine's view of the simulation.
+	adapter *faulty
+	more    []*faulty // further clusters
+	crash   *crasher
+	logs    *logBook
+	config  engine.Config
+	account *jjm.Owner // that all jobs run as, if there is one
+	users   engine.Users
+	spool   string // what gatekeepers left; "" for none
+	chunk   int    // as in options
+	fetch   func(context.Context, fetch.Order) (fetch.Report, error)
+	// skew is how far the engine's clock is off, in nanoseconds.
+	skew atomic.Int64
+	// play scripts an attempt; nil lets every one succeed.
+	play func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
+	// clusters are what an engine is opened with.
+	clusters func(w *world) []engine.Cluster
+
+	store   *store.Store
+	ids     highwater.IDs
+	records *xmldb.DB
+	engine  *engine.Engine
+	stop    context.CancelFunc
+	ended   chan error // Run's, while it runs
+
+	mu    sync.Mutex
+	areas map[string]*sandbox.Area
+}
+
+// options are what a test wants of its world; the zero value is a fast system
+// without surprises.
+type options struct {
+	sim    adaptertest.SimConfig
+	config func(*engine.Config)
+	play   func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
+	crash  *crasher
+	// hold decides whether the batch system holds an attempt; see SimConfig.
+	hold func(id jjm.AttemptID, held int) (code, text string)
+	// spool has the engine look for what gatekeepers left.
+	spool bool
+	// bare makes wrappers write nothing but their results.
+	bare bool
+	// account is the one that all jobs run as; nil: each owner's own.
+	account *jjm.Owner
+	// more are further simulated clusters, and configs their settings by name.
+	more    []adaptertest.SimConfig
+	configs map[string]engine.ClusterConfig
+	// users, if set, do what belongs to owners.
+	users engine.Users
+	// chunk is how many local jobs or files one transaction makes, if not as many
+	// as in the daemon.
+	chunk int
+	// fetch stands for the child that fetches inputs.
+	fetch func(context.Context, fetch.Order) (fetch.Report, error)
+	// clusters makes others than the one of the simulation alone.
+	clusters func(w *world) []engine.Cluster
+}
+
+// inWorld runs a test in a bubble with a world in it, whose engine runs. Time
+// starts at the present, so that the time stamps of files fit.
+func inWorld(t *testing.T, o options, test func(*testing.T, *world)) {
+	t.Helper()
+	present := time.Now()
+	dir := tempDir(t)
+	putFreshStore(t, dir)
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(present))
+		w := newWorld(t, dir, o)
+		defer w.close()
+		go w.keepTime(t.Context())
+		w.open()
+		test(t, w)
+	})
+}
+
+// tempDir prefers memory: the tests sync to disk some ten thousand times.
+func tempDir(t testing.TB) string {
+	dir, err := os.MkdirTemp("/dev/shm", "jjm-engine-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func newWorld(t *testing.T, dir string, o options) *world {
+	w := &world{t: t, dir: dir, crash: o.crash, logs: &logBook{}, config: engine.Defaults(), play: o.play,
+		account: o.account, users: o.users, chunk: o.chunk, fetch: o.fetch, areas: map[string]*sandbox.Area{}}
+	if w.crash == nil {
+		w.crash = &crasher{}
+	}
+	w.config.Harvest = jjm.Duration(10 * time.Second) // each look costs real time
+	if o.config != nil {
+		o.config(&w.config)
+	}
+	w.clusters = o.clusters
+	if w.clusters == nil {
+		w.clusters = func(w *world) []engine.Cluster { return []engine.Cluster{{Kind: "sim", Adapter: w.adapter}} }
+	}
+	o.sim.Now = time.Now
+	o.sim.Wrapper = &fileClock{w: w, bare: o.bare, carry: o.sim.NoSharedFS}
+	o.sim.Play = w.script
+	if o.hold != nil {
+		o.sim.Hold = w.holds(o.hold)
+	}
+	w.sim = adaptertest.NewSim(o.sim)
+	w.adapter = &faulty{Sim: w.sim, users: map[jjm.Tag]string{}}
+	w.adapter.shared = &w.adapter.mu
+	for _, c := range o.more {
+		c.Now, c.Wrapper, c.Play = time.Now, o.sim.Wrapper, w.script
+		w.more = append(w.more, &faulty{Sim: adaptertest.NewSim(c), users: w.adapter.users, shared: &w.adapter.mu})
+	}
+	if o.clusters == nil && (o.more != nil || o.configs != nil) {
+		w.clusters = func(w *world) (all []engine.Cluster) {
+			for _, a := range w.adapters() {
+				all = append(all, engine.Cluster{Kind: "sim", Adapter: a, Config: o.configs[a.Name()]})
+			}
+			return all
+		}
+	}
+	if o.spool {
+		w.spool = filepath.Join(dir, "spool")
+	}
+	w.must(spool.Make(filepath.Join(dir, "spool"), 0o600, -1, time.Now()))
+	for _, sub := range []string{"work", "records", "drop"} {
+		w.must(os.Mkdir(filepath.Join(dir, sub), 0o755))
+	}
+	w.must(os.WriteFile(filepath.Join(dir, "wrapper"), []byte("#!/bin/false\n"), 0o755))
+	return w
+}
+
+// adapters are all the simulated clusters.
+func (w *world) adapters() []*faulty { return append([]*faulty{w.adapter}, w.more...) }
+
+// runs counts how often each attempt was run, on all clusters together.
+func (w *world) runs() map[jjm.AttemptID]int {
+	all := map[jjm.AttemptID]int{}
+	for _, a := range w.adapters() {
+		for id, n := range a.Runs() {
+			all[id] += n
+		}
+	}
+	return all
+}
+
+// keepTime lets the simulation end and start jobs at their times, or soon
+// after.
+func (w *world) keepTime(ctx context.Context) {
+	for ctx.Err() == nil {
+		d := 15 * time.Second // what the engine does lets the simulation go on as well
+		for _, a := range w.adapters() {
+			a.Step()
+			if next, ok := a.Next(); ok {
+				d = min(d, max(time.Until(next), 250*time.Millisecond))
+			}
+		}
+		wait(ctx, d)
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) now() time.Time {
+	return time.Now().Round(0).Add(time.Duration(w.skew.Load()))
+}
+
+// setSkew lets the engine's clock jump.
+func (w *world) setSkew(d time.Duration) { w.skew.Store(int64(d)) }
+
+// open opens the store and an engine and lets it run.
+func (w *world) open() {
+	w.t.Helper()
+	var err error
+	w.store, err = store.Open(filepath.Join(w.dir, "store.db"), store.Options{Now: w.now, Scratch: true})
+	w.must(err)
+	w.openIDs()
+	w.records, err = xmldb.Open(filepath.Join(w.dir, "records"), xmldb.Options{})
+	w.must(err)
+	ctx, stop := context.WithCancel(context.Background())
+	w.engine, err = engine.New(ctx, w.config, engine.Deps{
+		Store: w.store, Records: w.records, Types: types(), SiteFiles: engine.SiteFiles{Model: model},
+		Clusters: w.clusters(w),
+		Folders: engine.Folders{Work: filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
+			SpoolDir: w.spool, DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper")},
+		Accounts: engine.Accounts{Caller: account, Find: find, Account: w.account, Users: w.users},
+		Now:      w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at, IDs: w.ids,
+		Chunk: w.chunk, Fetch: w.fetch,
+	})
+	w.must(err)
+	w.engine.TakeIn(ctx)
+	w.stop, w.ended = stop, make(chan error, 1)
+	go func(e *engine.Engine, ended chan error) { ended <- e.Run(ctx) }(w.engine, w.ended)
+}
+
+// openIDs checks the store as a daemon does when it starts.
+func (w *world) openIDs() {
+	w.t.Helper()
+	path := filepath.Join(w.dir, highwater.File)
+	have, err := w.store.Content(context.Background())
+	w.must(err)
+	mark, err := highwater.Read(path)
+	w.must(err)
+	record, err := xmldb.Highest(filepath.Join(w.dir, "records"), have.Highest)
+	w.must(err)
+	w.must(highwater.Fit(have.Identity, have.Highest, highwater.Folder{Mark: mark, Record: record}))
+	w.ids.Mark, err = highwater.Open(path, have.Identity, have.Highest)
+	w.must(err)
+	w.ids.Stamps, err = highwater.Take(have.Identity, have.Highest, []string{w.dir})
+	w.must(err)
+}
+
+// types are the built-in job types, and one that reads files as its test says.
+func types() handlers.Registry {
+	r := handlersall.Registry()
+	r["filetest"] = fileType{}
+	return r
+}
+
+// find knows bob, by two names, and alice.
+func find(_ context.Context, name string) (jjm.Owner, error) {
+	switch strings.ToLower(name) {
+	case "bob", "robert", "70001":
+		return jjm.Owner{User: "bob", UID: bob.UID, GID: bob.GID}, nil
+	case "alice", "admin", "root":
+		return jjm.Owner{User: name, UID: alice.UID, GID: alice.GID}, nil
+	}
+	return jjm.Owner{}, jjm.Errorf(jjm.Invalid, "%q is no account", name)
+}
+
+// account returns the owner of a spool entry.
+func account(uid, gid int) wire.Caller {
+	if uid == alice.UID {
+		return alice
+	}
+	return wire.Caller{UID: uid, GID: gid, User: "somebody"}
+}
+
+// shut ends the engine, like a stop of the daemon or the death at a failpoint.
+func (w *world) shut() {
+	if w.engine == nil {
+		return
+	}
+	w.stop()
+	<-w.ended
+	w.engine = nil
+	if err := errors.Join(w.records.Close(), w.ids.Close(), w.store.Close()); err != nil {
+		w.t.Error(err)
+	}
+	w.crash.revive()
+}
+
+// reopen starts a new daemon with the files of the last one.
+func (w *world) reopen() {
+	w.t.Helper()
+	w.shut()
+	w.open()
+}
+
+// close is the end of the test.
+func (w *world) close() {
+	w.shut()
+	for _, a := range w.areas {
+		a.Close()
+	}
+	var troubles []error
+	for _, a := range w.adapters() {
+		troubles = append(troubles, a.Troubles()...)
+	}
+	for _, err := range troubles {
+		// A job that a search missed may start after its folder was removed: it ends.
+		if w.adapter.miss.get() == 0 || !errors.Is(err, fs.ErrNotExist) {
+			w.t.Error(err)
+		}
+	}
+	if w.t.Failed() {
+		w.t.Log("log of the engine:\n" + w.logs.tail(12_000))
+	}
+}
+
+// area is the work area of an owner, as wrappers see it.
+func (w *world) area(o jjm.Owner) *sandbox.Area {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if a := w.areas[o.User]; a != nil {
+		return a
+	}
+	a, err := sandbox.OpenArea(filepath.Join(w.dir, "work", o.User))
+	if err != nil {
+		panic(err)
+	}
+	w.areas[o.User] = a
+	return a
+}
+
+func owner(c wire.Caller) jjm.Owner { return jjm.Owner{UID: c.UID, GID: c.GID, User: c.User} }

@@ -1,0 +1,91 @@
+package engine_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm/adapters"
+	"jjm/internal/engine"
+)
+
+// A cluster without jobs is listed now and then, so that one whose commands fail is not shown
+// as well, and one that answers again is.
+func TestIdle_AClusterWhoseListingsFailIsInTrouble(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{account: service}, func(t *testing.T, w *world) {
+		w.pass(time.Minute)
+		if c := w.site("sim"); !c.Healthy || c.LastSeen == 0 {
+			t.Errorf("at first: healthy %v, last seen %v", c.Healthy, c.LastSeen)
+		}
+		w.adapter.Down(20 * time.Minute)
+		w.pass(10 * time.Minute)
+		if c := w.site("sim"); c.Healthy || c.Cause == "" || c.Since == 0 {
+			t.Errorf("without an answer: healthy %v, cause %q since %v", c.Healthy, c.Cause, c.Since)
+		}
+		w.pass(12 * time.Minute)
+		if c := w.site("sim"); !c.Healthy {
+			t.Errorf("after the outage: %s", c.Cause)
+		}
+	})
+}
+
+// Where jobs run as their owners nobody's jobs can be listed on an idle cluster: a probe that
+// fails is what is known of it.
+func TestIdle_AClusterWhoseProbesFailIsInTrouble(t *testing.T) {
+	t.Parallel()
+	var p *probed
+	clusters := func(w *world) []engine.Cluster {
+		p = &probed{faulty: w.adapter}
+		p.fail.Store(1000)
+		p.bulk.Store(2)
+		p.limit.Store(50)
+		return []engine.Cluster{{Kind: "sim", Adapter: p}}
+	}
+	inWorld(t, options{clusters: clusters}, func(t *testing.T, w *world) {
+		w.pass(time.Minute)
+		if c := w.site("sim"); c.Healthy || !strings.Contains(c.Cause, "no answer") || c.Since == 0 {
+			t.Errorf("idle: healthy %v, cause %q since %v", c.Healthy, c.Cause, c.Since)
+		}
+		id := w.submit(alice, mc(2))
+		w.running(id, 2)
+		w.pass(time.Minute)
+		if c := w.site("sim"); !c.Healthy || len(c.Trouble) == 0 {
+			t.Errorf("with listings: healthy %v, trouble %q", c.Healthy, c.Trouble)
+		}
+	})
+}
+
+// mute is a batch system whose probe always succeeds and says nothing, as one of a description without a probe.
+type mute struct{ *faulty }
+
+func (mute) Probe(context.Context) error { return nil }
+
+func (m mute) Capabilities() adapters.Capabilities {
+	caps := m.faulty.Capabilities()
+	caps.Slots = 0
+	return caps
+}
+
+// Commands that ran and failed are trouble at once, though nothing else is known of the cluster.
+func TestIdle_AClusterWhoseCommandsFailIsInTroubleWithoutAProbe(t *testing.T) {
+	t.Parallel()
+	clusters := func(w *world) []engine.Cluster { return []engine.Cluster{{Kind: "sim", Adapter: mute{w.adapter}}} }
+	inWorld(t, options{clusters: clusters}, func(t *testing.T, w *world) {
+		w.pass(time.Minute)
+		if c := w.site("sim"); !c.Healthy || c.LastSeen != 0 {
+			t.Errorf("before it was asked anything: healthy %v: %s", c.Healthy, c.Cause)
+		}
+		w.adapter.Down(20 * time.Minute)
+		id := w.submit(alice, mc(2))
+		w.pass(time.Minute)
+		if c := w.site("sim"); c.Healthy || c.Cause == "" || c.Since == 0 {
+			t.Errorf("without an answer: healthy %v, cause %q since %v", c.Healthy, c.Cause, c.Since)
+		}
+		w.final(3*time.Hour, id)
+		if c := w.site("sim"); !c.Healthy || c.LastSeen == 0 {
+			t.Errorf("after the outage: healthy %v: %s", c.Healthy, c.Cause)
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/jjm"
+	"jjm/xmldb"
+)
+
+// dropRescan is how often the drop folder is scanned, in addition to the kernel's
+// notifications.
+const dropRescan = 10 * time.Second
+
+// dropPatience is how long a fragment may wait for a record that does not exist yet.
+const dropPatience = time.Hour
+
+// dropLoop adds fragments that programs outside jjm leave in the drop folder to records. A folder that is removed or
+// replaced is made again and opened.
+func (it *Intake) dropLoop(ctx context.Context) {
+	for ctx.Err() == nil && it.b.Deps.DropDir != "" {
+		d, err := xmldb.OpenDrop(it.b.Deps.DropDir, it.warnDrop)
+		if err != nil {
+			it.b.Complain(slog.LevelError, "drop", "drop folder cannot be used, no fragments of records are accepted",
+				"error", err)
+			fair.Pause(ctx, dropRescan)
+			continue
+		}
+		it.watchDrop(ctx, d)
+		_ = d.Close()
+	}
+}
+
+// watchDrop takes fragments from an open drop folder until another folder has its path.
+func (it *Intake) watchDrop(ctx context.Context, d *xmldb.Drop) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var hint <-chan struct{}
+	if it.b.Deps.Notify {
+		hint = d.Watch(ctx)
+	}
+	for ctx.Err() == nil {
+		if d.Replaced() {
+			it.b.Log.Warn("the drop folder was removed or replaced, and is opened again", "dir", it.b.Deps.DropDir)
+			return
+		}
+		if err := it.takeDropped(ctx, d); err != nil && ctx.Err() == nil {
+			it.b.Log.Warn("drop folder could not be scanned", "error", err)
+		}
+		fair.WaitKick(ctx, hint, dropRescan)
+	}
+}
+
+// warnDrop logs trouble with the drop folder, once while it lasts: accounts can cause it at every scan.
+func (it *Intake) warnDrop(msg string, args ...any) {
+	it.b.Complain(slog.LevelWarn, "drop/"+msg+fmt.Sprint(args...), msg, args...)
+}
+
+// takeDropped adds the fragments in the folder to records. A fragment is accepted only
+// from the owner of the job that it is about, or from root.
+func (it *Intake) takeDropped(ctx context.Context, d *xmldb.Drop) error {
+	found, err := d.Scan(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		err := it.mayDrop(f)
+		if err == nil {
+			err = it.rooms.AddFragment(ctx, f.Fragment)
+		}
+		switch {
+		case jjm.KindOf(err) == jjm.Busy && it.b.Now().Sub(f.Modified) < dropPatience:
+			// found again by the next scan
+		case err != nil:
+			f.Refuse(err)
+		default:
+			if err := f.Accept(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mayDrop returns an error if the writer of a fragment may not add to the record of the
+// job that it is about, or if there is no such job.
+func (it *Intake) mayDrop(f xmldb.Dropped) error {
+	v := it.s.View()
+	defer v.Close()
+	g := v.Grid(f.Fragment.Grid)
+	if g == nil {
+		return jjm.Errorf(jjm.Gone, "%s: no such live grid job", f.Fragment.Ref())
+	}
+	if f.UID != g.Job.Owner.UID && f.UID != 0 {
+		return jjm.Errorf(jjm.Denied, "%s belongs to %s (uid %d), the file to uid %d",
+			f.Fragment.Ref(), g.Job.Owner.User, g.Job.Owner.UID, f.UID)
+	}
+	if int(f.Fragment.Local) >= len(g.Locals) {
+		return jjm.Errorf(jjm.Gone, "%s: the grid job has %s, numbered from 0", f.Fragment.Ref(),
+			jjm.Count(len(g.Locals), "local job"))
+	}
+	return nil
+}

@@ -1,0 +1,356 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/spool"
+	"jjm/internal/storage/store"
+)
+
+// intakeEvery is how often the boxes are looked at. Those that have not changed are
+// passed over.
+const intakeEvery = time.Second
+
+// The budget of one turn: how many entries are carried out, how many names in the spool a
+// survey looks at, and how many of the entries beyond an account's limit are answered
+// with a refusal.
+const (
+	turnEntries = 64
+	turnNames   = 16 << 10
+	turnRefused = 64
+)
+
+// startEntries is how many entries are carried out before the daemon answers anybody. The rest
+// follows, box by box, and those about a handle before a question about it is answered.
+const startEntries = 512
+
+// maxRefusal is how many bytes of the reason for a refusal are stored.
+const maxRefusal = 4096
+
+// intakeLoop carries out entries while the daemon runs. Gatekeepers also leave requests
+// when it is too busy to answer.
+func (it *Intake) intakeLoop(ctx context.Context) {
+	for ctx.Err() == nil && it.b.Deps.SpoolDir != "" {
+		switch acted, more := it.intakeRound(ctx); {
+		case !more:
+			fair.Pause(ctx, intakeEvery)
+		case acted == 0:
+			fair.Pause(ctx, intakeEvery/20) // nothing but rubbish: do not spend a core on it
+		}
+	}
+}
+
+// TakeIn carries out what gatekeepers left, at most startEntries. It is called once, before the
+// daemon answers anybody.
+func (it *Intake) TakeIn(ctx context.Context) {
+	for total := 0; total < startEntries && ctx.Err() == nil && it.b.Deps.SpoolDir != ""; {
+		acted, more := it.intakeRound(ctx)
+		if !more {
+			return
+		}
+		total += max(acted, 1)
+	}
+}
+
+// intakeRound gives each box its turn and returns how many entries were carried out. more
+// says that a budget was too small for all.
+func (it *Intake) intakeRound(ctx context.Context) (acted int, more bool) {
+	more = !it.survey()
+	for _, box := range it.box.all() {
+		if ctx.Err() != nil {
+			return acted, false
+		}
+		n, left, err := it.turn(ctx, box, "")
+		if errors.Is(err, base.ErrCrashed) {
+			return acted, false
+		}
+		acted += n
+		more = more || left
+	}
+	return acted, more
+}
+
+// turn carries out the entries of a box, or if only is set those about one handle. more
+// says that the budget was too small for all. The error is of kind Busy if only is set
+// and some about it remain.
+func (it *Intake) turn(ctx context.Context, in *inbox, only jjm.Handle) (acted int, more bool, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	box, err := in.open(it.b.Deps.SpoolDir)
+	var bad *spool.Rejected
+	switch {
+	case errors.As(err, &bad), errors.Is(err, fs.ErrNotExist):
+		return 0, false, nil // the next survey deals with it
+	case err != nil:
+		it.b.Complain(slog.LevelWarn, "spool/"+in.name, "a box of the spool could not be read", "box", in.name, "error", err)
+		return 0, false, err
+	}
+	defer box.Close()
+	at, settled := box.Changed()
+	if in.clean && at.Equal(in.seen) {
+		return 0, false, nil
+	}
+	in.clean = false
+	t := turn{it: it, in: in, box: box, only: only}
+	if err := t.run(ctx); err != nil {
+		return t.acted, false, err
+	}
+	if only == "" && !t.more && !t.waits && t.acted == 0 && t.removed == 0 {
+		in.clean, in.seen = settled, at
+	}
+	return t.acted, t.more, t.waiting(only)
+}
+
+// turn is one look into a box, with its budget.
+type turn struct {
+	it      *Intake
+	in      *inbox
+	box     *spool.Box
+	only    jjm.Handle      // "" for all handles
+	held    map[waiter]bool // handles with an entry that could not be carried out now
+	acted   int             // entries carried out
+	removed int             // names removed otherwise
+	more    bool            // the budget was too small
+	waits   bool            // an entry could not be carried out now
+}
+
+// waiter is a handle of an account: entries about the same one must not overtake each
+// other. Only the spool itself can have entries of several accounts.
+type waiter struct {
+	uid    int
+	handle jjm.Handle
+}
+
+// run carries out the entries in order, and removes each afterwards. If the daemon crashes in
+// between, the entry is carried out again, which changes nothing. An entry that cannot be
+// carried out now stays, with all later ones about its handle.
+func (t *turn) run(ctx context.Context) error {
+	limit := 2 * spool.MaxEntries
+	if t.box.UID < 0 {
+		limit = maxOld
+	}
+	names, strange, more, err := t.box.List(limit)
+	if err != nil {
+		t.it.b.Complain(slog.LevelError, "spool/"+t.in.name, "a box of the spool could not be read", "box", t.in.name,
+			"error", err)
+		t.waits = true
+		return nil
+	}
+	t.more, t.held = more, map[waiter]bool{}
+	t.tidy(strange)
+	if t.box.UID >= 0 {
+		fit := t.box.Fit(names)
+		t.cut(ctx, names[fit:])
+		names = names[:fit]
+	}
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if t.only != "" && name.Handle != t.only || t.in.left[name] {
+			continue
+		}
+		if t.acted >= turnEntries {
+			t.more = true
+			return nil
+		}
+		if err := t.entry(ctx, name); errors.Is(err, base.ErrCrashed) {
+			return err
+		} else if err != nil && ctx.Err() == nil {
+			t.it.b.Complain(slog.LevelWarn, "spool/"+name.String(), "an entry of the spool could not be carried out", "entry",
+				name.String(), "error", err)
+		}
+	}
+	return nil
+}
+
+// waiting returns an error of kind Busy if entries about the handle remain. For "" it
+// returns nil.
+func (t *turn) waiting(h jjm.Handle) error {
+	if h != "" && (t.more || t.waits) {
+		return jjm.Errorf(jjm.Busy, "%s: requests about it in box %s of the spool are not carried out yet: ask again", h, t.in.name)
+	}
+	return nil
+}
+
+// tidy removes names that are no entries.
+func (t *turn) tidy(strange []string) {
+	if len(strange) == 0 {
+		return
+	}
+	stay := 0
+	for _, name := range strange {
+		if err := t.box.Remove(name); err != nil {
+			stay++
+			continue
+		}
+		t.removed++
+	}
+	t.it.b.Complain(slog.LevelWarn, "spool/strange/"+t.in.name, "the spool held files that are not jjm's: they are removed", "box",
+		t.in.name, "account", t.in.uid, "names", strange[:min(len(strange), 3)], "more", stay > 0)
+}
+
+// cut removes the latest entries of an account that left more than its limit. Some submissions
+// among them are answered with a refusal, which lookups show.
+func (t *turn) cut(ctx context.Context, names []spool.Name) {
+	if len(names) == 0 {
+		return
+	}
+	t.it.b.Complain(slog.LevelWarn, "spool/many/"+t.in.name, "an account left too many entries: the latest are removed",
+		"box", t.in.name, "account", t.in.uid, "entries", spool.MaxEntries, "bytes", spool.MaxBytes)
+	for i, name := range names {
+		if i < turnRefused {
+			t.refuse(ctx, name)
+		}
+		if t.box.Remove(name.String()) == nil {
+			t.removed++
+		}
+	}
+	t.more = true
+}
+
+// refuse stores that a submission was refused because its account left too many entries,
+// unless its grid job exists.
+func (t *turn) refuse(ctx context.Context, name spool.Name) {
+	note, owner, err := t.box.Read(name)
+	if err != nil || note.Verb != spool.VerbSubmit {
+		return
+	}
+	if _, err := t.it.b.Store.Handle(ctx, note.Handle); jjm.KindOf(err) != jjm.Gone {
+		return
+	}
+	why := jjm.Errorf(jjm.Denied, "more than %d entries, or %d MB, of account %d waited in the spool",
+		spool.MaxEntries, spool.MaxBytes>>20, owner.UID)
+	if err := t.it.refuse(ctx, t.it.b.Deps.Caller(owner.UID, owner.GID), note.Handle, why); err != nil {
+		t.it.b.Complain(slog.LevelWarn, "spool/refuse", "refusal could not be stored", "handle", note.Handle, "error", err)
+	}
+}
+
+// entry carries out one entry and removes it, unless an earlier one about its handle
+// waits.
+func (t *turn) entry(ctx context.Context, name spool.Name) error {
+	note, owner, err := t.box.Read(name)
+	who := waiter{owner.UID, name.Handle}
+	var bad *spool.Rejected
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.As(err, &bad):
+		t.acted++
+		if rerr := t.box.Remove(name.String()); rerr != nil {
+			t.in.leave(name)
+			err = errors.Join(err, rerr)
+		}
+		return fmt.Errorf("not carried out, and removed: %w", err)
+	case err != nil:
+		t.waits = true
+		return err
+	case t.held[who]:
+		return nil
+	case t.in.full():
+		t.waits = true
+		return fmt.Errorf("box %s: entries that were carried out cannot be removed: make it writable for the daemon",
+			t.in.name)
+	}
+	t.acted++
+	if err := t.it.b.Crash("spool.read"); err != nil {
+		return err
+	}
+	caller := t.it.b.Deps.Caller(owner.UID, owner.GID)
+	caller.Spooled = true
+	if err := t.it.act(ctx, caller, note); err != nil {
+		t.held[who], t.waits = true, true
+		return err
+	}
+	if err := t.it.b.Crash("spool.acted"); err != nil {
+		return err
+	}
+	if err := t.box.Remove(name.String()); err != nil {
+		t.in.leave(name) // what it asks for is stored
+		return err
+	}
+	return t.it.b.Crash("spool.removed")
+}
+
+// recorded reports whether clients can find a grid job by its handle while the daemon is
+// down. Until then its entry must stay in the spool, where they look otherwise.
+func (it *Intake) recorded(id jjm.GridID) bool {
+	v := it.s.View()
+	defer v.Close()
+	g := v.Grid(id)
+	return g == nil || g.Pointed()
+}
+
+// act carries out an entry. An error means that it could not be carried out now; a
+// request that is refused for good is done.
+func (it *Intake) act(ctx context.Context, caller wire.Caller, n spool.Note) error {
+	if n.Verb == spool.VerbKill {
+		return it.actKill(ctx, caller, n)
+	}
+	got, err := it.rooms.Submit(ctx, caller, *n.Submit)
+	switch {
+	case err == nil && got.Existed && !it.recorded(got.ID):
+		return jjm.Errorf(jjm.Busy, "the record of grid job %s is not written yet", got.ID)
+	case err == nil:
+		it.b.Log.Info("submission in the spool carried out", "job", got.ID, "handle", n.Handle, "user", caller.User,
+			"existed", got.Existed)
+		return nil
+	case !final(err):
+		return err
+	}
+	it.b.Log.Info("submission in the spool refused", "handle", n.Handle, "user", caller.User, "error", err)
+	return it.refuse(ctx, caller, n.Handle, err)
+}
+
+// actKill carries out a kill. One of a grid job that does not exist, or that the caller
+// may not kill, is done.
+func (it *Intake) actKill(ctx context.Context, caller wire.Caller, n spool.Note) error {
+	named, err := it.b.Store.Handle(ctx, n.Handle)
+	if jjm.KindOf(err) == jjm.Gone || err == nil && (named.Refused != "" || !caller.May(named.UID)) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ref, err := jjm.ParseRef(named.Grid.String() + n.Rest)
+	if err != nil {
+		return nil
+	}
+	killed := it.rooms.Kill(ctx, caller, []jjm.Ref{ref}, wire.KillHow{First: true})
+	if err := killed[0].Error.Err(); err != nil && !final(err) {
+		return err
+	}
+	it.b.Log.Info("kill in the spool carried out", "job", ref, "user", caller.User)
+	return nil
+}
+
+// final reports whether an error is the final answer to a request.
+func final(err error) bool {
+	switch jjm.KindOf(err) {
+	case jjm.Invalid, jjm.Denied, jjm.Conflict, jjm.Gone:
+		return true
+	}
+	return false
+}
+
+// refuse stores why a submission in the spool was refused. The gatekeeper was told that it is
+// accepted, so its lookups must say that it failed, and why.
+func (it *Intake) refuse(ctx context.Context, caller wire.Caller, h jjm.Handle, why error) error {
+	return it.s.Change(ctx, "spool-refuse", func(c *state.Change) error {
+		text := why.Error()
+		if len(text) > maxRefusal {
+			text = text[:maxRefusal] + "..."
+		}
+		return c.Tx.PutHandle(h, store.Handle{UID: caller.UID, Refused: text, Time: c.Now})
+	})
+}

@@ -1,0 +1,39 @@
+// Package intake carries out what others left in folders: requests of gatekeepers in the
+// spool, left while the daemon did not answer, and fragments of records from programs
+// outside jjm in the drop folder. What is in the folders cannot be trusted: each
+// account's entries count for that account only, and are bounded.
+package intake
+
+import (
+	"context"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/xmldb"
+)
+
+// Rooms are what Intake needs of other rooms.
+type Rooms struct {
+	Submit func(context.Context, wire.Caller, wire.Submit) (wire.Submitted, error)
+	Kill   func(context.Context, wire.Caller, []jjm.Ref, wire.KillHow) []wire.Killed
+	// AddFragment adds a fragment to a record.
+	AddFragment func(context.Context, xmldb.Fragment) error
+}
+
+// Intake reads the folders.
+type Intake struct {
+	b     *base.Base
+	s     *state.State
+	rooms Rooms
+	box   boxes
+}
+
+// New returns an Intake. It starts no goroutine; see Loops.
+func New(s *state.State, rooms Rooms) *Intake { return &Intake{b: s.B, s: s, rooms: rooms} }
+
+// Loops returns the loops to run until the engine stops.
+func (it *Intake) Loops() []func(context.Context) {
+	return []func(context.Context){it.dropLoop, it.intakeLoop}
+}

@@ -1,0 +1,177 @@
+package engine_test
+
+import (
+	"archive/tar"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/adaptertest"
+	"jjm/sandbox"
+)
+
+// observed is everything that a job file causes outside jjm: what the batch system is asked
+// for, what wrappers and applications are given, and what is left at the end. It excludes jjm's
+// own log, record, manifest, status and --dry-run.
+type observed struct {
+	Refused  string
+	Attempts map[string]attempt
+	Job      sandbox.Job
+	Packed   []string
+	Status   string
+	Exit     int
+	Files    map[string]string
+	Datasets map[string][]string
+	// Further is what a trial looks at besides.
+	Further string
+}
+
+// attempt is one as its batch system and its wrapper see it.
+type attempt struct {
+	Cluster string
+	Request jjm.Request
+	Given   sandbox.Assignment
+}
+
+// watcher notes attempts as they start.
+type watcher struct {
+	mu       sync.Mutex
+	attempts map[jjm.AttemptID]attempt
+}
+
+// watch lets a world's attempts be noted.
+func (w *world) watch() *watcher {
+	seen := &watcher{attempts: map[jjm.AttemptID]attempt{}}
+	w.play = func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
+		given, err := w.areaOf(job).ReadAssignment(job.Tag, job.Index)
+		if err != nil {
+			w.t.Error(err)
+		}
+		given.Grid = 0
+		seen.mu.Lock()
+		defer seen.mu.Unlock()
+		seen.attempts[id] = attempt{Request: job.Request, Given: given}
+		return adaptertest.Play{}
+	}
+	return seen
+}
+
+// observe runs a grid job until it has ended or makes no progress, and returns what was
+// observed.
+func (w *world) observe(seen *watcher, id jjm.GridID) (o observed) {
+	w.t.Helper()
+	l := w.lookup(id)
+	o.Status, o.Exit, o.Attempts = l.Status, l.Exit, map[string]attempt{}
+	at := map[int32]string{}
+	for _, l := range w.locals(id) {
+		at[l.ID.N] = l.Cluster
+	}
+	seen.mu.Lock()
+	for a, one := range seen.attempts {
+		if a.Grid == id {
+			one.Cluster = at[a.N]
+			o.Attempts[fmt.Sprintf("%d#%d", a.N, a.Attempt)] = one
+		}
+	}
+	seen.mu.Unlock()
+	if job, err := w.area(owner(alice)).ReadJob(id); err == nil {
+		o.Packed = w.packed(job.Package)
+		job.Grid, job.Package = 0, ""
+		o.Job = job
+	}
+	if l.Status == "done" || l.Status == "finished" || l.Status == "failed" {
+		o.Files = w.collected(id)
+	}
+	o.Datasets = w.datasetFiles()
+	return o
+}
+
+// packed are the names, modes and contents in a sandbox package.
+func (w *world) packed(name string) (all []string) {
+	w.t.Helper()
+	if name == "" {
+		return nil
+	}
+	root := filepath.Join(w.area(owner(alice)).Root(), "packages", filepath.Base(name))
+	w.must(filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all = append(all, fmt.Sprint(strings.TrimPrefix(path, root), " ", info.Mode(), " ", string(text)))
+		return err
+	}))
+	slices.Sort(all)
+	return all
+}
+
+// collected are the files of the tar that local jobs made.
+func (w *world) collected(id jjm.GridID) map[string]string {
+	w.t.Helper()
+	files := map[string]string{}
+	r, _, _, err := w.engine.Output(context.Background(), wire.Caller{Admin: true}, all(id), wire.Wanted{})
+	w.must(err)
+	defer r.Close()
+	for in := tar.NewReader(r); ; {
+		h, err := in.Next()
+		if err == io.EOF {
+			return files
+		}
+		w.must(err)
+		text, err := io.ReadAll(in)
+		w.must(err)
+		base := filepath.Base(h.Name)
+		switch own := strings.HasSuffix(base, "manifest.json") || base == "jjm.log" || strings.Contains(h.Name, "record/"); {
+		case own: // jjm's own notes
+		case strings.HasSuffix(base, ".glf"):
+			files[h.Name] = "with the times of the run"
+		default:
+			files[h.Name] = string(text)
+		}
+	}
+}
+
+// datasetFiles are the files of all of alice's datasets.
+func (w *world) datasetFiles() map[string][]string {
+	w.t.Helper()
+	out := map[string][]string{}
+	all, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetShow})
+	w.must(err)
+	for _, d := range all.Shown {
+		if d.Container != d.Name {
+			out[d.Name] = w.filesIn(d.Name)
+		}
+	}
+	return out
+}
+
+// text writes it down, for a comparison.
+func (o observed) text(t *testing.T) string {
+	t.Helper()
+	out, err := json.MarshalIndent(o, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// settle lets time pass until the grid job is over, or for an hour.
+func (w *world) settle(id jjm.GridID) {
+	for range 60 {
+		w.pass(time.Minute)
+		if w.allFinal([]jjm.GridID{id}) {
+			w.final(time.Hour, id)
+			return
+		}
+	}
+}

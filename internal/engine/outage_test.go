@@ -1,0 +1,137 @@
+package engine_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"jjm/adapters/idealize"
+	"jjm/internal/engine"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/adaptertest"
+)
+
+// A listing without the jobs, an outage and a few more such listings do not prove an absence of
+// ten minutes: nothing was seen to be missing during the outage.
+func TestOutage_DoesNotCountAsAbsence(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 2 * time.Hour}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(4))
+		w.running(id, 4)
+		for range 3 {
+			w.sim.Lie(1, nil)
+			w.pass(15 * time.Second) // it was lied to once
+			w.sim.Lie(6, nil)
+			w.sim.Down(11 * time.Minute)
+			w.pass(14 * time.Minute) // the lies were told after the outage
+		}
+		w.final(4*time.Hour, id)
+		for _, l := range w.locals(id) {
+			if l.State != jjm.Completed || l.Attempt != 0 {
+				t.Errorf("local job %s is %s with attempt %d: it lived all the time", l.ID, l.State, l.Attempt)
+			}
+		}
+		w.verify(id, done(4))
+		w.verifyQuiet()
+	})
+}
+
+// A job that is gone is found to be lost even if the batch system works for minutes at a time
+// only.
+func TestOutage_DoesNotHideALossForEver(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Hour}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, plain(2))
+		w.running(id, 2)
+		w.sim.Vanish(w.refs(id, 1)...)
+		for range 8 {
+			w.sim.Down(20 * time.Minute)
+			w.pass(23 * time.Minute)
+		}
+		if l := w.locals(id)[1]; l.State != jjm.Failed || l.Phase != jjm.ByLoss {
+			t.Errorf("%s/%s after more than ten minutes of good listings in all", l.State, l.Phase)
+		}
+		w.kill(id.String())
+		w.final(time.Hour, id)
+	})
+}
+
+// After an outage a doubtful bulk is checked as soon as there are listings again, and submitted
+// if it does not exist, even if its back-off is longer.
+func TestOutage_ADoubtfulBulkIsCheckedRightAfterIt(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]adaptertest.Fault{
+		"lost replies": adaptertest.LoseReply, "lost requests": adaptertest.LoseRequest, "busy": adaptertest.SayBusy,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sim := adaptertest.SimConfig{Life: 10 * time.Hour, Settle: time.Minute}
+			inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
+				first := w.submit(alice, mc(1)) // so that there are listings at all
+				w.running(first, 1)
+				tries := slices.Repeat([]adaptertest.Fault{adaptertest.SayBusy}, 9)
+				w.sim.OnSubmit(append(tries, fault)...)
+				before := w.sim.Calls().Submits
+				id := w.submit(alice, mc(4))
+				w.until(time.Hour, "tried often", func() bool { return w.sim.Calls().Submits == before+10 })
+				w.sim.Down(11 * time.Minute)
+				w.pass(11*time.Minute + 25*time.Second) // two listings
+				if n := w.lookup(id).Counts.Running; n != 4 {
+					t.Errorf("%d of 4 run soon after the outage\n%s", n, w.describe(id))
+				}
+				w.kill(first.String())
+				w.kill(id.String())
+				w.final(time.Hour, first, id)
+			})
+		})
+	}
+}
+
+// A bulk whose submission never got as far as a command needs no search after the outage.
+func TestOutage_ABulkThatReachedNoCommandIsNotLookedFor(t *testing.T) {
+	t.Parallel()
+	for name, restart := range map[string]bool{"one daemon": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var c *counting
+			clusters := func(w *world) []engine.Cluster {
+				c = &counting{faulty: w.adapter}
+				config := engine.Defaults().ClusterDefaults().Config
+				return []engine.Cluster{{Kind: "sim", Adapter: idealize.Wrap(c, config, idealize.Deps{})}}
+			}
+			sim := adaptertest.SimConfig{Life: 10 * time.Hour, Settle: time.Minute}
+			inWorld(t, options{sim: sim, clusters: clusters}, func(t *testing.T, w *world) {
+				first := w.submit(alice, mc(1)) // so that there are listings at all
+				w.running(first, 1)
+				w.sim.Down(30 * time.Minute)
+				w.until(20*time.Minute, "the breaker opened", func() bool { return w.site("sim").Breaker != nil })
+				submits := w.sim.Calls().Submits
+				ids := []jjm.GridID{w.submit(alice, mc(2))}
+				w.pass(time.Second) // so that each has a bulk of its own
+				ids = append(ids, w.submit(alice, mc(3)))
+				w.pass(5 * time.Minute)
+				if n := w.sim.Calls().Submits; n != submits {
+					t.Fatalf("%d submissions reached the batch system while the breaker was open", n-submits)
+				}
+				if restart {
+					w.reopen()
+				}
+				c.finds.Store(0)
+				w.until(time.Hour, "they run", func() bool {
+					return w.lookup(ids[0]).Counts.Running == 2 && w.lookup(ids[1]).Counts.Running == 3
+				})
+				if n := c.finds.Load(); !restart && n != 0 || restart && n == 0 {
+					t.Errorf("%d searches", n)
+				}
+				if n := w.sim.Calls().Bulks; n != 3 {
+					t.Errorf("%d bulks, want 3", n)
+				}
+				w.kill(first.String())
+				for _, id := range ids {
+					w.kill(id.String())
+				}
+				w.final(time.Hour, append(ids, first)...)
+			})
+		})
+	}
+}

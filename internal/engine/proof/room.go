@@ -1,0 +1,26 @@
+// Package proof proves or refutes that the work of a grid job, together with its
+// recoveries, was done exactly once. It reads what there was to do, the ledger and the
+// ends of local jobs from the store, and has package cover compare them. It changes
+// nothing.
+package proof
+
+import (
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/jobtype"
+	"jjm/internal/engine/floor/lineage"
+	"jjm/internal/engine/floor/state"
+)
+
+// Prover verifies grid jobs, makes job files of recoveries, and compares what job types
+// say now with what they said when the grid job was prepared.
+type Prover struct {
+	b       *base.Base
+	s       *state.State
+	types   *jobtype.Types
+	lineage *lineage.Lineage
+}
+
+// New returns a Prover.
+func New(s *state.State, types *jobtype.Types, ln *lineage.Lineage) *Prover {
+	return &Prover{s.B, s, types, ln}
+}

@@ -1,0 +1,32 @@
+package record
+
+import (
+	"context"
+
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/xmldb"
+)
+
+// Add adds a fragment to a record. The caller has checked that its writer may do so. It shows
+// when the shard or head that it belongs to is next written, which is soon. If the record on
+// disk does not have the local job yet, it is published first. The kinds of errors are those of
+// [xmldb.DB.Add].
+func (pu *Publisher) Add(ctx context.Context, f xmldb.Fragment) error {
+	err := pu.b.Deps.Records.Add(f)
+	if k := jjm.KindOf(err); k == jjm.Gone || k == jjm.Busy {
+		pu.PublishNow(ctx, f.Grid)
+		err = pu.b.Deps.Records.Add(f)
+	}
+	if err != nil {
+		return err
+	}
+	var shards []int
+	if f.Local >= 0 {
+		shards = append(shards, state.ShardOf(f.Local))
+	}
+	pu.s.Mark(func(m *state.Marks) { m.Stale(f.Grid, shards...) })
+	fair.Kick(pu.s.PubKick)
+	return nil
+}

@@ -1,0 +1,28 @@
+// Package record publishes the XML records of grid jobs: it writes heads and shards that
+// have changed, within a share of the time. Their form is package xmldb's.
+package record
+
+import (
+	"jjm/internal/engine/floor/areas"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// Waits returns why no cluster accepts the local jobs of a grid job now; see
+// cluster.Clusters.Waits.
+type Waits func(mem state.Memory, g *state.Grid, now jjm.Time) (why []string, some bool)
+
+// Publisher writes records. Its methods may be called from many goroutines.
+type Publisher struct {
+	b     *base.Base
+	s     *state.State
+	areas *areas.Areas
+	waits Waits
+	mend  chan struct{} // wakes MendLoop
+}
+
+// New returns a Publisher. It starts no goroutine; Loop and MendLoop do.
+func New(s *state.State, as *areas.Areas, waits Waits) *Publisher {
+	return &Publisher{b: s.B, s: s, areas: as, waits: waits, mend: make(chan struct{}, 1)}
+}

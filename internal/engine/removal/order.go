@@ -1,0 +1,118 @@
+package removal
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// atOnce is how many removals one transaction stores or ends, and one round of an account
+// carries out.
+const atOnce = 100
+
+// Remove orders that grid jobs are removed that are over. It returns an answer for each, in the
+// order in which refs name them first. They are decided by ascending ids: what is recovered comes
+// before what recovers it. With force it does not matter whether gatekeepers were told of the
+// end; with dry nothing changes.
+func (re *Remover) Remove(ctx context.Context, caller wire.Caller, refs []jjm.Ref, force, dry bool) []wire.Removed {
+	var out []wire.Removed
+	at := map[jjm.GridID]int{}
+	for _, ref := range refs {
+		if _, known := at[ref.Grid]; !known {
+			at[ref.Grid] = len(out)
+			out = append(out, wire.Removed{ID: ref.Grid})
+		}
+	}
+	ids := make([]jjm.GridID, len(out))
+	for i := range out {
+		ids[i] = out[i].ID
+	}
+	slices.Sort(ids)
+	if err := re.flushTellings(ctx); err != nil {
+		re.b.Log.Warn("what gatekeepers were told could not be stored", "error", err)
+	}
+	for some := range slices.Chunk(ids, atOnce) {
+		o := order{caller: caller, force: force, dry: dry, errs: map[jjm.GridID]error{}}
+		re.order(ctx, &o, some)
+		for _, id := range some {
+			out[at[id]].Error = wire.ErrorOf(o.errs[id])
+		}
+	}
+	return out
+}
+
+// order is one request to remove grid jobs, and why some of them are not removed.
+type order struct {
+	caller     wire.Caller
+	force, dry bool
+	errs       map[jjm.GridID]error
+}
+
+// order stores the removals of some grid jobs in one transaction.
+func (re *Remover) order(ctx context.Context, o *order, ids []jjm.GridID) {
+	var jobs []jjm.GridJob
+	for _, id := range ids {
+		job, err := re.s.Find(ctx, o.caller, id)
+		if err == nil {
+			err = over(&job)
+		}
+		if err != nil {
+			o.errs[id] = err
+			continue
+		}
+		jobs = append(jobs, job)
+	}
+	ordered := 0
+	err := re.s.Change(ctx, "remove", func(c *state.Change) error {
+		for i := range jobs {
+			why := hindrance(c, jobs[i].ID, o.force)
+			if why != nil {
+				o.errs[jobs[i].ID] = why
+				continue
+			}
+			if err := c.Remove(&jobs[i], o.caller.Actor()); err != nil {
+				return err
+			}
+			ordered++
+		}
+		if o.dry || ordered == 0 {
+			return state.ErrDryRun
+		}
+		return nil
+	})
+	if errors.Is(err, state.ErrDryRun) {
+		return
+	}
+	for i := range jobs {
+		if id := jobs[i].ID; err != nil && o.errs[id] == nil {
+			o.errs[id] = err
+		}
+		re.work.Kick(jobs[i].Owner.UID)
+	}
+}
+
+// over returns an error for a grid job that is not over.
+func over(job *jjm.GridJob) error {
+	switch {
+	case job.Status.Final():
+		return nil
+	case job.Kill:
+		return jjm.Errorf(jjm.Conflict, "it is being killed: remove it once it is over")
+	}
+	return jjm.Errorf(jjm.Conflict, "it is %s: kill it first (jjm kill %s), and remove it once it is over", job.Status, job.ID)
+}
+
+// hindrance returns why a grid job cannot be removed that was over a moment ago.
+func hindrance(c *state.Change, id jjm.GridID, force bool) error {
+	if r, doomed := c.Live.Removal(id); doomed {
+		return r.Err()
+	}
+	if g := c.Live.Grid(id); g != nil && !g.Job.Status.Final() {
+		return jjm.Errorf(jjm.Busy, "it was reopened just now: try again")
+	}
+	return c.Tx.Hindrance(id, force)
+}

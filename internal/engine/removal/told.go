@@ -1,0 +1,85 @@
+package removal
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+)
+
+const (
+	// tellingsEvery is how often the ends that gatekeepers were told are stored. Those that a
+	// crash loses are told again, or the removal is forced.
+	tellingsEvery = time.Second
+	// mostTold bounds how many ends are known to be stored. If one is stored again nothing changes.
+	mostTold = 100_000
+)
+
+// tellings are ends that gatekeepers were told. They ask for the same grid job again and again, so
+// those that are stored, or about to be, are remembered.
+type tellings struct {
+	mu    sync.Mutex
+	known map[jjm.GridID]bool
+	fresh []jjm.GridID // not stored yet
+	kick  chan struct{}
+}
+
+// add adds an end.
+func (t *tellings) add(id jjm.GridID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known[id] {
+		return
+	}
+	if t.known == nil || len(t.known) >= mostTold {
+		t.known = map[jjm.GridID]bool{}
+	}
+	t.known[id] = true
+	t.fresh = append(t.fresh, id)
+	fair.Kick(t.kick)
+}
+
+// take returns the ends that are to be stored; back makes them fresh again.
+func (t *tellings) take() (fresh []jjm.GridID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fresh, t.fresh = t.fresh, nil
+	return fresh
+}
+
+func (t *tellings) back(ids []jjm.GridID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fresh = append(t.fresh, ids...)
+}
+
+// Told notes that a gatekeeper was told the end of a grid job. It does not block.
+func (re *Remover) Told(id jjm.GridID) { re.told.add(id) }
+
+// noteTellings stores what gatekeepers were told until ctx ends.
+func (re *Remover) noteTellings(ctx context.Context) {
+	for ctx.Err() == nil {
+		fair.WaitKick(ctx, re.told.kick, time.Minute)
+		fair.Pause(ctx, tellingsEvery)
+		if err := re.flushTellings(ctx); err != nil && ctx.Err() == nil {
+			re.b.Complain(slog.LevelError, "told", "what gatekeepers were told could not be stored, will try again", "error", err)
+		}
+	}
+}
+
+// flushTellings stores what gatekeepers were told so far.
+func (re *Remover) flushTellings(ctx context.Context) error {
+	ids := re.told.take()
+	if len(ids) == 0 {
+		return nil
+	}
+	err := re.b.Store.Update(ctx, func(tx *store.Tx) error { return tx.Tell(ids) })
+	if err != nil {
+		re.told.back(ids)
+	}
+	return err
+}

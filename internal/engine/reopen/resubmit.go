@@ -1,0 +1,197 @@
+package reopen
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// mostLeft is how many local jobs that stay as they are an answer names.
+const mostLeft = 20
+
+// Resubmit runs local jobs again that failed or were killed. It returns an answer for each grid
+// job that refs name. One that is not over goes on with them; for one that is, the wish to
+// reopen it is stored. With how.Stop the first grid job that fails is the last that is attempted.
+func (ro *Reopener) Resubmit(ctx context.Context, caller wire.Caller, refs []jjm.Ref,
+	how wire.ResubmitHow) (out []wire.Resubmitted) {
+	var failed error
+	for _, w := range wishesOf(refs, how.All) {
+		got, err := wire.Resubmitted{}, failed
+		if failed == nil {
+			got, err = ro.resubmit(ctx, caller, w, how.DryRun)
+		}
+		got.ID = w.refs[0].Grid
+		if err != nil {
+			got = wire.Resubmitted{ID: got.ID, Error: wire.ErrorOf(err)}
+		}
+		if err != nil && failed == nil && how.Stop {
+			failed = wire.NotAttempted(got.ID.String())
+		}
+		out = append(out, got)
+	}
+	return out
+}
+
+// again is a wish to run local jobs of one grid job again.
+type again struct {
+	refs []jjm.Ref
+	all  bool
+}
+
+// wishesOf sorts references by grid job, in the order in which these are named first.
+func wishesOf(refs []jjm.Ref, all bool) (wishes []again) {
+	for _, ref := range refs {
+		i := slices.IndexFunc(wishes, func(w again) bool { return w.refs[0].Grid == ref.Grid })
+		if i < 0 {
+			i, wishes = len(wishes), append(wishes, again{all: all})
+		}
+		wishes[i].refs = append(wishes[i].refs, ref)
+	}
+	return wishes
+}
+
+// facts are those on which plan.Resubmit decides, without Unfit. A reference to all local jobs
+// means the grid job.
+func (w again) facts(locals []jjm.LocalJob) plan.ResubmitFacts {
+	f := plan.ResubmitFacts{Locals: locals, All: w.all}
+	var named []jjm.Ref
+	for _, ref := range w.refs {
+		if !ref.Locals || ref.First == 0 && ref.Last < 0 {
+			f.Whole = true
+		} else {
+			named = append(named, ref)
+		}
+	}
+	f.Named = func(n int32) bool { return slices.ContainsFunc(named, func(r jjm.Ref) bool { return r.Has(n) }) }
+	return f
+}
+
+// exists returns an error if a reference names no local job that there is.
+func (w again) exists(made int) error {
+	for _, ref := range w.refs {
+		if ref.Locals && int(max(ref.First, ref.Last)) >= made {
+			return jjm.Errorf(jjm.Gone, "%s: grid job %s has %s, numbered from 0", ref, ref.Grid, jjm.Count(made, "local job"))
+		}
+	}
+	return nil
+}
+
+// decide returns which local jobs run again and which stay as they are. taken are those whose
+// work recoveries did. The error is a Conflict if those that are meant all stay.
+func (ro *Reopener) decide(ctx context.Context, job *jjm.GridJob, w again, locals []jjm.LocalJob,
+	taken map[int32]string) (run []int32, left []plan.Left, err error) {
+	if err := w.exists(len(locals)); err != nil {
+		return nil, nil, err
+	}
+	facts := w.facts(locals)
+	meant, _ := plan.Resubmit(facts)
+	if facts.Unfit, err = ro.rooms.Feeder.Unfit(ctx, job, meant); err != nil {
+		return nil, nil, err
+	}
+	if facts.Unfit == nil {
+		facts.Unfit = map[int32]string{}
+	}
+	maps.Copy(facts.Unfit, taken)
+	run, left = plan.Resubmit(facts)
+	if len(run) == 0 && len(left) > 0 {
+		return nil, nil, jjm.Errorf(jjm.Conflict, "local job %s: %s", jjm.LocalID{Grid: job.ID, N: left[0].N}, left[0].Why)
+	}
+	return run, left, nil
+}
+
+func (ro *Reopener) resubmit(ctx context.Context, caller wire.Caller, w again, dry bool) (out wire.Resubmitted,
+	err error) {
+	job, err := ro.s.Find(ctx, caller, w.refs[0].Grid)
+	if err != nil {
+		return out, err
+	}
+	var left []plan.Left
+	if job.Status.Final() {
+		out, left, err = ro.resubmitOver(ctx, caller, &job, w, dry)
+	} else {
+		out, left, err = ro.resubmitLive(ctx, caller, &job, w, dry)
+	}
+	if errors.Is(err, state.ErrDryRun) {
+		err = nil
+	}
+	out.NoChange = out.Jobs == 0
+	for i, l := range left {
+		if i == mostLeft {
+			out.LeftOut = len(left) - mostLeft
+			break
+		}
+		out.Left = append(out.Left, wire.Left{Local: jjm.LocalID{Grid: job.ID, N: l.N}.String(), Why: l.Why})
+	}
+	return out, err
+}
+
+// resubmitLive runs local jobs of a grid job again that is not over. What its recoveries did is
+// told before the change, because it may take long: none is accepted while it is not over.
+func (ro *Reopener) resubmitLive(ctx context.Context, caller wire.Caller, job *jjm.GridJob, w again,
+	dry bool) (out wire.Resubmitted, left []plan.Left, err error) {
+	id := job.ID
+	taken, err := ro.rooms.Prover.Elsewhere(ctx, job)
+	if err != nil {
+		return out, nil, err
+	}
+	err = ro.s.Change(ctx, "resubmit", func(c *state.Change) error {
+		g := c.Live.Grid(id)
+		switch {
+		case g == nil || g.Job.Status.Final():
+			return jjm.Errorf(jjm.Busy, "it has just ended: try again")
+		case g.Job.Kill:
+			return jjm.Errorf(jjm.Conflict, "it is being killed: once it has ended it can be reopened")
+		case g.Job.Status == jjm.Prepared:
+			return jjm.Errorf(jjm.Busy, "its outputs are being collected: try again once it has ended")
+		case g.Job.Spec.Merge != nil:
+			return errMerges(id)
+		}
+		run, stay, err := ro.decide(ctx, &g.Job, w, g.Locals, taken)
+		if err != nil {
+			return err
+		}
+		left, out.Jobs = stay, len(run)
+		if len(run) == 0 || dry {
+			return state.ErrDryRun
+		}
+		return ro.runAgain(c, id, run, caller.Actor())
+	})
+	return out, left, err
+}
+
+// errMerges is why a grid job that merges is left as it is.
+func errMerges(id jjm.GridID) error {
+	return jjm.Errorf(jjm.Conflict, "it merges its outputs, and those that were not merged are dropped: "+
+		"a recovery does what is missing: jjm verify %s --recovery FILE", id)
+}
+
+// runAgain makes local jobs run again: the same work, names and seeds, and new limits for
+// retries.
+func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, actor string) error {
+	if err := ro.rooms.Feeder.Resume(c, id, run); err != nil {
+		return err
+	}
+	for _, n := range run {
+		l := c.Local(jjm.LocalID{Grid: id, N: n})
+		next, err := c.Tx.NextAttempt(l.ID)
+		if err != nil {
+			return err
+		}
+		l.Kill, l.Counters, l.Holding, l.Message = false, jjm.Counters{}, nil, ""
+		l.Ended, l.Exit, l.NotBefore = 0, -1, 0
+		to, phase := jjm.New, jjm.Phase("") // no batch system ever had it
+		if next > 0 {
+			to, phase = jjm.Submitting, jjm.RetryWait
+			l.Attempt, l.NotBefore = next, c.Now
+		}
+		c.Move(l, to, phase, "resubmitted")
+		c.Journal[len(c.Journal)-1].Actor = actor
+	}
+	return nil
+}

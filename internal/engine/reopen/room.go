@@ -1,0 +1,52 @@
+// Package reopen brings grid jobs back to life that are over: it stores what people wish of
+// them, brings their rows back from the history, and begins their next generations. What a wish
+// asks is checked when it is stored and once more in the transaction that carries it out.
+// docs/GENERATIONS.md says what stays as it was told.
+package reopen
+
+import (
+	"context"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// Feeder says which local jobs can do their work again, gives it back to them, and retracts
+// outputs; package feed implements it.
+type Feeder interface {
+	Unfit(ctx context.Context, job *jjm.GridJob, locals []int32) (map[int32]string, error)
+	Resume(c *state.Change, id jjm.GridID, locals []int32) error
+	Retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted, error)
+	Lost(ctx context.Context, job *jjm.GridJob, w wire.Retract) (wire.Retracted, []int32, error)
+	MakeAgain(c *state.Change, id jjm.GridID, actor string, w wire.Retract) (same []int32, err error)
+}
+
+// Prover says which local jobs' work others did; package proof implements it.
+type Prover interface {
+	Elsewhere(ctx context.Context, job *jjm.GridJob) (map[int32]string, error)
+}
+
+// Rooms are what Reopener needs of other rooms.
+type Rooms struct {
+	Feeder Feeder
+	Prover Prover
+}
+
+// Reopener stores wishes and carries them out. Its methods may be called from many goroutines.
+type Reopener struct {
+	b     *base.Base
+	s     *state.State
+	rooms Rooms
+	kick  chan struct{}
+}
+
+// New returns a Reopener. It starts no goroutine; Loop does.
+func New(s *state.State, rooms Rooms) *Reopener {
+	return &Reopener{b: s.B, s: s, rooms: rooms, kick: make(chan struct{}, 1)}
+}
+
+// Wake has the loop look at once. It does not block.
+func (ro *Reopener) Wake() { fair.Kick(ro.kick) }

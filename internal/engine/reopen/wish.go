@@ -1,0 +1,124 @@
+package reopen
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+	"jjm/internal/storage/store"
+)
+
+// wish is what the store keeps of a wish, as JSON. One of its fields is set.
+type wish struct {
+	Resubmit *resubmitWish `json:"resubmit,omitempty"`
+	Retract  *wire.Retract `json:"retract,omitempty"`
+}
+
+// resubmitWish is again in the store.
+type resubmitWish struct {
+	Refs []string `json:"refs"`
+	All  bool     `json:"all,omitempty"`
+}
+
+func (w again) stored() wish {
+	r := &resubmitWish{All: w.all}
+	for _, ref := range w.refs {
+		r.Refs = append(r.Refs, ref.String())
+	}
+	return wish{Resubmit: r}
+}
+
+func (r *resubmitWish) again() (w again, err error) {
+	w.all = r.All
+	for _, text := range r.Refs {
+		ref, err := jjm.ParseRef(text)
+		if err != nil {
+			return w, err
+		}
+		w.refs = append(w.refs, ref)
+	}
+	return w, nil
+}
+
+// resubmitOver stores the wish to run local jobs of a grid job again that is over.
+func (ro *Reopener) resubmitOver(ctx context.Context, caller wire.Caller, job *jjm.GridJob, w again,
+	dry bool) (out wire.Resubmitted, left []plan.Left, err error) {
+	if err := mayReopen(job); err != nil {
+		return out, nil, err
+	}
+	locals, err := ro.b.Store.Locals(ctx, job.ID, 0, -1)
+	if err != nil {
+		return out, nil, err
+	}
+	taken, err := ro.rooms.Prover.Elsewhere(ctx, job)
+	if err != nil {
+		return out, nil, err
+	}
+	run, left, err := ro.decide(ctx, job, w, locals, taken)
+	if err != nil || len(run) == 0 {
+		return out, left, err
+	}
+	out.Jobs, out.Generation = len(run), job.Generation+1
+	err = ro.put(ctx, caller, job, w.stored(), "resubmit "+jjm.Count(len(run), "local job"), dry)
+	return out, left, err
+}
+
+// mayReopen returns an error for a grid job that is over and stays so.
+func mayReopen(job *jjm.GridJob) error {
+	switch {
+	case job.Spec.Merge != nil:
+		return errMerges(job.ID)
+	case job.Spec.Recovers != 0:
+		return jjm.Errorf(jjm.Conflict, "it recovers grid job %s, which may do the same work again: reopen that one",
+			job.Spec.Recovers)
+	case len(job.Spec.Credentials) > 0:
+		return jjm.Errorf(jjm.Conflict, "its credentials were removed when it ended: submit it again")
+	case job.Step.Made == 0:
+		return jjm.Errorf(jjm.Conflict, "it made no local jobs: submit it again")
+	}
+	return nil
+}
+
+// put stores a wish, unless the site would not accept the grid job now.
+func (ro *Reopener) put(ctx context.Context, caller wire.Caller, job *jjm.GridJob, w wish, why string, dry bool) error {
+	text, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	r := store.Reopening{Grid: job.ID, Generation: job.Generation + 1, Wish: text, Actor: caller.Actor(), Why: why}
+	err = ro.s.Change(ctx, "wish", func(c *state.Change) error {
+		if err := ro.mayAccept(c, job); err != nil {
+			return err
+		}
+		if err := c.Wish(&r); err != nil {
+			return err
+		}
+		c.Note(job.ID, "", fmt.Sprintf("generation %d wished", r.Generation), why, r.Actor)
+		if dry {
+			return state.ErrDryRun
+		}
+		return nil
+	})
+	if err == nil {
+		ro.Wake()
+	}
+	return err
+}
+
+// mayAccept returns an error for a grid job that the site would not accept now.
+func (ro *Reopener) mayAccept(c *state.Change, job *jjm.GridJob) error {
+	if err := c.Live.NotBanned(state.WhomOf(job)); err != nil {
+		return err
+	}
+	if err := c.Live.NotDrained(&job.Spec, job.Owner.User, job.Step.Clusters, c.Now); err != nil {
+		return err
+	}
+	if err := c.Live.WithinQuota(job.Owner.UID); err != nil {
+		return err
+	}
+	return ro.s.HasSpace()
+}

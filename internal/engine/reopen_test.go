@@ -1,0 +1,507 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+	"jjm/internal/testkit/adaptertest"
+)
+
+// resubmit asks for local jobs to run again.
+func (w *world) resubmit(all bool, refs ...string) wire.Resubmitted {
+	w.t.Helper()
+	var parsed []jjm.Ref
+	for _, text := range refs {
+		ref, err := jjm.ParseRef(text)
+		w.must(err)
+		parsed = append(parsed, ref)
+	}
+	return w.engine.Resubmit(context.Background(), alice, parsed, wire.ResubmitHow{All: all})[0]
+}
+
+// refused is the text of an error of a kind, "" if there is none.
+func (w *world) refused(r wire.Resubmitted, kind jjm.Kind) string {
+	w.t.Helper()
+	if r.Error == nil || r.Error.Kind != kind {
+		w.t.Fatalf("resubmitted %+v, error %+v; want one of kind %s", r, r.Error, kind)
+	}
+	return r.Error.Text
+}
+
+// over lets time pass until people see a grid job's present generation over and archived.
+func (w *world) over(limit time.Duration, id jjm.GridID) wire.Status {
+	w.t.Helper()
+	var st wire.Status
+	w.until(limit, "over and archived", func() bool {
+		st = w.status(id)
+		return st.Over() && w.archived(id)
+	})
+	return st
+}
+
+// tarOf reads the tar of a generation.
+func (w *world) tarOf(id jjm.GridID, generation int) ([]byte, wire.Output) {
+	w.t.Helper()
+	r, _, out, err := w.engine.Output(context.Background(), alice, all(id), wire.Wanted{Generation: generation})
+	w.must(err)
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	w.must(err)
+	return b, out
+}
+
+// unluckyOnce fails the first attempts of some local jobs for good.
+func unluckyOnce(locals ...int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
+	return func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		for _, n := range locals {
+			if id.N == n && id.Attempt == 0 {
+				return adaptertest.Play{Keyword: "FAILED", Data: "bad luck"}
+			}
+		}
+		return adaptertest.Play{}
+	}
+}
+
+// What failed runs again in the next generation, which has an end and a tar of its own.
+// Gatekeepers are told the first end at every moment, and get its tar.
+func TestResubmit_ReopensAGridJobThatIsOver(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{play: unluckyOnce(1, 4), chunk: 2}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(6))
+		w.final(time.Hour, id)
+		told, tar := w.lookup(id), w.tarBytes(id)
+		if told.Status != "finished" {
+			t.Fatalf("%+v", told)
+		}
+		if got := w.resubmit(false, id.String()); got.Jobs != 2 || got.Generation != 2 || got.Error != nil {
+			t.Fatalf("%+v", got)
+		}
+		if st := w.status(id); st.Over() || st.Reopening == nil {
+			t.Errorf("about to be reopened, people see %+v", st)
+		}
+		still := func() bool {
+			d := cmp.Diff(told, w.lookup(id))
+			if d != "" {
+				t.Errorf("the gatekeeper is told something else: %s", d)
+			}
+			return d == ""
+		}
+		w.until(time.Hour, "runs again", func() bool { still(); return w.status(id).Lookup.Status == "running" })
+		first := wire.KillHow{First: true}
+		if k := w.engine.Kill(context.Background(), alice, []jjm.Ref{all(id)}, first)[0]; !k.NoChange || k.Error != nil {
+			t.Errorf("a gatekeeper's kill of what is over for it: %+v", k)
+		}
+		w.until(time.Hour, "over again", func() bool { still(); return w.isOver(id) })
+		st := w.over(time.Hour, id)
+		still()
+		if st.Lookup.Status != "done" || st.Generation != 2 || len(st.Endings) != 1 || st.Endings[0].Status != "finished" ||
+			!strings.Contains(st.Endings[0].Why, "resubmit 2 local jobs") {
+			t.Errorf("people see %+v", st)
+		}
+		w.checkTars(id, tar)
+		if v := w.proof(id, ""); !v.Whole() {
+			t.Errorf("%+v", v)
+		}
+		for n, want := range map[int32]int{0: 1, 1: 2, 4: 2} {
+			attempts, err := w.store.Attempts(t.Context(), jjm.LocalID{Grid: id, N: n})
+			w.must(err)
+			if len(attempts) != want {
+				t.Errorf("local job %d has %d attempts, want %d", n, len(attempts), want)
+			}
+		}
+		if got := w.resubmit(true, id.String()); !got.NoChange || got.Error != nil {
+			t.Errorf("nothing to run again: %+v", got)
+		}
+		w.verifyQuiet()
+		w.reopen()
+		still()
+		w.checkTars(id, tar)
+	})
+}
+
+// checkTars checks that the tar of generation 1 is as it was, and the newest that of 2.
+func (w *world) checkTars(id jjm.GridID, first []byte) {
+	w.t.Helper()
+	if again, out := w.tarOf(id, 1); !bytes.Equal(first, again) || out.Generation != 0 && out.Generation != 1 {
+		w.t.Errorf("the first tar is %d bytes (%+v), and was %d", len(again), out, len(first))
+	}
+	second, out := w.tarOf(id, 0)
+	if out.Generation != 2 || !strings.HasSuffix(out.Name, ".g2.tar") || bytes.Equal(first, second) {
+		w.t.Errorf("the newest tar: %+v", out)
+	}
+	_, _, _, err := w.engine.Output(context.Background(), alice, all(id), wire.Wanted{Generation: 3})
+	if jjm.KindOf(err) != jjm.Gone {
+		w.t.Errorf("a generation that is not there: %v", err)
+	}
+}
+
+// A kill ends the generation at hand, with a tar of its own.
+func TestResubmit_AReopenedGridJobIsKilled(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{play: unluckyOnce(0), sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(2))
+		w.final(10*time.Hour, id)
+		told, tar := w.lookup(id), w.tarBytes(id)
+		w.resubmit(false, id.String())
+		w.until(time.Hour, "runs again", func() bool { return w.status(id).Lookup.Counts.Running == 1 })
+		if k := w.kill(id.String()); k.NoChange || k.Error != nil {
+			t.Fatalf("%+v", k)
+		}
+		if st := w.over(10*time.Hour, id); st.Lookup.Status != "aborted" {
+			t.Errorf("%+v", st.Lookup)
+		}
+		w.checkTars(id, tar)
+		if d := cmp.Diff(told, w.lookup(id)); d != "" {
+			t.Error(d)
+		}
+		// killed ones run again on request only
+		if got := w.resubmit(false, id.String()); !got.NoChange {
+			t.Errorf("%+v", got)
+		}
+		if got := w.resubmit(true, id.String()); got.Jobs != 1 || got.Generation != 3 {
+			t.Errorf("%+v", got)
+		}
+		if st := w.over(10*time.Hour, id); st.Lookup.Status != "done" || len(st.Endings) != 2 {
+			t.Errorf("%+v", st)
+		}
+		w.verifyQuiet()
+	})
+}
+
+// While a grid job goes on, what failed of it joins in again: no generation begins.
+func TestResubmit_JoinsAGridJobThatGoesOn(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{play: func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
+		p := unluckyOnce(0)(id, job)
+		if p.Life = time.Minute; id.N > 0 {
+			p.Life = 5 * time.Hour
+		}
+		return p
+	}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(3))
+		w.until(time.Hour, "one failed", func() bool { return w.lookup(id).Counts.Failed == 1 })
+		if got := w.resubmit(false, id.String()+".0", id.String()+".1"); got.Jobs != 1 || got.Generation != 0 ||
+			len(got.Left) != 1 || !strings.Contains(got.Left[0].Why, "only what has ended") {
+			t.Errorf("%+v", got)
+		}
+		w.final(10*time.Hour, id)
+		if l := w.lookup(id); l.Status != "done" {
+			t.Errorf("%+v", l)
+		}
+		if st := w.status(id); st.Generation != 0 || len(st.Endings) != 0 {
+			t.Errorf("%+v", st)
+		}
+		w.verifyQuiet()
+	})
+}
+
+// A local job that failed keeps the files that it owns, and processes them when it runs again.
+func TestResubmit_OfFilesOfADataset(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{play: unluckyOnce(1)}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("result = \"glf\"\noutput_dataset = \"made\"\n", "name = \"raw\"\n"+inline(6)))
+		w.final(time.Hour, id)
+		told := w.lookup(id)
+		before := w.filesIn("made")
+		if got := w.input(id); got.Finished != 4 || got.Failed != 2 {
+			t.Fatalf("%+v", got)
+		}
+		if got := w.resubmit(false, id.String()); got.Jobs != 1 || got.Error != nil {
+			t.Fatalf("%+v", got)
+		}
+		if st := w.over(time.Hour, id); st.Lookup.Status != "done" {
+			t.Errorf("%+v", st.Lookup)
+		}
+		if got, want := w.input(id), (jjm.InputCounts{Files: 6, ToBeUsed: 6, Used: 6, Finished: 6, Events: 600,
+			EventsUsed: 600}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		if after := w.filesIn("made"); len(after) != len(before)+1 {
+			t.Errorf("files made: %v, before %v", after, before)
+		}
+		if d, err := w.store.DatasetNamed(t.Context(), alice.UID, "made"); err != nil || d.Closed == 0 {
+			t.Errorf("%+v, %v", d, err)
+		}
+		if d := cmp.Diff(told, w.lookup(id)); d != "" {
+			t.Error(d)
+		}
+		w.verifyQuiet()
+	})
+}
+
+// What cannot run again without doing work twice is refused, and nothing is stored.
+func TestResubmit_Refuses(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{play: unluckyOnce(1, 2)}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(4))
+		merged := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(4)+mergeTwo))
+		w.final(time.Hour, id, merged)
+		one := id.String()
+		for ref, want := range map[string]string{one + ".0": "retract that first", merged.String(): "it merges its outputs"} {
+			if text := w.refused(w.resubmit(false, ref), jjm.Conflict); !strings.Contains(text, want) {
+				t.Errorf("%s: %s", ref, text)
+			}
+		}
+		w.refused(w.resubmit(false, one+".9"), jjm.Gone)
+		w.refused(w.engine.Resubmit(t.Context(), bob, []jjm.Ref{all(id)}, wire.ResubmitHow{})[0], jjm.Denied)
+		w.give(wire.Order{Verb: "drain", Kind: "type", Name: "montecarlo", Reason: "a test"})
+		w.refused(w.resubmit(false, one), jjm.Denied)
+		w.give(wire.Order{Verb: "resume", Kind: "type", Name: "montecarlo"})
+		how := wire.ResubmitHow{DryRun: true}
+		if dry := w.engine.Resubmit(t.Context(), alice, []jjm.Ref{all(id)}, how)[0]; dry.Jobs != 2 {
+			t.Errorf("dry run: %+v", dry)
+		}
+		if wishes, err := w.store.Reopenings(t.Context()); err != nil || len(wishes) != 0 {
+			t.Errorf("%v, %v", wishes, err)
+		}
+		if l := w.lookup(id); w.status(id).Generation != 0 || l.Status != "finished" {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
+// Outputs that are lost after the end are made again in the next generation: by the same local
+// job where its part is its own for good, by a new one where files were given back.
+func TestRetract_ReopensAGridJobThatIsOver(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		job, output string
+		by          int32 // which local job makes it again
+		states      map[int32]jjm.State
+	}{
+		"events": {mc(4), "mc.1.2.out.dat", 2, map[int32]jjm.State{2: jjm.Completed}},
+		"rows":   {plain(3), "plain.1.0.out.dat", 0, map[int32]jjm.State{0: jjm.Completed}},
+		"files": {fileJob("output_dataset = \"made\"\n", "name = \"raw\"\n"+inline(6)), "filetest.1.1.out.dat", 3,
+			map[int32]jjm.State{1: jjm.Failed, 3: jjm.Completed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, options{chunk: 2}, func(t *testing.T, w *world) {
+				id := w.submit(alice, test.job)
+				w.final(time.Hour, id)
+				told, tar := w.lookup(id), w.tarBytes(id)
+				got, err := w.retractOver(id, test.output)
+				if err != nil || got.Generation != 2 || len(got.Locals) != 1 || !slices.Contains(got.Lost, test.output) {
+					t.Fatalf("%+v, %v", got, err)
+				}
+				if _, err := w.retractOver(id, test.output); jjm.KindOf(err) != jjm.Conflict &&
+					jjm.KindOf(err) != jjm.Busy { // Busy: it runs again already
+					t.Errorf("a second time: %v", err)
+				}
+				if st := w.over(time.Hour, id); st.Lookup.Status != "done" || st.Generation != 2 ||
+					!strings.Contains(st.Endings[0].Why, "lost: disk 7 is gone") {
+					t.Errorf("%+v", st)
+				}
+				if d := cmp.Diff(told, w.lookup(id)); d != "" {
+					t.Errorf("the gatekeeper is told something else: %s", d)
+				}
+				w.checkTars(id, tar)
+				again := fmt.Sprintf("1.%d.out.dat", test.by)
+				if files := slices.Collect(maps.Keys(w.collected(id))); !slices.ContainsFunc(files, func(f string) bool {
+					return strings.HasSuffix(f, again)
+				}) {
+					t.Errorf("no %s among %v", again, files)
+				}
+				locals := w.locals(id)
+				for n, state := range test.states {
+					if locals[n].State != state {
+						t.Errorf("local job %d is %s", n, locals[n].State)
+					}
+				}
+				if v := w.proof(id, ""); !v.Whole() {
+					t.Errorf("%+v", v.Report)
+				}
+				w.verifyQuiet()
+			})
+		})
+	}
+}
+
+// What a reopening cannot do is refused, and says what can be done instead.
+func TestRetract_RefusesToReopen(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		merged := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(4)+mergeTwo))
+		kept := w.submit(alice, mc(2, "output_dataset = \"made\""))
+		w.final(time.Hour, merged, kept)
+		for id, output := range map[jjm.GridID]string{merged: "filetest.1.0.out.dat", kept: "mc.2.0.out.dat"} {
+			_, err := w.retractOver(id, output)
+			if jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), "--new-output") {
+				t.Errorf("grid job %s: %v", id, err)
+			}
+		}
+		if _, err := w.retractOver(kept, "nothing"); err == nil {
+			t.Error("an output that there is not")
+		}
+	})
+}
+
+// What a recovery did is not done again; what it failed to do is. Together all is done once.
+func TestResubmit_BesideARecovery(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{play: unluckyOnce(1, 2)}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(4))
+		w.final(time.Hour, id)
+		recovery := w.proof(id, "again.json")
+		file := wire.Submit{Name: "again.json", Text: recovery.Recovery, BaseDir: w.dir}
+		got, err := w.engine.Submit(t.Context(), alice, file)
+		w.must(err)
+		if text := w.refused(w.resubmit(false, id.String()), jjm.Conflict); !strings.Contains(text, "until that is over") {
+			t.Error(text)
+		}
+		w.final(time.Hour, got.ID) // of its two local jobs one failed as well
+		if text := w.refused(w.resubmit(false, got.ID.String()), jjm.Conflict); !strings.Contains(text, "reopen that one") {
+			t.Error(text)
+		}
+		again := w.resubmit(false, id.String())
+		if again.Jobs != 1 || len(again.Left) != 1 || !strings.Contains(again.Left[0].Why, "did its work") {
+			t.Fatalf("%+v", again)
+		}
+		_, err = w.engine.Submit(t.Context(), alice, file)
+		if err == nil || !strings.Contains(err.Error(), "recovers") {
+			t.Errorf("a recovery of what is reopened: %v", err)
+		}
+		w.over(time.Hour, id)
+		if v := w.proof(id, ""); !v.Whole() {
+			t.Errorf("%+v", v)
+		}
+		w.verifyQuiet()
+	})
+}
+
+// A recovery does what one end left undone. Once the grid job was reopened that may be done.
+func TestResubmit_AFileOfARecoveryIsOfOneEnd(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{play: unluckyTwice}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(3))
+		w.final(time.Hour, id)
+		old := w.proof(id, "again.json")
+		w.resubmit(false, id.String())
+		if st := w.over(time.Hour, id); st.Lookup.Status != "finished" {
+			t.Fatalf("%+v", st.Lookup)
+		}
+		_, err := w.engine.Submit(t.Context(), alice, wire.Submit{Name: "a.json", Text: old.Recovery, BaseDir: w.dir})
+		if err == nil || !strings.Contains(err.Error(), "make it anew") {
+			t.Errorf("a file of the first end: %v", err)
+		}
+		anew := w.proof(id, "again.json")
+		if !strings.Contains(anew.Recovery, `"recovers_generation": 2`) {
+			t.Errorf("%s", anew.Recovery)
+		}
+		got, err := w.engine.Submit(t.Context(), alice, wire.Submit{Name: "a.json", Text: anew.Recovery, BaseDir: w.dir})
+		w.must(err)
+		w.final(time.Hour, got.ID)
+		if v := w.proof(id, ""); v.Overlap+v.Doubled+v.Missing > 0 {
+			t.Errorf("%+v", v)
+		}
+	})
+}
+
+// unluckyTwice fails the first attempts of local jobs 0 and 1, and the second of 1.
+func unluckyTwice(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+	if id.Grid == 1 && (id.Attempt == 0 && id.N < 2 || id.Attempt == 1 && id.N == 1) {
+		return adaptertest.Play{Keyword: "FAILED", Data: "bad luck"}
+	}
+	return adaptertest.Play{}
+}
+
+// A wish that became impossible is refused when it is to be carried out: the grid job stays
+// over, its rows go back to the history, and the journal says why.
+func TestResubmit_ThatBecameImpossibleIsRefused(t *testing.T) {
+	t.Parallel()
+	c := &crasher{point: "wish.after-commit", nth: 1}
+	inWorld(t, options{play: unluckyOnce(1), crash: c, chunk: 1}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("result = \"glf\"\n", "name = \"raw\"\n"+inline(6)))
+		w.final(time.Hour, id)
+		before := w.status(id)
+		w.resubmit(false, id.String())
+		w.shut()
+		s, err := store.Open(filepath.Join(w.dir, "store.db"), store.Options{Scratch: true})
+		w.must(err)
+		w.must(s.Update(t.Context(), func(tx *store.Tx) error {
+			d, err := s.DatasetNamed(t.Context(), alice.UID, "raw")
+			if err != nil {
+				return err
+			}
+			_, err = tx.MarkFiles(d.ID, []store.Mark{{LFN: lfn(2), State: jjm.FileLost}}, "alice", "the disk is gone")
+			return err
+		}))
+		w.must(s.Close())
+		w.open()
+		w.until(time.Hour, "refused", func() bool { return w.isOver(id) })
+		w.pass(time.Minute)
+		if d := cmp.Diff(before, w.status(id)); d != "" {
+			t.Error(d)
+		}
+		if left, err := w.store.Unsettled(t.Context()); err != nil || len(left) != 0 {
+			t.Errorf("%v, %v", left, err)
+		}
+		lines, err := w.engine.Log(t.Context(), alice, id)
+		w.must(err)
+		if text := strings.Join(lines, "\n"); !strings.Contains(text, "reopening refused") ||
+			!strings.Contains(text, "is lost, missing or broken") {
+			t.Error(text)
+		}
+		w.verifyQuiet()
+	})
+}
+
+// isOver reports whether people see a grid job over, and nobody wishes to reopen it.
+func (w *world) isOver(id jjm.GridID) bool {
+	w.t.Helper()
+	st := w.status(id)
+	return st.Over()
+}
+
+// resubmitOf runs again what failed of a grid job.
+func resubmitOf(key string) func(*stage) error {
+	return func(s *stage) error {
+		got := s.engine.Resubmit(context.Background(), alice, []jjm.Ref{all(s.ids[key])}, wire.ResubmitHow{})[0]
+		if got.Error != nil && got.Error.Kind == jjm.Conflict { // it was stored before the engine died
+			return nil
+		}
+		return got.Error.Err()
+	}
+}
+
+// retractAfterTheEnd declares an output of a grid job lost that is over.
+func retractAfterTheEnd(key, output string) func(*stage) error {
+	return func(s *stage) error {
+		_, err := s.retractOver(s.ids[key], fmt.Sprintf(output, s.ids[key]))
+		if jjm.KindOf(err) == jjm.Conflict { // it was stored before the engine died
+			return nil
+		}
+		return err
+	}
+}
+
+// nothing gives the engine time.
+func nothing(*stage) error { return nil }
+
+// wishedBefore stores a wish about a grid job that is over while no daemon runs, so that nobody
+// checks it before it is to be carried out.
+func wishedBefore(key, wish string) func(*stage) error {
+	return func(s *stage) error {
+		s.shut()
+		st, err := store.Open(filepath.Join(s.dir, "store.db"), store.Options{Scratch: true})
+		s.must(err)
+		r := store.Reopening{Grid: s.ids[key], Generation: 2, Wish: []byte(wish), Actor: "alice", Why: "a test"}
+		s.must(st.Update(context.Background(), func(tx *store.Tx) error { return tx.PutReopening(&r) }))
+		s.must(st.Close())
+		s.open()
+		return nil
+	}
+}

@@ -1,0 +1,163 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+)
+
+// Ban stores or lifts a ban and returns it, with the grid jobs that it kills. A nil b lists the
+// bans in force. The error is of kind Denied for callers who are not administrators, Invalid
+// for a ban of root or of the caller.
+//
+// The ban and the kills are one transaction, and transactions are serialised with acceptances:
+// no grid job of the person is accepted after it, and none accepted before is overlooked.
+func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.Banned, error) {
+	if !caller.Admin {
+		return wire.Banned{}, jjm.Errorf(jjm.Denied,
+			"ban: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)",
+			caller.User)
+	}
+	if b == nil {
+		v := si.s.View()
+		defer v.Close()
+		return wire.Banned{Bans: slices.Clone(v.Bans())}, nil
+	}
+	given := jjm.Ban{Kind: jjm.BanKind(b.Name), Name: b.Name, Reason: strings.TrimSpace(b.Reason),
+		By: caller.User, UID: caller.UID, Since: jjm.At(si.b.Now())}
+	err := si.resolveBan(ctx, &given)
+	if b.Lift {
+		return si.unban(ctx, given) // err does not matter: a ban of an account that is gone is lifted by name
+	}
+	if err != nil {
+		return wire.Banned{}, fmt.Errorf("ban %s: %w", b.Name, err)
+	}
+	if given.Account != nil && (*given.Account == 0 || *given.Account == caller.UID) {
+		return wire.Banned{}, jjm.Errorf(jjm.Invalid, "ban %s: root and the administrator who bans cannot be banned: name another account",
+			b.Name)
+	}
+	out := wire.Banned{Bans: []jjm.Ban{given}}
+	err = si.s.Change(ctx, "ban", func(c *state.Change) error {
+		out.Killed = killOf(c, given)
+		c.Journal = append(c.Journal, banEntry(given, "banned", given.By, given.UID, given.Reason, c.Now))
+		c.Orders = func(a *state.Memo) { a.Ban(given) }
+		return c.Tx.PutBan(given)
+	})
+	if err != nil {
+		return wire.Banned{}, fmt.Errorf("ban %s: %w", given.Whom(), err)
+	}
+	si.b.Log.Info("ban", "whom", given.Whom(), "by", given.By, "uid", given.UID, "reason", given.Reason, "kills",
+		len(out.Killed))
+	for _, id := range out.Killed {
+		si.halt(context.WithoutCancel(ctx), id)
+	}
+	return out, nil
+}
+
+// resolveBan sets the name and uid of the account that a ban of a user is about. A uid without
+// an account is accepted, because a removed account may still have processes.
+func (si *Site) resolveBan(ctx context.Context, b *jjm.Ban) error {
+	if b.Kind != jjm.BanUser {
+		return nil
+	}
+	owner, err := si.b.Deps.Find(ctx, b.Name)
+	if uid, notNumber := strconv.ParseUint(b.Name, 10, 31); jjm.KindOf(err) == jjm.Invalid && notNumber == nil {
+		owner, err = jjm.Owner{User: b.Name, UID: int(uid)}, nil
+	}
+	if err != nil {
+		return err
+	}
+	b.Name, b.Account = owner.User, &owner.UID
+	return nil
+}
+
+// LoadBans loads the bans in force into memory. Bans that an older jjm stored by name
+// alone get the uid of their account.
+func (si *Site) LoadBans(ctx context.Context) error {
+	all, err := si.b.Store.Bans(ctx)
+	if err != nil {
+		return fmt.Errorf("load bans: %w", err)
+	}
+	for _, b := range all {
+		if b.Kind == jjm.BanUser && b.Account == nil {
+			b = si.renumber(ctx, b)
+		}
+		si.s.Adjust(func(a *state.Memo) { a.Ban(b) })
+	}
+	return nil
+}
+
+// renumber stores a ban with the uid of its account. If the account is not found, the ban
+// stays in force by name.
+func (si *Site) renumber(ctx context.Context, b jjm.Ban) jjm.Ban {
+	found := b
+	err := si.resolveBan(ctx, &found)
+	if err == nil {
+		err = si.b.Store.Update(ctx, func(tx *store.Tx) error { return errors.Join(tx.DropBan(b), tx.PutBan(found)) })
+	}
+	if err != nil {
+		si.b.Log.Warn("ban compares account names until a restart finds the uid of the account",
+			"name", b.Name, "error", err)
+		return b
+	}
+	return found
+}
+
+// killOf marks all live grid jobs of a banned person to be killed, and returns their ids.
+func killOf(c *state.Change, b jjm.Ban) []jjm.GridID {
+	var killed []jjm.GridID
+	for id, live := range c.Live.InOrder() {
+		job := &live.Job
+		if job.Status.Final() || job.Kill || !b.Concerns(state.WhomOf(job)) {
+			continue
+		}
+		g := c.Grid(id)
+		g.Kill, g.KillBy = true, b.By
+		g.Reason = "its owner is banned: " + b.Reason
+		c.Status(g, jjm.Aborting, g.Reason, jjm.ActorOf(b.By, b.UID))
+		killed = append(killed, id)
+	}
+	return killed
+}
+
+// unban lifts a ban and returns what it lifted; it is a success if there is none. Grid
+// jobs that the ban killed stay killed.
+func (si *Site) unban(ctx context.Context, by jjm.Ban) (wire.Banned, error) {
+	var out wire.Banned
+	err := si.s.Change(ctx, "ban", func(c *state.Change) error {
+		out.Bans = nil
+		for _, b := range c.Live.Bans() {
+			if b.Same(by) {
+				out.Bans = append(out.Bans, b)
+				c.Journal = append(c.Journal, banEntry(b, "admitted", by.By, by.UID, by.Reason, c.Now))
+			}
+		}
+		c.Orders = func(a *state.Memo) { a.Lift(by) }
+		return c.Tx.DropBan(by)
+	})
+	if err != nil {
+		return wire.Banned{}, fmt.Errorf("unban %s: %w", by.Whom(), err)
+	}
+	if len(out.Bans) > 0 {
+		si.b.Log.Info("ban", "lifted", true, "whom", by.Whom(), "by", by.By, "uid", by.UID, "reason", by.Reason)
+	}
+	return out, nil
+}
+
+// banEntry returns the journal entry of a ban, which belongs to no grid job.
+func banEntry(b jjm.Ban, became, by string, uid int, reason string, now jjm.Time) jjm.JournalEntry {
+	text := b.Whom()
+	if reason != "" {
+		text += ": " + reason
+	}
+	return jjm.JournalEntry{Time: now, First: -1, Last: -1, To: became, Cause: text, Source: "ban",
+		Actor: jjm.ActorOf(by, uid)}
+}

@@ -1,0 +1,103 @@
+package site
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/state"
+)
+
+// Place is what a path names: a file on a device, and when it was made, 0 if the file system does not say. A number of
+// a file may be used again once the file is removed.
+type Place struct {
+	major, minor uint32
+	ino          uint64
+	made         int64
+}
+
+// At returns what a path names, the zero value if it names nothing.
+func At(path string) Place {
+	var st unix.Statx_t
+	if path == "" || unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_INO|unix.STATX_BTIME, &st) != nil {
+		return Place{}
+	}
+	p := Place{major: st.Dev_major, minor: st.Dev_minor, ino: st.Ino}
+	if st.Mask&unix.STATX_BTIME != 0 {
+		p.made = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+	}
+	return p
+}
+
+// Missing reports whether the path named nothing.
+func (p Place) Missing() bool { return p == Place{} }
+
+// Same reports whether two paths, or one at two times, name the same file.
+func (p Place) Same(q Place) bool {
+	if p.made == 0 || q.made == 0 {
+		p.made, q.made = 0, 0
+	}
+	return p == q
+}
+
+// lost returns why the daemon must not go on with a path, for people, or "".
+func lost(what, path string, first, now Place) string {
+	switch {
+	case first.Missing() || now.Same(first):
+		return ""
+	case now.Missing():
+		return fmt.Sprintf("%s was removed: %s is not there; put back what was there", what, path)
+	}
+	return fmt.Sprintf("%s was replaced: %s is another one than at the start; put back what was there, or start the "+
+		"daemon again", what, path)
+}
+
+// Work returns a function that says whether the folder of the work areas is another one than now, or not there; see
+// lost.
+func Work(path string) func() string {
+	was := At(path)
+	return func() string { return lostWork(path, was) }
+}
+
+func lostWork(path string, was Place) string { return lost("the work area", path, was, At(path)) }
+
+// kept are the paths that must name the same as when the engine was made.
+type kept struct {
+	store, work, records string
+	was                  struct{ store, work, records Place }
+	reopened             bool // the records are to be written anew
+}
+
+func keep(store, work, records string) (k kept) {
+	k.store, k.work, k.records = store, work, records
+	k.was.store, k.was.work, k.was.records = At(store), At(work), At(records)
+	return k
+}
+
+// look returns what was removed or replaced, for people, or "". A new folder of records is opened.
+func (k *kept) look(reopen func() error) string {
+	if why := lost("the store", k.store, k.was.store, At(k.store)); why != "" {
+		return why
+	}
+	if why := lostWork(k.work, k.was.work); why != "" {
+		return why
+	}
+	now := At(k.records)
+	if now.Same(k.was.records) || now.Missing() {
+		return lost("the folder of records", filepath.Clean(k.records), k.was.records, now)
+	}
+	if err := reopen(); err != nil {
+		return err.Error()
+	}
+	k.was.records, k.reopened = now, true
+	return ""
+}
+
+// heal marks all records of live grid jobs to be written again. Those of the history are looked through.
+func (si *Site) heal() {
+	si.s.Mark(func(m *state.Marks) { m.StaleAll() })
+	fair.Kick(si.s.PubKick)
+	si.mend()
+}

@@ -1,0 +1,291 @@
+package site
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// Order stores or ends an order and returns the orders that it changed. A nil o lists the
+// orders in force that the caller may see. Owners and administrators pause and resume grid
+// jobs; only administrators give other orders. Kinds of errors:
+//
+//	Denied    the caller may not give the order
+//	Gone      there is no such grid job
+//	Conflict  the grid job has ended
+//	Invalid   the site has no such cluster, queue or type, or Until is past
+func (si *Site) Order(ctx context.Context, caller wire.Caller, o *wire.Order) ([]jjm.Order, error) {
+	if o == nil {
+		return si.ordersFor(caller), nil
+	}
+	if err := si.mayOrder(ctx, caller, o); err != nil {
+		return nil, err
+	}
+	now := jjm.At(si.b.Now())
+	given := jjm.Order{Verb: o.Verb, Kind: o.Kind, Name: o.Name, Reason: strings.TrimSpace(o.Reason), By: caller.Actor(),
+		Since: now, Until: o.Until}
+	if o.From != 0 { // it is a drain only in name: grid jobs are accepted
+		given.Verb, given.From = jjm.OrderMaintenance, o.From
+	}
+	if o.For > 0 {
+		given.Until = max(now, given.From).Add(o.For.D())
+	}
+	if o.Verb == jjm.OrderResume {
+		return si.resume(ctx, given)
+	}
+	if !given.InForce(now) {
+		return nil, jjm.Errorf(jjm.Invalid, "%s %s %s until %s: that time is past: want a later one", o.Verb, o.Kind,
+			o.Name, given.Until.Local())
+	}
+	err := si.order(ctx, func(c *state.Change) ([]jjm.Order, error) {
+		c.Journal = append(c.Journal, orderEntry(given, given.Doing(), given.Reason))
+		return []jjm.Order{given}, c.Tx.PutOrder(given)
+	}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s %s: %w", o.Verb, o.Kind, o.Name, err)
+	}
+	si.b.Log.Info("order", "verb", given.Verb, "kind", o.Kind, "name", o.Name, "by", given.By, "reason", given.Reason,
+		"from", given.From, "until", given.Until)
+	return []jjm.Order{given}, nil
+}
+
+// mayOrder returns an error if the caller may not give the order, or if the site has no
+// such target.
+func (si *Site) mayOrder(ctx context.Context, caller wire.Caller, o *wire.Order) error {
+	switch {
+	case o.Kind == jjm.OrderJob:
+		return si.mayOrderJob(ctx, caller, o)
+	case !caller.Admin:
+		return jjm.Errorf(jjm.Denied,
+			"%s %s %s: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)",
+			o.Verb, o.Kind, o.Name, caller.User)
+	}
+	return si.knownTarget(o)
+}
+
+// knownTarget returns an error of kind Invalid for a cluster, queue or job type that this site
+// does not have. A target that an order in force names can be resumed in any case. Users are
+// not checked. Queues are those that the cluster's section of the configuration names; if it
+// names none, any queue is accepted.
+func (si *Site) knownTarget(o *wire.Order) error {
+	var known []string
+	switch o.Kind {
+	case jjm.OrderCluster:
+		known = si.s.Names
+	case jjm.OrderQueue:
+		var any bool
+		if known, any = si.queues(o.Name); any {
+			return nil
+		}
+	case jjm.OrderType:
+		known = si.b.Deps.Types.Types()
+	default:
+		return nil
+	}
+	v := si.s.View()
+	ordered := slices.ContainsFunc(v.Orders(), func(old jjm.Order) bool {
+		return old.Kind == o.Kind && old.Name == o.Name
+	})
+	v.Close()
+	if slices.Contains(known, o.Name) || o.Verb == jjm.OrderResume && ordered {
+		return nil
+	}
+	return jjm.Errorf(jjm.Invalid, "%s %s: unknown %s %.80q: this site has %s", o.Verb, o.Kind, o.Kind, o.Name,
+		cmp.Or(strings.Join(known, ", "), "none"))
+}
+
+// queues returns the queues that the configuration names. any is true if the cluster of the
+// queue "named" has queues that its section does not name.
+func (si *Site) queues(named string) (known []string, any bool) {
+	of, _, _ := strings.Cut(named, "/")
+	for i, cluster := range si.s.Names {
+		c := si.b.Deps.Clusters[i]
+		if cluster == of && len(c.Queues) == 0 && c.Kind != localKind {
+			return nil, true
+		}
+		for _, queue := range c.Queues {
+			known = append(known, jjm.QueueName(cluster, queue))
+		}
+	}
+	return known, false
+}
+
+// localKind is the kind of the embedded batch system, which has no queues.
+const localKind = "local"
+
+// resume ends the orders about a target and returns them. It is a success if there are
+// none.
+func (si *Site) resume(ctx context.Context, by jjm.Order) ([]jjm.Order, error) {
+	var ended []jjm.Order
+	err := si.order(ctx, nil, func(c *state.Change) ([]jjm.Order, error) {
+		for _, o := range c.Live.Orders() {
+			if o.Kind != by.Kind || o.Name != by.Name {
+				continue
+			}
+			ended = append(ended, o)
+			entry := orderEntry(o, "resumed", by.Reason)
+			entry.From, entry.Actor, entry.Time = o.Doing(), by.By, by.Since
+			c.Journal = append(c.Journal, entry)
+			if err := c.Tx.DropOrder(o); err != nil {
+				return nil, err
+			}
+		}
+		return ended, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("resume %s %s: %w", by.Kind, by.Name, err)
+	}
+	if len(ended) > 0 {
+		si.b.Log.Info("order", "verb", "resume", "kind", by.Kind, "name", by.Name, "by", by.By, "reason", by.Reason)
+	}
+	return ended, nil
+}
+
+// orderEntry returns the journal entry of an order, which belongs to no grid job.
+func orderEntry(o jjm.Order, became, cause string) jjm.JournalEntry {
+	text := o.Kind + " " + o.Name
+	if cause != "" {
+		text += ": " + cause
+	}
+	switch {
+	case became != o.Doing():
+	case o.From != 0:
+		text += " (from " + o.From.Local() + " until " + o.Until.Local() + ")"
+	case o.Until != 0:
+		text += " (until " + o.Until.String() + ")"
+	}
+	return jjm.JournalEntry{Time: o.Since, First: -1, Last: -1, To: became, Cause: text, Source: "order", Actor: o.By}
+}
+
+// order makes one change in which begin stores the orders that it returns and end deletes those
+// that it returns. Either may be nil. Then memory has them, and whatever they concern is woken.
+func (si *Site) order(ctx context.Context, begin, end func(*state.Change) ([]jjm.Order, error)) error {
+	var more, less []jjm.Order
+	err := si.s.Change(ctx, "order", func(c *state.Change) (err error) {
+		if begin != nil {
+			if more, err = begin(c); err != nil {
+				return err
+			}
+		}
+		if end != nil {
+			if less, err = end(c); err != nil {
+				return err
+			}
+		}
+		c.Orders = func(a *state.Memo) { a.SetOrders(less, more) }
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(more)+len(less) > 0 {
+		si.orderChanged(append(more, less...))
+	}
+	return nil
+}
+
+// orderChanged wakes what orders that were given or ended concern: grid jobs, the
+// publisher of their records, and the submit loops.
+func (si *Site) orderChanged(orders []jjm.Order) {
+	var ids []jjm.GridID
+	si.s.Mark(func(m *state.Marks) {
+		ids = m.StaleWhere(func(g *state.Grid) bool {
+			return slices.ContainsFunc(orders, func(o jjm.Order) bool { return concerns(o, g) })
+		})
+	})
+	for _, id := range ids {
+		si.s.WakeGrid(id)
+	}
+	si.s.WakeSubmit()
+	fair.Kick(si.s.PubKick)
+	fair.Kick(si.orderKick)
+}
+
+// concerns reports whether an order is about a grid job.
+func concerns(o jjm.Order, g *state.Grid) bool {
+	switch o.Kind {
+	case jjm.OrderCluster:
+		return slices.Contains(g.Job.Step.Clusters, o.Name)
+	case jjm.OrderQueue:
+		cluster, _, _ := strings.Cut(o.Name, "/")
+		return slices.Contains(g.Job.Step.Clusters, cluster)
+	case jjm.OrderType:
+		return o.Name == g.Job.Spec.Type
+	case jjm.OrderJob:
+		return o.Name == g.Job.ID.String()
+	}
+	return o.Name == g.Job.Owner.User
+}
+
+// endAgain is after how long a failed attempt to end orders is repeated.
+const endAgain = 5 * time.Second
+
+// lookAgain is the longest time until a clock that was set, or a maintenance window that has
+// come near, is noticed.
+const lookAgain = time.Minute
+
+// ordersLoop ends orders whose time is up or whose grid job has ended, and wakes the grid
+// jobs that a maintenance window has come near to.
+func (si *Site) ordersLoop(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait, err := si.endOrders(ctx)
+		if err != nil && ctx.Err() == nil {
+			si.b.Complain(slog.LevelError, "orders", "expired orders could not be ended, will try again", "error", err)
+			wait = endAgain
+		}
+		si.lookAtWindows()
+		fair.WaitKick(ctx, si.orderKick, wait)
+	}
+}
+
+// endOrders deletes the orders whose time is up or whose grid job has ended. InForce
+// already ignores the former. It returns after how long the next order begins or ends.
+func (si *Site) endOrders(ctx context.Context) (time.Duration, error) {
+	now := jjm.At(si.b.Now())
+	next := time.Hour
+	var over []jjm.Order
+	v := si.s.View()
+	for _, o := range v.Orders() {
+		if !o.InForce(now) || jobOver(v.Memory, o) {
+			over = append(over, o)
+		} else if o.Until != 0 {
+			next = min(next, max(o.Until.Sub(now), time.Millisecond), lookAgain)
+			if o.From > now {
+				next = min(next, o.From.Sub(now))
+			}
+		}
+	}
+	v.Close()
+	if len(over) == 0 {
+		return next, nil
+	}
+	return next, si.order(ctx, nil, func(c *state.Change) ([]jjm.Order, error) {
+		var ended []jjm.Order
+		for _, o := range over {
+			if !slices.Contains(c.Live.Orders(), o) {
+				continue // replaced by a new order meanwhile
+			}
+			why := "its time is over"
+			if o.InForce(c.Now) {
+				why = "the grid job is over"
+			}
+			entry := orderEntry(o, "resumed", why)
+			entry.From, entry.Time, entry.Actor = o.Doing(), c.Now, ""
+			c.Journal = append(c.Journal, entry)
+			ended = append(ended, o)
+			if err := c.Tx.DropOrder(o); err != nil {
+				return nil, err
+			}
+		}
+		return ended, nil
+	})
+}

@@ -1,0 +1,86 @@
+package site
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/policy/plan"
+)
+
+// spaceEvery is how often the free space is measured.
+const spaceEvery = 2 * time.Second
+
+// spaceLoop looks whether store, records and work areas are still there, and measures the free space of the file
+// systems of work areas and records. If one hangs, the last answer stays in force; no other loop waits for it.
+func (si *Site) spaceLoop(ctx context.Context) {
+	for ctx.Err() == nil {
+		answer, gone := make(chan string, 1), make(chan string, 1)
+		go func() {
+			gone <- si.kept.look(si.b.Deps.Records.Reopen)
+			answer <- si.measure()
+		}()
+		select {
+		case <-ctx.Done():
+			return
+		case low := <-answer:
+			si.noteLost(<-gone)
+			si.noteLow(low)
+		}
+		fair.Pause(ctx, spaceEvery)
+	}
+}
+
+// measure returns which file system has too little free space, for people, or "" if all
+// have enough.
+func (si *Site) measure() string {
+	cfg := si.b.Conf()
+	floor := plan.Floor{Bytes: uint64(cfg.MinFreeBytes), Files: uint64(cfg.MinFreeFiles)}
+	for _, dir := range []string{si.b.Deps.Work, si.b.Deps.RecordDir} {
+		var fs unix.Statfs_t
+		if dir == "" || unix.Statfs(dir, &fs) != nil {
+			continue // whatever uses it will report the error
+		}
+		block := uint64(fs.Bsize)
+		s := plan.Space{Bytes: fs.Blocks * block, FreeBytes: fs.Bavail * block, Files: fs.Files, FreeFiles: fs.Ffree}
+		if low := plan.Low(s, floor); low != "" {
+			return fmt.Sprintf("the disk is full: in %s %s", dir, low)
+		}
+	}
+	return ""
+}
+
+// noteLow stores the answer of measure, and wakes the submit loops when it changes.
+func (si *Site) noteLow(low string) {
+	before := si.s.SetLow(low)
+	switch {
+	case (low == "") == (before == ""):
+		return
+	case low != "":
+		si.b.Log.Error("new work is refused", "reason", low)
+	default:
+		si.b.Log.Info("new work is accepted again")
+	}
+	si.s.WakeSubmit()
+}
+
+// noteLost stores what was removed or replaced. When it is back, the records are written again.
+func (si *Site) noteLost(why string) {
+	before := si.s.SetLost(why)
+	switch {
+	case why == before && !si.kept.reopened:
+		return
+	case why != "":
+		if why != before {
+			si.b.Log.Error("new work is refused", "reason", why)
+		}
+		return
+	}
+	si.kept.reopened = false
+	si.b.Log.Info("what was lost is back, new work is accepted again; the records are written anew", "was", before)
+	si.heal()
+	si.s.WakeSubmit()
+}

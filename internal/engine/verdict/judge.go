@@ -1,0 +1,129 @@
+package verdict
+
+import (
+	"context"
+	"log/slog"
+
+	"jjm/internal/engine/floor/areas"
+	"jjm/internal/engine/floor/endings"
+	"jjm/internal/engine/floor/outputs"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// judgement is an attempt whose evidence is complete, with what decides about it.
+type judgement struct {
+	id       jjm.AttemptID
+	evidence jjm.Evidence
+	opinion  *jjm.Opinion // the job type's, nil if it has none
+	progress jjm.Progress // the last that its application said
+	lost     bool         // the batch system lost it
+	spoiled  string       // why its result can never be used; "" if it can
+	gone     []state.GoneFile
+}
+
+// evidence returns what an attempt is judged on. Without a result it reads the log file.
+func (ju *Judge) evidence(ar *areas.Area, id jjm.AttemptID, en *endings.Ending) jjm.Evidence {
+	ev := jjm.Evidence{Batch: en.Report, Result: en.Result, Claim: en.Claim}
+	if ev.Result == nil {
+		glf, ok, err := ar.ReadGLF(id)
+		if err != nil {
+			ju.b.Log.Warn("log file of an attempt cannot be read", "local", id.LocalID, "error", err)
+		}
+		ev.GLF, ev.HasGLF = glf, ok
+	} else {
+		ev.Claim = &en.Result.Claim
+	}
+	return ev
+}
+
+// judge decides about attempts and stores the verdicts in one transaction.
+func (ju *Judge) judge(ctx context.Context, ready []judgement) error {
+	err := ju.s.Change(ctx, "verdict", func(c *state.Change) error {
+		c.Gone = map[jjm.LocalID][]state.GoneFile{}
+		for _, j := range ready {
+			if c.Live.Current(j.id) != nil {
+				ju.decide(c, j)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, j := range ready {
+		ju.ends.Forget(j.id)
+		ju.phases.forget(j.id)
+	}
+	return nil
+}
+
+// decide has plan.Local decide about an attempt, and applies the verdict to its local
+// job.
+func (ju *Judge) decide(c *state.Change, j judgement) {
+	l := c.Local(j.id.LocalID)
+	spec := &c.Live.Grid(j.id.Grid).Job.Spec
+	result, typ, params := spec.Result, spec.Type, spec.Params
+	if l.Step == jjm.StepMerge {
+		result, typ, params = jjm.ResultExit, "", nil
+	}
+	out := plan.Local(plan.LocalInput{
+		Rules: ju.b.Rules(spec, l.Step), Type: typ, Params: params,
+		Job: *l, Evidence: j.evidence, Result: result, Retry: spec.Retry, Site: ju.b.Conf().Retry,
+		Kill: l.Kill, GiveUp: l.Holding, Lost: j.lost, Opinion: j.opinion, Backoff: ju.b.Conf().Backoff.D(), Now: c.Now,
+	})
+	if !out.Over {
+		ju.b.Complain(slog.LevelWarn, "end/"+l.ID.String(), "evidence does not show the end of an attempt yet", "local",
+			l.ID, "why", out.Verdict.Text)
+		return
+	}
+	out.Verdict.Basis = &jjm.Basis{Counters: l.Counters, RetryArgs: l.RetryArgs, Cluster: l.Cluster,
+		Killed: l.Kill || l.Holding.GivenUp(), Lost: j.lost, Opinion: j.opinion}
+	if out.State == jjm.Completed {
+		if why := outputs.LacksOutput(spec, l, j.evidence.Result); why != "" {
+			out.State, out.Phase = jjm.Failed, jjm.ByApp
+			out.Verdict.Action, out.Verdict.Phase, out.Verdict.Text = jjm.Fail, jjm.ByApp, why
+			out.Verdict.Notices = nil
+		} else if outputs.AwaitsMerge(spec, l, j.evidence.Result) {
+			out.State, out.Phase = jjm.Completing, jjm.Merging
+		}
+	}
+	if j.spoiled != "" && out.State != jjm.Killed { // another attempt would have the same result
+		out.State, out.Phase, out.Attempt, out.NotBefore = jjm.Failed, jjm.ByApp, l.Attempt, 0
+		out.Verdict.Action, out.Verdict.Phase, out.Verdict.Text = jjm.Fail, jjm.ByApp, "what it brought back: "+j.spoiled
+		out.Verdict.Notices = nil
+	}
+	if len(j.gone) > 0 && out.State != jjm.Completed && out.State != jjm.Killed {
+		out.State, out.Phase, out.Attempt, out.NotBefore = jjm.Failed, jjm.BySystem, l.Attempt, 0
+		out.Verdict.Action, out.Verdict.Phase, out.Verdict.Text = jjm.Fail, jjm.BySystem, goneText(j.gone)
+		c.Gone[l.ID] = j.gone
+	}
+	if j.evidence.Batch.ID == "" { // the accounting log needs one that the job cannot forge
+		j.evidence.Batch.ID = l.BatchID
+	}
+	r := j.evidence.Result
+	if b := j.evidence.Batch.ID; l.BatchID == "" || r != nil && r.Claim.Batch == b { // result and report agree
+		l.BatchID = b
+	}
+	c.End(l, j.evidence, out.Verdict)
+	warn(c, l, out.Verdict.Notices)
+	l.Progress = j.progress
+	if out.Attempt != l.Attempt {
+		l.Progress = jjm.Progress{} // the next attempt has said nothing yet
+	}
+	out.Apply(l)
+	if r != nil && l.BatchID == "" { // only the result knows it
+		l.BatchID = r.Claim.Batch
+	}
+	l.Holding = plan.HoldAfter(l.Holding, out.State, out.Phase, out.Verdict.Text, c.Now)
+	c.Move(l, out.State, out.Phase, out.Verdict.Text)
+}
+
+// warn adds what people should know of an attempt to the warnings of its grid job.
+func warn(c *state.Change, l *jjm.LocalJob, notices []jjm.Notice) {
+	for _, n := range notices {
+		g := c.Grid(l.ID.Grid)
+		g.Warnings = jjm.Warned(g.Warnings, n, l.ID.N)
+	}
+}

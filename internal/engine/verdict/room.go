@@ -1,0 +1,95 @@
+// Package verdict reads what wrappers and applications leave in the work areas - results, log
+// files, claims, heartbeats, progress - and judges attempts whose evidence is complete, account
+// by account. What counts as an end and what becomes of a local job is decided by package plan;
+// batch systems are asked through Systems.
+package verdict
+
+import (
+	"context"
+	"time"
+
+	"jjm/adapters"
+	"jjm/internal/engine/floor/areas"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/endings"
+	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/lineage"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/engine/floor/sweep"
+	"jjm/internal/jjm"
+	"jjm/xmldb"
+)
+
+// Systems are the batch systems that have the attempts; package cluster implements it.
+type Systems interface {
+	// Settle returns how long a result of a bulk waits for the batch system's final
+	// report; false if the bulk is closed.
+	Settle(jjm.Tag) (time.Duration, bool)
+	// Carries reports whether the workers of a bulk do not see the work area.
+	Carries(jjm.Tag) bool
+	// RefOf returns the batch job of an attempt and the owner of its bulk; false while
+	// the batch job's id is not known.
+	RefOf(*jjm.LocalJob) (adapters.Ref, jjm.Owner, bool)
+	// AskCancel has the batch job of an attempt cancelled, CancelDuplicate a second one
+	// of it.
+	AskCancel(*jjm.LocalJob)
+	CancelDuplicate(*jjm.LocalJob, jjm.Owner, adapters.Ref)
+}
+
+// Judge runs the harvests of accounts: each reads what their jobs left, and judges what
+// is due.
+type Judge struct {
+	b        *base.Base
+	s        *state.State
+	areas    *areas.Areas
+	ends     *endings.Endings
+	sweeper  *sweep.Sweeper
+	lineage  *lineage.Lineage
+	systems  Systems
+	harvests *fair.Keyed[int]
+	agenda   agenda
+	phases   phaseBook
+	types    types
+}
+
+// New returns a Judge. It starts no goroutine; see Loops. record adds a fragment to the
+// record of a local job.
+func New(s *state.State, as *areas.Areas, ends *endings.Endings, sw *sweep.Sweeper, ln *lineage.Lineage,
+	systems Systems,
+	record func(context.Context, xmldb.Fragment) error) *Judge {
+	ju := &Judge{b: s.B, s: s, areas: as, ends: ends, sweeper: sw, lineage: ln, systems: systems,
+		phases: newPhaseBook(record), types: types{s: s, known: s.B.Deps.Types}}
+	ju.harvests = fair.ByAccount(harvestsAtOnce, harvestPatience, ju.harvestOf)
+	return ju
+}
+
+// Loops returns the loops to run until the engine stops.
+func (ju *Judge) Loops() []func(context.Context) {
+	return []func(context.Context){ju.harvestLoop, ju.harvests.Run}
+}
+
+// WakeEndings makes the attempts that a change wants killed due, and wakes the harvest
+// loop.
+func (ju *Judge) WakeEndings(c *state.Change) {
+	for _, id := range c.Kills {
+		ju.ends.Kill(id)
+	}
+	if len(c.Kills) > 0 {
+		ju.ends.Wake()
+	}
+}
+
+// ResumeKills makes the attempts due that were being killed, or given up for a hold, when the
+// daemon stopped. Nothing else would, because a batch system need not report anything about a
+// job that goes on.
+func (ju *Judge) ResumeKills() {
+	v := ju.s.View()
+	defer v.Close()
+	for _, g := range v.Grids() {
+		for i := range g.Locals {
+			if l := &g.Locals[i]; (l.Kill || l.Holding.GivenUp()) && v.Current(l.AttemptID()) != nil {
+				ju.ends.Kill(l.AttemptID())
+			}
+		}
+	}
+}

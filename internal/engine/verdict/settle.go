@@ -1,0 +1,263 @@
+package verdict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"jjm/internal/engine/floor/areas"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/endings"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+	"jjm/sandbox"
+)
+
+// batchOfVerdicts is how many attempts are judged in one transaction.
+const batchOfVerdicts = 2000
+
+// lookAgain is after how long an attempt that could not be looked at is looked at again.
+const lookAgain = 5 * time.Second
+
+// batchOfEvidence bounds the evidence that is gathered for one transaction, in bytes of
+// memory.
+const batchOfEvidence = 16 << 20
+
+// settleEndings looks at the due attempts of an account until the context time ends, and
+// judges those whose evidence is complete, many in one transaction. more is true if it
+// stopped at a limit.
+func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, err error) {
+	ids := ju.ends.Due(uid, jjm.At(ju.b.Now()), batchOfVerdicts)
+	var ready []judgement
+	var trouble error
+	var bytes int64
+	cut := false
+	for _, id := range ids {
+		if cut = time.Err() != nil || bytes > batchOfEvidence; cut {
+			break
+		}
+		j, ok, err := ju.look(ctx, id)
+		switch {
+		case errors.Is(err, base.ErrCrashed):
+			return false, err
+		case err != nil: // the others go on
+			trouble = fmt.Errorf("attempt %d of local job %s: %w", id.Attempt, id.LocalID, err)
+			ju.postpone(id, plan.EndStep{After: lookAgain})
+		case ok:
+			ready = append(ready, j)
+			bytes += int64(len(j.evidence.GLF))
+			if j.evidence.Result != nil {
+				bytes += endings.Weight(j.evidence.Result)
+			}
+		}
+	}
+	if len(ready) > 0 {
+		if err := ju.judge(ctx, ready); err != nil {
+			return false, err
+		}
+	}
+	return ctx.Err() == nil && (cut || len(ready) > 0 && len(ids) == batchOfVerdicts), trouble
+}
+
+// look asks plan.Ending about one attempt and does what it says, until the attempt is to
+// be judged (ok is true) or has to wait.
+func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (j judgement, ok bool, err error) {
+	for range 5 { // steps before a verdict: parcel, claim, repoint; if more are needed, the next look continues
+		l, owner, ok := ju.s.AttemptRow(id)
+		if !ok {
+			ju.ends.Forget(id)
+			return judgement{}, false, nil
+		}
+		en := ju.ends.Copy(id, jjm.At(ju.b.Now()))
+		switch withdrawn, marked := withdrawn(&l, &en, ju.s.JobOf(id.Grid).Kill); {
+		case withdrawn && marked:
+			return judgement{id: id, evidence: jjm.Evidence{Batch: en.Report}, progress: l.Progress}, true, nil
+		case withdrawn: // the mark of this local job makes the attempt due
+			ju.postpone(id, plan.EndStep{After: lookAgain})
+			return judgement{}, false, nil
+		}
+		ar, err := ju.areas.Of(owner)
+		if err != nil {
+			return judgement{}, false, err
+		}
+		if got, err := ju.fetch(ar, &l, id, &en); err != nil || got {
+			if err != nil {
+				return judgement{}, false, err
+			}
+			continue
+		}
+		ju.readClaim(ar, &l, id, &en)
+		if en.Suspect != nil {
+			ju.settleDuplicate(&l, owner, id, &en)
+		}
+		step := plan.Ending(ju.endFacts(ar, &l, &en), ju.endRules(&l))
+		if step.Cancel {
+			ju.systems.AskCancel(&l)
+		}
+		switch step.Do {
+		case plan.Judge:
+			if en.Result == nil && ju.lastLook(ar, &l, id) {
+				continue
+			}
+			gone, err := ju.gone(ctx, ar, &l, &en)
+			if err != nil {
+				return judgement{}, false, err
+			}
+			said := ju.recordAll(ctx, ar, &l, id, &en)
+			ju.recordLast(ctx, ar, &l, id, &en)
+			en.Report = en.Judged()
+			ownCancel := en.Proving && en.Report.State == jjm.BatchCancelled
+			if ownCancel {
+				en.Report = jjm.Report{} // jjm cancelled it to prove its absence: it is lost, not cancelled
+			}
+			return judgement{id: id, evidence: ju.evidence(ar, id, &en), opinion: ju.types.opinion(&l, &en),
+				progress: said, lost: step.Lost || ownCancel, spoiled: en.Spoiled, gone: gone}, true, nil
+		case plan.TakeClaim:
+			if err := ju.takeClaim(ar, &l, id); err != nil {
+				return judgement{}, false, err
+			}
+		case plan.Repoint:
+			if err := ju.repoint(ctx, id, step); err != nil {
+				return judgement{}, false, err
+			}
+		default:
+			ju.postpone(id, step)
+			return judgement{}, false, nil
+		}
+	}
+	return judgement{}, false, nil
+}
+
+// withdrawn reports whether the batch system ended a killed attempt while that waited, and proves it: the attempt
+// left nothing in the work area, and nothing is looked at there. marked is false as long as only the grid job, by
+// killed, says that its local jobs are to be killed.
+func withdrawn(l *jjm.LocalJob, en *endings.Ending, killed bool) (withdrawn, marked bool) {
+	other := l.BatchID != "" && en.Report.ID != l.BatchID
+	if !en.NeverRan || en.Result != nil || en.Suspect != nil || en.Proving || other {
+		return false, false
+	}
+	marked = l.Kill || l.Holding.GivenUp()
+	f := plan.EndFacts{Kill: marked || killed, Batch: en.Report.State, NeverRan: true}
+	return plan.Ending(f, plan.EndRules{}).Do == plan.Judge, marked
+}
+
+// endRules returns the rules for an attempt: its cluster's, and its bulk's walltime.
+func (ju *Judge) endRules(l *jjm.LocalJob) plan.EndRules {
+	rules := plan.EndRules{ResultSettle: ju.b.Conf().ResultSettle.D(), BatchSettle: ju.b.Conf().BatchSettle.D(),
+		UnseenSettle: ju.b.Conf().AbsentFor.D()}
+	if own, open := ju.systems.Settle(l.Tag); open {
+		rules.BatchSettle = own
+	}
+	v := ju.s.View()
+	defer v.Close()
+	if b := v.Bulk(l.Tag); b != nil {
+		rules.Walltime = b.Request.Walltime.D()
+	}
+	return rules
+}
+
+// lastLook reads the attempt's result file before the attempt is judged without one, and
+// reports whether there is one. readResults may have missed it, because it relies on time
+// stamps of the file server's clock.
+func (ju *Judge) lastLook(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) bool {
+	r, err := ar.ReadResult(l.Tag, l.Pos)
+	if err != nil || r == nil || r.AttemptID() != id {
+		return false
+	}
+	ju.ends.Result(r, jjm.At(ju.b.Now()))
+	return true
+}
+
+// postpone sets when to look at an attempt again: after step.After, or if that is not set
+// after CancelAgain.
+func (ju *Judge) postpone(id jjm.AttemptID, step plan.EndStep) {
+	after := step.After
+	if after <= 0 {
+		after = ju.b.Conf().CancelAgain.D()
+	}
+	now := jjm.At(ju.b.Now())
+	ju.ends.With(id, func(en *endings.Ending) { en.Due, en.DueAt = now.Add(after), now })
+}
+
+// endFacts returns the facts on which plan.Ending decides.
+func (ju *Judge) endFacts(ar *areas.Area, l *jjm.LocalJob, en *endings.Ending) plan.EndFacts {
+	now := jjm.At(ju.b.Now())
+	f := plan.EndFacts{Kill: l.Kill || l.Holding.GivenUp(), Batch: batchState(l, en), Absence: en.Absence}
+	if en.Result != nil {
+		f.HasResult, f.ResultAge = true, now.Sub(en.ResultAt)
+	}
+	if en.Ended != 0 {
+		f.EndAge = now.Sub(en.Ended)
+	}
+	f.Claim = plan.HolderOf(en.Claim, l.BatchID, ju.shows(l, en))
+	if en.Claim != nil {
+		f.ClaimBatch, f.ClaimAge = en.Claim.Batch, now.Sub(en.ClaimAt)
+	}
+	if en.Ended != 0 && !f.HasResult {
+		f.Beating = ju.beating(ar, l.AttemptID(), now)
+	}
+	if en.Missing {
+		age, ok, err := ar.HeartbeatAge(l.AttemptID(), ju.b.Now())
+		f.HeartbeatFresh = err != nil || ok && age < ju.b.Conf().HeartbeatStale.D()
+		ju.ends.BeatLooked(l.AttemptID(), f.HeartbeatFresh)
+	}
+	return f
+}
+
+// missedBeats is how many heartbeats a wrapper must miss after the end of its batch job
+// before it counts as gone.
+const missedBeats = 2
+
+// beating reports whether an attempt's wrapper still runs: whether its heartbeat changed within
+// missedBeats intervals. Times of two clocks are not compared. The first look cannot know, and
+// returns true.
+func (ju *Judge) beating(ar *areas.Area, id jjm.AttemptID, now jjm.Time) bool {
+	beat, ok, err := ar.Heartbeat(id)
+	if err != nil || !ok {
+		return err != nil
+	}
+	return ju.ends.Beats(id, beat, now) < missedBeats*ju.b.Conf().Heartbeat.D()
+}
+
+// batchState returns the last state that the batch system reported of the batch job that
+// the attempt points to.
+func batchState(l *jjm.LocalJob, en *endings.Ending) jjm.BatchState {
+	switch {
+	case en.Report.State.Ended() && (l.BatchID == "" || en.Report.ID == "" || en.Report.ID == l.BatchID):
+		return en.Report.State
+	case en.Missing || l.BatchID == "":
+		return jjm.BatchUnknown
+	case l.State == jjm.Running:
+		return jjm.BatchRunning
+	}
+	return jjm.BatchQueued
+}
+
+// fetch unpacks the parcel of an ended attempt from a batch system that carries files, and
+// reports whether the attempt's result is known now. A damaged parcel counts as none; then the
+// batch system's report decides.
+func (ju *Judge) fetch(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID, en *endings.Ending) (bool, error) {
+	if en.Result != nil || !en.Report.State.Ended() || !ju.systems.Carries(l.Tag) {
+		return false, nil
+	}
+	r, err := ar.TakeParcel(l.Tag, l.Pos, id, ju.b.Conf().MaxOutputBytes)
+	if err != nil && jjm.KindOf(err) != jjm.Invalid {
+		return false, err
+	}
+	if err != nil {
+		var large *sandbox.TooLarge
+		if errors.As(err, &large) {
+			ju.ends.With(id, func(en *endings.Ending) { en.Spoiled = err.Error() })
+			en.Spoiled = err.Error()
+		}
+		ju.b.Complain(slog.LevelWarn, "parcel/"+id.LocalID.String(), "the parcel of a job is not usable", "local",
+			id.LocalID, "tag", l.Tag, "error", err)
+	}
+	if r == nil {
+		return false, nil
+	}
+	ju.ends.Result(r, jjm.At(ju.b.Now()))
+	return true, nil
+}

@@ -1,0 +1,53 @@
+package wish
+
+import (
+	"context"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// remarkBy is the source of remarks in the journal. lastRemarks is how many of a grid
+// job's last entries are searched for its last remark.
+const (
+	remarkBy    = "remark"
+	lastRemarks = 1000
+)
+
+// Remark adds a text of a gatekeeper to the journal of a grid job, unless the last remark
+// has the same text: gatekeepers look repeatedly and find the same. news reports whether
+// it was added.
+func (ws *Wishes) Remark(ctx context.Context, caller wire.Caller, id jjm.GridID, text string) (news bool, err error) {
+	if !caller.Admin {
+		return false, jjm.Errorf(jjm.Denied, "%s is no administrator: only one may make remarks about grid jobs", caller.User)
+	}
+	job, _, err := ws.s.Kept(ctx, caller, id) // of one that was removed, as of one that is over
+	if err != nil || job.Status.Final() {
+		return false, err
+	}
+	past, err := ws.b.Store.History(ctx, jjm.Ref{Grid: id}, lastRemarks)
+	if err != nil {
+		return false, err
+	}
+	said := ""
+	for _, entry := range past { // oldest first
+		if entry.Source == remarkBy {
+			said = entry.Cause
+		}
+	}
+	if said == text {
+		return false, nil
+	}
+	news = true
+	err = ws.s.Change(ctx, remarkBy, func(c *state.Change) error {
+		g := c.Live.Grid(id) // it may have ended since Find
+		if g == nil {
+			return nil
+		}
+		word := g.Job.Status.String()
+		c.Note(id, word, word, text, caller.User)
+		return nil
+	})
+	return err == nil, err
+}

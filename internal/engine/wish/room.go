@@ -1,0 +1,26 @@
+// Package wish stores what people and gatekeepers ask about grid jobs and local jobs: to
+// kill them, to release their holds, and to remark on them. It only stores the wish; the
+// loops of packages gridjob, cluster and verdict carry it out.
+package wish
+
+import (
+	"context"
+
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// Wishes stores kills, releases and remarks.
+type Wishes struct {
+	b *base.Base
+	s *state.State
+	// halt keeps the local jobs of a grid job that are to be killed from starting, where that can be done at once.
+	halt func(context.Context, jjm.GridID)
+}
+
+// New returns a Wishes. halt is called when a kill is stored and before it is answered: it keeps local jobs that are
+// to be killed from starting, where that can be done at once.
+func New(s *state.State, halt func(context.Context, jjm.GridID)) *Wishes {
+	return &Wishes{s.B, s, halt}
+}

@@ -1,0 +1,52 @@
+package glf
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"jjm/internal/jjm"
+)
+
+// Processed returns the count of the last record "INFO processed=N" or "INFO processed=N
+// events", nil if there is none. A record that does not have exactly this form is
+// ignored.
+func (l Log) Processed() *jjm.Processed {
+	for _, r := range slices.Backward(l.Infos) {
+		if p := count(r.Data); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// Miscounted returns why the data of an INFO record that begins as a count is none, "" for a count and for other text.
+func Miscounted(data string) string {
+	if !strings.HasPrefix(strings.TrimSpace(data), "processed") || count(data) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%.40q does not count: want processed=N, or processed=N with one of %s", data,
+		strings.Join(units(), " "))
+}
+
+// count parses "processed=N" and "processed=N events", nil for anything else.
+func count(data string) *jjm.Processed {
+	words := strings.Fields(data)
+	if len(words) < 1 || len(words) > 2 {
+		return nil
+	}
+	digits, ok := strings.CutPrefix(words[0], "processed=")
+	n, err := strconv.ParseUint(digits, 10, 62)
+	if !ok || err != nil || len(words) == 2 && !slices.Contains(units(), words[1]) {
+		return nil
+	}
+	p := &jjm.Processed{Count: int64(n)}
+	if len(words) == 2 {
+		p.Unit = words[1]
+	}
+	return p
+}
+
+// units returns what an application may count.
+func units() []string { return []string{"events", "files", "sections", "rows"} }

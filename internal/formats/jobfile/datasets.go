@@ -1,0 +1,221 @@
+package jobfile
+
+import (
+	"fmt"
+	"path"
+	"reflect"
+	"strings"
+
+	"jjm/internal/jjm"
+	"jjm/internal/work/catalogue"
+)
+
+// The limits of what a job file says about datasets. 10 000 inline files fit into the
+// largest number of keys in a text; more files need a list of their own.
+const (
+	maxDatasets     = 100
+	maxInline       = 10_000
+	maxProgramWords = 100
+	maxProgramWord  = 4096
+	maxSpans        = 10_000
+)
+
+// attributesForm is the form of JEDI's attributes.
+var attributesForm = formOf(`^[a-z][a-z0-9_=.,]*$`, 255)
+
+// datasets checks the datasets that the job reads, and the one that it fills.
+func (c *checker) datasets(s *jjm.Spec) {
+	if len(s.Datasets) > maxDatasets {
+		c.problem("datasets", "%d datasets are too many: at most %d", len(s.Datasets), maxDatasets)
+		return
+	}
+	first, masters := map[string]int{}, 0
+	for i := range s.Datasets {
+		d := &s.Datasets[i]
+		field := fmt.Sprintf("datasets[%d]", i)
+		if wrong := jjm.CheckDatasetName(d.Name); wrong != "" {
+			c.problem(field+".name", "%s", wrong)
+		} else if j, ok := first[d.Name]; ok {
+			c.problem(field+".name", "%.60q is also the name of datasets[%d]", d.Name, j)
+		} else {
+			first[d.Name] = i
+		}
+		if !d.Secondary {
+			if masters++; masters == 2 {
+				c.problem(field, "is a second dataset whose files are to be processed: want secondary = true in all but one")
+			}
+		}
+		c.dataset(field, d)
+	}
+	c.outputDataset(s.OutputDataset, first)
+}
+
+// outputDataset checks the dataset for the outputs; read maps the names of the datasets
+// that are read to their indices.
+func (c *checker) outputDataset(name string, read map[string]int) {
+	if name == "" {
+		return
+	}
+	if wrong := jjm.CheckDatasetName(name); wrong != "" {
+		c.problem("output_dataset", "%s", wrong)
+	}
+	if i, ok := read[name]; ok {
+		c.problem("output_dataset", "%.60q is read by the same job (datasets[%d]), which would never end", name, i)
+	}
+}
+
+// dataset checks where the files of one dataset come from.
+func (c *checker) dataset(field string, d *jjm.DatasetInput) {
+	if d.Attributes != "" && !attributesForm.matches(d.Attributes) {
+		c.problem(field+".attributes", "%.60q: want JEDI's words separated by commas, such as repeat,ratio=2", d.Attributes)
+	}
+	var sources []string
+	if d.Files != nil {
+		sources = append(sources, "files")
+		c.inline(field+".files", d.Files)
+	}
+	if d.From != "" {
+		sources = append(sources, "from")
+		c.listPath(field+".from", d.From)
+	}
+	if d.Watch != "" {
+		sources = append(sources, "watch")
+		if _, _, err := catalogue.SplitWatch(d.Watch); err != nil {
+			c.problem(field+".watch", "%v", err)
+		}
+	}
+	if d.Program != nil {
+		sources = append(sources, "program")
+		c.program(field+".program", d.Program)
+	}
+	if d.Incremental && d.Program == nil {
+		c.problem(field+".incremental", "is for files listed by a program: give program, or leave it out")
+	}
+	if d.Container != "" {
+		sources = append(sources, "container")
+		if wrong := jjm.CheckDatasetName(d.Container); wrong != "" {
+			c.problem(field+".container", "%s", wrong)
+		}
+	}
+	if len(sources) > 1 {
+		c.problem(field+"."+sources[1], "give only one of %s", strings.Join(sources, ", "))
+	}
+}
+
+// listPath checks the path of a list.
+func (c *checker) listPath(field, name string) {
+	switch {
+	case len(name) > maxPath:
+		c.problem(field, "%d bytes are too long: at most %d", len(name), maxPath)
+	case strings.Contains(name, "://"):
+		c.problem(field, "%.40q is a URL: want a local file", name)
+	}
+}
+
+// program checks a command that prints files.
+func (c *checker) program(field string, words []string) {
+	switch {
+	case len(words) == 0 || words[0] == "":
+		c.problem(field, `is empty: want the words of a command, such as ["catalogue", "--files"]`)
+	case len(words) > maxProgramWords:
+		c.problem(field, "%d words are too many: at most %d", len(words), maxProgramWords)
+	}
+	for i, w := range words[:min(len(words), maxProgramWords)] {
+		if len(w) > maxProgramWord {
+			c.problem(fmt.Sprintf("%s[%d]", field, i), "%d bytes are too long: at most %d", len(w), maxProgramWord)
+		}
+	}
+}
+
+// inline checks files, and wildcards for files, in the job file itself.
+func (c *checker) inline(field string, files []jjm.Listed) {
+	if len(files) > maxInline {
+		c.problem(field, "%d files are too many: at most %d in a job file (from = names a list of them)", len(files),
+			maxInline)
+		return
+	}
+	first := map[string]int{}
+	for i := range files {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if files[i].Wildcard != "" {
+			c.wildcard(at, &files[i])
+			continue
+		}
+		for _, p := range files[i].Problems() {
+			c.problem(at+"."+p.Field, "%s", p.Text)
+		}
+		if j, ok := first[files[i].LFN]; ok {
+			c.problem(at+".lfn", "%.60q is the LFN of %s[%d] too", files[i].LFN, field, j)
+			continue
+		}
+		first[files[i].LFN] = i
+	}
+}
+
+// wildcard checks an entry for files that are to be found.
+func (c *checker) wildcard(field string, entry *jjm.Listed) {
+	if _, _, err := catalogue.SplitWildcard(entry.Wildcard); err != nil {
+		c.problem(field+".wildcard", "%v", err)
+	}
+	if !reflect.ValueOf(entry.File).IsZero() {
+		c.problem(field, "a wildcard has no other keys: give the facts of a file in an entry with its lfn")
+	}
+}
+
+// splitting checks that a splitter is named; the splitter checks its settings itself.
+func (c *checker) splitting(s *jjm.Splitting) {
+	if s == nil {
+		return
+	}
+	if s.By == "" {
+		c.problem("split.by", `is missing: name a splitter, such as by = "FileBased"`)
+	}
+}
+
+// recovery checks the keys of a recovery.
+func (c *checker) recovery(s *jjm.Spec) {
+	if s.OnlyFrom != "" {
+		c.listPath("only_from", s.OnlyFrom)
+		if s.Only != nil {
+			c.problem("only_from", "give only one of only, only_from")
+		}
+		for i, in := range s.Inputs { // the list is packed with the inputs
+			if in.Name == path.Base(s.OnlyFrom) && in.Path != s.OnlyFrom {
+				c.problem(fmt.Sprintf("inputs[%d].name", i),
+					"%.40q is also the name of the list of only_from: give one of them another name", in.Name)
+			}
+		}
+	}
+	if s.Recovers < 0 || s.Recovers > maxNumber {
+		c.problem("recovers", "%d is not a grid job: want its number, such as 17", int64(s.Recovers))
+	}
+	if s.RecoversGeneration < 0 || s.RecoversGeneration > maxNumber {
+		c.problem("recovers_generation", "%d is no generation: want 1 or more", s.RecoversGeneration)
+	} else if s.RecoversGeneration > 0 && s.Recovers == 0 {
+		c.problem("recovers_generation", "it is one of the grid job that recovers names: give that as well")
+	}
+	if len(s.Only) > maxSpans {
+		c.problem("only", "%d ranges are too many: at most %d", len(s.Only), maxSpans)
+		return
+	}
+	next := int64(0)
+	for i, span := range s.Only {
+		field := fmt.Sprintf("only[%d]", i)
+		switch {
+		case span.Count < 1 || span.Count > maxNumber || span.First < 0 || span.First > maxNumber:
+			c.problem(field, "first %d, count %d: want a first number from 0 on and a count from 1 on, up to %d", span.First,
+				span.Count, int64(maxNumber))
+			return
+		case span.First < next:
+			c.problem(field, "begins with %d, and the one before ends with %d: want ranges in ascending order that do not overlap",
+				span.First, next-1)
+		}
+		next = span.Last() + 1
+	}
+	if s.FirstSerial < 0 || s.FirstSerial > maxNumber {
+		c.problem("first_serial", "%d is out of range: want 1 to %d", s.FirstSerial, int64(maxNumber))
+	}
+}
+
+// maxNumber is 2^53, up to which a JSON number is exact.
+const maxNumber = 1 << 53

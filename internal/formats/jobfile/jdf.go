@@ -1,0 +1,245 @@
+package jobfile
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"jjm/internal/formats/nearest"
+	"jjm/internal/formats/strict"
+	"jjm/internal/jjm"
+)
+
+// JIM's job description files have lines "attribute = value" that describe a Monte Carlo of
+// D0 (JIM, section on the job description). The driver lies beside the file and comes along
+// in the sandbox, because no software of the experiment is installed at a site.
+
+// D0MonteCarlo is the only job_type of JIM that jjm knows.
+const D0MonteCarlo = "dzero_monte_carlo"
+
+// JIMDriver is the program that a Monte Carlo of D0 runs.
+const JIMDriver = "mc_runjob"
+
+// maxJDFValue is the longest value of an attribute, in bytes.
+const maxJDFValue = 1024
+
+// maxJDFNumber is the largest number, 2^53, which is also exact in a float64.
+const maxJDFNumber = 1 << 53
+
+// jimWord is an attribute of JIM.
+type jimWord struct {
+	name     string
+	required bool
+	// keys are the keys of a job file that it sets; most mistakes are reported for the
+	// first.
+	keys []string
+	// set stores its value, and says what is wrong with it, "" for nothing.
+	set func(*jdf, string) string
+}
+
+// jdf is the content of a job description file.
+type jdf struct {
+	request, events, instances int64
+	env                        map[string]string
+	datasets                   []jjm.DatasetInput
+}
+
+// jimWords returns all attributes in the order of the documentation.
+func jimWords() []jimWord {
+	whole := func(to func(*jdf) *int64) func(*jdf, string) string {
+		return func(j *jdf, s string) string {
+			n, err := strconv.ParseInt(s, 10, 64)
+			if err != nil || n < 1 || n > maxJDFNumber {
+				return fmt.Sprintf("%.40q: want a whole number from 1 to %d", s, int64(maxJDFNumber))
+			}
+			*to(j) = n
+			return ""
+		}
+	}
+	variable := func(name string) func(*jdf, string) string {
+		return func(j *jdf, s string) string { j.env[name] = s; return "" }
+	}
+	along := func(attributes string) func(*jdf, string) string {
+		return func(j *jdf, s string) string {
+			j.datasets = append(j.datasets, jjm.DatasetInput{Name: s, Secondary: true, Attributes: attributes})
+			return ""
+		}
+	}
+	return []jimWord{
+		{"job_type", true, []string{"type"}, jobTypeOf},
+		{"runjob_requestid", true, []string{"params.command"}, whole(func(j *jdf) *int64 { return &j.request })},
+		{"runjob_numevts", true, []string{"params.events"}, whole(func(j *jdf) *int64 { return &j.events })},
+		{"instances", false, []string{"params.events_per_job"}, whole(func(j *jdf) *int64 { return &j.instances })},
+		{"jobfiles_dataset", false, []string{"datasets"}, along("nosplit")},
+		{"minbias_dataset", false, []string{"datasets"}, along("repeat")},
+		{"station_name", false, []string{"env.SAM_STATION"}, variable("SAM_STATION")},
+		{"d0_release_version", false, []string{"env.D0_RELEASE_VERSION"}, variable("D0_RELEASE_VERSION")},
+		{"check_consistency", false, []string{"env.CHECK_CONSISTENCY"}, checkConsistency},
+		{"+notify_user", false, []string{"env.NOTIFY_USER"}, variable("NOTIFY_USER")},
+	}
+}
+
+func jobTypeOf(_ *jdf, s string) string {
+	if s == D0MonteCarlo {
+		return ""
+	}
+	const remedy = "for others write a job file of its own (docs/JOB-FILES.md)"
+	return fmt.Sprintf("%.40q: jjm knows %s of JIM's job types; %s", s, D0MonteCarlo, remedy)
+}
+
+func checkConsistency(j *jdf, s string) string {
+	if s != "true" && s != "false" {
+		return fmt.Sprintf("%.40q: want true or false", s)
+	}
+	j.env["CHECK_CONSISTENCY"] = s
+	return ""
+}
+
+// decodeJDF reads a job description file into the job file that it stands for. The problems
+// have their places.
+func decodeJDF(name string, text []byte, f *file) (Doc, jjm.Problems) {
+	name = path.Base(strings.ToValidUTF8(name, "?"))
+	doc := Doc{Places: strict.Places{"": name}, written: map[string]string{}}
+	if ps := strict.Readable(text); ps != nil {
+		return doc, doc.Places.Locate(ps)
+	}
+	j := jdf{env: map[string]string{}}
+	words := map[string]jimWord{}
+	for _, w := range jimWords() {
+		words[w.name] = w
+	}
+	var problems jjm.Problems
+	lines := map[string]int{}
+	for n, line := range strings.Split(strings.TrimPrefix(string(text), "\ufeff"), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if len(problems) > strict.MaxProblems {
+			break
+		}
+		at := fmt.Sprintf("%s:%d", name, n+1)
+		p := doc.attribute(&j, line, at, words, lines, n+1)
+		if p.Text != "" {
+			p.Where = at
+			problems = append(problems, p)
+		}
+	}
+	for _, w := range jimWords() {
+		if _, given := lines[w.name]; w.required && !given {
+			problems = append(problems, jjm.Problem{Field: w.name, Text: "is missing", Where: name})
+		}
+	}
+	if j.instances > j.events && j.events > 0 {
+		problems = append(problems, jjm.Problem{Field: "instances", Where: doc.Places["params.events_per_job"],
+			Text: fmt.Sprintf("%d are more than the %d events of runjob_numevts: want at most one for each event", j.instances,
+				j.events)})
+	}
+	j.fillFile(f)
+	return doc, strict.Limited(problems)
+}
+
+// attribute reads a line "attribute = value" at a place, and remembers the attribute's
+// line. A problem without text is none.
+func (d *Doc) attribute(j *jdf, line, at string, words map[string]jimWord, lines map[string]int,
+	n int) jjm.Problem {
+	name, value, ok := strings.Cut(line, "=")
+	name = strings.ToLower(strings.TrimSpace(name))
+	if !ok || name == "" {
+		return jjm.Problem{Text: fmt.Sprintf("%.60q: want attribute = value", line)}
+	}
+	w, known := words[name]
+	if !known {
+		return jjm.Problem{Field: fieldOf(name), Text: unknownWord(name, slices.Sorted(maps.Keys(words)))}
+	}
+	if first, twice := lines[name]; twice {
+		return jjm.Problem{Field: name, Text: fmt.Sprintf("given twice: first in line %d", first)}
+	}
+	lines[name] = n
+	value, wrong := jdfValue(value)
+	before := len(j.datasets)
+	if wrong == "" {
+		wrong = w.set(j, value)
+	}
+	for _, key := range w.keys {
+		if key == "datasets" {
+			key = fmt.Sprintf("datasets[%d]", before)
+		}
+		d.Places[key], d.written[key] = at, name
+	}
+	return jjm.Problem{Field: name, Text: wrong}
+}
+
+// fieldOf returns the name of an unknown attribute if people can read it, else "".
+func fieldOf(name string) string {
+	if len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || !unicode.IsPrint(r) }) {
+		return ""
+	}
+	return name
+}
+
+// unknownWord says that an attribute is not known, and which one was probably meant.
+func unknownWord(name string, known []string) string {
+	text := fmt.Sprintf("unknown attribute %.60q", name)
+	if near := nearest.Of(name, known); near != "" {
+		return text + fmt.Sprintf(": did you mean %q?", near)
+	}
+	return text + ": known are " + strings.Join(known, ", ")
+}
+
+// jdfValue reads a value, with or without quotes; wrong says what is wrong with it.
+func jdfValue(s string) (value, wrong string) {
+	s = strings.TrimSpace(s)
+	if strings.HasPrefix(s, `"`) {
+		inner, closed := strings.CutSuffix(s[1:], `"`)
+		if !closed || strings.Contains(inner, `"`) {
+			return "", fmt.Sprintf("%.60q: want one text in quotes, without quotes in it", s)
+		}
+		s = inner
+	}
+	switch {
+	case s == "":
+		return "", "is empty: give a value, or leave the line out"
+	case len(s) > maxJDFValue:
+		return "", fmt.Sprintf("%d bytes are too long: at most %d", len(s), maxJDFValue)
+	case strings.ContainsAny(s, `"`) || strings.ContainsFunc(s, unicode.IsControl):
+		return "", fmt.Sprintf("%.60q: want no quotes and no control characters within a value", s)
+	}
+	return s, ""
+}
+
+// fillFile writes the content into a job file.
+func (j *jdf) fillFile(f *file) {
+	f.Type, f.Result, f.Env, f.Datasets = "montecarlo", jjm.ResultExit, j.env, j.datasets
+	f.Inputs = []jjm.Input{{Path: JIMDriver, Executable: true}}
+	f.Params = map[string]any{"events": j.events,
+		"command": []any{JIMDriver, strconv.FormatInt(j.request, 10), "{first_event}", "{events}"}}
+	if j.instances > 0 && j.events > 0 {
+		f.Params["events_per_job"] = (j.events + j.instances - 1) / j.instances
+	}
+}
+
+// asWritten returns located problems with the attributes of JIM as their fields.
+func (d Doc) asWritten(problems jjm.Problems) jjm.Problems {
+	if d.written == nil {
+		return problems
+	}
+	for i := range problems {
+		for field := problems[i].Field; field != ""; {
+			if word, ok := d.written[field]; ok {
+				problems[i].Field = word
+				break
+			}
+			cut := strings.LastIndexAny(field, ".[")
+			if cut < 0 {
+				break
+			}
+			field = field[:cut]
+		}
+	}
+	return problems
+}

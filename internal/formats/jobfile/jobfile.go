@@ -1,0 +1,166 @@
+// Package jobfile parses job files: the TOML or JSON texts in which people and gatekeepers
+// describe grid jobs, and the job description files of JIM (jdf.go). It is pure.
+//
+// A job file has the keys of [jjm.Spec] by their JSON names, with the job type's own
+// settings below params; docs/JOB-FILES.md lists them all. Parse reports every mistake that
+// can be found without knowing the job type or the site, each with its place. Mistakes in
+// params are found by the job type; [Doc.Locate] adds their places.
+package jobfile
+
+import (
+	"path"
+	"strings"
+
+	"jjm/internal/formats/strict"
+	"jjm/internal/formats/weburl"
+	"jjm/internal/jjm"
+)
+
+// Doc is a job file that was parsed.
+type Doc struct {
+	// Spec is the description with defaults filled in: Name is the type, Mode is
+	// Production, and inputs have names.
+	Spec jjm.Spec
+	// Places maps dotted keys, such as "params.events", to places, such as "job.toml:12".
+	Places strict.Places
+	// Incomplete says that its model cannot be used, as the problems say: what else may be wrong is not known.
+	Incomplete bool
+	// written maps keys to the attributes of JIM from which they come; nil for other texts.
+	written map[string]string
+}
+
+// file is the content of a job file: a Spec, and cluster for a single cluster. The zero
+// values that mean "not given" in a Spec must not be written in a file.
+type file struct {
+	jjm.Spec
+	Cluster  *string `json:"cluster"`
+	Clusters texts   `json:"clusters"`
+	Request  request `json:"request"`
+}
+
+type request struct {
+	Cores      *int          `json:"cores"`
+	MemoryMB   *int64        `json:"memory_mb"`
+	Walltime   *jjm.Duration `json:"walltime"`
+	CPUTime    *jjm.Duration `json:"cpu_time"`
+	Queue      *string       `json:"queue"`
+	GPUs       *int          `json:"gpus"`
+	ScratchMB  *int64        `json:"scratch_mb"`
+	Account    *string       `json:"account"`
+	Project    *string       `json:"project"`
+	QOS        *string       `json:"qos"`
+	Directives texts         `json:"directives"`
+}
+
+// texts is a list of texts; a single text may be written without a list.
+type texts []string
+
+// UnmarshalText reads a single text.
+func (t *texts) UnmarshalText(b []byte) error {
+	*t = texts{string(b)}
+	return nil
+}
+
+// The modes of a job. In Test mode an application must not touch production areas (GBS
+// Programmer Manual, user variables).
+const (
+	ModeProduction = "Production"
+	ModeTest       = "Test"
+)
+
+// Parse parses a job file. The name appears in the places of problems. If it ends in ".jdf"
+// the text is in the form of JIM; if it ends in ".json", or the text starts with "{", it is
+// JSON, else TOML. A text of more than 4 MiB is refused. If there are problems, the Spec is
+// only useful to find more of them: see [jjm.Problems.Unsaid].
+func Parse(name string, text []byte) (Doc, jjm.Problems) { return ParseGiven(name, text, Given{}) }
+
+// Given is what a submission says besides its job file. What is not zero replaces what the file says.
+type Given struct {
+	Key      string
+	After    []jjm.GridID
+	AfterEnd string
+	// Model returns a model, or why it cannot be used; nil if there are no models.
+	Model func(name string) (Model, jjm.Problems)
+}
+
+// put replaces what a file says.
+func (g Given) put(f *file) {
+	if g.Key != "" {
+		f.Key = g.Key
+	}
+	if len(g.After) > 0 {
+		f.After, f.AfterEnd = g.After, g.AfterEnd
+	}
+}
+
+// ParseGiven is Parse for a job file with what its submission says besides.
+func ParseGiven(name string, text []byte, given Given) (Doc, jjm.Problems) {
+	var f file
+	doc, problems := decode(name, text, &f)
+	f, wrong := withModel(&doc, f, given.Model, func(f *file) { _, _ = decode(name, text, f) })
+	if len(wrong) > 0 {
+		doc.Spec, doc.Incomplete = f.Spec, true
+		return doc, doc.Locate(append(problems, wrong...))
+	}
+	given.put(&f)
+	for i := range problems {
+		p := problems[i]
+		if doc.written == nil && strings.HasPrefix(p.Text, "unknown key") && !strings.HasSuffix(p.Text, "?") &&
+			!strings.ContainsAny(p.Field, ".[") {
+			problems[i].Text += " (settings of the job type belong below [params])"
+		}
+	}
+	found := check(&f)
+	doc.Spec = f.Spec
+	return doc, doc.Locate(append(problems, problems.Unsaid(found)...))
+}
+
+// decode decodes a text over what a file has already.
+func decode(name string, text []byte, f *file) (doc Doc, problems jjm.Problems) {
+	if strings.HasSuffix(name, ".jdf") {
+		return decodeJDF(name, text, f)
+	}
+	doc.Places, problems = strict.Decode(name, text, f)
+	return doc, problems
+}
+
+// Locate returns problems that a job type or a site found in the Spec with their places, in
+// the order of the file.
+func (d Doc) Locate(problems jjm.Problems) jjm.Problems {
+	if _, single := d.Places["cluster"]; single {
+		for i := range problems {
+			if problems[i].Field == "clusters" {
+				problems[i].Field = "cluster" // as in the file
+			}
+		}
+	}
+	return d.asWritten(d.Places.Locate(problems))
+}
+
+// defaults fills in what a job file may leave out.
+func defaults(f *file) {
+	f.Spec.Clusters = f.Clusters
+	if f.Cluster != nil {
+		f.Spec.Clusters = []string{*f.Cluster}
+	}
+	if f.Name == "" {
+		f.Name = f.Type
+	}
+	if f.Mode == "" {
+		f.Mode = ModeProduction
+	}
+	if f.AfterEnd == "" && len(f.After) > 0 {
+		f.AfterEnd = jjm.AfterOK
+	}
+	for i := range f.Inputs {
+		in := &f.Inputs[i]
+		switch {
+		case in.Name != "" || in.Path == "":
+		case weburl.Is(in.Path):
+			in.Name = weburl.Name(in.Path)
+		default:
+			in.Name = path.Base(in.Path)
+		}
+		in.SHA256 = strings.ToLower(in.SHA256)
+	}
+}

@@ -1,0 +1,123 @@
+package jobfile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"strings"
+
+	"jjm/internal/formats/strict"
+	"jjm/internal/formats/weburl"
+	"jjm/internal/jjm"
+)
+
+// DefaultModel is the name of the model of job files that name none. It is always there, and says nothing while it has
+// no file.
+const DefaultModel = "default"
+
+// ModelSuffix is the ending of files of models. What is before it is the name of the model.
+const ModelSuffix = ".toml"
+
+// Model is a named set of defaults for job files (decision R25; GBS Programmer Manual, models).
+type Model struct {
+	Name string
+	// Type is the job type that it says, "" if it leaves that to job files. Params are its settings of the type.
+	Type   string
+	Params map[string]any
+	// Text is its file, "" if there is none. Places are those of its keys.
+	Text   string
+	Places strict.Places
+}
+
+// IsModelName reports whether a text can be the name of a model.
+func IsModelName(name string) bool { return wordForm.matches(name) }
+
+// ownKeys are the keys that a job file alone may say, because they are about one grid job.
+func ownKeys() []string {
+	return []string{"after", "after_end", "credentials", "datasets", "first_serial", "key", "key_reuse", "model", "name",
+		"only", "only_from", "output_dataset", "recovers", "recovers_generation"}
+}
+
+// ParseModel parses the file of a model. It may say all that a job file may, except what is about one grid job; nothing
+// is required. The problems are all mistakes that can be found without knowing the job type and the site.
+func ParseModel(name string, text []byte) (Model, jjm.Problems) {
+	var f file
+	places, problems := strict.Decode(name+ModelSuffix, text, &f)
+	m := Model{Name: name, Type: f.Type, Params: maps.Clone(f.Params), Text: string(text), Places: places}
+	var c checker
+	for _, key := range ownKeys() {
+		if says(places, key) {
+			c.problem(key, "is about one grid job: leave it to job files")
+		}
+	}
+	for i, in := range f.Inputs {
+		c.absolute(fmt.Sprintf("inputs[%d].path", i), in.Path)
+		c.absolute(fmt.Sprintf("inputs[%d].credential_file", i), in.CredentialFile)
+	}
+	f.Type = cmp.Or(f.Type, "any") // a model need not have one
+	c.problems = append(c.problems, c.problems.Unsaid(check(&f))...)
+	return m, places.Locate(append(problems, problems.Unsaid(c.problems)...))
+}
+
+// absolute refuses a relative path in a model.
+func (c *checker) absolute(field, p string) {
+	if p != "" && !path.IsAbs(p) && !weburl.Is(p) {
+		c.problem(field, "%.80q is relative, and each job file is in a folder of its own: want an absolute path", p)
+	}
+}
+
+// says reports whether a text has a key, or anything below it.
+func says(places strict.Places, key string) bool {
+	for place := range places {
+		if rest, below := strings.CutPrefix(place, key); below && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return true
+		}
+	}
+	return false
+}
+
+// under returns a job file with the words of a model where it has none of its own, and adds the places of these. Tables
+// of the job file's own replace those of the model, but params, env, request and retry are taken key by key.
+func (m *Model) under(doc *Doc, own file, decode func(*file)) file {
+	var f file
+	_, _ = strict.Decode(m.Name+ModelSuffix, []byte(m.Text), &f)
+	if says(doc.Places, "cluster") || says(doc.Places, "clusters") {
+		f.Cluster, f.Clusters = nil, nil
+	}
+	decode(&f) // once more, over the model's words
+	f.Model = m.Name
+	for key, where := range m.Places {
+		if _, given := doc.Places[key]; !given {
+			doc.Places[key] = where
+		}
+	}
+	return f
+}
+
+// finder returns a model by its name, or why it cannot be used.
+type finder = func(name string) (Model, jjm.Problems)
+
+// withModel puts a job file over the model that it names, or over the default. find returns a model, or why it cannot
+// be used; nil if there are none. A recovery says all itself.
+func withModel(doc *Doc, f file, find finder, decode func(*file)) (file, jjm.Problems) {
+	switch {
+	case find == nil && f.Model != "":
+		return f, jjm.Problems{{Field: "model", Text: "there are no models here"}}
+	case find == nil, f.Model == "" && f.Recovers != 0:
+		return f, nil
+	}
+	name := cmp.Or(f.Model, DefaultModel)
+	m, problems := find(name)
+	if len(problems) > 0 && problems[0].Field == "model" && problems[0].Where == "" {
+		return f, problems
+	}
+	if len(problems) > 0 {
+		return f, append(jjm.Problems{{Field: "model", Text: fmt.Sprintf(
+			"the model %s cannot be used before its administrator has mended it", name)}}, problems...)
+	}
+	if m.Text == "" {
+		return f, nil
+	}
+	return m.under(doc, f, decode), nil
+}

@@ -1,0 +1,335 @@
+package strict
+
+import (
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"jjm/internal/jjm"
+)
+
+// decoder fills Go values from a tree of map[string]any, []any, string, int64, float64 and
+// bool, and collects problems.
+type decoder struct {
+	problems jjm.Problems
+}
+
+func decodeTree(tree map[string]any, prefix string, into any) jjm.Problems {
+	var d decoder
+	d.value(prefix, tree, reflect.ValueOf(into).Elem())
+	return d.problems
+}
+
+// decodeTable fills several structs from one table. Each gets the keys that it knows. If
+// two know a key, the first gets it.
+func decodeTable(table map[string]any, prefix string, into []any) jjm.Problems {
+	var d decoder
+	fields := map[string]reflect.Value{}
+	for _, to := range slices.Backward(into) {
+		structFields(reflect.ValueOf(to).Elem(), fields)
+	}
+	d.fields(prefix, table, fields)
+	return d.problems
+}
+
+func (d *decoder) problem(field, format string, args ...any) {
+	d.problems = append(d.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
+}
+
+// value stores v in to, whatever the type of to is.
+func (d *decoder) value(field string, v any, to reflect.Value) {
+	v = plain(v)
+	if v == nil {
+		d.problem(field, "null is no value: leave the key out")
+		return
+	}
+	if to.Kind() == reflect.Pointer {
+		fresh := reflect.New(to.Type().Elem())
+		d.value(field, v, fresh.Elem())
+		to.Set(fresh)
+		return
+	}
+	_, single := v.(string)
+	if u, ok := to.Addr().Interface().(encoding.TextUnmarshaler); ok && (single || to.Kind() != reflect.Slice) {
+		d.text(field, v, u) // a type that reads text may also be written as a list
+		return
+	}
+	switch to.Kind() {
+	case reflect.Struct:
+		d.structure(field, v, to)
+	case reflect.Map:
+		d.table(field, v, to)
+	case reflect.Slice:
+		d.list(field, v, to)
+	case reflect.Interface:
+		if clean, ok := d.anything(field, v); ok {
+			to.Set(reflect.ValueOf(clean))
+		}
+	default:
+		d.scalar(field, v, to)
+	}
+}
+
+// text passes a string to a type that parses its own text.
+func (d *decoder) text(field string, v any, to encoding.TextUnmarshaler) {
+	s, ok := v.(string)
+	if !ok {
+		if _, isDuration := to.(*jjm.Duration); isDuration {
+			d.problem(field, `want a duration in quotes, such as "30s", "5m" or "2h", got %s`, show(v))
+			return
+		}
+		d.problem(field, "want text in quotes, got %s", show(v))
+		return
+	}
+	err := to.UnmarshalText([]byte(s))
+	var inside jjm.Problems
+	switch {
+	case err == nil:
+	case errors.As(err, &inside): // mistakes in another file that the text names
+		for _, p := range inside {
+			d.problem(field, "%s", p)
+		}
+	default:
+		d.problem(field, "%v", err)
+	}
+}
+
+func (d *decoder) structure(field string, v any, to reflect.Value) {
+	table, ok := v.(map[string]any)
+	if !ok {
+		d.problem(field, "want a table, got %s", show(v))
+		return
+	}
+	fields := map[string]reflect.Value{}
+	structFields(to, fields)
+	d.fields(field, table, fields)
+}
+
+// fields stores the values of a table in the fields with their keys.
+func (d *decoder) fields(field string, table map[string]any, fields map[string]reflect.Value) {
+	for _, key := range sortedKeys(table) {
+		if f, ok := fields[key]; ok {
+			d.value(join(field, key), table[key], f)
+			continue
+		}
+		d.problem(join(field, key), "%s", Unknown(key, sortedKeys(fields)))
+	}
+}
+
+// structFields adds the fields of a struct by key. The fields of an embedded struct count
+// as fields of the struct.
+func structFields(v reflect.Value, into map[string]reflect.Value) {
+	t := v.Type()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag := f.Tag.Get("toml")
+		if tag == "" {
+			tag = f.Tag.Get("json")
+		}
+		name, _, _ := strings.Cut(tag, ",")
+		switch {
+		case name == "-" || !f.IsExported():
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			structFields(v.Field(i), into)
+		case name == "":
+			into[strings.ToLower(f.Name)] = v.Field(i)
+		default:
+			into[name] = v.Field(i)
+		}
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+func (d *decoder) table(field string, v any, to reflect.Value) {
+	table, ok := v.(map[string]any)
+	if !ok {
+		d.problem(field, "want a table, got %s", show(v))
+		return
+	}
+	if to.IsNil() {
+		to.Set(reflect.MakeMapWithSize(to.Type(), len(table)))
+	}
+	for _, key := range sortedKeys(table) {
+		if strings.ContainsRune(key, 0) {
+			d.problem(join(field, key), "the key holds a NUL character")
+			continue
+		}
+		e := reflect.New(to.Type().Elem()).Elem()
+		d.value(join(field, key), table[key], e)
+		to.SetMapIndex(reflect.ValueOf(key).Convert(to.Type().Key()), e)
+	}
+}
+
+func (d *decoder) list(field string, v any, to reflect.Value) {
+	list, ok := v.([]any)
+	if !ok {
+		d.problem(field, "want a list such as [...], got %s", show(v))
+		return
+	}
+	out := reflect.MakeSlice(to.Type(), len(list), len(list))
+	for i, e := range list {
+		d.value(element(field, i), e, out.Index(i))
+	}
+	to.Set(out)
+}
+
+func (d *decoder) scalar(field string, v any, to reflect.Value) {
+	switch to.Kind() {
+	case reflect.String:
+		if s, ok := v.(string); !ok {
+			d.problem(field, "want text in quotes, got %s", show(v))
+		} else if strings.ContainsRune(s, 0) {
+			d.problem(field, "the text holds a NUL character")
+		} else {
+			to.SetString(s)
+		}
+	case reflect.Bool:
+		if b, ok := v.(bool); ok {
+			to.SetBool(b)
+		} else {
+			d.problem(field, "want true or false, got %s", show(v))
+		}
+	case reflect.Float32, reflect.Float64:
+		if f, ok := number(v); ok {
+			to.SetFloat(f)
+		} else {
+			d.problem(field, "want a number, got %s", show(v))
+		}
+	default:
+		d.integer(field, v, to)
+	}
+}
+
+// number returns a finite number.
+func number(v any) (float64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, !math.IsNaN(n) && !math.IsInf(n, 0)
+	}
+	return 0, false
+}
+
+func (d *decoder) integer(field string, v any, to reflect.Value) {
+	n, ok := v.(int64)
+	if f, isFloat := v.(float64); isFloat && f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
+		n, ok = int64(f), true // a whole number that passed through JSON
+	}
+	if !ok {
+		d.problem(field, "want a whole number, got %s", show(v))
+		return
+	}
+	switch {
+	case to.CanInt() && !to.OverflowInt(n):
+		to.SetInt(n)
+	case to.CanUint() && n >= 0 && !to.OverflowUint(uint64(n)):
+		to.SetUint(uint64(n))
+	case to.CanInt() || to.CanUint():
+		d.problem(field, "%d is out of range", n)
+	default:
+		d.problem(field, "cannot be set from a file") // a field of a kind that no file can express
+	}
+}
+
+// anything copies a value that may have any type. It refuses what JSON cannot express,
+// because job descriptions are stored as JSON.
+func (d *decoder) anything(field string, v any) (any, bool) {
+	before := len(d.problems)
+	switch v := plain(v).(type) {
+	case map[string]any:
+		out := map[string]any{}
+		d.table(field, v, reflect.ValueOf(&out).Elem())
+		return out, len(d.problems) == before
+	case []any:
+		out := []any{}
+		d.list(field, v, reflect.ValueOf(&out).Elem())
+		return out, len(d.problems) == before
+	case string:
+		var s string
+		d.scalar(field, v, reflect.ValueOf(&s).Elem())
+		return s, len(d.problems) == before
+	case float64:
+		if _, ok := number(v); !ok {
+			d.problem(field, "want a finite number, got %s", show(v))
+			return nil, false
+		}
+		return v, true
+	case bool, int64:
+		return v, true
+	default:
+		d.problem(field, "%s cannot be used here: write it as text in quotes", show(v))
+		return nil, false
+	}
+}
+
+// plain converts the Go types of parsers and callers to those of a tree.
+func plain(v any) any {
+	switch v := v.(type) {
+	case int:
+		return int64(v)
+	case int32:
+		return int64(v)
+	case json.Number:
+		return jsonNumber(v)
+	case []string:
+		return toList(v)
+	case []map[string]any:
+		return toList(v)
+	case [][]string:
+		return toList(v)
+	case map[string]string:
+		out := make(map[string]any, len(v))
+		for k, s := range v {
+			out[k] = s
+		}
+		return out
+	}
+	return v
+}
+
+func toList[E any](in []E) []any {
+	out := make([]any, len(in))
+	for i, e := range in {
+		out[i] = e
+	}
+	return out
+}
+
+// show describes a value for people: "the number 3", "the text \"abc\"".
+func show(v any) string {
+	switch v := plain(v).(type) {
+	case nil:
+		return "null"
+	case string:
+		return "the text " + quote(v)
+	case bool:
+		return fmt.Sprint(v)
+	case int64, float64:
+		return fmt.Sprintf("the number %v", v)
+	case time.Time:
+		return "a date"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a table"
+	case bigNumber:
+		return fmt.Sprintf("a number that is too large (%.40s)", string(v))
+	}
+	return "a value of another kind"
+}

@@ -1,0 +1,148 @@
+// Package weburl parses the URLs of inputs on http and https servers, as people write them
+// in job files. It does no I/O.
+//
+// A job file is stored and shown to several people. Therefore a URL must not contain a
+// secret, and what is shown of one ([Shown]) has no query.
+package weburl
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"jjm/internal/jjm"
+)
+
+// Is reports whether a path has the form of a URL.
+func Is(path string) bool { return strings.Contains(path, "://") }
+
+// secrets are the query parameters that grant rights: bearer tokens (RFC 6750, 2.3), and
+// the parameters with which clouds and dCache sign URLs.
+var secrets = []string{"access_token", "api_key", "apikey", "authorization", "authz", "awsaccesskeyid", "id_token",
+	"passwd", "password", "secret", "sig", "signature", "token", "x-amz-credential", "x-amz-security-token",
+	"x-amz-signature", "x-goog-credential", "x-goog-signature"}
+
+// Parse parses a URL. The error says what is wrong and how to write it instead. It contains
+// nothing that could be a secret.
+func Parse(text string) (*url.URL, error) {
+	scheme, _, _ := strings.Cut(text, "://")
+	switch strings.ToLower(scheme) {
+	case "http", "https":
+	case "file":
+		return nil, errors.New("a local file is named by its path alone: leave file:// out")
+	default:
+		return nil, errors.New("only URLs of http and https can be inputs")
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || unicode.IsSpace(r) }) {
+		return nil, errors.New("contains a blank or a control character: write a blank as %20")
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, errors.New("is not a URL: want https://HOST/PATH")
+	}
+	switch {
+	case u.User != nil:
+		return nil, errors.New("contains the name of a user: a job file is stored and shown. " +
+			"Write user:password into a file that only you can read, and name it as credential_file")
+	case u.Hostname() == "" || strings.Contains(u.Hostname(), "%"):
+		return nil, errors.New("names no host: want https://HOST/PATH")
+	case !goodPort(u.Port()) || strings.HasSuffix(u.Host, ":"):
+		return nil, fmt.Errorf("port %.10q: want 1 to 65535", u.Port())
+	case strings.Contains(text, "#"):
+		return nil, errors.New("has a part after #, which is never sent to a server: leave it out, or write # as %23")
+	}
+	if key := secretIn(u.RawQuery); key != "" {
+		return nil, fmt.Errorf("contains a secret in its query (%s): a job file is stored and shown. "+
+			"Write a token into a file that only you can read, and name it as credential_file", key)
+	}
+	return u, nil
+}
+
+// secretIn returns the name of a query parameter that is a secret, "" if there is none.
+func secretIn(query string) string {
+	for _, pair := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		key, _, _ := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(key); err == nil {
+			key = plain
+		}
+		if key = strings.ToLower(key); slices.Contains(secrets, key) {
+			return key
+		}
+	}
+	return ""
+}
+
+func goodPort(port string) bool {
+	n, err := strconv.Atoi(port)
+	return port == "" || err == nil && n >= 1 && n <= 65535
+}
+
+// Name returns the name of the file that a URL leads to, "" if it has none.
+func Name(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	name := path.Base("/" + u.Path)
+	if strings.HasSuffix(u.Path, "/") || name == "/" || name == "." || name == ".." {
+		return ""
+	}
+	return name
+}
+
+// shownBytes is the longest part of a URL that is shown.
+const shownBytes = 200
+
+// Shown returns what people may see of a URL, valid or not: no user and no query. A path
+// that is not a URL is returned unchanged.
+func Shown(text string) string {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return text
+	}
+	shown, query := rest, ""
+	if i := strings.IndexAny(rest, "?#"); i >= 0 {
+		shown, query = rest[:i], "?..."
+	}
+	host, way, below := strings.Cut(shown, "/")
+	host = host[strings.LastIndex(host, "@")+1:]
+	if below {
+		host += "/" + way
+	}
+	return fmt.Sprintf("%s://%s%s", scheme, cut(host), query)
+}
+
+// cut shortens a text between two characters if it is too long.
+func cut(s string) string {
+	if len(s) <= shownBytes {
+		return s
+	}
+	return strings.ToValidUTF8(s[:shownBytes], "") + "..."
+}
+
+// Check returns the problems of an input that its job file alone shows. Field is "path" or
+// "credential_file".
+func Check(in *jjm.Input) (ps jjm.Problems) {
+	bad := func(field, text string) { ps = append(ps, jjm.Problem{Field: field, Text: text}) }
+	if !Is(in.Path) {
+		if in.CredentialFile != "" {
+			bad("credential_file", "is for inputs that are URLs: leave it out")
+		}
+		return ps
+	}
+	u, err := Parse(in.Path)
+	switch {
+	case err != nil:
+		bad("path", Shown(in.Path)+": "+err.Error())
+	case Is(in.CredentialFile):
+		bad("credential_file", "is a URL: want a local file with a bearer token, or with user:password")
+	case in.CredentialFile != "" && u.Scheme != "https":
+		bad("credential_file", "would be sent in the clear to "+Shown(in.Path)+": want https://")
+	}
+	return ps
+}

@@ -1,0 +1,379 @@
+// Package arc reads the file in which A-REX, the job service of ARC, describes a job to its
+// batch system (the grami), and returns what grid job it asks for. It also writes the files
+// from which A-REX and its accounting learn how the job ended. It does no I/O; the commands
+// in cmd/jjm-gatekeeper act.
+//
+// A job whose environment has JJM_JOB_FILE or JJM_TYPE asks for a grid job of jjm. Any
+// other one is an ordinary job, as every batch system accepts it. The package promises that
+// nothing is ignored: what jjm cannot honour is an error.
+//
+// docs/GATEKEEPERS.md lists the variables.
+package arc
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"jjm/internal/gatekeeper"
+	"jjm/internal/gatekeeper/demand"
+	"jjm/internal/gatekeeper/plain"
+	"jjm/internal/jjm"
+)
+
+// DefaultTar is the name that a job's output files use for the tar of all outputs.
+const DefaultTar = "jjm-output.tar"
+
+const devNull = "/dev/null"
+
+// The limits of job files (docs/JOB-FILES.md): cores, and MiB.
+const (
+	maxCores  = 4096
+	maxMemory = 16777216
+)
+
+// Job is what a grami asks for. Paths are absolute.
+type Job struct {
+	demand.Demand
+	// ID is jjm's id of the job, once it was submitted.
+	ID string
+	// GridID is A-REX's id of the job. A repeated submission of the job has the same.
+	GridID string
+	// URL is the URL by which people know the job.
+	URL string
+	// Directory is the session folder of the job. ControlDir is the control folder of
+	// A-REX.
+	Directory, ControlDir string
+	// Stdout and Stderr are the files that the user asked for, "" if there are none. Both
+	// may be the same file.
+	Stdout, Stderr string
+	// Proxy is the file in which A-REX keeps the proxy of the job's user, if there is one.
+	Proxy string
+	// ProxyStamp identifies the content of that file that jjm has. jjm keeps it in the
+	// grami.
+	ProxyStamp string
+	// Tar is where the tar is expected, "" if it is not asked for.
+	Tar string
+	// Outputs are the files of an ordinary job that A-REX returns to the user.
+	Outputs []gatekeeper.Delivery
+}
+
+// Read returns what a grami asks for. The error has every problem, as jjm.Problems, with
+// the names as in xRSL.
+func Read(g Grami) (Job, error) {
+	r := &reader{g: g, env: map[string]string{}, jjmVars: map[string]string{}}
+	r.environment()
+	job := Job{
+		ID: g["jobid"], GridID: g["gridid"], URL: r.env["GRID_GLOBAL_JOBURL"], Directory: g["directory"],
+		ControlDir: g["controldir"],
+	}
+	if job.GridID == "" {
+		r.wrong("gridid", "is missing: A-REX sets it")
+	}
+	if !path.IsAbs(job.Directory) {
+		r.wrong("directory", "%q: want an absolute path", job.Directory)
+	}
+	job.Folder = job.Directory
+	job.Stdout, job.Stderr = r.stream(job.Directory, "stdout"), r.stream(job.Directory, "stderr")
+	if slices.Contains(g.numbered("outputfile"), "/"+DefaultTar) {
+		job.Tar = path.Join(job.Directory, DefaultTar)
+	}
+	r.runtimes()
+	r.demand(&job)
+	job.ProxyStamp = g[proxyStamp]
+	job.Proxy = path.Join(job.ControlDir, "job."+job.GridID+".proxy")
+	r.checkUnknown()
+	r.checkRefused()
+	return job, r.sorted()
+}
+
+// proxyStamp is the name of a line that jjm adds to a grami.
+const proxyStamp = "jjm_proxy"
+
+// ProxyStampLine returns that line. If there are several, the last one counts. A stamp
+// consists of letters, digits and dashes.
+func ProxyStampLine(stamp string) string { return "joboption_" + proxyStamp + "=" + stamp + "\n" }
+
+// DelegationFile returns the path of a delegated credential, relative to A-REX's control
+// folder. A-REX cuts the id into folders of three characters as long as more than four are
+// left. The path is "" if the text cannot be an id, because the user may have written it.
+func DelegationFile(id string) string {
+	if len(id) < 4 || len(id) > 64 || strings.Trim(id, "0123456789abcdef") != "" {
+		return ""
+	}
+	file := "delegations"
+	for ; len(id) > 4; id = id[3:] {
+		file += "/" + id[:3]
+	}
+	return file + "/" + id
+}
+
+// ForeignDelegations returns the delegations that a job's job.ID.local names but that A-REX
+// does not keep for this job (kept). The user can write that file, so jjm does not read a
+// credential because of it.
+func ForeignDelegations(local string, kept []string) (ids []string) {
+	for line := range strings.Lines(local) {
+		name, id, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if name == "delegationid" && id != "" && !slices.Contains(kept, id) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Remark returns the text for the history of a job that names delegations which are not its
+// own, "" if there are none.
+func Remark(job string, foreign []string) string {
+	if len(foreign) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("job.%.64s.local, which its user can write, names delegation %.40q", job, foreign[0])
+	if n := len(foreign) - 1; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text + ": A-REX does not keep it for this job, so it is not used"
+}
+
+// Deliveries returns the files that belong into the session folder when the job is over,
+// except the summary.
+func (j *Job) Deliveries() []gatekeeper.Delivery {
+	var out []gatekeeper.Delivery
+	if j.Plain != nil {
+		if j.Stdout != "" {
+			out = append(out, gatekeeper.Delivery{Name: "stdout", To: j.Stdout})
+		}
+		if j.Stderr != "" && j.Stderr != j.Stdout {
+			out = append(out, gatekeeper.Delivery{Name: "stderr", To: j.Stderr})
+		}
+	}
+	if j.Tar != "" {
+		out = append(out, gatekeeper.Delivery{Name: gatekeeper.WholeTar, To: j.Tar})
+	}
+	return append(out, j.Outputs...)
+}
+
+// Summary reports whether the file Stdout gets a summary of the grid job.
+func (j *Job) Summary() bool { return j.Plain == nil && j.Stdout != "" }
+
+type reader struct {
+	g Grami
+	// env has the variables for the application. jjmVars has those for jjm, without their
+	// prefix.
+	env, jjmVars map[string]string
+	proxy        bool // the job asks for the user's proxy
+	problems     jjm.Problems
+}
+
+func (r *reader) wrong(field, format string, args ...any) {
+	r.problems = append(r.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
+}
+
+// environment separates the variables for jjm from those for the application.
+func (r *reader) environment() {
+	for _, line := range r.g.numbered("env") {
+		name, value, ok := strings.Cut(line, "=")
+		switch own, ours := strings.CutPrefix(name, varPrefix); {
+		case !ok || name == "":
+			r.wrong("environment", "%.40q: want NAME=VALUE", line)
+		case ours:
+			r.jjmVars[own] = value
+		case strings.HasPrefix(name, "GBS_"):
+			r.wrong("environment", "%s: names that begin with GBS_ are reserved for jjm", name)
+		default:
+			r.env[name] = value
+		}
+	}
+}
+
+// take returns a variable for jjm and removes it, so that checkUnknown finds those that
+// nothing has read.
+func (r *reader) take(name string) string {
+	value := r.jjmVars[name]
+	delete(r.jjmVars, name)
+	return value
+}
+
+// list takes a variable for jjm and returns its words, nil if it is missing.
+func (r *reader) list(name string) []string {
+	if value := r.take(name); value != "" {
+		return strings.Fields(value)
+	}
+	return nil
+}
+
+// sorted returns the problems in a fixed order, since they were collected from maps.
+func (r *reader) sorted() error {
+	slices.SortFunc(r.problems, func(a, b jjm.Problem) int {
+		return strings.Compare(a.Field+"\x00"+a.Text, b.Field+"\x00"+b.Text)
+	})
+	return r.problems.Err()
+}
+
+// runtimes reads the runtime environments. jjm supports only the one by which a job asks
+// for the user's proxy.
+func (r *reader) runtimes() {
+	for _, name := range r.g.numbered("runtime") {
+		if name == "ENV/PROXY" {
+			r.proxy = true
+		} else {
+			r.wrong("runTimeEnvironment", "%q: jjm supports only the runtime environment ENV/PROXY", name)
+		}
+	}
+}
+
+// credentials returns the kinds that the job asks for.
+func (r *reader) credentials() []string {
+	kinds := r.list("CREDENTIALS")
+	if r.proxy && !slices.Contains(kinds, jjm.ProxyKind) {
+		kinds = append(kinds, jjm.ProxyKind)
+	}
+	return kinds
+}
+
+// stream returns the path of standard output or error.
+func (r *reader) stream(dir, name string) string {
+	p := r.g[name]
+	if p == "" || p == devNull {
+		return ""
+	}
+	if !path.IsAbs(p) {
+		p = path.Join(dir, p)
+	}
+	return path.Clean(p)
+}
+
+// demand sets what the job asks for.
+func (r *reader) demand(job *Job) {
+	file, kind := r.take("JOB_FILE"), r.take("TYPE")
+	switch {
+	case file != "" && kind != "":
+		r.wrong("environment", "JJM_TYPE cannot be combined with JJM_JOB_FILE")
+	case file != "":
+		if !path.IsAbs(file) {
+			file = path.Join(job.Directory, file)
+		}
+		job.JobFile = path.Clean(file)
+		r.checkCombined("JJM_JOB_FILE", true)
+	case kind != "":
+		job.Spec = r.spec(kind)
+		r.checkCombined("JJM_TYPE", false)
+	default:
+		job.Outputs = r.outputs(job)
+		job.Plain = r.plain(job)
+	}
+}
+
+// spec returns a grid job that variables describe.
+func (r *reader) spec(kind string) *jjm.Spec {
+	spec := &jjm.Spec{
+		Type: kind, Name: r.take("NAME"), Mode: r.take("MODE"), Clusters: r.list("CLUSTERS"), Result: r.take("RESULT"),
+		Outputs: r.list("OUTPUTS"), Env: r.env, Inputs: r.inputs(""), Credentials: r.credentials(), Request: r.request(),
+		Params: map[string]any{},
+	}
+	for name, value := range r.jjmVars {
+		if param, ok := strings.CutPrefix(name, "PARAM_"); ok {
+			spec.Params[strings.ToLower(param)] = r.param(value)
+			delete(r.jjmVars, name)
+		}
+	}
+	return spec
+}
+
+// param returns a setting of the job type. Text that looks like a JSON list is one.
+func (r *reader) param(value string) any {
+	var list []any
+	if strings.HasPrefix(value, "[") && json.Unmarshal([]byte(value), &list) == nil {
+		return list
+	}
+	return demand.Value(value)
+}
+
+// inputs returns the files that A-REX put into the session folder.
+func (r *reader) inputs(program string) []jjm.Input {
+	var inputs []jjm.Input
+	for _, name := range r.g.numbered("inputfile") {
+		name = strings.TrimPrefix(name, "/")
+		if strings.Contains(name, "/") {
+			r.wrong("inputFiles", "%q: jjm brings files, not folders", name)
+			continue
+		}
+		inputs = append(inputs, jjm.Input{Path: name, Name: name, Executable: name == program})
+	}
+	return inputs
+}
+
+// outputs returns the files that A-REX returns to the user and that the job makes, not
+// A-REX or jjm.
+func (r *reader) outputs(job *Job) []gatekeeper.Delivery {
+	var out []gatekeeper.Delivery
+	for _, name := range r.g.numbered("outputfile") {
+		to := path.Join(job.Directory, name)
+		switch {
+		case to == job.Stdout, to == job.Stderr, to == job.Tar, name == "/"+r.g["gmlog"], name == "/gmlog":
+		case strings.Contains(strings.TrimPrefix(name, "/"), "/"):
+			r.wrong("outputFiles", "%q: jjm brings back files, not folders: use %s", strings.TrimPrefix(name, "/"), DefaultTar)
+		default:
+			out = append(out, gatekeeper.Delivery{Name: path.Base(name), To: to})
+		}
+	}
+	return out
+}
+
+// number returns a number of the grami, 0 if it is missing.
+func (r *reader) number(name string, most int64) int64 {
+	n, err := r.g.whole(name)
+	if err != nil || n > most {
+		r.wrong(name, "%q: want a whole number up to %d", r.g[name], most)
+		return 0
+	}
+	return n
+}
+
+// request returns what the job needs. A-REX uses seconds, and MB per core. A job that
+// limits only its CPU time gets the same limit for its wall time.
+func (r *reader) request() jjm.Request {
+	const year = 8760 * 3600
+	seconds, cpu := r.number("walltime", year), r.number("cputime", year)
+	if seconds == 0 {
+		seconds = cpu
+	}
+	cores := r.number("count", maxCores)
+	return jjm.Request{
+		Cores: int(cores), MemoryMB: min(r.number("memory", maxMemory)*max(cores, 1), maxMemory),
+		Walltime: jjm.Duration(time.Duration(seconds) * time.Second),
+		CPUTime:  jjm.Duration(time.Duration(cpu) * time.Second), ScratchMB: r.number("disk", 1<<30),
+		Queue: r.take("QUEUE"),
+	}
+}
+
+// plain returns an ordinary job.
+func (r *reader) plain(job *Job) *plain.Job {
+	words := r.g.numbered("arg")
+	if len(words) == 0 || words[0] == "" {
+		r.wrong("executable", "is missing: name a program, or describe a grid job with JJM_JOB_FILE or JJM_TYPE")
+		return nil
+	}
+	program, uploaded := strings.CutPrefix(words[0], "./")
+	uploaded = uploaded || slices.Contains(r.g.numbered("inputfile"), "/"+program)
+	name := ""
+	if uploaded {
+		name, words[0] = program, "./"+program
+	}
+	p := &plain.Job{
+		Name: r.g["jobname"], Executable: words[0], Arguments: words[1:], Env: r.env, Folder: job.Directory,
+		Inputs: r.inputs(name), Credentials: r.credentials(), Request: r.request(), Clusters: r.list("CLUSTERS"),
+	}
+	if job.Stdout != "" && job.Stdout == job.Stderr {
+		p.Executable, p.Arguments = "/bin/sh", append([]string{"-c", `exec "$@" 2>&1`, "sh"}, words...)
+	}
+	if in := r.stream(job.Directory, "stdin"); in != "" {
+		p.Stdin = in
+	}
+	for _, out := range job.Outputs {
+		p.Outputs = append(p.Outputs, out.Name)
+	}
+	return p
+}

@@ -1,0 +1,141 @@
+package blahp
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/gatekeeper"
+	"jjm/internal/jjm"
+)
+
+// The states of a job in HTCondor's numbers (JobStatus) that jjm answers. It never answers
+// 3 (removed), because HTCondor then puts a job on hold that it did not remove, and never 5
+// (held), because HTCondor then cancels the batch job.
+const (
+	Idle      = 1
+	Running   = 2
+	Completed = 4
+)
+
+// MaxAd is the longest ad that blahpd accepts, in bytes.
+const MaxAd = 1023
+
+// Submitted returns the answer to a submission that was accepted.
+func Submitted(h jjm.Handle, now time.Time) string {
+	return "BLAHP_JOBID_PREFIXjjm/" + now.UTC().Format("20060102") + "/" + string(h) + "\n"
+}
+
+// ParseID parses the id of a job: jjm/YYYYMMDD/HANDLE or YYYYMMDD/HANDLE.
+func ParseID(s string) (h jjm.Handle, ok bool) {
+	return jjm.ParseHandle(s[strings.LastIndexByte(s, '/')+1:])
+}
+
+// JobStatus returns the state for HTCondor. A grid job that is suspended or held is idle.
+// One that is over is completed, whoever ended it.
+func JobStatus(l wire.Lookup) int {
+	switch {
+	case gatekeeper.Final(l):
+		return Completed
+	case l.GRAM == jjm.GRAMActive:
+		return Running
+	}
+	return Idle
+}
+
+// Status returns the line about a job whose state is known. Without its newline it is at
+// most MaxAd bytes long.
+func Status(h jjm.Handle, status int, l wire.Lookup) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `[BatchJobId=%q;JobStatus=%d;`, string(h), status)
+	if u := l.Usage; u != nil {
+		if u.Host != "" && len(u.Host) < 256 {
+			fmt.Fprintf(&b, `WorkerNode=%s;`, quote(u.Host))
+		}
+		if status == Completed {
+			fmt.Fprintf(&b, `RemoteWallClockTime=%s;RemoteUserCpu=%s;RemoteSysCpu=%s;`, seconds(u.WallMS), seconds(u.UserMS),
+				seconds(u.SysMS))
+			if u.Processors > 0 {
+				fmt.Fprintf(&b, `CpusProvisioned=%d;`, u.Processors)
+			}
+		}
+	}
+	if status == Completed {
+		fmt.Fprintf(&b, `ExitCode=%d;%s`, l.Exit, bySignal(l))
+		if left := MaxAd - b.Len() - len(`0ExitReason="";]`); l.Message != "" && left > 0 {
+			fmt.Fprintf(&b, `ExitReason=%s;`, quoteWithin(l.Message, left))
+		}
+	}
+	b.WriteByte(']')
+	return "0" + b.String() + "\n"
+}
+
+// bySignal returns the attributes that say whether a signal ended the job. The exit code is
+// then 128+n. A job that itself exits with 137 was not ended by a signal.
+func bySignal(l wire.Lookup) string {
+	if u := l.Usage; u != nil && u.Signal > 0 && l.Exit == 128+u.Signal {
+		return fmt.Sprintf(`ExitBySignal=true;ExitSignal=%d;`, u.Signal)
+	}
+	return `ExitBySignal=false;`
+}
+
+// seconds formats milliseconds as a real number of seconds.
+func seconds(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }
+
+// ErrorLine returns the line about a job whose state could not be found out.
+func ErrorLine(err error) string {
+	text := line(err.Error())
+	if len(text) > 800 {
+		text = text[:800] + "..."
+	}
+	return "1ERROR: " + text + "\n"
+}
+
+// quote returns a ClassAd string.
+func quote(s string) string { return quoteWithin(s, 1<<20) }
+
+// quoteWithin returns a ClassAd string with at most max bytes between its quotes.
+func quoteWithin(s string, max int) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range line(s) {
+		piece := string(r)
+		if r == '"' || r == '\\' {
+			piece = `\` + piece
+		}
+		if b.Len()-1+len(piece) > max {
+			break
+		}
+		b.WriteString(piece)
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// line replaces control characters, so that the text is one line.
+func line(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t', r == '\r':
+			return ' '
+		case r < ' ', r == 0x7f, r == '\ufffd':
+			return '?'
+		}
+		return r
+	}, s))
+}
+
+// Controlled returns the answer to cancel, hold and resume for the i-th of n jobs. A nil
+// error is a success.
+func Controlled(i, n int, err error) string {
+	prefix := ""
+	if n > 1 {
+		prefix = fmt.Sprintf(".%d", i)
+	}
+	if err == nil {
+		return prefix + " 0 No\\ error\n"
+	}
+	text := strings.NewReplacer(`\`, `\\`, " ", `\ `).Replace(line(err.Error()))
+	return prefix + " 1 " + text + "\n"
+}

@@ -1,0 +1,246 @@
+// Package gatekeeper is what gatekeepers use to submit, look up and kill grid jobs. It
+// promises an answer within a second, whatever the batch system, the disk or the daemon
+// does.
+//
+// A [Door] asks the daemon first, within a deadline. If the daemon does not answer, because
+// it is stopped or hangs:
+//
+//	request       | what happens
+//	lookup        | answered from the grid job's record: the last known state, marked as stale, never a guess
+//	submit, kill  | written to the daemon's spool, which survives crashes. The daemon reads it before it answers
+//	              | any request
+//
+// So no submission is lost or refused because the daemon does not answer. None is carried
+// out twice either: the name of a grid job, the [jjm.Handle], follows from the account and
+// the request key, and the same key always means the same grid job.
+//
+// The packages below this one translate the job descriptions and protocols of the
+// gatekeepers. All of them import little, because a gatekeeper starts them thousands of
+// times. Whether a request is allowed, and what it means, is left to the daemon.
+package gatekeeper
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"time"
+
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/storage/spool"
+)
+
+// Door sends a gatekeeper's requests to one daemon, or to its spool and records if the
+// daemon does not answer. Goroutines may share it.
+type Door struct {
+	// Socket is the daemon's socket, Records the folder of the records, Spool the folder of
+	// the spool. All are absolute.
+	Socket, Records, Spool string
+	// Deadline is how long the daemon has to answer before the door uses the spool or the
+	// records. Default: DefaultDeadline.
+	Deadline time.Duration
+	// UID is the account of the caller.
+	UID int
+	// Now returns the current time.
+	Now func() time.Time
+}
+
+// DefaultDeadline is the share of the daemon in the second that an answer may take. The
+// rest is for the records and the spool.
+const DefaultDeadline = 600 * time.Millisecond
+
+// Open returns the door to the daemon at p. $JJM_SPOOL names the spool if it is not in the
+// daemon's state folder, and $JJM_DEADLINE is the deadline ("5s").
+func Open(p client.Place) *Door {
+	box := filepath.Join(p.StateDir(), "spool")
+	if dir := p.Getenv("JJM_SPOOL"); dir != "" && p.State == "" {
+		box = dir
+	}
+	return &Door{Socket: p.SocketPath(), Records: p.RecordsDir(), Spool: box,
+		Deadline: deadlineOf(p.Getenv("JJM_DEADLINE")), UID: os.Geteuid(), Now: time.Now}
+}
+
+// deadlineOf parses a deadline. Text that is not a positive duration counts as not set: a
+// wrong environment must not keep a gatekeeper from its answer.
+func deadlineOf(text string) time.Duration {
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return d
+	}
+	return DefaultDeadline
+}
+
+// Job is a grid job to submit.
+type Job struct {
+	// Name is the name of the job file and Text its content: TOML, or JSON if the name ends
+	// in ".json". Package internal/gatekeeper/plain makes both for a plain job.
+	Name, Text string
+	// BaseDir is the absolute folder to which relative input paths refer.
+	BaseDir string
+	// Key is the request key, at most 256 bytes. Within one account, the same key means the
+	// same grid job. It overrides the key in the job file. If there is neither, Submit
+	// chooses a random key, and a repeated call makes another grid job.
+	Key string
+	// Anew allows the key to be used again if its grid job was cancelled.
+	Anew bool
+	// Origin is stored with the grid job and shown. nil if nothing is known.
+	Origin *jjm.Origin
+	// Credentials are for the jobs, if the job file asks for them; see [ReadCredential].
+	Credentials []jjm.Credential
+}
+
+// Receipt is the result of a submission.
+type Receipt struct {
+	// Handle is the gatekeeper's name for the grid job. It is the same whether the daemon
+	// or the spool accepted it.
+	Handle jjm.Handle
+	// ID is the number of the grid job, 0 if the daemon did not answer.
+	ID jjm.GridID
+	// Existed is set if the key named an existing grid job.
+	Existed bool
+	// Spooled is set if the daemon did not answer and the submission waits in the spool.
+	Spooled bool
+}
+
+// Submit submits a grid job. If it returns nil, the grid job is stored by the daemon or
+// written to its spool, and will not be lost.
+//
+//	error             | cause
+//	Invalid           | the daemon found mistakes; they are in the error as jjm.Problems
+//	Denied, Conflict  | the daemon does not accept the job
+//	Busy              | nothing could be stored now, as when the disk is full. The call may be repeated with the same key
+//
+// Mistakes in a job that went to the spool are found later. The grid job has then failed,
+// and its lookup says why.
+func (d *Door) Submit(ctx context.Context, job Job) (Receipt, error) {
+	if job.Key == "" {
+		job.Key = ownKey(job)
+	}
+	if job.Key == "" {
+		key, err := randomKey()
+		if err != nil {
+			return Receipt{}, err
+		}
+		job.Key = key
+	}
+	s := &wire.Submit{Name: job.Name, Text: job.Text, BaseDir: job.BaseDir, Key: job.Key, Anew: job.Anew,
+		Origin:      job.Origin,
+		Credentials: job.Credentials}
+	req := wire.SubmitRequest{Submit: s}
+	if err := checkSubmit(req); err != nil {
+		return Receipt{}, err
+	}
+	a, err := client.Call(ctx, d.daemon(), wire.VerbSubmit(), req)
+	switch {
+	case err == nil:
+		return Receipt{Handle: jjm.HandleOf(d.UID, job.Key), ID: a.Submit.ID, Existed: a.Submit.Existed}, nil
+	case !undecided(err):
+		return Receipt{}, err
+	}
+	return d.spoolSubmit(s, err)
+}
+
+// Lookup returns the status of grid jobs, one answer per reference, in order. A reference
+// is a handle or an id. If a status is not known now, its answer has an Error of kind Busy,
+// which says nothing about the grid job. Gone comes from the daemon only. Answers that do
+// not come from the daemon have Stale set.
+func (d *Door) Lookup(ctx context.Context, refs ...string) []wire.Lookup {
+	a, err := client.Call(ctx, d.daemon(), wire.VerbLookup(), wire.LookupRequest{Refs: refs})
+	if err == nil && len(a.Lookup) == len(refs) {
+		return a.Lookup
+	}
+	if err == nil {
+		err = jjm.Errorf(jjm.Internal, "lookup: %d answers for %d references", len(a.Lookup), len(refs))
+	}
+	out := make([]wire.Lookup, len(refs))
+	if !undecided(err) {
+		for i := range out {
+			out[i] = failedLookup(refs[i], err)
+		}
+		return out
+	}
+	d.lookupOffline(refs, out, err)
+	return out
+}
+
+// Kill asks the daemon to end grid jobs and returns one answer per reference, in order. If
+// an answer has no Error, the request is stored, by the daemon or in its spool. To kill a
+// job that is over is a success with NoChange set. Gone comes from the daemon only. Busy
+// means that the request could not be stored.
+func (d *Door) Kill(ctx context.Context, refs ...string) []wire.Killed {
+	req := wire.KillRequest{Refs: refs, KillHow: wire.KillHow{First: true}}
+	a, err := client.Call(ctx, d.daemon(), wire.VerbKill(), req)
+	if err == nil && len(a.Kill) == len(refs) {
+		return a.Kill
+	}
+	if err == nil {
+		err = jjm.Errorf(jjm.Internal, "kill: %d answers for %d references", len(a.Kill), len(refs))
+	}
+	out := make([]wire.Killed, len(refs))
+	for i, ref := range refs {
+		out[i].Ref = ref
+		if undecided(err) {
+			over, lerr := d.spoolKill(ref, err)
+			out[i].NoChange, out[i].Error = over, wire.ErrorOf(lerr)
+		} else {
+			out[i].Error = wire.ErrorOf(err)
+		}
+	}
+	return out
+}
+
+// Ping returns nil if a submission would be accepted now: the daemon answers, or its spool
+// is writable.
+func (d *Door) Ping(ctx context.Context) error {
+	_, err := client.Call(ctx, d.daemon(), wire.VerbPing(), wire.PingRequest{})
+	if err == nil || !undecided(err) {
+		return err
+	}
+	if aerr := spool.Writable(d.Spool); aerr != nil {
+		return jjm.Errorf(jjm.Busy, "%w; and spool %s: %w", err, d.Spool, aerr)
+	}
+	return nil
+}
+
+// daemon returns a client of the daemon.
+func (d *Door) daemon() *client.Client {
+	deadline := d.Deadline
+	if deadline == 0 {
+		deadline = DefaultDeadline
+	}
+	return &client.Client{Socket: d.Socket, Timeout: deadline}
+}
+
+// undecided reports whether err leaves open what the daemon decided: it did not answer, is
+// too busy, or had an internal error. Then the door uses the spool and the records.
+func undecided(err error) bool {
+	switch jjm.KindOf(err) {
+	case jjm.Invalid, jjm.Denied, jjm.Gone, jjm.Conflict:
+		return client.IsUnreachable(err)
+	}
+	return true
+}
+
+// checkSubmit returns the mistakes that a daemon would refuse at every site, since the
+// daemon may not be there to find them.
+func checkSubmit(req wire.SubmitRequest) error {
+	if _, err := wire.VerbSubmit().Line(req); err != nil {
+		return err
+	}
+	return req.Check()
+}
+
+func randomKey() (string, error) {
+	var word [12]byte
+	if _, err := rand.Read(word[:]); err != nil {
+		return "", jjm.Errorf(jjm.Internal, "make a request key: %w", err)
+	}
+	return "once-" + hex.EncodeToString(word[:]), nil
+}
+
+// note returns the entry for the spool.
+func note(verb string, h jjm.Handle, rest string, s *wire.Submit) spool.Note {
+	return spool.Note{Verb: verb, Handle: h, Rest: rest, Submit: s}
+}

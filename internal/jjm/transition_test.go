@@ -1,0 +1,65 @@
+package jjm_test
+
+import (
+	"fmt"
+	"testing"
+
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/golden"
+)
+
+// transitionRow is a row of ganga_transitions: an arrow of Ganga's graph. One without To is a force_status.
+type transitionRow struct {
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Public bool   `json:"ganga_public_allowed"`
+}
+
+func TestTransitions_GoldenRows(t *testing.T) {
+	golden.Rows(t, "jedi/ganga_transitions", func(_ string, row transitionRow) string {
+		var from, to jjm.State
+		if row.To == "" {
+			return "" // a force_status
+		}
+		if from.UnmarshalText([]byte(row.From)) != nil || to.UnmarshalText([]byte(row.To)) != nil {
+			return stranger(row)
+		}
+		here, own := from == to, false // to stay is always allowed
+		for _, m := range jjm.Transitions() {
+			if m.From == from && m.To == to {
+				here, own = true, m.Why != "ganga"
+			}
+		}
+		if here != (row.Public || own) {
+			return fmt.Sprintf("allowed: %v, of jjm's own: %v", here, own)
+		}
+		return ""
+	})
+}
+
+// stranger says what is wrong with a row of a word that is no state of a local job here. What is frozen is a phase,
+// and only whole grid jobs are removed.
+func stranger(row transitionRow) string {
+	known := map[string]bool{"completed_frozen": true, "failed_frozen": true, "incomplete": true, "removed": true,
+		"template": true, "unknown": true}
+	if !known[row.From] && !known[row.To] {
+		return "no state of jjm, and none of those that it leaves out"
+	}
+	return ""
+}
+
+// Each change of jjm's own is there once, and says which decision adds it.
+func TestTransitions_EachIsThereOnceWithItsReason(t *testing.T) {
+	seen := map[[2]jjm.State]bool{}
+	for _, m := range jjm.Transitions() {
+		arrow := [2]jjm.State{m.From, m.To}
+		if seen[arrow] || m.From == m.To {
+			t.Errorf("%s to %s is there twice, or changes nothing", m.From, m.To)
+		}
+		seen[arrow] = true
+		var decision int
+		if _, err := fmt.Sscanf(m.Why, "R%d: ", &decision); m.Why != "ganga" && err != nil {
+			t.Errorf("%s to %s: %q names no decision", m.From, m.To, m.Why)
+		}
+	}
+}

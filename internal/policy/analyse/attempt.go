@@ -1,0 +1,294 @@
+package analyse
+
+import (
+	"fmt"
+	"slices"
+
+	"jjm/internal/formats/glf"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/analyse/rule"
+)
+
+// Input is all that decides about an attempt that has ended.
+type Input struct {
+	// Evidence is that of the current attempt. The caller leaves out results and claims
+	// of earlier ones.
+	Evidence jjm.Evidence
+	// Result is jjm.ResultGLF or jjm.ResultExit; anything else is exit.
+	Result string
+	// Counters and RetryArgs are those of the local job so far. Limits that are not set
+	// are GBS's defaults.
+	Counters  jjm.Counters
+	RetryArgs []string
+	Limits    jjm.Limits
+	// KillIntent is true if jjm wanted to end the attempt.
+	KillIntent bool
+	// Retry says that the job file asks for retries, so that a started attempt of an exit
+	// job may be retried; unless OnExit is empty, only after these exit codes.
+	Retry  bool
+	OnExit []int
+	// Opinion is what the job type decides about the attempt, nil if it has no opinion.
+	Opinion *jjm.Opinion
+	// Lost is true if it is proven that the batch system does not have the attempt
+	// (decision R2). Without it BatchUnknown decides nothing.
+	Lost bool
+	// Rules judge the attempt; those that jjm ships if there are none. Type, Cluster and
+	// Params are what they can ask for besides.
+	Rules         rule.Set
+	Type, Cluster string
+	Params        map[string]any
+}
+
+// Attempt returns the verdict on an attempt (decisions R1-R6, R24) by rules; package rule has those
+// that jjm ships. A verdict without an Action means that the evidence shows no end: no result, no ended
+// state in the batch system, no proven loss.
+//
+// The rules ask for facts:
+//
+// The application asked if it ended by itself, exited with 0 and wrote one valid FAILED, RETRY or HOLD;
+// and succeeded if it exited with 0, under glf with a valid SUCCEEDED whose files are there, and left all
+// required outputs. If jjm wanted to end the attempt, a RETRY or HOLD does not count, and neither does what
+// the type would not complete. Under exit, what an application wrote before it exited with 0 counts as
+// under glf.
+//
+// The job type's opinion counts if the application ran to its end by itself: there is a result without an error of
+// the wrapper, the batch system did not end it, and jjm did not want to. An opinion cannot complete a local job
+// whose files are missing. A retry or hold counts as one that the application asked for, also under exit.
+//
+// "Retry" means within the limits. Under exit, a started attempt is retried only if Retry is set and its exit
+// code is one of OnExit, if there are any; otherwise it fails at once. An attempt that no wrapper claimed never ran
+// the application, so the application is never blamed for it. Completion needs a result: a log that says SUCCEEDED
+// is not enough, because nobody collected the files that it names.
+//
+// An attempt that completes has a notice for each pattern of outputs that no file was collected for, and one that wrote
+// no keyword under glf has a notice of that.
+func Attempt(in Input) jjm.Verdict {
+	c := newCase(in)
+	if !c.over() {
+		return jjm.Verdict{Text: "no evidence of an end", RetryArgs: in.RetryArgs, Counters: in.Counters}
+	}
+	facts := c.facts()
+	by, noted := c.in.Rules.Verdict(&facts)
+	v := c.carryOut(by)
+	c.note(&v, noted)
+	if v.Action == jjm.Complete {
+		v.Notices, v.Text = c.outputNotices(), tidy(v.Text+c.lacking())
+	}
+	c.obey(&v, &facts)
+	return v
+}
+
+// over reports whether the evidence shows an end.
+func (c *attempt) over() bool {
+	return c.in.Evidence.Result != nil || c.in.Evidence.Batch.State.Ended() || c.in.Lost
+}
+
+// newCase parses the log and derives from the evidence whether the attempt was started.
+func newCase(in Input) *attempt {
+	if in.Rules.Empty() {
+		in.Rules = rule.ShippedRules()
+	}
+	c := &attempt{
+		in: in, batch: in.Evidence.Batch.State, glfMode: in.Result == jjm.ResultGLF,
+		table: table{counters: in.Counters, args: in.RetryArgs, lim: in.Limits.Or(jjm.DefaultLimits())},
+	}
+	ev := &in.Evidence
+	if r := ev.Result; r != nil {
+		c.log, c.hasGLF = glf.Parse([]byte(r.GLF)), true
+		if r.Error == "" {
+			complete(&c.log, r)
+		}
+	} else {
+		c.log, c.hasGLF = glf.Parse([]byte(ev.GLF)), ev.HasGLF
+	}
+	switch {
+	case ev.Result != nil:
+		c.started = true
+	case ev.Claim != nil:
+		c.started = ev.Claim.Holder != jjm.HolderDaemon
+	default:
+		c.started = c.hasGLF && c.log.Start
+	}
+	return c
+}
+
+// complete adds the wrapper's two records to a log that lost them. The result has the
+// same facts, and the better exit code.
+func complete(log *glf.Log, r *jjm.Result) {
+	if !log.Start {
+		log.Start, log.StartTime = true, r.Started.Time()
+	}
+	if !log.End {
+		log.End, log.EndTime = true, r.Ended.Time()
+	}
+	log.AppExit = r.Exit
+}
+
+// attempt is one case: the input and what newCase derived from it.
+type attempt struct {
+	in      Input
+	batch   jjm.BatchState
+	glfMode bool
+	log     glf.Log
+	hasGLF  bool
+	started bool // a wrapper claimed the attempt
+	table   table
+}
+
+// bySelf reports whether the application ended by itself and exited with 0, so that what it said
+// may count.
+func (c *attempt) bySelf() bool {
+	r := c.in.Evidence.Result
+	if r == nil || r.Error != "" || r.Exit != 0 {
+		return false
+	}
+	op := c.in.Opinion
+	return op == nil || !c.in.KillIntent || op.Action == jjm.Complete
+}
+
+// asked reports whether the application asked for something else than success.
+func (c *attempt) asked() bool {
+	said, valid := Said(c.log)
+	if !valid || !c.bySelf() {
+		return false
+	}
+	switch said.Keyword {
+	case glf.Retry, glf.Hold:
+		return !c.in.KillIntent
+	case glf.Failed:
+		return true
+	}
+	return false
+}
+
+// success reports whether the application succeeded and all its outputs are there.
+func (c *attempt) success() bool {
+	return c.bySelf() && c.succeeded() && (!c.glfMode || len(c.missing()) == 0) && len(c.required()) == 0
+}
+
+// succeeded reports whether there is a result, and it is a success by log or exit code.
+func (c *attempt) succeeded() bool {
+	if r := c.in.Evidence.Result; r == nil || r.Exit != 0 {
+		return false
+	}
+	said, valid := Said(c.log)
+	return valid && said.Keyword == glf.Succeeded || !valid && !c.glfMode
+}
+
+// asSaid returns the verdict of a result that stands.
+func (c *attempt) asSaid() jjm.Verdict {
+	said, valid := Said(c.log)
+	if !c.glfMode && (!valid || said.Keyword == glf.Succeeded) {
+		return c.plain(LevelExit, jjm.Complete, "", "exit code 0"+c.ran())
+	}
+	return c.user(said)
+}
+
+// byLog returns the verdict of the table, for glf jobs that their batch system did not
+// end.
+func (c *attempt) byLog() jjm.Verdict {
+	said, valid := Said(c.log)
+	switch {
+	case valid && said.Keyword != glf.Succeeded:
+		return c.user(said)
+	case valid && c.in.Evidence.Result == nil:
+		return c.unhandled(LevelApplication, c.byTime(), jjm.ByApp, c.unverified())
+	case valid:
+		return c.unhandled(LevelApplication, c.byTime(), jjm.ByApp, c.absent())
+	}
+	o := Table(jjm.BatchEndedOK, c.log, c.hasGLF, c.in.Counters, c.in.RetryArgs, c.in.Limits)
+	v := c.verdict(o, jjm.ByApp, c.defect(o.Level))
+	if o.Level == LevelApplication && c.wordless() {
+		v.Notices = []jjm.Notice{{Kind: jjm.NoKeyword, Text: noKeyword}}
+	}
+	return v
+}
+
+// wordless reports whether the application exited with 0 and wrote no keyword: it may not know that it
+// has to.
+func (c *attempt) wordless() bool { return c.log.AppExit == 0 && len(c.log.Terminals) == 0 }
+
+// user returns the verdict of a valid result.
+func (c *attempt) user(said glf.Record) jjm.Verdict {
+	o := c.table.user(said, c.log.RunSeconds())
+	return c.verdict(o, jjm.ByApp, "application says "+said.Keyword+": "+said.Data)
+}
+
+// plain returns a verdict that counts against no limit.
+func (c *attempt) plain(level string, a jjm.Action, p jjm.Phase, text string) jjm.Verdict {
+	return jjm.Verdict{Level: level, Action: a, Phase: p, Text: tidy(text),
+		RetryArgs: c.in.RetryArgs, Counters: c.in.Counters}
+}
+
+// unhandled returns the verdict of an end that the application did not ask for: a retry
+// within the limits, or, for a started exit job that does not ask for retries of it, a
+// failure with phase p.
+func (c *attempt) unhandled(level, class string, p jjm.Phase, text string) jjm.Verdict {
+	switch exempt := c.glfMode || !c.started; {
+	case !exempt && !c.in.Retry:
+		return c.plain(level, jjm.Fail, p, text)
+	case !exempt && len(c.in.OnExit) > 0:
+		if why := c.unlisted(); why != "" {
+			return c.plain(level, jjm.Fail, p, text+"; "+why)
+		}
+	}
+	return c.verdict(c.table.unhandled(level, class), p, text)
+}
+
+// unlisted returns why OnExit does not include the application's exit code, "" if it
+// does.
+func (c *attempt) unlisted() string {
+	r := c.in.Evidence.Result
+	if r == nil && !c.log.End {
+		return "retry.on_exit lists no such end"
+	}
+	exit := c.log.AppExit
+	if r != nil {
+		exit = r.Exit
+	}
+	if slices.Contains(c.in.OnExit, exit) {
+		return ""
+	}
+	return fmt.Sprintf("retry.on_exit does not list %d", exit)
+}
+
+// verdict turns an outcome of the table into a verdict. failed is the phase of a failure
+// that no limit caused.
+func (c *attempt) verdict(o Outcome, failed jjm.Phase, text string) jjm.Verdict {
+	v := jjm.Verdict{Level: o.Level, Class: o.Class, RetryArgs: o.RetryArgs, Counters: o.Counters, Handled: o.Handled}
+	switch o.Status {
+	case Succeeded:
+		v.Action = jjm.Complete
+	case Hold:
+		v.Action, v.Phase = jjm.Hold, jjm.HeldByApp
+	case Retry:
+		v.Action = jjm.Retry
+		text += c.table.retryText(o)
+	default:
+		v.Action, v.Phase = jjm.Fail, failed
+		if o.ByLimit {
+			v.Phase = jjm.ByLimit
+			text += c.table.limitText(o)
+		}
+	}
+	v.Text = tidy(text)
+	return v
+}
+
+// byTime returns the class of an unhandled end by how long the attempt ran.
+func (c *attempt) byTime() string { return c.table.class(c.seconds(), LateUnhandled) }
+
+// seconds returns how long the attempt ran: by its log, else by the wrapper's clock, else
+// by the batch system's.
+func (c *attempt) seconds() int {
+	ev := &c.in.Evidence
+	switch {
+	case c.log.Start && c.log.End:
+		return c.log.RunSeconds()
+	case ev.Result != nil && ev.Result.WallMS > 0:
+		return int(ev.Result.WallMS / 1000)
+	case ev.Batch.Started != 0 && ev.Batch.Ended != 0:
+		return max(0, int(ev.Batch.Ended.Sub(ev.Batch.Started).Seconds()))
+	}
+	return c.log.RunSeconds()
+}

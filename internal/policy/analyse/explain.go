@@ -1,0 +1,60 @@
+package analyse
+
+import (
+	"slices"
+
+	"jjm/internal/jjm"
+	"jjm/internal/policy/analyse/rule"
+)
+
+// Opinion is what a rule says of an attempt.
+type Opinion struct {
+	Rule rule.Rule
+	// Decides is set if it is one of those that decide.
+	Decides bool
+	// Unmet is the first condition that does not hold, "" if all do; then Says is the verdict or the
+	// order.
+	Unmet string
+	Says  string
+}
+
+// Explain returns what each rule says of an attempt, in the order in which they are asked. Without
+// evidence of an end there are none.
+func Explain(in Input) []Opinion {
+	c := newCase(in)
+	if !c.over() {
+		return nil
+	}
+	facts := c.facts()
+	by, _ := c.in.Rules.Verdict(&facts)
+	v := c.carryOut(by)
+	with := facts
+	with.Level, with.Verdict = v.Level, v.Action
+	var deciding []*rule.Rule
+	if by != nil {
+		deciding = append(deciding, by)
+	}
+	orders := v.Action == jjm.Retry || v.Action == jjm.Hold || v.Action == jjm.Fail
+	if orders {
+		decide, _ := c.in.Rules.Orders(&with)
+		deciding = append(deciding, decide...)
+	}
+	var all []Opinion
+	for _, r := range c.in.Rules.Rules() {
+		o := Opinion{Rule: r, Decides: slices.ContainsFunc(deciding, func(d *rule.Rule) bool { return d.Name == r.Name })}
+		switch verdict := r.Kind() == rule.KindVerdict; {
+		case verdict:
+			if o.Unmet = r.Unmet(&facts); o.Unmet == "" {
+				o.Says = saysOf(c.ordered(&r))
+			}
+		case !orders:
+			o.Unmet = "a verdict of " + string(v.Action) + " has no orders"
+		default:
+			if o.Unmet = r.Unmet(&with); o.Unmet == "" {
+				o.Says = r.Do
+			}
+		}
+		all = append(all, o)
+	}
+	return all
+}

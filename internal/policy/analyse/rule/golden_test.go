@@ -1,0 +1,92 @@
+package rule_test
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"jjm/internal/policy/analyse/rule"
+	"jjm/internal/testkit/golden"
+)
+
+// retryRow is a row of retry_rules: rules about a failed job, and those that remain.
+type retryRow struct {
+	Rules  []ruleRow `json:"rules"`
+	Job    jobRow    `json:"job"`
+	Expect []ruleRow `json:"expect"`
+}
+
+type ruleRow struct {
+	Action       string  `json:"action"`
+	Diag         string  `json:"error_diag"`
+	Architecture *string `json:"architecture"`
+	Release      *string `json:"release"`
+	Queue        *int    `json:"wqid"`
+	Params       struct {
+		MaxAttempt int `json:"maxAttempt"`
+	} `json:"params"`
+	Active bool `json:"active"`
+	Error  int  `json:"error_id"`
+}
+
+type jobRow struct {
+	Diag         string `json:"error_diag"`
+	Release      string `json:"release"`
+	Architecture string `json:"architecture"`
+	Queue        int    `json:"wqid"`
+}
+
+// rule returns the i-th rule as jjm has it. What the original calls architecture, release and work
+// queue are settings of the job file here.
+func (r *ruleRow) rule(i int) rule.Rule {
+	out := rule.Rule{Name: fmt.Sprintf("r%d-error-%d", i, r.Error), Do: r.Action, MaxAttempts: r.Params.MaxAttempt,
+		LogOnly: !r.Active, Params: map[string]string{}}
+	if r.Diag != "" {
+		out.Text = regexp.MustCompile(r.Diag)
+	}
+	if r.Architecture != nil {
+		out.Params["architecture"] = *r.Architecture
+	}
+	if r.Release != nil {
+		out.Params["release"] = *r.Release
+	}
+	if r.Queue != nil {
+		out.Params["queue"] = fmt.Sprint(*r.Queue)
+	}
+	return out
+}
+
+// One rule of each kind of action remains: the most specific, of equals the strictest, else the first.
+func TestOrders_AsTheGoldenRowsHaveThem(t *testing.T) {
+	golden.Rows(t, "jedi/retry_rules", func(_ string, row retryRow) string {
+		var rules []rule.Rule
+		for i := range row.Rules {
+			rules = append(rules, row.Rules[i].rule(i))
+		}
+		facts := rule.Facts{Text: row.Job.Diag, Params: map[string]string{"architecture": row.Job.Architecture,
+			"release": row.Job.Release, "queue": fmt.Sprint(row.Job.Queue)}}
+		decide, noted := rule.NewSet(rule.Site, rules).Orders(&facts)
+		var got, want []rule.Rule
+		for _, r := range decide {
+			got = append(got, *r)
+		}
+		for i := range row.Expect {
+			r := row.Expect[i].rule(i)
+			r.Origin = rule.Site
+			want = append(want, r)
+		}
+		for i := range min(len(got), len(want)) { // the row does not say which of the rules it was, but of what error
+			var at, error int
+			_, _ = fmt.Sscanf(got[i].Name, "r%d-error-%d", &at, &error)
+			got[i].Name = fmt.Sprintf("r%d-error-%d", i, error)
+		}
+		if len(noted) > 0 {
+			return "noted are rules that decide"
+		}
+		text := cmp.Comparer(func(a, b *regexp.Regexp) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
+		return cmp.Diff(want, got, text, cmpopts.EquateEmpty())
+	})
+}

@@ -1,0 +1,244 @@
+// Package rule has the rules by which the end of an attempt is judged, as data: TOML that jjm
+// ships, and that a site or a job type adds to or replaces (docs/RULES.md). It is pure: it says which
+// rules match the facts of an end and which of them decide; package analyse has the facts and
+// carries the orders out.
+//
+// A rule has conditions, all of which must hold, and one order. Orders are of several kinds, and
+// one rule of each kind decides:
+//
+//	verdict    what becomes of the local job: the first rule that matches
+//	retry      no_retry, limit_retry: whether a retry that was decided may be
+//	memory     increase_memory, increase_memory_xtimes   } the rule with the most conditions that
+//	cputime    increase_cputime                          } matches; among equals the one with the
+//	input      reduce_input_per_job                      } smallest limit, then the first
+//	attention  attention: people should look
+package rule
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"jjm/internal/jjm"
+)
+
+// Rule is one rule. Zero fields are no conditions.
+type Rule struct {
+	// Name identifies a rule; About says what it is for.
+	Name  string `toml:"name" json:"name"`
+	About string `toml:"about" json:"about,omitempty"`
+	// Result is how the job reports: "glf" or "exit".
+	Result string `toml:"result" json:"result,omitempty"`
+	// Batch are the last words of the batch system of which one must be said.
+	Batch []jjm.BatchState `toml:"batch" json:"batch,omitempty"`
+	// Is are facts that must hold, Not such that must not; see [Words].
+	Is  []string `toml:"is" json:"is,omitempty"`
+	Not []string `toml:"not" json:"not,omitempty"`
+	// Exit are exit codes of the application.
+	Exit []int `toml:"exit" json:"exit,omitempty"`
+	// Text must be found in what batch system, wrapper, application and job type said.
+	Text *regexp.Regexp `toml:"text" json:"text,omitempty"`
+	// Type is the job type, Cluster the name of the cluster, Params are settings of the job
+	// file as text.
+	Type    string            `toml:"type" json:"type,omitempty"`
+	Cluster string            `toml:"cluster" json:"cluster,omitempty"`
+	Params  map[string]string `toml:"params" json:"params,omitempty"`
+	// Level and Verdict are what was decided already; only for orders of other kinds than
+	// verdict.
+	Level   []string     `toml:"level" json:"level,omitempty"`
+	Verdict []jjm.Action `toml:"verdict" json:"verdict,omitempty"`
+
+	// Do is the order.
+	Do string `toml:"do" json:"do"`
+	// At and Class are level and class of a verdict that the rule makes itself; without a class
+	// it goes by how long the attempt ran. Blame says whose failure it is: "application" or
+	// "batch system".
+	At    string `toml:"at" json:"at,omitempty"`
+	Class string `toml:"class" json:"class,omitempty"`
+	Blame string `toml:"blame" json:"blame,omitempty"`
+	// MaxAttempts is the limit of limit_retry, Factor that by which memory grows or input
+	// shrinks.
+	MaxAttempts int     `toml:"max_attempts" json:"max_attempts,omitempty"`
+	Factor      float64 `toml:"factor" json:"factor,omitempty"`
+	// LogOnly keeps the rule from deciding: what it would have said is noted.
+	LogOnly bool `toml:"log_only" json:"log_only,omitempty"`
+
+	// Origin is where the rule comes from: Shipped, Site or "type NAME".
+	Origin string `toml:"-" json:"origin,omitempty"`
+}
+
+// The origins of rules. Those of a job type are called "type NAME".
+const (
+	Shipped = "jjm"
+	Site    = "site"
+)
+
+// The orders that are verdicts.
+const (
+	ByOpinion = "opinion" // as the job type says
+	AsSaid    = "said"    // as the application says, or its exit code 0
+	ByLog     = "log"     // by the table of GBS
+	Cancel    = "cancel"  // jjm wanted to end it
+	Hold      = "hold"    // wait for a person
+	Fail      = "fail"
+	Retry     = "retry" // again, within the limits
+)
+
+// The orders that come with a verdict.
+const (
+	NoRetry         = "no_retry"
+	LimitRetry      = "limit_retry"
+	MoreMemory      = "increase_memory"
+	MoreMemoryTimes = "increase_memory_xtimes"
+	MoreCPU         = "increase_cputime"
+	LessInput       = "reduce_input_per_job"
+	Attention       = "attention"
+)
+
+// The kinds of orders.
+const (
+	KindVerdict   = "verdict"
+	KindMemory    = "memory"
+	KindCPU       = "cputime"
+	KindInput     = "input"
+	KindRetry     = "retry"
+	KindAttention = "attention"
+)
+
+// kinds returns the kinds of all orders.
+func kinds() map[string]string {
+	return map[string]string{ByOpinion: KindVerdict, AsSaid: KindVerdict, ByLog: KindVerdict, Cancel: KindVerdict,
+		Hold: KindVerdict, Fail: KindVerdict, Retry: KindVerdict, NoRetry: KindRetry, LimitRetry: KindRetry,
+		MoreMemory: KindMemory, MoreMemoryTimes: KindMemory, MoreCPU: KindCPU, LessInput: KindInput,
+		Attention: KindAttention}
+}
+
+// Orders returns the words of Do.
+func Orders() []string { return slices.Sorted(maps.Keys(kinds())) }
+
+// Kind returns the kind of the rule's order.
+func (r *Rule) Kind() string { return kinds()[r.Do] }
+
+// Conditions returns how many conditions the rule has.
+func (r *Rule) Conditions() int {
+	n := len(r.Is) + len(r.Not) + len(r.Params)
+	for _, set := range []bool{r.Result != "", len(r.Batch) > 0, len(r.Exit) > 0, r.Text != nil, r.Type != "",
+		r.Cluster != "", len(r.Level) > 0, len(r.Verdict) > 0} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
+// limit returns how many attempts a rule about retries allows.
+func (r *Rule) limit() int {
+	if r.Do == NoRetry {
+		return 1
+	}
+	return cmp.Or(r.MaxAttempts, 1)
+}
+
+// Facts are what conditions are about.
+type Facts struct {
+	Result string
+	Batch  jjm.BatchState
+	// Is are the words of [Words] that hold.
+	Is map[string]bool
+	// Exit is the exit code of the application, -1 if it is not known.
+	Exit int
+	// Text is what batch system, wrapper, application and job type said.
+	Text          string
+	Type, Cluster string
+	Params        map[string]string
+	// Level and Verdict are empty until the verdict is made.
+	Level   string
+	Verdict jjm.Action
+}
+
+// The facts that rules can ask for.
+const (
+	IsOpinion  = "opinion"
+	IsAsked    = "asked"
+	IsSuccess  = "success"
+	IsKilled   = "killed"
+	IsStarted  = "started"
+	IsResult   = "result"
+	IsError    = "error"
+	IsEnded    = "ended"
+	IsRequired = "output-missing"
+)
+
+// Words returns the words of Is and Not with their meanings.
+func Words() map[string]string {
+	return map[string]string{
+		IsOpinion:  "the job type has an opinion that counts",
+		IsAsked:    "the application said FAILED, RETRY or HOLD and exited with 0",
+		IsSuccess:  "the application succeeded, and no output that must be there is missing",
+		IsKilled:   "jjm wanted to end it",
+		IsStarted:  "a wrapper took it",
+		IsResult:   "the wrapper left a result",
+		IsError:    "the wrapper could not do its work",
+		IsEnded:    "the batch system says that it ended",
+		IsRequired: "it succeeded but for an output that it must leave",
+	}
+}
+
+// Unmet returns the first condition that the facts do not meet, for people; "" if the rule matches.
+func (r *Rule) Unmet(f *Facts) string {
+	switch {
+	case r.Result != "" && r.Result != f.Result:
+		return fmt.Sprintf("result is %s, not %s", f.Result, r.Result)
+	case len(r.Batch) > 0 && !slices.Contains(r.Batch, f.Batch):
+		return fmt.Sprintf("the batch system says %s, not %s", f.Batch, either(r.Batch))
+	case r.Type != "" && r.Type != f.Type:
+		return fmt.Sprintf("the type is %s, not %s", f.Type, r.Type)
+	case r.Cluster != "" && r.Cluster != f.Cluster:
+		return fmt.Sprintf("the cluster is %s, not %s", cmp.Or(f.Cluster, "none"), r.Cluster)
+	case len(r.Exit) > 0 && !slices.Contains(r.Exit, f.Exit):
+		if f.Exit < 0 {
+			return "the exit code is not known"
+		}
+		return fmt.Sprintf("the exit code is %d, not %s", f.Exit, either(r.Exit))
+	case len(r.Level) > 0 && !slices.Contains(r.Level, f.Level):
+		return fmt.Sprintf("the level is %s, not %s", f.Level, either(r.Level))
+	case len(r.Verdict) > 0 && !slices.Contains(r.Verdict, f.Verdict):
+		return fmt.Sprintf("the verdict is %s, not %s", f.Verdict, either(r.Verdict))
+	}
+	return r.unmetWords(f)
+}
+
+// unmetWords is the part of Unmet about facts, settings and texts.
+func (r *Rule) unmetWords(f *Facts) string {
+	for _, word := range r.Is {
+		if !f.Is[word] {
+			return "it is not so that " + Words()[word]
+		}
+	}
+	for _, word := range r.Not {
+		if f.Is[word] {
+			return Words()[word]
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Params)) {
+		if want, is := r.Params[name], f.Params[name]; is != want {
+			return fmt.Sprintf("params.%s is %s, not %s", name, cmp.Or(is, "not set"), want)
+		}
+	}
+	if r.Text != nil && !r.Text.MatchString(f.Text) {
+		return "nothing that was said matches " + r.Text.String()
+	}
+	return ""
+}
+
+// either joins values: "OOM or TIMEOUT".
+func either[T any](all []T) string {
+	words := make([]string, len(all))
+	for i, one := range all {
+		words[i] = fmt.Sprint(one)
+	}
+	return strings.Join(words, " or ")
+}

@@ -1,0 +1,124 @@
+package plan
+
+import (
+	"time"
+
+	"jjm/internal/jjm"
+)
+
+// Absence is what is remembered about an attempt that listings should show and do not.
+// The zero value means that it is not missing.
+type Absence struct {
+	// Since is when a successful listing first lacked it, for people; From is the value
+	// of Watched.For then.
+	Since jjm.Time      `json:"since,omitempty"`
+	From  time.Duration `json:"from,omitempty"`
+	// Listings is how many successful listings have lacked it since.
+	Listings int `json:"listings,omitempty"`
+	// LastSeen is when a listing last showed it; 0 if none ever did.
+	LastSeen jjm.Time `json:"last_seen,omitempty"`
+	// Counted is when the last listing that counted was asked for.
+	Counted jjm.Time `json:"counted,omitempty"`
+	// Proven is set once a cancel of the attempt succeeded (that it is gone already is a
+	// success) and a search by tag made after it said Absent.
+	Proven bool `json:"proven,omitempty"`
+}
+
+// Seen returns the absence after a listing, asked for at the given time, that shows the
+// attempt: it has ended.
+func (a Absence) Seen(at jjm.Time) Absence { return Absence{LastSeen: max(a.LastSeen, at)} }
+
+// Missed returns the absence after a successful listing, asked for at the given time,
+// that lacks the attempt. watched is Watched.For, this listing included. A listing that
+// is not newer than the submission, or than the last listing that counted, is ignored.
+func (a Absence) Missed(at, submitted jjm.Time, watched time.Duration) Absence {
+	if at <= submitted || at <= a.LastSeen || at <= a.Counted {
+		return a
+	}
+	if a.Listings == 0 {
+		a.Since, a.From = at, watched
+	}
+	a.Listings++
+	a.Counted = at
+	return a
+}
+
+// Unread returns the absence after a listing, asked for at the given time, with a record that
+// could not be read and may be the attempt's: the attempt is unknown, and nothing counts.
+func (a Absence) Unread(at jjm.Time) Absence {
+	since := a.Since
+	if since == 0 {
+		since = at
+	}
+	return Absence{Since: since, LastSeen: a.LastSeen, Counted: max(a.Counted, at)}
+}
+
+// namelessFor is for how long a record that does not tell whose it is excuses an absence.
+const namelessFor = time.Hour
+
+// Excuses reports whether a listing, asked for at the given time, with an unread record that does
+// not tell whose it is, leaves the attempt unknown. After an hour the record is something that
+// stands in every listing. Then the attempt is missing, and is searched for by its tag before it
+// counts as lost.
+func (a Absence) Excuses(at jjm.Time) bool {
+	return a.Listings == 0 && (a.Since == 0 || at.Sub(a.Since) < namelessFor)
+}
+
+// AbsenceRules say when an attempt counts as absent.
+type AbsenceRules struct {
+	// Listings and Age must both be reached (decision R2: 3 and 10 minutes). Age is
+	// measured by Watched.
+	Listings int
+	Age      time.Duration
+}
+
+// DefaultAbsenceRules returns the rules of decision R2.
+func DefaultAbsenceRules() AbsenceRules { return AbsenceRules{Listings: 3, Age: 10 * time.Minute} }
+
+// AbsenceVerdict is what to do about an attempt that is missing.
+type AbsenceVerdict uint8
+
+// The verdicts, in the order in which they come. Only Lost ends an attempt.
+const (
+	// AbsentWait: it may only be late; do nothing.
+	AbsentWait AbsenceVerdict = iota
+	// AskAccounting: ask the adapter for its final facts.
+	AskAccounting
+	// Prove: cancel it, then search for its tag; when the search says Absent,
+	// set Absence.Proven.
+	Prove
+	// Lost: the batch system certainly does not have it.
+	Lost
+)
+
+func (v AbsenceVerdict) String() string {
+	return [...]string{"wait", "ask-accounting", "prove", "lost"}[v]
+}
+
+// Missing judges an absence (decision R2). accounted says that the cluster has no accounting,
+// or that it was asked since the absence began and does not know the attempt. heartbeatFresh
+// says that the wrapper's heartbeat is younger than configured. watched is the present
+// Watched.For.
+//
+//	fewer than rules.Listings listings, or younger than rules.Age   AbsentWait
+//	accounting not asked                                            AskAccounting
+//	the heartbeat is fresh                                          AbsentWait
+//	not proven                                                      Prove
+//	otherwise                                                       Lost
+//
+// Accounting is asked even if the heartbeat is fresh, because the heartbeat of a wrapper that
+// was killed stays fresh for a while. While the batch system does not answer, no listing counts
+// and Watched stands still, so an outage or a jump of the clock never makes an attempt lost.
+func Missing(a Absence, watched time.Duration, accounted, heartbeatFresh bool, rules AbsenceRules) AbsenceVerdict {
+	switch {
+	case a.Since == 0, a.Listings < max(1, rules.Listings), watched-a.From < rules.Age:
+		return AbsentWait
+	case !accounted:
+		return AskAccounting
+	case heartbeatFresh:
+		return AbsentWait
+	case !a.Proven:
+		return Prove
+	}
+	return Lost
+}

@@ -1,0 +1,89 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"jjm/internal/jjm"
+)
+
+// Predecessor is a grid job after whose end another one is to begin.
+type Predecessor struct {
+	ID     jjm.GridID
+	Status jjm.GridStatus
+	// Reopening says that it is over and about to begin its next generation.
+	Reopening bool
+}
+
+// Over reports whether it has ended, and stays so as far as is known.
+func (p Predecessor) Over() bool { return p.Status.Final() && !p.Reopening }
+
+// endsAs reports whether it is over in the way that is asked for, a word of jjm.AfterEnds.
+func (p Predecessor) endsAs(end string) bool {
+	switch end {
+	case jjm.AfterAny:
+		return p.Over()
+	case jjm.AfterFailed:
+		return p.Over() && p.Status != jjm.Done
+	}
+	return p.Over() && p.Status == jjm.Done
+}
+
+// maxAwaited is how many grid jobs a text names that another one waits for.
+const maxAwaited = 5
+
+// After decides whether a grid job may begin that is to do so once others have ended in some way, a word of
+// jjm.AfterEnds. The first match counts:
+//
+//	one has ended in another way    never says so: it will not begin
+//	one is not over                 waits says which ones
+//	all have ended that way         both are empty
+//
+// The generation at hand counts of a grid job that was reopened, the end of one that was removed.
+func After(all []Predecessor, end string) (waits, never string) {
+	var awaited []Predecessor
+	for _, p := range all {
+		switch {
+		case p.endsAs(end):
+		case p.Over():
+			return "", fmt.Sprintf("grid job %s ended as %s, and this one was to begin after its end %s (after_end = %q)",
+				p.ID, p.Status, wayOf(end), end)
+		default:
+			awaited = append(awaited, p)
+		}
+	}
+	if len(awaited) == 0 {
+		return "", ""
+	}
+	return fmt.Sprintf("waits for the end of %s %s", named(awaited), wayOf(end)), ""
+}
+
+// wayOf describes an end that is asked for.
+func wayOf(end string) string {
+	switch end {
+	case jjm.AfterAny:
+		return "in any way"
+	case jjm.AfterFailed:
+		return "in any way but done"
+	}
+	return "as done"
+}
+
+// named returns the names of grid jobs with their statuses: "grid jobs 12 (running) and 13 (pending)".
+func named(all []Predecessor) string {
+	var names []string
+	for _, p := range all[:min(len(all), maxAwaited)] {
+		status := p.Status.String()
+		if p.Reopening {
+			status = "is being reopened"
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", p.ID, status))
+	}
+	if more := len(all) - maxAwaited; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	if last := len(names) - 1; last > 0 {
+		return "grid jobs " + strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+	return "grid job " + names[0]
+}

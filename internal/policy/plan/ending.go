@@ -1,0 +1,249 @@
+package plan
+
+import (
+	"time"
+
+	"jjm/internal/jjm"
+)
+
+// Holder says who holds the claim of an attempt, relative to the batch job that the
+// attempt points to.
+type Holder uint8
+
+// The holders.
+const (
+	HeldByNobody Holder = iota
+	HeldByThis          // a wrapper in the batch job that the attempt points to
+	HeldByOther         // a wrapper in another batch job, which the batch system shows under the attempt's tag
+	HeldByDaemon        // jjm took it: no wrapper can start the attempt any more
+	// HeldUnseen is a claim that names another batch job, which the batch system does not
+	// show: a duplicate that it does not list at present, or a forgery of the job.
+	HeldUnseen
+	numHolders
+)
+
+// HolderOf classifies a claim (nil = unclaimed) against the batch id that the attempt points
+// to. A claim without a batch id counts as held by this batch job, because there is no other to
+// point to. The claim is a file that the job's account can forge; shown says that the batch
+// system itself shows the claim's batch job under the attempt's tag and index.
+func HolderOf(c *jjm.Claim, batchID string, shown bool) Holder {
+	switch {
+	case c == nil:
+		return HeldByNobody
+	case c.Holder == jjm.HolderDaemon:
+		return HeldByDaemon
+	case c.Batch == "" || c.Batch == batchID:
+		return HeldByThis
+	case shown:
+		return HeldByOther
+	}
+	return HeldUnseen
+}
+
+// EndFacts is all that decides whether an attempt has ended.
+type EndFacts struct {
+	// HasResult is true once the wrapper's result of the current attempt was read, which
+	// was ResultAge ago.
+	HasResult bool
+	ResultAge time.Duration
+	// Batch is the last reported state of the batch job that the attempt points to,
+	// BatchUnknown if the last successful listing lacks it and accounting does not know
+	// it. EndAge is how long ago an ended state was first seen.
+	Batch  jjm.BatchState
+	EndAge time.Duration
+	// Claim is who holds the claim, as just read, ClaimBatch the batch id of the holder
+	// if that is HeldByOther. ClaimAge is how long ago the claim was first read.
+	Claim      Holder
+	ClaimBatch string
+	ClaimAge   time.Duration
+	// HeartbeatFresh is true if the wrapper's heartbeat is younger than configured. It
+	// counts only if the attempt is missing.
+	HeartbeatFresh bool
+	// Beating is true if the wrapper's heartbeat still changes although its batch job was
+	// reported as ended: a restarted master reports what it remembers, while a node that
+	// it lost continues the job.
+	Beating bool
+	// Absence is the verdict of Missing. It counts only if Batch is BatchUnknown.
+	Absence AbsenceVerdict
+	// NeverRan is true if the batch system proves that no process of the attempt was or will be
+	// started.
+	NeverRan bool
+	// Kill is true if jjm wants to end this attempt.
+	Kill bool
+}
+
+// EndRules are how long to wait for evidence that is still to come.
+type EndRules struct {
+	// ResultSettle is how long after the end in the batch system a claimed
+	// attempt's result may still appear: a worker's files reach the daemon
+	// late over a network file system (nfs(5): attributes are cached up to
+	// 60 s, acdirmax).
+	ResultSettle time.Duration
+	// BatchSettle is how long a result waits for the batch system's final report, which
+	// may outrank it (OOM and TIMEOUT, decision R4). 0 judges at once.
+	BatchSettle time.Duration
+	// UnseenSettle replaces ResultSettle, if it is longer, for a claim that is
+	// HeldUnseen: for so long the batch system may fail to list a duplicate that runs. It
+	// counts from the end or from when the claim was read, whichever is later.
+	UnseenSettle time.Duration
+	// Walltime is the longest that the batch system lets the attempt run, 0 if there is no limit.
+	Walltime time.Duration
+}
+
+// withdrawn reports whether an attempt that jjm kills certainly never ran. It needs no claim: there is no process that
+// could take one.
+func (f EndFacts) withdrawn() bool {
+	return f.Kill && f.NeverRan && f.Batch == jjm.BatchCancelled && !f.HasResult
+}
+
+// overruns reports whether an attempt has run longer than its batch job could: its claim was read
+// longer ago than that.
+func (f EndFacts) overruns(rules EndRules) bool {
+	return rules.Walltime > 0 && f.ClaimAge > rules.Walltime && f.Claim != HeldByDaemon && f.Claim != HeldByNobody
+}
+
+// wait returns how much longer the result of a claimed attempt may take to appear after
+// the end of its batch job. If the batch system does not show the claim's holder, that
+// may have started after this end.
+func (f EndFacts) wait(rules EndRules) time.Duration {
+	if f.Claim == HeldUnseen {
+		return max(rules.ResultSettle, rules.UnseenSettle) - min(f.EndAge, f.ClaimAge)
+	}
+	return rules.ResultSettle - f.EndAge
+}
+
+// EndDo is what to do about an attempt.
+type EndDo uint8
+
+// The actions.
+const (
+	// EndWait: do nothing; ask again when something changes, or after After.
+	EndWait EndDo = iota
+	// WaitForResult: the attempt has ended, and its result may still come; or the result
+	// is there, and the batch system's final report may still come. Ask again after
+	// After. The local job is completing.
+	WaitForResult
+	// TakeClaim: create the daemon's claim, atomically, read who holds it now,
+	// and ask again.
+	TakeClaim
+	// Repoint: the attempt's batch job is EndStep.To; store that, and ask
+	// again with that job's facts. No verdict.
+	Repoint
+	// Judge: the evidence is complete; call Local.
+	Judge
+)
+
+// EndStep is what to do now.
+type EndStep struct {
+	Do EndDo
+	// To is the batch id to point to (Repoint).
+	To string
+	// After is when to ask again at the latest, 0 if only a new fact helps.
+	After time.Duration
+	// Cancel asks for the batch job to be cancelled in addition to Do, because it must
+	// not or cannot run the attempt any more. Cancelling again is harmless.
+	Cancel bool
+	// Lost is true (with Judge) if the attempt ends because the batch system certainly
+	// does not have it; it becomes LocalInput.Lost.
+	Lost bool
+	// Why is for the journal and for people.
+	Why string
+}
+
+// Ending decides about an attempt whose batch job ended or vanished, whose result appeared, or
+// that jjm wants to kill. The first match counts:
+//
+//	kill, the batch system proves: never ran  Judge: no wrapper can claim it
+//	claim of another batch job, no result     Repoint to it
+//	result, batch job not ended               WaitForResult up to BatchSettle, then Judge
+//	result                                    Judge
+//	batch job ended, nobody holds the claim   TakeClaim: it never started and never will
+//	batch job ended, the daemon holds it      Judge: never started
+//	batch job ended, its wrapper holds it     WaitForResult up to ResultSettle
+//	batch job ended, an unseen one holds it   WaitForResult up to UnseenSettle
+//	after that, while the wrapper beats       EndWait (kill, or over its walltime: and cancel)
+//	after that                                Judge
+//	alive, kill, nobody holds the claim       TakeClaim, and cancel
+//	alive, the daemon holds it                EndWait, and cancel: it can only exit
+//	alive                                     EndWait (kill: and cancel)
+//	unknown, kill, nobody holds the claim     TakeClaim, and cancel
+//	unknown, not Lost                         EndWait (kill, or the daemon holds it: and cancel)
+//	Lost, but the heartbeat is fresh          EndWait (over its walltime: and cancel)
+//	Lost, nobody holds the claim              TakeClaim
+//	Lost, an unseen one holds it              EndWait until the claim was read UnseenSettle ago
+//	Lost                                      Judge, as lost
+//
+// An unknown state is never judged; only a result, an end in the batch system, or a proven
+// absence is. The claim is always settled first, because an attempt without a claim could start
+// after it was given up. An attempt is pointed to another batch job whether that still runs or
+// not: only the end of the job that holds the claim may end the attempt. What the batch system does
+// not have any more does not end at its walltime by itself: then jjm orders the wrapper to end.
+func Ending(f EndFacts, rules EndRules) EndStep {
+	switch {
+	case f.withdrawn():
+		return EndStep{Do: Judge, Why: "cancelled in the batch system before it started"}
+	case f.HasResult:
+		return endWithResult(f, rules)
+	case f.Claim == HeldByOther && f.ClaimBatch != "":
+		return EndStep{Do: Repoint, To: f.ClaimBatch, Why: "its wrapper runs in batch job " + f.ClaimBatch}
+	case f.Batch.Ended():
+		return endWithoutResult(f, rules)
+	case f.Batch.Alive():
+		return endAlive(f)
+	}
+	return endUnknown(f, rules)
+}
+
+func endWithResult(f EndFacts, rules EndRules) EndStep {
+	if !f.Batch.Ended() && f.ResultAge < rules.BatchSettle {
+		return EndStep{Do: WaitForResult, After: rules.BatchSettle - f.ResultAge,
+			Why: "the result is there; waiting for the batch system's last word"}
+	}
+	return EndStep{Do: Judge, Why: "the result is there"}
+}
+
+func endWithoutResult(f EndFacts, rules EndRules) EndStep {
+	switch {
+	case f.Claim == HeldByNobody:
+		return EndStep{Do: TakeClaim, Why: "ended in the batch system (" + f.Batch.String() + ") without a claim"}
+	case f.Claim == HeldByDaemon:
+		return EndStep{Do: Judge, Why: "ended in the batch system (" + f.Batch.String() + ") and never started"}
+	case f.wait(rules) > 0:
+		return EndStep{Do: WaitForResult, After: f.wait(rules),
+			Why: "ended in the batch system (" + f.Batch.String() + "); waiting for its result"}
+	case f.Beating:
+		return EndStep{Do: EndWait, Cancel: f.Kill || f.overruns(rules),
+			Why: "ended in the batch system (" + f.Batch.String() + "), but its wrapper shows signs of life"}
+	}
+	return EndStep{Do: Judge, Why: "ended in the batch system (" + f.Batch.String() + ") and left no result"}
+}
+
+func endAlive(f EndFacts) EndStep {
+	switch {
+	case f.Claim == HeldByDaemon:
+		return EndStep{Do: EndWait, Cancel: true, Why: "given up; waiting for its batch job to go"}
+	case f.Kill && f.Claim == HeldByNobody:
+		return EndStep{Do: TakeClaim, Cancel: true, Why: "to be killed before it starts"}
+	case f.Kill:
+		return EndStep{Do: EndWait, Cancel: true, Why: "being killed"}
+	}
+	return EndStep{Do: EndWait, Why: "alive"}
+}
+
+func endUnknown(f EndFacts, rules EndRules) EndStep {
+	switch {
+	case f.Absence != Lost && f.Kill && f.Claim == HeldByNobody:
+		return EndStep{Do: TakeClaim, Cancel: true, Why: "to be killed; the batch system does not show it"}
+	case f.Absence != Lost:
+		return EndStep{Do: EndWait, Cancel: f.Kill || f.Claim == HeldByDaemon,
+			Why: "not in the listing, and not proven absent"}
+	case f.HeartbeatFresh:
+		return EndStep{Do: EndWait, Cancel: f.overruns(rules), Why: "the batch system lost it, but its wrapper shows signs of life"}
+	case f.Claim == HeldByNobody:
+		return EndStep{Do: TakeClaim, Why: "lost by the batch system without a claim"}
+	case f.Claim == HeldUnseen && f.ClaimAge < rules.UnseenSettle:
+		return EndStep{Do: EndWait, After: rules.UnseenSettle - f.ClaimAge,
+			Why: "lost by the batch system, which may hide the one that claimed it"}
+	}
+	return EndStep{Do: Judge, Lost: true, Why: "lost by the batch system"}
+}

@@ -1,0 +1,42 @@
+package plan
+
+import "jjm/internal/jjm"
+
+// GiveBackFacts is all that decides whether the work of a local job that ended without
+// completing goes to another one.
+type GiveBackFacts struct {
+	State jjm.State
+	Phase jjm.Phase
+	// Result is how the job reports: jjm.ResultGLF or jjm.ResultExit.
+	Result string
+	// Kill is true once somebody asked to kill the grid job or the local job.
+	Kill bool
+	// Orphan is true if it did its work, but the outputs are useless without those of
+	// another local job that failed for good.
+	Orphan bool
+	// Before is how many local jobs had this work before, Attempts how many may have it
+	// in all.
+	Before, Attempts int
+	// Withdrawn is true if jjm ended it before any batch system had it, because a file
+	// that it was to read was marked as unreadable.
+	Withdrawn bool
+}
+
+// GiveBack reports whether the work of a local job is done again by a new local job (decision
+// R7, layer 4). It is not if
+//
+//   - a person or another failure ended it for good (Kill, Orphan, phase cancelled),
+//   - the part could never run (createfailed),
+//   - the application wrote FAILED in its GBS log file, which means no retry,
+//   - or the last of Attempts local jobs failed. A withdrawn local job does not count as one.
+func GiveBack(f GiveBackFacts) bool {
+	switch {
+	case f.Kill, f.Orphan, f.Phase == jjm.ByPerson, f.Phase == jjm.CreateFailed:
+		return false
+	case f.State != jjm.Failed && f.State != jjm.Killed:
+		return false
+	case f.Phase == jjm.ByApp && f.Result == jjm.ResultGLF:
+		return false
+	}
+	return f.Withdrawn || f.Before+1 < f.Attempts
+}

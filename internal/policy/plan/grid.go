@@ -1,0 +1,301 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"jjm/internal/jjm"
+)
+
+// GridFacts is all that decides the next step of a grid job.
+type GridFacts struct {
+	Status jjm.GridStatus
+	// Kill is true once somebody asked to kill it. KillAsked is true if all local jobs
+	// that have not ended are marked to be killed; while it is false, Grid returns
+	// KillLocals.
+	Kill      bool
+	KillAsked bool
+	// KillReason is why it is killed, if not because somebody asked to.
+	KillReason string
+	// Prepared says that work area and sandbox exist, Closed that no more local jobs will
+	// be made. Made and Expected are numbers of local jobs.
+	Prepared, Closed bool
+	Made, Expected   int
+	// Counts are the local jobs by state.
+	Counts [jjm.NumStates]int
+	// EverSubmitted says that a local job ever reached a batch system, EverRan that one
+	// ever ran.
+	EverSubmitted, EverRan bool
+	// Merging counts the local jobs that only wait for their outputs to be merged.
+	Merging int
+	// TarReady says that the output tar is complete. Recorded is the number of outputs of
+	// completed local jobs whose size and checksum the wrappers recorded; Lost of them
+	// are gone or have changed.
+	TarReady       bool
+	Recorded, Lost int
+	// Unproven says why the proof that all work was done exactly once failed, "" if it
+	// did not.
+	Unproven string
+	// LeftOut is what was left out of the work and of the outputs.
+	LeftOut jjm.LeftList
+	// Undecided says what of the work is assumed to be done without a proof, in the words
+	// of verify; "" if all is proven.
+	Undecided string
+	// Proof is what it rests on that all of it was done exactly once.
+	Proof jjm.Proof
+	// Waits says why no cluster accepts any of its local jobs now, "" if one does.
+	Waits string
+	// Paused says who paused it and why, "" if nobody did.
+	Paused string
+	// AfterUnknown says that it begins after others, and that it is not known how they are. After says for which of
+	// them it waits, "" if all have ended as they should.
+	AfterUnknown bool
+	After        string
+	// Fetching names the input that is being fetched before the grid job can be prepared, "" for none.
+	Fetching string
+	// Idle says why no more local jobs can be made now although more are to come: their
+	// input is not there yet. "" if they can.
+	Idle string
+	// Causes are why local jobs failed, the most frequent first.
+	Causes []jjm.Cause
+	// Failure says why preparing or generating failed for good, "" if it did
+	// not.
+	Failure string
+}
+
+// GridDo is the next step of a grid job.
+type GridDo uint8
+
+// The steps.
+const (
+	Nothing    GridDo = iota // wait for local jobs, the cluster or a person
+	Await                    // look how the grid jobs are that it begins after
+	Prepare                  // make work area and sandbox
+	Generate                 // make (more) local jobs
+	KillLocals               // mark every local job that has not ended to be killed
+	Collect                  // make the tar; then ask again with TarReady
+	Finish                   // commit the final status together with the tar
+)
+
+func (d GridDo) String() string {
+	return [...]string{"nothing", "await", "prepare", "generate", "kill-locals", "collect", "finish"}[d]
+}
+
+// GridAction is the next step, with the status that the grid job has before the step is
+// done; for Finish, the final status to commit.
+type GridAction struct {
+	Do     GridDo
+	Status jjm.GridStatus
+	// Reason explains a status that is pending, or final and not done.
+	Reason string
+}
+
+// Grid decides the next step of a grid job (decisions R9-R13, R18). The first match counts:
+//
+//	final                                      Nothing
+//	a local job has not ended, kill            aborting    KillLocals, or Nothing once all are marked
+//	all local jobs ended, kill                 aborting    Collect; Finish as aborted, even if some completed
+//	failure, a local job has not ended         as below    KillLocals if none was ever submitted;
+//	                                                       else Nothing: what reached a batch system goes on
+//	failure                                    prepared    Collect, Finish as broken, or by its local jobs if any ran
+//	paused by somebody, something left to do   paused      Nothing
+//	not prepared, begins after others          as before   Await, then Nothing while it waits for them, as pending
+//	not prepared, an input is being fetched    pending     Nothing
+//	not prepared                               registered  Prepare
+//	not closed, idle                           pending or running                   Nothing
+//	not closed                                 defined, ready, pending or running   Generate
+//	a local job has not ended                  ready, pending or running            Nothing
+//	all ended                                  prepared    Collect; Finish as done, finished, failed or aborted
+//
+// A held local job (GBS HOLD) has not ended, so its grid job is running until a person releases or kills it (R9).
+// Before anything was submitted the status is pending while no cluster accepts its local jobs; afterwards it is
+// running, whatever the clusters do. It is prepared from the end of the last local job until the tar is complete,
+// also if nothing ever ran (R10, R18).
+func Grid(f GridFacts) GridAction {
+	switch {
+	case f.Status.Final():
+		return GridAction{Status: f.Status}
+	case f.Kill:
+		return gridKilled(f)
+	case f.Failure != "":
+		return gridFailing(f)
+	case f.Prepared && f.Closed && allOver(f):
+		return gridCollect(f, jjm.Prepared)
+	case f.Paused != "":
+		return GridAction{Status: jjm.Paused, Reason: f.Paused}
+	case !f.Prepared && f.AfterUnknown:
+		return gridAwait(f)
+	case !f.Prepared && f.After != "":
+		return GridAction{Status: jjm.Pending, Reason: f.After}
+	case !f.Prepared && f.Fetching != "":
+		return GridAction{Status: jjm.Pending, Reason: f.Fetching}
+	case !f.Prepared:
+		return GridAction{Do: Prepare, Status: jjm.Registered}
+	case !f.Closed && f.Idle != "" && f.Made == 0:
+		return GridAction{Status: jjm.Pending, Reason: f.Idle}
+	case !f.Closed && f.Idle == "":
+		return gridLive(f, Generate)
+	}
+	return gridLive(f, Nothing)
+}
+
+// allOver reports whether all local jobs made so far have ended. If Counts and Made
+// disagree, the larger number counts.
+func allOver(f GridFacts) bool { return over(f.Counts) == max(f.Made, total(f.Counts)) }
+
+// gridAwait keeps the status, unless that says something that is over.
+func gridAwait(f GridFacts) GridAction {
+	if f.Status == jjm.Registered {
+		return GridAction{Do: Await, Status: jjm.Registered}
+	}
+	return GridAction{Do: Await, Status: jjm.Pending, Reason: "looks how the grid jobs are that it begins after"}
+}
+
+func gridKilled(f GridFacts) GridAction {
+	switch {
+	case allOver(f):
+		return gridCollect(f, jjm.Aborting)
+	case f.KillAsked:
+		return GridAction{Status: jjm.Aborting}
+	}
+	return GridAction{Do: KillLocals, Status: jjm.Aborting}
+}
+
+func gridFailing(f GridFacts) GridAction {
+	if allOver(f) {
+		return gridCollect(f, jjm.Prepared)
+	}
+	a := gridLive(f, KillLocals)
+	live := total(f.Counts) - over(f.Counts) // those that wait for a merge wait in vain now
+	if f.EverSubmitted && (f.Merging == 0 || f.Merging < live) || f.KillAsked {
+		a.Do = Nothing
+	}
+	a.Reason = f.Failure
+	return a
+}
+
+func gridCollect(f GridFacts, meanwhile jjm.GridStatus) GridAction {
+	if !f.TarReady {
+		return GridAction{Do: Collect, Status: meanwhile}
+	}
+	status, reason := Final(f)
+	return GridAction{Do: Finish, Status: status, Reason: reason}
+}
+
+func gridLive(f GridFacts, do GridDo) GridAction {
+	switch {
+	case f.EverSubmitted:
+		return GridAction{Do: do, Status: jjm.GridRunning}
+	case f.Made == 0:
+		return GridAction{Do: do, Status: jjm.Defined}
+	case f.Waits != "":
+		return GridAction{Do: do, Status: jjm.Pending, Reason: f.Waits}
+	}
+	return GridAction{Do: do, Status: jjm.Ready}
+}
+
+// Final returns the status with which a grid job ends, and the reason if that is not done or
+// not all is proven. The reason ends with what was left out, however the grid job ends. It is meaningful once all local
+// jobs have ended:
+//
+//	killed on request                                        aborted
+//	failure, nothing ever submitted                          broken
+//	no local jobs                                            broken
+//	all completed, no failure, no output lost, nothing left
+//	out that the job file does not ask for, and the proof
+//	that all work was done did not fail                      done
+//	some completed                                           finished
+//	every local job killed by itself, no failure             aborted
+//	none completed                                           failed
+func Final(f GridFacts) (jjm.GridStatus, string) {
+	status, reason := ending(f)
+	return status, also(reason, f.LeftOut.String())
+}
+
+// ending returns the status of Final, and the reason without what was left out.
+func ending(f GridFacts) (jjm.GridStatus, string) {
+	n, completed := total(f.Counts), f.Counts[jjm.Completed]
+	switch {
+	case f.Kill:
+		return jjm.Aborted, also(cmp.Or(f.KillReason, "killed on request"), ended(f))
+	case f.Failure != "" && !f.EverSubmitted:
+		return jjm.Broken, f.Failure
+	case n == 0:
+		return jjm.Broken, "the grid job made no local jobs"
+	case completed == n && f.Failure == "" && f.Lost == 0 && f.Unproven == "" && len(f.LeftOut.Unasked()) == 0:
+		return jjm.Done, f.Undecided
+	case completed > 0:
+		return jjm.Finished, also(f.Failure, also(ended(f), also(lost(f), f.Unproven)))
+	case f.Counts[jjm.Killed] == n && f.Failure == "":
+		return jjm.Aborted, also("every local job was killed", ended(f))
+	}
+	return jjm.GridFailed, also(f.Failure, ended(f))
+}
+
+// lost returns how many outputs were lost before they were collected, for people
+// (decision R34).
+func lost(f GridFacts) string {
+	if f.Lost == 0 {
+		return ""
+	}
+	return fmt.Sprintf(
+		"%d of %s changed or removed before they were collected: the tar's manifest names them",
+		f.Lost, jjm.Count(f.Recorded, "recorded output"))
+}
+
+// ended is the summary of what is over, with the cause that most of the failed have:
+// "18 of 20 local jobs done, 2 failed: exit code 3".
+func ended(f GridFacts) string {
+	s := Summary(f.Counts)
+	if len(f.Causes) == 0 || f.Causes[0].Text == "" || f.Causes[0].Again {
+		return s
+	}
+	cause := f.Causes[0].Text
+	if n := f.Counts[jjm.Failed] - f.Causes[0].Jobs; n > 0 {
+		cause += fmt.Sprintf(", and %d for other reasons", n)
+	}
+	if f.Counts[jjm.Killed] == 0 {
+		return s + ": " + cause
+	}
+	failed := fmt.Sprintf("%d failed", f.Counts[jjm.Failed])
+	return strings.Replace(s, failed, failed+" ("+cause+")", 1)
+}
+
+// Summary returns the counts of local jobs for people: "7 of 10 local jobs done, 2
+// failed, 1 killed", or "no local jobs".
+func Summary(counts [jjm.NumStates]int) string {
+	n := total(counts)
+	if n == 0 {
+		return "no local jobs"
+	}
+	s := fmt.Sprintf("%d of %s done", counts[jjm.Completed], jjm.Count(n, "local job"))
+	for _, st := range [...]jjm.State{jjm.Failed, jjm.Killed, jjm.Held, jjm.Running, jjm.Completing,
+		jjm.Submitted, jjm.Submitting, jjm.New} {
+		if counts[st] > 0 {
+			s += fmt.Sprintf(", %d %s", counts[st], st)
+		}
+	}
+	return s
+}
+
+// also joins two clauses with a semicolon; either may be empty.
+func also(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+// total returns the number of local jobs, over that of those that have ended.
+func total(counts [jjm.NumStates]int) int {
+	n := 0
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+func over(counts [jjm.NumStates]int) int {
+	return counts[jjm.Completed] + counts[jjm.Failed] + counts[jjm.Killed]
+}

@@ -1,0 +1,322 @@
+package plan
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"jjm/internal/jjm"
+)
+
+// HoldRule says what to do about local jobs that their batch system holds (decision R5).
+// It matches a hold if every field that is set does.
+type HoldRule struct {
+	// Kind is the kind of cluster, such as "condor".
+	Kind string `toml:"kind"`
+	// Code is the batch system's code of the hold, or a pattern as in file names
+	// (path.Match): "13/*", "JobHeld*".
+	Code string `toml:"code"`
+	// Text is a regular expression that the batch system's text of the hold must match
+	// somewhere (regexp/syntax).
+	Text *regexp.Regexp `toml:"text"`
+	// By is who holds: "batch system" (also if it is empty), "operator", or "any". Holds
+	// by a person are left to that person unless a rule has By set.
+	By string `toml:"by"`
+	// Do is "wait", "release", "retry" or "fail".
+	Do string `toml:"do"`
+	// Times is how often to release within an attempt, or to retry a local job; 0 means
+	// 1. After that the rule no longer applies, and the next one decides.
+	Times int `toml:"times"`
+	// After is how long a hold lasts before the action, and the time between a release
+	// that did not help and the next one.
+	After jjm.Duration `toml:"after"`
+}
+
+// The word of HoldRule.By that jjm.Holding.By does not have, and that of HoldRule.Do that
+// is not a jjm.HoldAction.
+const (
+	heldByAny = "any"
+	holdWait  = "wait"
+)
+
+// Check returns what is wrong with a rule. Problem.Field is the key alone.
+func (r HoldRule) Check() jjm.Problems {
+	var ps jjm.Problems
+	problem := func(field, text string, args ...any) {
+		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(text, args...)})
+	}
+	if _, err := path.Match(r.Code, ""); err != nil {
+		problem("code", "%.40q: want a hold code such as \"13/2\", or a pattern such as \"13/*\"", r.Code)
+	}
+	switch r.By {
+	case "", jjm.HeldBatchSystem, jjm.HeldOperator, heldByAny:
+	default:
+		problem("by", "%.40q: want %q, %q or %q", r.By, jjm.HeldBatchSystem, jjm.HeldOperator, heldByAny)
+	}
+	switch r.Do {
+	case holdWait, string(jjm.HoldRelease), string(jjm.HoldRetry), string(jjm.HoldFail):
+	default:
+		problem("do", "%.40q: want \"wait\", \"release\", \"retry\" or \"fail\"", r.Do)
+	}
+	counts := r.Do == string(jjm.HoldRelease) || r.Do == string(jjm.HoldRetry)
+	if r.Times < 0 || r.Times > 0 && !counts {
+		problem("times", "want how often to release or retry, at least 1; wait and fail have no times")
+	}
+	return ps
+}
+
+// matches reports whether the rule matches a hold on a cluster of this kind.
+func (r HoldRule) matches(kind string, h jjm.Holding) bool {
+	by := r.By
+	if by == "" {
+		by = jjm.HeldBatchSystem
+	}
+	if by != heldByAny && by != h.By || r.Kind != "" && r.Kind != kind {
+		return false
+	}
+	if r.Code != "" {
+		if ok, err := path.Match(r.Code, h.Code); err != nil || !ok {
+			return false
+		}
+	}
+	return r.Text == nil || r.Text.MatchString(h.Text)
+}
+
+// usedUp reports whether the rule was carried out as often as it may be.
+func (r HoldRule) usedUp(h jjm.Holding) bool {
+	switch jjm.HoldAction(r.Do) {
+	case jjm.HoldRelease:
+		return h.Releases >= max(r.Times, 1)
+	case jjm.HoldRetry:
+		return h.Retries >= max(r.Times, 1)
+	}
+	return false
+}
+
+// holdPause is the least time between two actions about one hold, because a listing may
+// still show a hold that was just released.
+const holdPause = time.Minute
+
+// due reports whether the hold has lasted long enough for the action.
+func (r HoldRule) due(h jjm.Holding) bool {
+	if h.Tried == 0 {
+		return h.Age >= r.After
+	}
+	return h.Age-h.Acted >= max(r.After, jjm.Duration(holdPause))
+}
+
+// String returns what the rule matches, for people.
+func (r HoldRule) String() string {
+	var all []string
+	add := func(what, is string) {
+		if is != "" {
+			all = append(all, what+" "+is)
+		}
+	}
+	add("kind", r.Kind)
+	add("code", r.Code)
+	if r.Text != nil {
+		add("text", r.Text.String())
+	}
+	add("by", r.By)
+	if len(all) == 0 {
+		return "the rule for every hold"
+	}
+	return "the rule for " + strings.Join(all, ", ")
+}
+
+// HoldFacts is all that decides about a current hold.
+type HoldFacts struct {
+	// Kind is the kind of the cluster.
+	Kind string
+	Hold jjm.Holding
+	// Rules are those of the cluster followed by those of the site; none for a hold by
+	// the application, which no batch system knows.
+	Rules []HoldRule
+	// MaxAge is the longest that a hold may last.
+	MaxAge time.Duration
+}
+
+// HoldStep is what to do about a hold; the empty action is to wait.
+type HoldStep struct {
+	Action jjm.HoldAction
+	Why    string
+}
+
+// Hold decides about a held local job (decision R5). The first match counts:
+//
+//	an action is decided and not done    that action
+//	as old as MaxAge                     fail
+//	the first rule that matches and      what it says; wait until it is due
+//	is not used up
+//	otherwise                            wait
+func Hold(f HoldFacts) HoldStep {
+	h := f.Hold
+	switch {
+	case h.Action != "":
+		return HoldStep{h.Action, h.Why}
+	case f.MaxAge > 0 && h.Age.D() >= f.MaxAge:
+		return HoldStep{jjm.HoldFail, fmt.Sprintf("held by the %s for %s, the longest that a hold may last here: %s", h.By,
+			jjm.HowLong(f.MaxAge), HoldText(h))}
+	}
+	for _, r := range f.Rules {
+		switch {
+		case !r.matches(f.Kind, h), r.usedUp(h):
+			continue
+		case r.Do == holdWait, !r.due(h):
+			return HoldStep{}
+		}
+		return HoldStep{jjm.HoldAction(r.Do),
+			fmt.Sprintf("%s says %s%s; held by the %s: %s", r, r.Do, r.count(h), h.By, HoldText(h))}
+	}
+	return HoldStep{}
+}
+
+// count returns which of how many times this is: " (1 of 3)"; "" for rules without times.
+func (r HoldRule) count(h jjm.Holding) string {
+	switch jjm.HoldAction(r.Do) {
+	case jjm.HoldRelease:
+		return fmt.Sprintf(" (%d of %d)", h.Releases+1, max(r.Times, 1))
+	case jjm.HoldRetry:
+		return fmt.Sprintf(" (%d of %d)", h.Retries+1, max(r.Times, 1))
+	}
+	return ""
+}
+
+// HoldText returns why a job is held, in the words of its holder: "13/2: no such file".
+func HoldText(h jjm.Holding) string {
+	switch {
+	case h.Code == "" && h.Text == "":
+		return "no reason given"
+	case h.Code == "" || h.Code == h.Text:
+		return h.Text
+	case h.Text == "":
+		return h.Code
+	}
+	return h.Code + ": " + h.Text
+}
+
+// HeldBy returns who holds a job by the code of the hold: HeldOperator for a person's hold,
+// else HeldBatchSystem, which is also the answer for other kinds of clusters.
+//
+//	condor   HoldReasonCode 1
+//	slurm    reasons JobHeldUser and JobHeldAdmin
+//	pbs      Hold_Types u and o
+//	sge      the letter h of qstat, unless the job is in error
+func HeldBy(kind, code string) string {
+	person := false
+	switch kind {
+	case "condor":
+		n, _, _ := strings.Cut(code, "/")
+		person = n == "1"
+	case "slurm":
+		person = code == "JobHeldUser" || code == "JobHeldAdmin"
+	case "pbs":
+		person = strings.ContainsAny(code, "uo")
+	case "sge":
+		person = strings.Contains(code, "h") && !strings.Contains(code, "E")
+	}
+	if person {
+		return jjm.HeldOperator
+	}
+	return jjm.HeldBatchSystem
+}
+
+// HoldSeen returns the holding after a listing that shows an attempt held: a new hold, or
+// the current one, whose age grows by added, the growth of Watched.For. old may be nil. A
+// decision to give the attempt up is kept.
+func HoldSeen(old *jjm.Holding, r jjm.Report, by string, at jjm.Time, added time.Duration) jjm.Holding {
+	var h jjm.Holding
+	if old != nil {
+		h = *old
+	}
+	if h.Since == 0 {
+		h = HoldOver(h)
+		h.Since = at
+	} else {
+		h.Age += jjm.Duration(added)
+	}
+	h.By, h.Code, h.Text, h.Source = by, r.Hold, r.Reason, r.Source
+	return h
+}
+
+// HoldOver returns the holding after a listing that no longer shows the hold. A decided
+// release is done; a decision to give the attempt up is kept.
+func HoldOver(h jjm.Holding) jjm.Holding {
+	h.Since, h.Age, h.Acted, h.Tried, h.Trouble = 0, 0, 0, 0, ""
+	if !h.Action.GivesUp() {
+		h.Action, h.Why, h.Actor = "", "", ""
+	}
+	return h
+}
+
+// HoldNext returns the holding with which the next attempt starts: only the number of
+// attempts given up because of holds, nil if that is 0.
+func HoldNext(h *jjm.Holding) *jjm.Holding {
+	if h == nil || h.Retries == 0 {
+		return nil
+	}
+	return &jjm.Holding{Retries: h.Retries}
+}
+
+// HoldAfter returns the holding of a local job after the end of an attempt, in the given
+// state and phase with the verdict's text: a hold by the application or an operator if
+// the state is held, else HoldNext.
+func HoldAfter(h *jjm.Holding, state jjm.State, phase jjm.Phase, text string, now jjm.Time) *jjm.Holding {
+	next := HoldNext(h)
+	if state != jjm.Held {
+		return next
+	}
+	held := jjm.Holding{By: jjm.HeldApplication, Text: text, Since: max(now, 1)}
+	if phase == jjm.HeldByBatch {
+		held.By = jjm.HeldOperator // somebody cancelled it
+	}
+	if next != nil {
+		held.Retries = next.Retries
+	}
+	return &held
+}
+
+// Decided returns the holding with a decision. The counters grow with the decision, not
+// with the action, so that a crash between them cannot lead to more actions than allowed.
+// A person's release does not count.
+func Decided(h jjm.Holding, s HoldStep, actor string) jjm.Holding {
+	if s.Action == "" || h.Action != "" {
+		return h
+	}
+	h.Action, h.Why, h.Actor, h.Trouble = s.Action, s.Why, actor, ""
+	if s.Action == jjm.HoldRelease && actor == "" {
+		h.Releases++
+	}
+	if s.Action == jjm.HoldRetry {
+		h.Retries++
+	}
+	return h
+}
+
+// Released returns the holding after a release. trouble is why the batch system refused
+// it for good, "" if it did not.
+func Released(h jjm.Holding, trouble string) jjm.Holding {
+	h.Action, h.Why, h.Actor, h.Trouble = "", "", "", trouble
+	h.Acted = h.Age
+	h.Tried++
+	return h
+}
+
+// ageSteps is how much of a hold's age a crash may lose. To store the age with every
+// listing would cost a write for each held job each time.
+const ageSteps = jjm.Duration(5 * time.Minute)
+
+// HoldNews reports whether a holding must be stored: it differs from the old one, which
+// may be nil, by more than a little age.
+func HoldNews(old *jjm.Holding, h jjm.Holding) bool {
+	if old == nil {
+		return true
+	}
+	stored := *old
+	steps := stored.Age/ageSteps == h.Age/ageSteps
+	stored.Age = h.Age
+	return !steps || stored != h
+}

@@ -1,0 +1,22 @@
+package plan
+
+import "jjm/internal/jjm"
+
+// Hopeless reports whether a grid job ends as broken because of an error of its step:
+//
+//	prepare, generate   Invalid    the request is wrong
+//	await               Invalid    a grid job that it begins after ended in another way
+//	generate            Internal   what is to be stored contradicts itself or the ledger, and it came again after
+//	                               all was read anew: nothing that anybody does elsewhere will change it
+//	otherwise                      no: a full disk, an account or a batch system may recover
+//
+// again says that the same error came at the try before.
+func Hopeless(do GridDo, kind jjm.Kind, again bool) bool {
+	switch do {
+	case Prepare, Await:
+		return kind == jjm.Invalid
+	case Generate:
+		return kind == jjm.Invalid || kind == jjm.Internal && again
+	}
+	return false
+}

@@ -1,0 +1,175 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"jjm/internal/jjm"
+	"jjm/internal/policy/analyse"
+	"jjm/internal/policy/analyse/rule"
+)
+
+// LocalInput is all that decides about a local job whose current attempt has ended.
+type LocalInput struct {
+	// Job is the local job; its Attempt is the one that has ended.
+	Job jjm.LocalJob
+	// Evidence is that of the attempt. A result of another attempt is ignored.
+	Evidence jjm.Evidence
+	// Result is how the job reports: jjm.ResultGLF or jjm.ResultExit.
+	Result string
+	// Retry is what the job file says about retries, Site are the limits of the site for
+	// what it does not set. The defaults of GBS complete them.
+	Retry jjm.Retries
+	Site  jjm.Limits
+	// Kill is true if the grid job or the local job is to be killed.
+	Kill bool
+	// GiveUp is set if jjm ended the attempt because of its hold (decision R5). Kill
+	// outranks it.
+	GiveUp *jjm.Holding
+	// Opinion is what the job type decides about the attempt, nil if it has no opinion.
+	Opinion *jjm.Opinion
+	// Rules judge the attempt, of a job of the Type and with the settings Params. Without rules
+	// those count that jjm ships.
+	Rules  rule.Set
+	Type   string
+	Params map[string]any
+	// Lost is EndStep.Lost: the batch system certainly does not have the attempt.
+	Lost bool
+	Now  jjm.Time
+	// Backoff is the unit of the wait before a retry; 0 disables it.
+	Backoff time.Duration
+}
+
+// LocalDecision is what becomes of the local job.
+type LocalDecision struct {
+	// Over is false if the evidence shows no end; nothing changes then.
+	Over    bool
+	Verdict jjm.Verdict
+	State   jjm.State
+	Phase   jjm.Phase
+	// Attempt is the next attempt's number if there is one, else unchanged.
+	Attempt int32
+	// NotBefore is when the next attempt may be submitted; 0 for at once.
+	NotBefore jjm.Time
+	// Started, Ended, Host and Exit are those of the attempt that ended; see witness. Exit is
+	// -1 if it is not known.
+	Started, Ended jjm.Time
+	Host           string
+	Exit           int
+}
+
+// Local decides what becomes of a local job whose attempt has ended:
+//
+//	verdict    local job
+//	complete   completed
+//	retry      submitting/retry-wait, attempt + 1, after a wait if unhandled
+//	hold       held/application-hold or batch-cancel
+//	fail       failed/limit, application or lost
+//	cancel     killed/cancelled
+//
+// [Backoff] says how long the next attempt waits. With Kill the verdict is never retry or hold.
+// An attempt that was given up because of its hold ends as was decided then, unless it has a
+// result that stands; but an exit job that was started is not started again unless its job file
+// asks for retries, and not only after some exit codes (R1).
+func Local(in LocalInput) LocalDecision {
+	ev := in.Evidence
+	if ev.Result != nil && ev.Result.AttemptID() != in.Job.AttemptID() {
+		ev.Result = nil
+	}
+	v := analyse.Attempt(analyse.Input{
+		Evidence: ev, Result: in.Result,
+		Counters: in.Job.Counters, RetryArgs: in.Job.RetryArgs,
+		Limits: in.Retry.Or(in.Site), KillIntent: in.Kill || in.GiveUp.GivenUp(),
+		Retry: in.Retry.Asked(), OnExit: in.Retry.OnExit, Lost: in.Lost, Opinion: in.Opinion,
+		Rules: in.Rules, Type: in.Type, Cluster: in.Job.Cluster, Params: in.Params,
+	})
+	if v.Action == jjm.Cancel && !in.Kill {
+		v = givenUp(in, ev, v)
+	}
+	d := LocalDecision{Over: true, Verdict: v, Attempt: in.Job.Attempt, Phase: v.Phase}
+	d.witness(in, ev)
+	switch v.Action {
+	case jjm.Complete:
+		d.State = jjm.Completed
+	case jjm.Retry:
+		d.State, d.Phase = jjm.Submitting, jjm.RetryWait
+		d.Attempt++
+		if wait := Backoff(backoffFacts(in, ev, v)); wait > 0 {
+			d.NotBefore = in.Now.Add(wait)
+		}
+	case jjm.Hold:
+		d.State = jjm.Held
+	case jjm.Fail:
+		d.State = jjm.Failed
+	case jjm.Cancel:
+		d.State = jjm.Killed
+	default:
+		d.Over, d.State, d.Phase = false, in.Job.State, in.Job.Phase
+	}
+	return d
+}
+
+// givenUp turns the verdict of an attempt that was given up because of its hold into what
+// was decided then: retry or fail.
+func givenUp(in LocalInput, ev jjm.Evidence, v jjm.Verdict) jjm.Verdict {
+	started := ev.Result != nil || ev.Claim != nil && ev.Claim.Holder != jjm.HolderDaemon
+	v.Text, v.Phase = in.GiveUp.Why, ""
+	v.Action = jjm.Retry
+	switch {
+	case in.GiveUp.Action == jjm.HoldFail:
+		v.Action, v.Phase = jjm.Fail, jjm.BySystem
+	case started && in.Result != jjm.ResultGLF && (!in.Retry.Asked() || len(in.Retry.OnExit) > 0):
+		v.Action, v.Phase = jjm.Fail, jjm.BySystem
+		v.Text += "; it had been started, and its job file asks for no retries after a hold"
+	}
+	return v
+}
+
+// neverRan reports whether an ended batch job has no exit code, because it was removed
+// before it started.
+func neverRan(b jjm.Report) bool {
+	return b.Started == 0 && (b.State == jjm.BatchCancelled || b.State == jjm.BatchAborted)
+}
+
+// witness sets times, host and exit code from the first source that has them:
+//
+//	           1st                          2nd                 3rd
+//	started    batch system's last report   earlier listings    result
+//	ended      batch system's last report   result, bounded     now
+//	host       batch system's last report   earlier listings    result
+//	exit code  result                       batch system's      -1
+//
+// The clocks of worker and batch system differ, and a result is a file that the job's account
+// can forge: an end that it reports is moved to between the start and now.
+func (d *LocalDecision) witness(in LocalInput, ev jjm.Evidence) {
+	b, r := ev.Batch, ev.Result
+	if r == nil {
+		r = &jjm.Result{Exit: -1}
+	}
+	d.Started = cmp.Or(b.Started, in.Job.Started, r.Started)
+	d.Host = cmp.Or(b.Host, in.Job.Host, r.Claim.Host)
+	d.Ended = in.Now
+	switch {
+	case b.State.Ended() && b.Ended != 0:
+		d.Ended = b.Ended
+	case r.Ended != 0:
+		d.Ended = min(max(r.Ended, d.Started), in.Now)
+	}
+	d.Exit = r.Exit
+	if ev.Result == nil && b.State.Ended() && !neverRan(b) {
+		d.Exit = b.Exit
+		if b.Signal != 0 {
+			d.Exit = 128 + b.Signal
+		}
+	}
+}
+
+// Apply sets in a local job what was decided, except state and phase, which the caller
+// sets together with a journal entry.
+func (d LocalDecision) Apply(l *jjm.LocalJob) {
+	l.Attempt, l.NotBefore = d.Attempt, d.NotBefore
+	l.Counters, l.RetryArgs = d.Verdict.Counters, slices.Clone(d.Verdict.RetryArgs)
+	l.Started, l.Ended, l.Host, l.Exit = d.Started, d.Ended, d.Host, d.Exit
+	l.Message = d.Verdict.Text
+}

@@ -1,0 +1,74 @@
+package plan
+
+import (
+	"slices"
+
+	"jjm/internal/jjm"
+)
+
+// The bounds of the places of a grid job. With too many places each search for ready local jobs
+// would be slow; with too many storages people could not read where files are.
+const (
+	MaxPlaces   = 64
+	maxStorages = 16
+)
+
+// PlaceOf returns the number of a place among those that a grid job has so far, from 1, and the list
+// of these with it. 0 means that local jobs may go to all clusters of the grid job. Places with the
+// same clusters and the same request are one, which remembers the storages of all of them, until it
+// has maxStorages. Once there are [MaxPlaces], a further one is narrowed to the first of its
+// clusters. The given list is not changed.
+func PlaceOf(have []jjm.Place, clusters []string, p *jjm.Place) ([]jjm.Place, int32) {
+	if p == nil {
+		return have, 0
+	}
+	among := slices.Clone(clusters)
+	if p.Known && len(p.Clusters) > 0 {
+		among = slices.DeleteFunc(among, func(name string) bool { return !slices.Contains(p.Clusters, name) })
+	}
+	if len(among) == len(clusters) && p.Request == nil {
+		return have, 0
+	}
+	n := indexOf(have, among, p.Request)
+	if n < 0 && len(have) >= MaxPlaces && len(among) > 1 {
+		among = among[:1]
+		n = indexOf(have, among, p.Request)
+	}
+	if n < 0 {
+		place := jjm.Place{Storages: p.Storages, Clusters: among, Known: true, Request: p.Request}
+		return append(slices.Clip(have), place), int32(len(have) + 1)
+	}
+	if more := lacking(have[n].Storages, p.Storages); len(more) > 0 {
+		have = slices.Clone(have)
+		have[n].Storages = slices.Sorted(slices.Values(slices.Concat(have[n].Storages, more)))
+	}
+	return have, int32(n + 1)
+}
+
+func indexOf(have []jjm.Place, clusters []string, r *jjm.Request) int {
+	return slices.IndexFunc(have, func(p jjm.Place) bool {
+		return slices.Equal(p.Clusters, clusters) && (p.Request == r || p.Request != nil && r != nil && *p.Request == *r)
+	})
+}
+
+// lacking returns the storages that have is to remember in addition.
+func lacking(have, storages []string) []string {
+	if len(have) >= maxStorages {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(storages), func(s string) bool { return slices.Contains(have, s) })
+}
+
+// Among returns the clusters of a grid job that local jobs of a place may go to, best
+// first; none for an unknown place.
+func Among(clusters []string, places []jjm.Place, place int32) []string {
+	if place == 0 {
+		return clusters
+	}
+	if int(place) > len(places) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(clusters), func(name string) bool {
+		return !slices.Contains(places[place-1].Clusters, name)
+	})
+}

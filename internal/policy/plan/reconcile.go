@@ -1,0 +1,175 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"jjm/adapters"
+	"jjm/internal/jjm"
+)
+
+// BulkFacts is all that decides about a bulk whose submission was not acknowledged: the
+// error was ambiguous, the daemon crashed between intent and receipt, or the command
+// certainly failed.
+type BulkFacts struct {
+	Now jjm.Time
+	// Tried is when the submission command last started, or when the bulk was made if
+	// that is not known. Tries is how often it started.
+	Tried jjm.Time
+	Tries int
+	// Found is what the batch system answered for the bulk's tag after the command ended,
+	// zero if it was not asked. FindErr is true if it was asked and could not answer.
+	Found   adapters.Found
+	FindErr bool
+	// WrapperClaims is the number of members that wrappers have claimed, Holders that
+	// number by the batch id of the bulk, where it is known.
+	WrapperClaims int
+	Holders       map[string]int
+	// Settle is the adapter's capability: from how long after the command an empty answer
+	// proves absence.
+	Settle time.Duration
+	// Refused says that it must not be submitted again, because the command's error was
+	// permanent (Invalid, Denied) or because all members are to be killed. It does not
+	// say that earlier tries failed.
+	Refused bool
+	// Back says that an outage of the batch system ended after Tried. What failed before
+	// says nothing about now, so there is no back-off.
+	Back bool
+	// Busy says that the last command certainly did nothing, and all before it too.
+	Busy bool
+}
+
+// BulkDo is what to do about a bulk.
+type BulkDo uint8
+
+// The actions.
+const (
+	// BulkWait: look again after After.
+	BulkWait BulkDo = iota
+	// BulkAdopt: the batch system has it as ID. With an empty ID it had it, but no longer
+	// shows it: treat it as accepted, and judge the members by their results, claims and
+	// absence.
+	BulkAdopt
+	// BulkSubmit: the batch system certainly does not have it; run the command.
+	BulkSubmit
+	// BulkRefuse: the batch system certainly does not have it and never will.
+	BulkRefuse
+)
+
+// BulkAction is what to do about a bulk now.
+type BulkAction struct {
+	Do BulkDo
+	// ID is the batch system's id of the bulk to keep (BulkAdopt).
+	ID string
+	// Cancel are the ids of duplicates of the bulk, to be cancelled and logged as errors.
+	// A member whose claim a wrapper of such a duplicate holds must not be cancelled;
+	// Ending points the attempt to it.
+	Cancel []string
+	After  time.Duration
+	Why    string
+}
+
+// The waits of Reconcile: short enough for people, long enough for a batch system in
+// trouble. They double from the first to the last.
+const (
+	firstLook = 2 * time.Second
+	lastLook  = 5 * time.Minute
+)
+
+// Reconcile settles a doubtful bulk, whether an ambiguous error or a crash made it so. The first match counts:
+//
+//	found                                 BulkAdopt; of several the one with most claims, and cancel the others
+//	wrappers claimed members              BulkAdopt: it exists or existed, whatever the search says
+//	busy, refused                         BulkRefuse
+//	busy                                  BulkSubmit, after a back-off
+//	the search failed or cannot say yet   BulkWait
+//	absent, but within Settle             BulkWait
+//	absent, refused                       BulkRefuse
+//	absent                                BulkSubmit, after a back-off
+//
+// It neither submits nor refuses while anything under the tag may exist, because a bulk that was given up could
+// still run. Back-off and Settle end, so each bulk is settled once the batch system answers. If the clock is
+// set back, it waits longer, never shorter.
+func Reconcile(f BulkFacts) BulkAction {
+	switch {
+	case f.Found.Presence == adapters.Present && len(f.Found.IDs) > 0:
+		return adopt(f)
+	case f.WrapperClaims > 0 || len(f.Holders) > 0:
+		return adoptByClaims(f)
+	case f.Found.Presence == adapters.Present:
+		return BulkAction{Do: BulkWait, After: f.pause(), Why: "the batch system has it but gave no id"}
+	case f.Busy:
+		return goOn(f, 0, "the batch system was busy and did nothing")
+	case f.FindErr:
+		return BulkAction{Do: BulkWait, After: f.pause(), Why: "the batch system cannot say whether it has it"}
+	case f.Found.Presence == adapters.NotYetKnown:
+		return BulkAction{Do: BulkWait, After: f.pause(), Why: "the batch system does not know yet whether it has it"}
+	}
+	return goOn(f, f.Settle, "the batch system surely does not have it")
+}
+
+// adopt keeps one of the bulks found: the one whose wrappers hold most claims, because to
+// cancel it would lose most work; of equal ones the first.
+func adopt(f BulkFacts) BulkAction {
+	ids := slices.Compact(slices.Sorted(slices.Values(f.Found.IDs)))
+	keep := ids[0]
+	for _, id := range ids[1:] {
+		if f.Holders[id] > f.Holders[keep] {
+			keep = id
+		}
+	}
+	a := BulkAction{Do: BulkAdopt, ID: keep, Why: "the batch system has it as " + keep}
+	for _, id := range ids {
+		if id != keep {
+			a.Cancel = append(a.Cancel, id)
+		}
+	}
+	if n := len(a.Cancel); n > 0 {
+		a.Why = fmt.Sprintf("submitted %d times over: keeping %s, cancelling %s", n+1, keep,
+			strings.Join(a.Cancel, ", "))
+	}
+	return a
+}
+
+// adoptByClaims adopts a bulk that the search does not show although its wrappers ran: it
+// ended and was forgotten, or the search is late.
+func adoptByClaims(f BulkFacts) BulkAction {
+	keep := ""
+	for id, n := range f.Holders {
+		if keep == "" || n > f.Holders[keep] || n == f.Holders[keep] && id < keep {
+			keep = id
+		}
+	}
+	n := f.WrapperClaims
+	for _, k := range f.Holders {
+		n = max(n, k)
+	}
+	return BulkAction{Do: BulkAdopt, ID: keep,
+		Why: fmt.Sprintf("wrappers claimed %d of its jobs, so it was submitted, though the batch system does not show it", n)}
+}
+
+// goOn refuses or submits what surely does not exist, once settle, and before
+// a submission the back-off, has passed since the last try. A bulk whose
+// command never ran has nothing to wait for.
+func goOn(f BulkFacts, settle time.Duration, why string) BulkAction {
+	do, wait := BulkSubmit, max(settle, f.pause())
+	if f.Refused {
+		do, wait = BulkRefuse, settle
+	}
+	if since := f.Now.Sub(f.Tried); f.Tried != 0 && since < wait {
+		return BulkAction{Do: BulkWait, After: wait - max(0, since), Why: why + ", for now"}
+	}
+	return BulkAction{Do: do, Why: why}
+}
+
+// pause returns the back-off: firstLook, doubled with each try up to lastLook. Tries from
+// before an outage do not count.
+func (f BulkFacts) pause() time.Duration {
+	d := firstLook
+	for i := 1; i < f.Tries && !f.Back && d < lastLook; i++ {
+		d *= 2
+	}
+	return min(d, lastLook)
+}

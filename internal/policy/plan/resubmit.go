@@ -1,0 +1,70 @@
+package plan
+
+import (
+	"fmt"
+
+	"jjm/internal/jjm"
+)
+
+// ResubmitFacts is all that decides which local jobs of a grid job run again because a person
+// wishes it.
+type ResubmitFacts struct {
+	Locals []jjm.LocalJob
+	// Whole is set if the wish names the grid job: it means those that failed then, with
+	// All those that were killed as well. Named, which may be nil, reports whether the wish
+	// names a local job.
+	Whole, All bool
+	Named      func(n int32) bool
+	// Unfit are local jobs that cannot run again for a reason that is not in their rows: it
+	// says why.
+	Unfit map[int32]string
+}
+
+// Left is a local job that is meant by a wish and stays as it is.
+type Left struct {
+	N   int32
+	Why string
+}
+
+// Resubmit decides which local jobs run again (Ganga, resubmit; decisions R7, R14, R15), and
+// which of those that are meant do not:
+//
+//	state                          whole, failed only   whole, all    named
+//	failed                         again                again         again
+//	killed                         -                    again         again
+//	failed or killed, but unfit    left                 left          left
+//	completed                      -                    -             left: its result counts
+//	given back                     -                    -             left: another one does its work
+//	never submitted for its part   left                 left          left
+//	not over                       -                    -             left
+func Resubmit(f ResubmitFacts) (again []int32, left []Left) {
+	for i := range f.Locals {
+		l := &f.Locals[i]
+		named := f.Named != nil && f.Named(l.ID.N)
+		meant := named || f.Whole && l.Phase != jjm.GivenBack && (l.State == jjm.Failed || f.All && l.State == jjm.Killed)
+		if !meant {
+			continue
+		}
+		if why := staysSo(l, f.Unfit); why != "" {
+			left = append(left, Left{l.ID.N, why})
+			continue
+		}
+		again = append(again, l.ID.N)
+	}
+	return again, left
+}
+
+// staysSo returns why a local job cannot run again, "" if it can.
+func staysSo(l *jjm.LocalJob, unfit map[int32]string) string {
+	switch {
+	case l.State == jjm.Completed:
+		return "it is completed, and its result counts: retract that first"
+	case !l.State.Final():
+		return fmt.Sprintf("it is %s: only what has ended is run again", jjm.StateWord(l.State, l.Phase))
+	case l.Phase == jjm.GivenBack:
+		return "its work was given back, and another local job does it"
+	case l.Phase == jjm.CreateFailed && l.Tag == "":
+		return "its part can never be submitted"
+	}
+	return unfit[l.ID.N]
+}

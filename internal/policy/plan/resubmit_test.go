@@ -1,0 +1,55 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"jjm/internal/jjm"
+)
+
+func TestResubmit_Table(t *testing.T) {
+	locals := []jjm.LocalJob{
+		{State: jjm.Completed},
+		{State: jjm.Failed, Phase: jjm.ByLimit, Tag: "a"},
+		{State: jjm.Killed, Phase: jjm.ByPerson},
+		{State: jjm.Failed, Phase: jjm.GivenBack, Tag: "a"},
+		{State: jjm.Failed, Phase: jjm.CreateFailed},
+		{State: jjm.Failed, Phase: jjm.CreateFailed, Tag: "refused"},
+		{State: jjm.Running, Tag: "a"},
+		{State: jjm.Failed, Phase: jjm.ByApp, Tag: "a"},
+	}
+	for n := range locals {
+		locals[n].ID = jjm.LocalID{Grid: 7, N: int32(n)}
+	}
+	every := func(int32) bool { return true }
+	unfit := map[int32]string{7: "grid job 9 does it", 0: "not asked: it is completed"}
+	const never, mine = "its part can never be submitted", "grid job 9 does it"
+	for _, c := range []struct {
+		name  string
+		facts ResubmitFacts
+		again []int32
+		left  map[int32]string
+	}{
+		{"whole, failed only", ResubmitFacts{Whole: true}, []int32{1, 5}, map[int32]string{4: never, 7: mine}},
+		{"whole, all", ResubmitFacts{Whole: true, All: true}, []int32{1, 2, 5}, map[int32]string{4: never, 7: mine}},
+		{"named", ResubmitFacts{Named: every}, []int32{1, 2, 5}, map[int32]string{0: "its result counts", 3: "given back",
+			4: never, 6: "it is running", 7: mine}},
+		{"one", ResubmitFacts{Named: func(n int32) bool { return n == 2 }}, []int32{2}, nil},
+		{"whole and one", ResubmitFacts{Whole: true, Named: func(n int32) bool { return n == 2 }}, []int32{1, 2, 5},
+			map[int32]string{4: never, 7: mine}},
+		{"none", ResubmitFacts{}, nil, nil},
+	} {
+		c.facts.Locals, c.facts.Unfit = locals, unfit
+		again, left := Resubmit(c.facts)
+		if !slices.Equal(again, c.again) || len(left) != len(c.left) {
+			t.Errorf("%s: again %v, left %v", c.name, again, left)
+			continue
+		}
+		for _, l := range left {
+			if want, ok := c.left[l.N]; !ok || !strings.Contains(l.Why, want) {
+				t.Errorf("%s: left %d: %s", c.name, l.N, l.Why)
+			}
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"jjm/internal/jjm"
+)
+
+// Demand is how many local jobs of one place a grid job wants to submit to a cluster.
+type Demand struct {
+	Grid jjm.GridID
+	// Place is the place of the local jobs (jjm.LocalJob.Place).
+	Place int32
+	// Ready is how many could be submitted now, InBatch how many the batch system has
+	// already. Others is how many it has of the grid job's other places.
+	Ready, InBatch, Others int
+}
+
+// Budget is how many local jobs of a place a grid job may submit now, at least 1.
+type Budget struct {
+	Grid  jjm.GridID
+	Place int32
+	Jobs  int
+}
+
+// Site divides the room of one cluster - how many more local jobs it may have - among the grid
+// jobs that want some of it. It levels what each has in the batch system (max-min fairness), so
+// that a grid job of ten local jobs does not wait for one of a hundred thousand. The places of
+// a grid job share its part in the same way: files in many places do not give it more.
+// Promises:
+//
+//   - the budgets sum to min(room, everything ready): no room is left unused;
+//   - none exceeds its demand;
+//   - with at least as much room as grid jobs, each gets 1 or more, and so do the places of one within its part.
+//
+// With less room, those with the fewest jobs in the batch system come first, of equal ones the
+// oldest grid job and its first place. Budgets come in the order of the demands; those that get
+// nothing are left out.
+func Site(demands []Demand, room int) []Budget {
+	grids, members := byGrid(demands)
+	give := make([]int, len(demands))
+	for i, jobs := range fair(grids, room) {
+		places := make([]Demand, len(members[i]))
+		for k, at := range members[i] {
+			places[k] = demands[at]
+		}
+		for k, n := range fair(places, jobs) {
+			give[members[i][k]] = n
+		}
+	}
+	var out []Budget
+	for i, d := range demands {
+		if give[i] > 0 {
+			out = append(out, Budget{Grid: d.Grid, Place: d.Place, Jobs: give[i]})
+		}
+	}
+	return out
+}
+
+// byGrid sums the demands of each grid job that has something ready. members are the
+// positions of the summands.
+func byGrid(demands []Demand) (grids []Demand, members [][]int) {
+	at := make(map[jjm.GridID]int, len(demands))
+	for i, d := range demands {
+		if d.Ready <= 0 {
+			continue
+		}
+		g, known := at[d.Grid]
+		if !known {
+			g = len(grids)
+			at[d.Grid] = g
+			grids = append(grids, Demand{Grid: d.Grid, InBatch: max(0, d.InBatch) + max(0, d.Others)})
+			members = append(members, nil)
+		}
+		grids[g].Ready += d.Ready
+		members[g] = append(members[g], i)
+	}
+	return grids, members
+}
+
+// fair returns how much each demand gets of the room.
+func fair(demands []Demand, room int) []int {
+	if room <= 0 || len(demands) == 0 {
+		return nil
+	}
+	want, order := slices.Clone(demands), make([]int, len(demands))
+	for i := range want {
+		want[i].InBatch = max(0, want[i].InBatch)
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(want[a].InBatch, want[b].InBatch), cmp.Compare(want[a].Grid, want[b].Grid),
+			cmp.Compare(want[a].Place, want[b].Place))
+	})
+	return level(want, order, room)
+}
+
+// level returns how much each demand gets: first one job each as far as the room allows,
+// then up to the highest level of jobs in the batch system that the room allows for all,
+// then the remainder, fewer than there are demands, in order.
+func level(want []Demand, order []int, room int) []int {
+	give := make([]int, len(want))
+	for _, i := range order[:min(room, len(order))] {
+		give[i] = 1
+	}
+	if room <= len(order) {
+		return give
+	}
+	at := func(i, level int) int { return min(max(level-want[i].InBatch, 1), want[i].Ready) }
+	top := 0
+	for _, d := range want {
+		top = max(top, d.InBatch+d.Ready)
+	}
+	// The first level that does not fit, minus one, is the one affordable.
+	fill := sort.Search(top+1, func(l int) bool {
+		sum := 0
+		for i := range want {
+			sum += at(i, l)
+		}
+		return sum > room
+	}) - 1
+	for i := range want {
+		give[i] = at(i, fill)
+		room -= give[i]
+	}
+	for _, i := range order {
+		if room == 0 {
+			break
+		}
+		if at(i, fill+1) > give[i] {
+			give[i]++
+			room--
+		}
+	}
+	return give
+}

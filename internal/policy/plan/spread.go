@@ -1,0 +1,258 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"jjm/internal/jjm"
+)
+
+// Rank orders clusters by how suitable they are for new work.
+type Rank uint8
+
+// The ranks, best first.
+const (
+	// Fit clusters answer and accept new work.
+	Fit Rank = iota
+	// Drained ones accept no new grid jobs; accepted ones go on.
+	Drained
+	// Troubled ones do not answer, or answered Busy lately.
+	Troubled
+	// Barred ones accept nothing now: they are paused, or refused these local jobs.
+	Barred
+)
+
+// Candidate is one of the clusters that local jobs may go to.
+type Candidate struct {
+	Name string
+	Rank Rank
+	// Slots is how many jobs can run there at once; 0 if that is not known.
+	Slots int
+	// Load is how many local jobs it has, of all grid jobs; Mine how many of the grid
+	// jobs that are being spread.
+	Load, Mine int
+	// Room is how many more it may have.
+	Room int
+}
+
+// Best returns the best rank among clusters. Only clusters of that rank get local jobs,
+// even while they are full.
+func Best(all []Candidate) Rank {
+	best := Barred
+	for _, c := range all {
+		best = min(best, c.Rank)
+	}
+	return best
+}
+
+// waves bounds the local jobs that a cluster holds of work that could also go elsewhere, as a
+// multiple of its slots. What is not submitted yet can still go where there is room first, so
+// that clusters of different speed finish together; four waves keep a cluster busy for some
+// minutes without the daemon.
+const waves = 4
+
+// Spread divides ready local jobs among clusters and returns how many each candidate gets now.
+// Promises:
+//
+//   - only clusters of the best rank get any, barred ones never;
+//   - none gets more than its room, and all together not more than are ready;
+//   - all are filled to the same number of jobs per slot as far as jobs and room allow, so that small
+//     and large ones finish at about the same time;
+//   - a single candidate gets all that it has room for;
+//   - of several, each holds at most four times its slots; and while more is ready than all may hold,
+//     one that is nearly full gets nothing until a whole wave of its slots fits.
+//
+// A cluster whose number of slots is not known counts with the average of the others.
+func Spread(ready int, all []Candidate) []int {
+	give := make([]int, len(all))
+	if len(all) == 1 && all[0].Rank != Barred {
+		give[0] = max(min(ready, all[0].Room), 0)
+		return give
+	}
+	rank := Best(all)
+	if rank == Barred || ready <= 0 {
+		return give
+	}
+	var at []int // the clusters that may get some
+	for i, c := range all {
+		if c.Rank == rank && c.Room > 0 {
+			at = append(at, i)
+		}
+	}
+	slots := assume(all)
+	most := make([]int, len(all))
+	for _, i := range at {
+		most[i] = min(all[i].Room, max(waves*slots[i]-all[i].Mine, 0))
+	}
+	left := fill(give, at, ready, all, slots, most)
+	if left == 0 {
+		return give
+	}
+	for _, i := range at { // more is ready than all may hold: whole waves only
+		if give[i] < slots[i] && give[i] < all[i].Room {
+			give[i] = 0
+		}
+	}
+	return give
+}
+
+// assume returns the slots of each cluster, at least 1; for unknown ones the average of
+// the others.
+func assume(all []Candidate) []int {
+	known, sum := 0, 0
+	for _, c := range all {
+		if c.Slots > 0 {
+			known++
+			sum += c.Slots
+		}
+	}
+	slots := make([]int, len(all))
+	for i, c := range all {
+		switch {
+		case c.Slots > 0:
+			slots[i] = c.Slots
+		case known > 0:
+			slots[i] = max(sum/known, 1)
+		default:
+			slots[i] = 1000 // none is known: only that they are equal matters
+		}
+	}
+	return slots
+}
+
+// fill raises the level (jobs per slot, as a fraction with one denominator for all) as far as
+// the ready jobs allow, and gives the remaining few, one each, to the clusters with the lowest
+// level. It returns how many did not fit.
+func fill(give, at []int, ready int, all []Candidate, slots, most []int) (left int) {
+	const fine = 1024 // steps of a level per wave
+	want := func(i, level int) int {
+		return min(max(level*slots[i]/fine-all[i].Load, 0), most[i])
+	}
+	sum := func(level int) int {
+		n := 0
+		for _, i := range at {
+			n += want(i, level)
+		}
+		return n
+	}
+	low, high := 0, 1
+	for _, i := range at {
+		high = max(high, fine*(all[i].Load+most[i]+1)/slots[i]+fine)
+	}
+	for low+1 < high { // sum(low) <= ready, and either sum(high) is more or all are full
+		if mid := low + (high-low)/2; sum(mid) <= ready {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	left = ready
+	for _, i := range at {
+		give[i] = want(i, low)
+		left -= give[i]
+	}
+	for left > 0 {
+		i, ok := lowest(give, at, all, slots, most)
+		if !ok {
+			break
+		}
+		give[i]++
+		left--
+	}
+	return left
+}
+
+// lowest returns the cluster with the fewest jobs per slot of those that may get one
+// more; false if none may.
+func lowest(give, at []int, all []Candidate, slots, most []int) (int, bool) {
+	open := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return give[i] >= most[i] })
+	if len(open) == 0 {
+		return 0, false
+	}
+	return slices.MinFunc(open, func(a, b int) int {
+		return cmp.Compare((all[a].Load+give[a]+1)*slots[b], (all[b].Load+give[b]+1)*slots[a])
+	}), true
+}
+
+// Want is a demand of a grid job, with the clusters that its local jobs may go to.
+type Want struct {
+	Demand
+	// Owner identifies the owner; wants of one owner have the same Rooms.
+	Owner string
+	// Among are the positions of the clusters among those of the site. For each, At is
+	// how many of these local jobs it has, and Rooms how many more its owner may have on
+	// it.
+	Among, At, Rooms []int
+}
+
+// Share returns how much of what grid jobs want the cluster at position here should get now, as
+// demands for Site, in the order of the wants. Wants of one owner with the same choice of
+// clusters are spread together (Spread), and the part of this cluster is divided among them by
+// Site. No owner gets more than its room here.
+func Share(here int, site []Candidate, wants []Want) []Demand {
+	classes, owners := map[string][]int{}, map[string][]int{}
+	for i, w := range wants {
+		if slices.Contains(w.Among, here) {
+			key := fmt.Sprintf("%d %s", w.Among, w.Owner)
+			classes[key] = append(classes[key], i)
+			owners[w.Owner] = append(owners[w.Owner], i)
+		}
+	}
+	ready := make([]int, len(wants))
+	for _, members := range classes {
+		shareClass(here, site, wants, members, ready)
+	}
+	for _, members := range owners {
+		w := wants[members[0]]
+		share(wants, members, ready, w.Rooms[slices.Index(w.Among, here)])
+	}
+	var out []Demand
+	for i, w := range wants {
+		if ready[i] > 0 {
+			d := w.Demand
+			d.Ready = ready[i]
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// shareClass sets ready to the part of this cluster of the wants of one owner with the
+// same choice of clusters.
+func shareClass(here int, site []Candidate, wants []Want, members, ready []int) {
+	first := wants[members[0]]
+	all := make([]Candidate, len(first.Among))
+	for k, at := range first.Among {
+		all[k] = site[at]
+		all[k].Mine, all[k].Room = 0, min(all[k].Room, first.Rooms[k])
+	}
+	total := 0
+	for _, i := range members {
+		ready[i] = wants[i].Ready
+		total += wants[i].Ready
+		for k := range all {
+			all[k].Mine += wants[i].At[k]
+		}
+	}
+	share(wants, members, ready, Spread(total, all)[slices.Index(first.Among, here)])
+}
+
+// share cuts what the members may have ready to the room, as by Site.
+func share(wants []Want, members, ready []int, room int) {
+	type key struct {
+		grid  jjm.GridID
+		place int32
+	}
+	demands := make([]Demand, len(members))
+	at := make(map[key]int, len(members))
+	for k, i := range members {
+		demands[k] = wants[i].Demand
+		demands[k].Ready = ready[i]
+		at[key{wants[i].Grid, wants[i].Place}] = i
+		ready[i] = 0
+	}
+	for _, b := range Site(demands, room) {
+		ready[at[key{b.Grid, b.Place}]] = b.Jobs
+	}
+}

@@ -1,0 +1,136 @@
+package plan
+
+import "jjm/internal/jjm"
+
+// Master returns the Ganga status of a grid job, computed on read (decision R23) from the
+// states of its local jobs. The first match counts (Ganga, design of job splitting):
+//
+//	1  any submitted or submitting   submitted
+//	2  any running or completing     running
+//	3  any failed                    failed     a held one counts as failed
+//	4  any completed                 completed
+//	5  any killed                    killed
+//	   only new ones, or none        new
+//
+// runningFirst swaps rules 1 and 2 (Ganga's Savannah request 29843). New local jobs do not
+// count beside others. While more are to come (decision R12, see MoreToCome) rules 3-5 do not
+// apply: the status is running, or submitted if none ever ran.
+func Master(counts [jjm.NumStates]int, moreToCome, runningFirst bool) string {
+	submitted := counts[jjm.Submitted]+counts[jjm.Submitting] > 0
+	running := counts[jjm.Running]+counts[jjm.Completing] > 0
+	switch {
+	case running && (runningFirst || !submitted):
+		return "running"
+	case submitted:
+		return "submitted"
+	case total(counts) == counts[jjm.New]:
+		return "new"
+	case moreToCome && total(counts) == counts[jjm.New]+counts[jjm.Killed]:
+		return "submitted"
+	case moreToCome:
+		return "running"
+	case counts[jjm.Failed]+counts[jjm.Held] > 0:
+		return "failed"
+	case counts[jjm.Completed] > 0:
+		return "completed"
+	}
+	return "killed"
+}
+
+// MoreToCome reports whether local jobs have yet to be made or submitted (decision R12), so
+// that those that have ended say nothing about the whole. It is false once the grid job is
+// being killed or has ended.
+func MoreToCome(status jjm.GridStatus, kill, closed bool, counts [jjm.NumStates]int) bool {
+	return !kill && !status.Final() && status != jjm.Prepared && (!closed || counts[jjm.New] > 0)
+}
+
+// GRAMFacts is all that decides what a gatekeeper is told.
+type GRAMFacts struct {
+	Status jjm.GridStatus
+	Counts [jjm.NumStates]int
+	// EverSubmitted and EverRan are as in GridFacts.
+	EverSubmitted, EverRan bool
+	// Closed says that no more local jobs will be made.
+	Closed bool
+	// Reason is GridJob.Reason.
+	Reason string
+}
+
+// GRAM returns the state that a gatekeeper is told, its error code (0 unless FAILED) and a
+// message for people (requirement J11, decisions R9-R12):
+//
+//	done, finished, aborted                               8 DONE: the tar is complete
+//	failed, broken                                        4 FAILED, code 17
+//	paused                                                16 SUSPENDED
+//	prepared                                              2 ACTIVE: outputs are being collected
+//	closed, and all local jobs that have not ended held   16 SUSPENDED
+//	one ever ran, or all have ended                       2 ACTIVE
+//	one was ever submitted                                1 PENDING
+//	none was                                              32 UNSUBMITTED
+//
+// It never returns DONE or FAILED for a grid job that is not final, and never goes back in the
+// order 32, 1, 2.
+func GRAM(f GRAMFacts) (state jjm.GRAM, code int, message string) {
+	n := total(f.Counts)
+	live := n - over(f.Counts)
+	message = also(f.Reason, Summary(f.Counts))
+	switch f.Status {
+	case jjm.Done, jjm.Finished, jjm.Aborted:
+		return jjm.GRAMDone, 0, finalMessage(f)
+	case jjm.GridFailed, jjm.Broken:
+		return jjm.GRAMFailed, jjm.GRAMExecutionFailed, finalMessage(f)
+	case jjm.Paused:
+		return jjm.GRAMSuspended, 0, message
+	case jjm.Prepared:
+		return jjm.GRAMActive, 0, message
+	}
+	switch {
+	case f.Closed && live > 0 && live == f.Counts[jjm.Held] && f.Status != jjm.Aborting:
+		return jjm.GRAMSuspended, 0, message
+	case f.EverRan, n > 0 && live == 0 && (f.Closed || f.Status == jjm.Aborting):
+		return jjm.GRAMActive, 0, message
+	case f.EverSubmitted:
+		return jjm.GRAMPending, 0, message
+	}
+	return jjm.GRAMUnsubmitted, 0, message
+}
+
+// finalMessage returns the reason of a final status, which includes the counts, or
+// without one the counts.
+func finalMessage(f GRAMFacts) string {
+	if f.Reason != "" {
+		return f.Reason
+	}
+	return Summary(f.Counts)
+}
+
+// ExitFacts is all that decides the exit code of a grid job.
+type ExitFacts struct {
+	Status jjm.GridStatus
+	// Locals is the number of local jobs; Exit the exit code of the only one, -1 if there
+	// is none.
+	Locals int
+	Exit   int
+	// NotDone is the code of a grid job of several local jobs that is not done
+	// (engine.exit_not_done; 0 means 1).
+	NotDone int
+}
+
+// ExitCode returns the exit code of a grid job (decision R11), -1 while it is not final. It is
+// 0 only if the grid job is done, because an application may say FAILED and exit 0. If it is
+// not done, it is the exit code of the only local job unless that is 0, else NotDone.
+func ExitCode(f ExitFacts) int {
+	notDone := f.NotDone
+	if notDone == 0 {
+		notDone = 1
+	}
+	switch {
+	case !f.Status.Final():
+		return -1
+	case f.Status == jjm.Done:
+		return 0
+	case f.Locals == 1 && f.Exit > 0:
+		return f.Exit
+	}
+	return notDone
+}

@@ -1,0 +1,65 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"jjm/internal/jjm"
+)
+
+// Stay is how long a local job may stay in a cluster after its submission, if that is known.
+type Stay struct {
+	// Most is the longest time; 0 if it is not known.
+	Most time.Duration
+	// Text is the time and its source, for people: "12 h requested".
+	Text string
+}
+
+// StayOf returns the first known of these: the walltime of the request; the walltime that the cluster gives a job
+// without one, as configured (usual); the longest that it gives any job (most). 0 means not known.
+func StayOf(r jjm.Request, usual, most time.Duration) Stay {
+	switch {
+	case r.Walltime > 0:
+		return Stay{r.Walltime.D(), jjm.HowLong(r.Walltime.D()) + " requested"}
+	case usual > 0:
+		return Stay{usual, "the " + jjm.HowLong(usual) + " that the cluster gives a job which requests no walltime"}
+	case most > 0:
+		return Stay{most, "no walltime is requested, and the " + jjm.HowLong(most) + " that the cluster gives at most"}
+	}
+	return Stay{}
+}
+
+// Shut decides whether maintenance windows keep a local job from being submitted now. The first match counts, of the
+// windows that are not over:
+//
+//	a window has begun                                         shut
+//	it is not known how long the job may stay                  shut
+//	if submitted now, it might still be there when one begins  shut
+//	else                                                       open
+//
+// It returns the reason for people, with the first window that matches, or "" for open. It is called again for each
+// submission and depends only on the present time, so that changes of the clock leave nothing wrong behind.
+func Shut(windows []jjm.Order, s Stay, now jjm.Time) string {
+	windows = slices.SortedFunc(slices.Values(windows), func(a, b jjm.Order) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Until, b.Until))
+	})
+	for _, w := range windows {
+		switch {
+		case !w.InForce(now):
+		case w.Begun(now):
+			return shutText(w, "nothing is submitted until it is over")
+		case s.Most <= 0:
+			return shutText(w, "no walltime is requested and the cluster tells no default, so nobody knows whether it would "+
+				"end before")
+		case now.Add(s.Most) > w.From:
+			return shutText(w, s.Text+" would not end before it")
+		}
+	}
+	return ""
+}
+
+func shutText(w jjm.Order, clause string) string {
+	return fmt.Sprintf("%s: %s; %s announced it: %s", w.Window(), clause, w.By, w.Reason)
+}

@@ -1,0 +1,196 @@
+package advertise
+
+import (
+	"jjm/internal/jjm"
+)
+
+// Facts are what a site publishes about itself.
+type Facts struct {
+	// Site is the name of the site. It may be any text.
+	Site string
+	// Instance identifies this jjm, whatever the name of its site. It consists of letters
+	// and digits.
+	Instance string
+	// Version is the version of jjm.
+	Version string
+	// Quality is a QualityLevel_t of GLUE: "production", "pre-production", "testing" or
+	// "development".
+	Quality string
+	// At is the time of the facts.
+	At jjm.Time
+	// Lifetime is how many seconds a reader may believe them.
+	Lifetime int
+	// Waiting is the number of local jobs that are in no batch system yet. Each is counted
+	// once.
+	Waiting     int
+	Clusters    []Cluster
+	Types       []JobType
+	Gatekeepers []Gatekeeper
+}
+
+// Cluster is one batch system.
+type Cluster struct {
+	// Name and Kind are those of the configuration. Guarantee says how reliably a job is
+	// submitted exactly once there, and why.
+	Name, Kind, Guarantee string
+	// Health says whether it answers.
+	Health Health
+	// Drained clusters accept no new grid jobs; jjm submits nothing to Paused ones. Reason
+	// is the administrator's reason, or why the cluster does not answer.
+	Drained, Paused bool
+	Reason          string
+	// Slots is how many jobs can run at once. Queued and Running count jjm's own local jobs
+	// there.
+	Slots, Queued, Running Count
+	// Waiting is the number of local jobs that may go to this cluster and are in no batch
+	// system yet. One that may go to several clusters is counted at each.
+	Waiting int
+	// LastSeen is the time of the last listing, 0 if there was none yet.
+	LastSeen jjm.Time
+	Limits   Limits
+	// Queue is the queue of jobs that name none. Queues are all queues that the
+	// configuration names, as any text.
+	Queue  string
+	Queues []string
+}
+
+// Limits are the limits for jobs. 0 means that there is none, or that it is not known.
+type Limits struct {
+	// MaxCores, MaxMemoryMB (MiB) and MaxWallTime (seconds) bound one job.
+	MaxCores    int
+	MaxMemoryMB int64
+	MaxWallTime int64
+	// MaxQueued is how many jobs one account may have in the batch system. MaxPending and
+	// MaxRunning are how many of jjm's jobs may wait and run there; the last two are the
+	// same for the jobs of one user.
+	MaxQueued                            int
+	MaxPending, MaxRunning               int
+	MaxPendingPerUser, MaxRunningPerUser int
+}
+
+// JobType is one job type. Drained types accept no new grid jobs; jjm submits nothing of
+// Paused ones.
+type JobType struct {
+	Name            string
+	Drained, Paused bool
+}
+
+// Gatekeeper is one way to submit grid jobs to the site.
+type Gatekeeper struct {
+	// Kind is one of Kinds.
+	Kind string
+	// Contact is the address that clients use: "ce.example.org:2119/jobmanager-jjm".
+	Contact string
+}
+
+// Kinds returns the kinds of gatekeepers that can be advertised: those that clients reach
+// by a contact.
+func Kinds() []string { return []string{"gram5", "htcondor-ce", "arc"} }
+
+// Count is a number that may be unknown. The zero Count is unknown.
+type Count struct {
+	n     int
+	known bool
+}
+
+// Known returns the Count of a known number.
+func Known(n int) Count { return Count{n, true} }
+
+// Get returns the number and whether it is known.
+func (c Count) Get() (n int, known bool) { return c.n, c.known }
+
+// sum adds the counts. It is unknown if one of them is.
+func sum(counts []Count) Count {
+	total := Known(0)
+	for _, c := range counts {
+		total = Count{total.n + c.n, total.known && c.known}
+	}
+	if !total.known {
+		return Count{}
+	}
+	return total
+}
+
+// Health says whether a batch system answers.
+type Health uint8
+
+// The values of Health. HealthUnknown means that the batch system has not answered yet
+// since jjm started.
+const (
+	HealthUnknown Health = iota
+	Answering
+	NotAnswering
+)
+
+// The states of a cluster or a site.
+const (
+	Open        = "open"        // accepts grid jobs and runs them
+	Drained     = "drained"     // accepts no new grid jobs; existing ones go on
+	Paused      = "paused"      // accepts grid jobs and submits nothing
+	Unreachable = "unreachable" // accepts grid jobs, which wait until the batch system answers
+	Unknown     = "unknown"     // accepts grid jobs; the batch system has not answered yet
+)
+
+// State returns the state of the cluster. What an administrator ordered comes before what
+// was observed.
+func (c Cluster) State() string {
+	switch {
+	case c.Drained:
+		return Drained
+	case c.Paused:
+		return Paused
+	case c.Health == NotAnswering:
+		return Unreachable
+	case c.Health == HealthUnknown:
+		return Unknown
+	}
+	return Open
+}
+
+// State returns the best state of all clusters: the site is open if a grid job can run
+// somewhere.
+func (f Facts) State() string {
+	for _, state := range []string{Open, Unknown, Unreachable, Paused} {
+		for _, c := range f.Clusters {
+			if c.State() == state {
+				return state
+			}
+		}
+	}
+	return Drained
+}
+
+// Offer returns what the site accepts now, as one text to be compared: its name and the
+// state of each cluster and job type. Brokers should learn of a change at once; changed
+// counts can wait until the ad is sent the next time.
+func (f Facts) Offer() string {
+	text := f.Site
+	for _, c := range f.Clusters {
+		text += "\n" + c.Name + " " + c.State()
+	}
+	for _, t := range f.Types {
+		text += "\n" + t.Name + " " + t.state()
+	}
+	return text
+}
+
+func (t JobType) state() string {
+	switch {
+	case t.Drained:
+		return Drained
+	case t.Paused:
+		return Paused
+	}
+	return Open
+}
+
+// totals are the sums over all clusters.
+type totals struct{ slots, queued, running Count }
+
+func (f Facts) totals() totals {
+	var slots, queued, running []Count
+	for _, c := range f.Clusters {
+		slots, queued, running = append(slots, c.Slots), append(queued, c.Queued), append(running, c.Running)
+	}
+	return totals{sum(slots), sum(queued), sum(running)}
+}

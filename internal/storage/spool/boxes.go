@@ -1,0 +1,268 @@
+package spool
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// inName is the folder, below the spool, that holds the boxes.
+const inName = "in"
+
+// ownName is in the names of the daemon's own files beside that folder: StampFile of package highwater, and what it is
+// written to first.
+const ownName = ".store.ids"
+
+// maxFallbacks is how many boxes an account may have under other names than its plain one.
+const maxFallbacks = 8
+
+// boxName returns the plain name of an account's box.
+func boxName(uid int) string { return "u" + strconv.Itoa(uid) }
+
+// parseBox parses the name of a box: u1003, or u1003.RANDOM. plain is set for the former.
+func parseBox(s string) (uid int, plain, ok bool) {
+	number, _, more := strings.Cut(strings.TrimPrefix(s, "u"), ".")
+	uid, err := strconv.Atoi(number)
+	ok = err == nil && uid >= 0 && (s == boxName(uid) || strings.HasPrefix(s, boxName(uid)+"."))
+	return uid, !more, ok
+}
+
+// In is the open folder of the boxes.
+type In struct{ dir *os.File }
+
+// Open opens the folder of the boxes in the spool at dir.
+func Open(dir string) (*In, error) {
+	f, err := os.OpenFile(filepath.Join(dir, inName), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	return &In{f}, nil
+}
+
+// Close closes the folder.
+func (in *In) Close() error { return in.dir.Close() }
+
+// Changed returns the time at which a box was last added or removed; see [Box.Changed].
+func (in *In) Changed() (at time.Time, settled bool) { return changed(in.dir) }
+
+// Box opens the box of an account under its plain name. The error wraps fs.ErrNotExist if
+// there is none, and is a [*Rejected] if another account has taken the name.
+func (in *In) Box(uid int) (*Box, error) { return openBox(in.dir, boxName(uid), uid) }
+
+// Named opens the box of an account under another name.
+func (in *In) Named(name string, uid int) (*Box, error) { return openBox(in.dir, name, uid) }
+
+// BoxesOf opens the boxes of an account: the one under its plain name, or those that it had
+// to make under others. Only if the first does not exist is the whole folder searched.
+func (in *In) BoxesOf(uid int) ([]*Box, error) {
+	b, err := in.Box(uid)
+	var bad *Rejected
+	switch {
+	case err == nil:
+		return []*Box{b}, nil
+	case !errors.As(err, &bad) && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	if _, err := in.dir.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	var boxes []*Box
+	for len(boxes) < maxFallbacks {
+		names, err := in.dir.Readdirnames(chunk)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			closeAll(boxes)
+			return nil, err
+		}
+		for _, name := range names {
+			if !strings.HasPrefix(name, boxName(uid)+".") || len(boxes) == maxFallbacks {
+				continue
+			}
+			if b, err := in.Named(name, uid); err == nil {
+				boxes = append(boxes, b)
+			}
+		}
+	}
+	return boxes, nil
+}
+
+// Each calls fn with each box that an account may see: its own, or for root (uid 0) all.
+func (in *In) Each(uid int, fn func(*Box) error) error {
+	if uid == 0 {
+		return in.eachBox(fn)
+	}
+	boxes, err := in.BoxesOf(uid)
+	if err != nil {
+		return err
+	}
+	defer closeAll(boxes)
+	for _, b := range boxes {
+		if err := fn(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachBox calls fn with all boxes and skips those that cannot be opened now.
+func (in *In) eachBox(fn func(*Box) error) error {
+	for {
+		names, err := in.dir.Readdirnames(chunk)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			uid, _, ok := parseBox(name)
+			if !ok {
+				continue
+			}
+			b, err := in.Named(name, uid)
+			if err != nil {
+				continue
+			}
+			_ = fn(b)
+			_ = b.Close()
+		}
+	}
+}
+
+func closeAll(boxes []*Box) {
+	for _, b := range boxes {
+		_ = b.Close()
+	}
+}
+
+// make makes a box for the caller's account, under its plain name if that is free. A daemon
+// that is not root reads and removes entries as a member of the group, which the box
+// inherits from the folder "in".
+func (in *In) make(uid int) (*Box, error) {
+	name := boxName(uid)
+	err := unix.Mkdirat(int(in.dir.Fd()), name, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		if b, err := in.Box(uid); err == nil {
+			return b, nil // another process of the account made it
+		}
+		word, werr := random()
+		if werr != nil {
+			return nil, werr
+		}
+		name += "." + word
+		err = unix.Mkdirat(int(in.dir.Fd()), name, 0o700)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make the box %s: %w", name, err)
+	}
+	b, err := in.Named(name, uid)
+	if err != nil {
+		return nil, err
+	}
+	if in.shared() {
+		err = b.dir.Chmod(0o770)
+	}
+	if serr := in.dir.Sync(); err == nil {
+		err = serr
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// shared reports whether the daemon reads the boxes through its group.
+func (in *In) shared() bool {
+	info, err := in.dir.Stat()
+	return err == nil && info.Mode()&fs.ModeSetgid != 0
+}
+
+func random() (string, error) {
+	var word [8]byte
+	if _, err := rand.Read(word[:]); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(word[:]), nil
+}
+
+// Found is a box that Survey found.
+type Found struct {
+	Name string
+	UID  int
+}
+
+// Survey reads further names of the folder, about as many as names says, and returns done
+// when it reached the end; the next call starts again. It calls found for each box and
+// removes everything else. It calls failed for what it could not remove. A folder that is
+// not empty cannot be removed; if it has the plain name of another account, it is renamed.
+func (in *In) Survey(names int, found func(Found), failed func(name string, err error)) (done bool, err error) {
+	for range max(names/chunk, 1) {
+		all, err := in.dir.ReadDir(chunk)
+		if errors.Is(err, io.EOF) {
+			_, err := in.dir.Seek(0, io.SeekStart)
+			return true, err
+		}
+		if err != nil {
+			return false, fmt.Errorf("spool: %w", err)
+		}
+		for _, e := range all {
+			in.inspect(e, found, failed)
+		}
+	}
+	return false, nil
+}
+
+// movedPrefix begins the names of folders that had the name of another account's box.
+const movedPrefix = ".strange-"
+
+func (in *In) inspect(e fs.DirEntry, found func(Found), failed func(string, error)) {
+	uid, plain, ok := parseBox(e.Name())
+	if ok && e.IsDir() {
+		b, err := in.Named(e.Name(), uid)
+		if err == nil {
+			_ = b.Close()
+			found(Found{e.Name(), uid})
+			return
+		}
+		var bad *Rejected
+		if !errors.As(err, &bad) {
+			failed(e.Name(), err)
+			return
+		}
+	}
+	err := removeAt(in.dir, e.Name())
+	if err != nil && ok && plain {
+		err = errors.Join(err, in.rename(e.Name()))
+	}
+	if err != nil {
+		failed(e.Name(), err)
+	}
+}
+
+// Free takes the plain name of an account's box away from another account that has it.
+func (in *In) Free(uid int) error {
+	if err := removeAt(in.dir, boxName(uid)); err != nil {
+		return in.rename(boxName(uid))
+	}
+	return nil
+}
+
+func (in *In) rename(name string) error {
+	word, err := random()
+	if err != nil {
+		return err
+	}
+	return unix.Renameat(int(in.dir.Fd()), name, int(in.dir.Fd()), movedPrefix+word)
+}

@@ -1,0 +1,136 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"jjm/internal/sys/commons"
+	"jjm/internal/sys/wary"
+)
+
+// Boxes is the folder of the boxes as one of those in which others can write.
+type Boxes struct {
+	// Dir is the spool.
+	Dir string
+}
+
+// Shut keeps all other accounts from making boxes and from opening theirs, until [Make]
+// opens the folder again.
+func (bs Boxes) Shut() error {
+	in, err := Open(bs.Dir)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return in.dir.Chmod(0o700)
+}
+
+// Heaps returns what each box holds.
+func (bs Boxes) Heaps() ([]commons.Heap, error) {
+	in, err := Open(bs.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	var heaps []commons.Heap
+	if err := in.eachBox(func(b *Box) error {
+		heaps = append(heaps, b.usage())
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	return heaps, nil
+}
+
+// Remove removes a box with everything in it.
+func (bs Boxes) Remove(h commons.Heap) error {
+	in, err := Open(bs.Dir)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	below, err := wary.In(bs.Dir)
+	if err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	defer below.Close()
+	return in.removeBox(below, h)
+}
+
+// removeBox removes a box with everything in it. Root takes the ownership first, so that a
+// process which has the box open cannot add anything.
+func (in *In) removeBox(below *wary.Dir, t commons.Heap) error {
+	b, err := in.Named(t.Name, t.UID)
+	if err != nil {
+		return fmt.Errorf("spool: box %s: %w", t.Name, err)
+	}
+	defer b.Close()
+	if os.Geteuid() == 0 {
+		if err := errors.Join(b.dir.Chown(0, 0), b.dir.Chmod(0o700)); err != nil {
+			return fmt.Errorf("spool: take box %s from account %d: %w", t.Name, t.UID, err)
+		}
+	}
+	if err := below.RemoveAll(filepath.Join(inName, t.Name)); err != nil {
+		return fmt.Errorf("spool: take box %s from account %d: %w", t.Name, t.UID, err)
+	}
+	return nil
+}
+
+// usage returns what a box holds. It does not enter folders: a box that contains one counts
+// as larger than any box without, because no entry is a folder.
+func (b *Box) usage() commons.Heap {
+	t := commons.Heap{Name: b.Name(), UID: b.UID}
+	for t.Names <= 2*MaxEntries {
+		names, err := b.dir.Readdirnames(chunk)
+		for _, name := range names {
+			bytes, folder := b.sizeOf(name)
+			if folder {
+				bytes = MaxBytes
+			}
+			t.Bytes += bytes
+		}
+		t.Names += len(names)
+		if err != nil {
+			break
+		}
+	}
+	return t
+}
+
+// sizeOf returns how many bytes a name takes: its length, or the space allocated for it if
+// that is more (FALLOC_FL_KEEP_SIZE of fallocate(2)). It does not open the file.
+func (b *Box) sizeOf(name string) (bytes int64, folder bool) {
+	f, err := openat(b.dir, name, unix.O_PATH)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &st) != nil {
+		return 0, false
+	}
+	return commons.OfStat(&st), st.Mode&unix.S_IFMT == unix.S_IFDIR
+}
+
+// Fit returns how many of the entries, counted from the first, are within the limits of an
+// account. Files too long to be entries count as 0 bytes, because the daemon removes them
+// unread.
+func (b *Box) Fit(names []Name) int {
+	var sum int64
+	for i, n := range names {
+		if bytes, _ := b.sizeOf(n.String()); bytes <= MaxEntry+slack {
+			sum += bytes
+		}
+		if i >= MaxEntries || sum > MaxBytes {
+			return i
+		}
+	}
+	return len(names)
+}
+
+// slack is how many bytes a file system may allocate beyond the length of a file.
+const slack = 1 << 20

@@ -1,0 +1,163 @@
+// Package spool is the letter box of the daemon: a folder in which gatekeepers leave their
+// requests while no daemon answers. The daemon reads it when it runs again.
+//
+// Each account has a folder of its own, its box, below the folder "in". It makes the box
+// when it first leaves something:
+//
+//	spool/in/u1003/0001792396412000000000.g4fq...2a.submit
+//
+// An entry is one file, SEQUENCE.HANDLE.VERB. The package promises:
+//
+//   - An entry appears under its name only when it is complete, and once [Put] has
+//     returned it survives a crash of the machine.
+//   - The sequence is the time in nanoseconds, but always larger than that of any other
+//     entry of the same handle in the same box. The daemon reads entries in this order.
+//   - No account can read, change or block what another one left.
+//
+// What an entry means, and whether its owner may ask for it, is left to the daemon.
+//
+// # Trust
+//
+// If several accounts may use the spool, "in" is writable by all and has the sticky bit.
+// The package trusts what fstat(2) says of a file, never what a name says:
+//
+//	question                        | decided by
+//	whose box is it?                | the owner of the folder; nobody else may enter it
+//	for whom does an entry speak?   | the owner of both the file and its box
+//	may it have this handle?        | only if the handle follows from that owner and the request key
+//
+// Another account may take the name u1003 before account 1003 makes its box. The box of
+// account 1003 is then u1003.RANDOM, and the daemon takes the name away from the other
+// account. The daemon removes everything else that lies there: links, pipes, folders, files
+// of another form.
+//
+// Boxes are opened without following links and without leaving the file system, so that
+// nobody can lead the daemon into a mount of their own.
+package spool
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// MaxEntry is the longest entry, in bytes. Like a request, it may hold a job file of 4 MiB.
+const MaxEntry = wire.MaxRequest
+
+// The limits of one account: how many entries may wait for the daemon, and how many bytes
+// they may take.
+const (
+	MaxEntries = 10_000
+	MaxBytes   = 1 << 30
+)
+
+// maxSeq is the largest sequence, a time in the year 2116. It leaves room for larger
+// numbers in an int64 and for every real time below.
+const maxSeq = 1 << 62
+
+// The verbs of entries. They are stored in file names and in the entries, and package wire
+// marks the same verbs as Spooled.
+const (
+	VerbSubmit = "submit"
+	VerbKill   = "kill"
+)
+
+// Note is the content of an entry.
+type Note struct {
+	// Verb is VerbSubmit or VerbKill.
+	Verb string `json:"verb"`
+	// Handle names the grid job. Rest selects local jobs of it, such as ".3", as in a
+	// reference.
+	Handle jjm.Handle `json:"handle"`
+	Rest   string     `json:"rest,omitempty"`
+	// Submit is the submission of VerbSubmit. Its Key is never empty.
+	Submit *wire.Submit `json:"submit,omitempty"`
+}
+
+// Name is the name of an entry's file.
+type Name struct {
+	Seq    int64
+	Handle jjm.Handle
+	Verb   string
+}
+
+func (n Name) String() string { return fmt.Sprintf("%022d.%s.%s", n.Seq, n.Handle, n.Verb) }
+
+// ParseName parses the name of an entry. ok is false if s is not one.
+func ParseName(s string) (n Name, ok bool) {
+	seq, rest, _ := strings.Cut(s, ".")
+	handle, verb, _ := strings.Cut(rest, ".")
+	h, isHandle := jjm.ParseHandle(handle)
+	number, err := strconv.ParseInt(seq, 10, 64)
+	if len(seq) != 22 || err != nil || number < 0 || number > maxSeq || seq[0] == '+' || seq[0] == '-' || !isHandle ||
+		!validVerb(verb) {
+		return Name{}, false
+	}
+	return Name{number, h, verb}, true
+}
+
+func validVerb(v string) bool { return v == VerbSubmit || v == VerbKill }
+
+// Rejected is the error for something in the spool that is not a valid entry or box and
+// never will be. Why says what is wrong. The daemon removes it.
+type Rejected struct{ Why string }
+
+func (s *Rejected) Error() string { return s.Why }
+
+func reject(format string, args ...any) error { return &Rejected{fmt.Sprintf(format, args...)} }
+
+// Owner is the account for which an entry speaks.
+type Owner struct{ UID, GID int }
+
+// checkFile rejects everything but a plain file that only its owner can have written.
+func checkFile(f *os.File, name Name) (Owner, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return Owner{}, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return Owner{}, fmt.Errorf("%s: its owner cannot be told", name)
+	}
+	owner := Owner{int(st.Uid), int(st.Gid)}
+	switch {
+	case !info.Mode().IsRegular():
+		return owner, reject("%s is not a file", name)
+	case st.Nlink != 1:
+		return owner, reject("%s has %d names: an entry has one", name, st.Nlink)
+	case info.Mode().Perm()&0o022 != 0:
+		return owner, reject("%s: others than its owner may write it", name)
+	case info.Size() > MaxEntry:
+		return owner, reject("%s is longer than %d bytes", name, MaxEntry)
+	case st.Blocks*512 > MaxEntry+slack:
+		return owner, reject("%s takes %d bytes of the disk: at most %d", name, st.Blocks*512, MaxEntry)
+	}
+	return owner, nil
+}
+
+// parse reads the text of an entry and checks that it agrees with its name and its owner.
+func parse(name Name, uid int, text []byte) (Note, error) {
+	var n Note
+	if err := json.Unmarshal(text, &n); err != nil {
+		return Note{}, reject("%s: %v", name, err)
+	}
+	switch {
+	case n.Verb != name.Verb || n.Handle != name.Handle:
+		return Note{}, reject("%s: its text is a %.20q of %.40q, which does not agree with its name", name, n.Verb, n.Handle)
+	case n.Verb == VerbSubmit && (n.Submit == nil || n.Submit.Key == "" || n.Submit.DryRun):
+		return Note{}, reject("%s: it has no submission with a request key", name)
+	case n.Verb == VerbSubmit && jjm.HandleOf(uid, n.Submit.Key) != n.Handle:
+		return Note{}, reject("%s: the handle does not follow from account %d and the request key", name, uid)
+	case n.Verb == VerbKill:
+		if _, err := jjm.ParseRef("1" + n.Rest); err != nil {
+			return Note{}, reject("%s: %v", name, err)
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"jjm/internal/jjm"
+)
+
+// fail wraps an error of the database with what was attempted and a remedy, and
+// classifies it. An error that has a kind keeps it. Errors of callers' functions must not
+// be passed to it.
+func (s *Store) fail(err error, format string, a ...any) error {
+	return failure(s.path, err, format, a...)
+}
+
+func failure(path string, err error, format string, a ...any) error {
+	what := fmt.Sprintf(format, a...)
+	var own *jjm.Error
+	if errors.As(err, &own) {
+		return jjm.Errorf(own.Kind, "store: %s: %w", what, err)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return jjm.Errorf(jjm.Busy, "store: %s: %w", what, err)
+	}
+	kind, remedy := diagnose(err)
+	if remedy != "" {
+		remedy = ": " + fmt.Sprintf(remedy, path)
+	}
+	return jjm.Errorf(kind, "store: %s: %w%s", what, err, remedy)
+}
+
+// diagnose returns the kind of a database error and a remedy with one %s for the path.
+// The codes are those of https://www.sqlite.org/rescode.html.
+func diagnose(err error) (kind jjm.Kind, remedy string) {
+	switch code(err) & 0xff {
+	case sqlite3.SQLITE_FULL:
+		return jjm.Busy, "the disk (or the quota) of %s is full: make room, then try again"
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_AUTH:
+		return jjm.Busy, "%s and its folder must exist and be writable for the daemon's account: " +
+			"check owner, mode and whether the file system is mounted read-only"
+	case sqlite3.SQLITE_IOERR:
+		return jjm.Busy, "the disk of %s reports errors: check that it is not full, and look into the kernel log"
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
+		return jjm.Busy, "another process holds %s: find it with fuser(1)"
+	case sqlite3.SQLITE_NOMEM:
+		return jjm.Busy, "out of memory while using %s"
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return jjm.Internal, "%s is damaged: stop the daemon, keep a copy, restore the last backup"
+	case sqlite3.SQLITE_TOOBIG:
+		return jjm.Invalid, ""
+	}
+	return jjm.Internal, ""
+}
+
+// Damaged reports whether an error says that the file of the store is damaged, so that the error is none
+// of what was to be stored.
+func Damaged(err error) bool {
+	switch code(err) & 0xff {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return true
+	}
+	return false
+}
+
+// code returns SQLite's extended result code of an error, 0 if it has none.
+func code(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}

@@ -1,0 +1,309 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jjm/internal/jjm"
+)
+
+// over stores a grid job of n local jobs of which the last failed, finished with a tar and
+// archived.
+func over(tb testing.TB, s *Store, n int) *jjm.GridJob {
+	tb.Helper()
+	g := fill(tb, s, n, n)
+	finish(tb, s, submit(tb, s, g.ID, jjm.Tag("jover"+g.ID.String()), 0, n-1))
+	ls, err := s.Locals(context.Background(), g.ID, 0, -1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var changed []*jjm.LocalJob
+	for i := range ls {
+		ls[i].State, ls[i].Exit = jjm.Completed, 0
+		changed = append(changed, &ls[i])
+	}
+	ls[n-1].State, ls[n-1].Exit = jjm.Failed, 3
+	g.Step.Closed, g.Tar, g.TarBytes, g.TarSHA256, g.Status = true, "out.tar", 99, "abc", jjm.Finished
+	g.Kill, g.KillBy, g.Reason, g.Exit, g.Ended = true, "bob", "one failed", 1, 9000
+	g.Step.Expected, g.Counts[jjm.Completed], g.Counts[jjm.Failed] = n, n-1, 1
+	g.Usage, g.Causes = &jjm.Usage{Host: "node1", Processors: 2}, []jjm.Cause{{Text: "exit code 3", Jobs: 1}}
+	update(tb, s, func(tx *Tx) error { return errors.Join(saveEnds(tx, changed), tx.SaveGrid(g)) })
+	archive(tb, s, g.ID, n)
+	return g
+}
+
+func wish(tb testing.TB, s *Store, g *jjm.GridJob) *Reopening {
+	tb.Helper()
+	r := &Reopening{Grid: g.ID, Generation: g.Generation + 1, Wish: []byte(`{}`), Actor: "alice", Why: "resubmit"}
+	update(tb, s, func(tx *Tx) error { return tx.PutReopening(r) })
+	return r
+}
+
+func revive(tb testing.TB, s *Store, id jjm.GridID, chunk int) (calls int) {
+	tb.Helper()
+	for more := true; more; calls++ {
+		var err error
+		if more, err = s.Revive(context.Background(), id, chunk); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return calls
+}
+
+func reopen(tb testing.TB, s *Store, g *jjm.GridJob, r *Reopening) {
+	tb.Helper()
+	update(tb, s, func(tx *Tx) error {
+		_, err := tx.Reopen(g, r)
+		return errors.Join(err, tx.EndReopening(r.Seq, ""))
+	})
+}
+
+// Whatever part of a grid job came back, every read gives the same, until its next generation
+// begins; and a wish that is refused leaves it as it was.
+func TestRevive_ReadsDoNotSeeIt(t *testing.T) {
+	const n = 23
+	s, ctx := fresh(t), context.Background()
+	before := fill(t, s, 2, 2)
+	g := over(t, s, n)
+	type all struct {
+		Grid   jjm.GridJob
+		Locals []jjm.LocalJob
+		Tries  []Attempt
+		Owned  [][3]int64
+		Live   []jjm.LocalID
+		Grids  int
+	}
+	read := func() (a all) {
+		var errs [6]error
+		a.Grid, errs[0] = s.Grid(ctx, g.ID)
+		a.Locals, errs[1] = s.Locals(ctx, g.ID, 0, -1)
+		a.Tries, errs[2] = s.Attempts(ctx, jjm.LocalID{Grid: g.ID, N: 5})
+		errs[3] = s.Owned(ctx, g.ID, 0, func(first, last int64, local int32) error {
+			a.Owned = append(a.Owned, [3]int64{first, last, int64(local)})
+			return nil
+		})
+		errs[4] = s.LiveLocals(ctx, func(l jjm.LocalJob) error {
+			a.Live = append(a.Live, l.ID)
+			return nil
+		})
+		live, err := s.Live(ctx)
+		a.Grids, errs[5] = len(live.Grids), err
+		if err := errors.Join(errs[:]...); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	want := read()
+	if len(want.Locals) != n || len(want.Owned) != n || len(want.Tries) != 1 || len(want.Live) != 2 ||
+		want.Live[0].Grid != before.ID || want.Grids != 1 {
+		t.Fatalf("%+v", want)
+	}
+	r := wish(t, s, g)
+	calls := 0
+	for more := true; more; calls++ {
+		var err error
+		if more, err = s.Revive(ctx, g.ID, 5); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, read()); d != "" {
+			t.Fatalf("after chunk %d: %s", calls+1, d)
+		}
+	}
+	if calls != 5 {
+		t.Errorf("%d chunks, want 5", calls)
+	}
+	update(t, s, func(tx *Tx) error { return tx.EndReopening(r.Seq, "a successor owns it") })
+	if d := cmp.Diff(want, read()); d != "" {
+		t.Errorf("refused: %s", d)
+	}
+	if left, err := s.Unsettled(ctx); err != nil || len(left) != 1 || left[0] != g.ID {
+		t.Errorf("unsettled %v, %v", left, err)
+	}
+	if calls := archive(t, s, g.ID, 7); calls != 4 {
+		t.Errorf("%d chunks back, want 4", calls)
+	}
+	if d := cmp.Diff(want, read()); d != "" {
+		t.Error(d)
+	}
+	if left, err := s.Unsettled(ctx); err != nil || len(left) != 0 {
+		t.Errorf("unsettled %v, %v", left, err)
+	}
+}
+
+// Three lives of a grid job: what was told of each end stays, and each has its own.
+func TestReopen_GenerationsFollowOneAnother(t *testing.T) {
+	s, ctx := fresh(t), context.Background()
+	g := over(t, s, 4)
+	for generation := 1; generation < 3; generation++ {
+		was := *g
+		r := wish(t, s, g)
+		revive(t, s, g.ID, 3)
+		reopen(t, s, g, r)
+		stored, err := s.Grid(ctx, g.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Changed = stored.Changed
+		if d := cmp.Diff(*g, stored); d != "" {
+			t.Fatalf("what is stored differs from what Reopen says: %s", d)
+		}
+		if g.Generation != generation+1 || g.Status != jjm.GridRunning || g.Tar != "" || g.Kill ||
+			len(g.Endings) != generation {
+			t.Errorf("%+v", g)
+		}
+		then, past := stored.AtEnd(generation)
+		then.Changed, then.Step.Closed = was.Changed, was.Step.Closed
+		if d := cmp.Diff(was, then); d != "" || !past {
+			t.Errorf("generation %d, of which people were told: %s", generation, d)
+		}
+		if live, err := s.Live(ctx); err != nil || len(live.Grids) != 1 {
+			t.Errorf("%d live grid jobs, %v", len(live.Grids), err)
+		}
+		l := sampleLocal(g.ID, 3)
+		l.State, l.Attempt = jjm.Failed, int32(generation)
+		b := &jjm.Bulk{Tag: jjm.Tag("jnext" + string(rune('0'+generation))), Cluster: "local", Owner: g.Owner,
+			Members: []jjm.AttemptID{l.AttemptID()}}
+		update(t, s, func(tx *Tx) error { return errors.Join(tx.SaveLocals([]*jjm.LocalJob{&l}), tx.InsertBulk(b)) })
+		finish(t, s, b)
+		g.Status, g.Tar, g.TarSHA256, g.Ended = jjm.Finished, "out.g2.tar", "def", 12_000
+		update(t, s, func(tx *Tx) error { return tx.SaveGrid(g) })
+		archive(t, s, g.ID, 2)
+	}
+	tries, err := s.Attempts(ctx, jjm.LocalID{Grid: g.ID, N: 3})
+	if err != nil || len(tries) != 3 {
+		t.Errorf("%d attempts, %v", len(tries), err)
+	}
+	if told := g.Told(); told.Tar != "out.tar" || told.Generation != 1 || told.KillBy != "bob" {
+		t.Errorf("told %+v", told)
+	}
+	if last, ok := g.LastTar(); !ok || last.Tar != "out.g2.tar" {
+		t.Errorf("last tar %+v", last)
+	}
+}
+
+// What the schema refuses of reopenings, whoever asks.
+func TestReopen_SchemaRefuses(t *testing.T) {
+	s := fresh(t)
+	live, open, ready := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2)
+	part := over(t, s, 4)
+	wish(t, s, open)
+	wish(t, s, ready)
+	revive(t, s, ready.ID, 9)
+	wish(t, s, part)
+	if more, err := s.Revive(context.Background(), part.ID, 1); !more || err != nil {
+		t.Fatal(more, err)
+	}
+	ending := func(id, lie string) string {
+		values := endingColumns
+		if lie != "" {
+			values = strings.Replace(values, lie, "'x'", 1)
+		}
+		return "INSERT INTO endings (" + endingColumns + ", grid, reopened, actor, why) SELECT " + values +
+			", id, 1, 'a', 'b' FROM grid_jobs WHERE id = " + id + ";"
+	}
+	const begin = "UPDATE grid_jobs SET generation = 2, status = 4, kill = 0, ended = 0, tar = NULL, tar_bytes = 0, tar_sha256 = NULL, " +
+		"counts = NULL, usage = NULL, causes = NULL, archived = 0, reviving = 0 WHERE id = "
+	for _, lie := range []struct{ name, sql, want string }{
+		{"a wish about what is not over", "INSERT INTO reopenings (grid, generation, wish, actor, why, time) VALUES (1, 2, '{}', 'a', 'b', 1)",
+			"it is not over"},
+		{"a wish that skips a generation", "INSERT INTO reopenings (grid, generation, wish, actor, why, time) VALUES (4, 3, '{}', 'a', 'b', 1)",
+			"generation 3 is not its next one"},
+		{"two wishes", "INSERT INTO reopenings (grid, generation, wish, actor, why, time) VALUES (2, 2, '{}', 'a', 'b', 1)", "UNIQUE"},
+		{"a wish changed", "UPDATE reopenings SET wish = 'x' WHERE grid = 2", "never changes"},
+		{"a wish forgotten", "DELETE FROM reopenings WHERE grid = 2", "never forgotten"},
+		{"revived without a wish", "UPDATE reopenings SET done = 1 WHERE grid = 2; UPDATE grid_jobs SET reviving = 1 WHERE id = 2",
+			"nobody wishes to reopen it"},
+		{"no longer revived, but not back", "UPDATE grid_jobs SET reviving = 0 WHERE id = 3", "are not back in the history"},
+		{"history leaves without a wish", "DELETE FROM history_local_jobs WHERE grid = 2", "history never changes"},
+		{"history of a revived one lost", "DELETE FROM history_local_jobs WHERE grid = 4", "history never changes"},
+		{"attempts of a revived one lost", "DELETE FROM history_attempts WHERE grid = 4", "history never changes"},
+		{"added while revived", insertLocal(3, 2, "event", 9000, 1), "its grid job is over"},
+		{"an ending that is none", ending("1", ""), "generation 1 is not over"},
+		{"a false ending", ending("3", "reason"), "ended in another way"},
+		{"a false tar", ending("3", "tar_sha256"), "ended in another way"},
+		{"begun without the ending", begin + "3", "generation 2 cannot follow generation 1 now"},
+		{"begun too early", ending("4", "") + begin + "4", "1 of its 4 local jobs are back"},
+		{"begun with the old tar", ending("3", "") + strings.Replace(begin, "tar = NULL", "tar = 'out.tar'", 1) + "3",
+			"without the end of another one"},
+		{"begun as done", ending("3", "") + strings.Replace(begin, "status = 4", "status = 6", 1) + "3", "cannot follow"},
+		{"a final status changed", "UPDATE grid_jobs SET status = 4 WHERE id = 3", "a final status never changes"},
+		{"archived undone", "UPDATE grid_jobs SET archived = 0 WHERE id = 3", "only a final grid job is archived"},
+		{"an ending changed", ending("3", "") + "UPDATE endings SET tar = NULL", "never changes"},
+		{"an ending forgotten", ending("3", "") + "DELETE FROM endings", "never forgotten"},
+		{"recovered while it is reopened", "INSERT INTO recoveries (grid, recovers) VALUES (5, 3)", "is being reopened"},
+	} {
+		if err := raw(s, lie.sql); err == nil || !strings.Contains(err.Error(), lie.want) {
+			t.Errorf("%s: error %v, want %q", lie.name, err, lie.want)
+		}
+	}
+	if err := s.Update(context.Background(), func(tx *Tx) error {
+		return tx.PutReopening(&Reopening{Grid: open.ID, Generation: 2, Wish: []byte("{}"), Actor: "a", Why: "b"})
+	}); jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), "being reopened already") {
+		t.Errorf("error %v", err)
+	}
+	if err := raw(s, ending("3", "")+begin+"3"); err != nil {
+		t.Errorf("the truth is refused: %v", err)
+	}
+	_, err := s.Revive(context.Background(), live.ID, 5)
+	if err == nil || !strings.Contains(err.Error(), "nobody wishes to reopen it") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The dataset that a grid job makes is open again in its next generation, and only then.
+func TestReopen_OpensWhatItMakes(t *testing.T) {
+	s, ctx := fresh(t), context.Background()
+	g := over(t, s, 2)
+	var id DatasetID
+	update(t, s, func(tx *Tx) (err error) {
+		if id, _, err = tx.PutDataset(g.Owner.UID, jjm.Dataset{Name: "made"}); err != nil {
+			return err
+		}
+		if err := tx.SetMaker(id, g.ID); err != nil {
+			return err
+		}
+		_, err = tx.CloseDataset(id)
+		return err
+	})
+	if err := raw(s, "UPDATE datasets SET closed = 0"); err == nil || !strings.Contains(err.Error(), "closed, for good") {
+		t.Errorf("error %v", err)
+	}
+	r := wish(t, s, g)
+	revive(t, s, g.ID, 5)
+	reopen(t, s, g, r)
+	if d, err := s.DatasetNamed(ctx, g.Owner.UID, "made"); err != nil || d.Closed != 0 {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// A store of schema 18 keeps its retractions, of the attempts that completed.
+func TestMigrate_OldRetractionsAreOfAnAttempt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jjm.db")
+	rows := []string{`INSERT INTO identity (one, nonce, created) VALUES (1, 'abcd', 1)`,
+		`INSERT INTO grid_jobs (uid, gid, user, type, spec, accepted, status, kill, changed, ended, prepared, cluster, expected,
+			made, closed, tar_bytes) VALUES (7, 1, 'a', 'script', '{}', 1, 4, 0, 1, 0, 1, 'farm', 3, 3, 1, 0)`,
+		insertLocal(1, 0, "event", 0, 1), insertLocal(1, 1, "event", 1, 1), insertLocal(1, 2, "event", 2, 1),
+		`UPDATE local_jobs SET state = 5, attempt = 2 WHERE n < 2`,
+		`INSERT INTO retractions VALUES (1, 0, 9, 'a', 'lost'), (1, 1, 9, 'a', 'gone')`,
+		`UPDATE local_jobs SET state = 6 WHERE n = 1`}
+	atSchema(t, path, 18, strings.Join(rows, ";"))
+	s := open(t, path)
+	got, err := s.Retracted(t.Context(), 1)
+	if d := cmp.Diff(map[int32]string{0: "lost", 1: "gone"}, got); d != "" || err != nil {
+		t.Errorf("%s, %v", d, err)
+	}
+	if n := number(t, s, "SELECT count(*) FROM retractions WHERE attempt = 2"); n != 2 {
+		t.Errorf("%d retractions of attempt 2, want 2", n)
+	}
+	if err := raw(s, "UPDATE local_jobs SET state = 7 WHERE n = 0"); err == nil {
+		t.Error("completed and retracted, it is killed")
+	}
+	if err := s.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+
+	"jjm/internal/jjm"
+)
+
+// Handle is what a handle stands for: a grid job, or if Refused is set the reason why the
+// last submission with it was refused.
+type Handle struct {
+	UID     int
+	Grid    jjm.GridID
+	Refused string
+	Time    jjm.Time
+}
+
+// PutHandle sets what a handle stands for. A refusal keeps the grid job that it stood for
+// before. The schema refuses another owner and an earlier grid job.
+func (tx *Tx) PutHandle(name jjm.Handle, h Handle) error {
+	a := args{}.value(string(name)).int(int64(h.UID))
+	if h.Grid != 0 {
+		a = a.int(int64(h.Grid)).value(nil)
+	} else {
+		a = a.value(nil).value(h.Refused)
+	}
+	_, err := tx.exec(`INSERT INTO handles (handle, uid, grid, refused, time) VALUES (?,?,?,?,?)
+		ON CONFLICT (handle) DO UPDATE SET uid = excluded.uid, grid = coalesce(excluded.grid, grid),
+		refused = excluded.refused, time = excluded.time`, a.int(int64(h.Time)))
+	if err != nil {
+		return tx.fail(err, "store handle %s", name)
+	}
+	return nil
+}
+
+// Handle returns what a handle stands for; an unknown one is Gone.
+func (s *Store) Handle(ctx context.Context, name jjm.Handle) (h Handle, err error) {
+	found := false
+	err = s.view(ctx, func(c *conn) error {
+		return c.query(ctx, "SELECT uid, grid, refused, time FROM handles WHERE handle = ?", args{}.value(string(name)),
+			func(r row) error {
+				h = Handle{UID: int(r.int(0)), Grid: jjm.GridID(r.int(1)), Refused: r.text(2), Time: jjm.Time(r.int(3))}
+				found = true
+				return nil
+			})
+	})
+	switch {
+	case err != nil:
+		return Handle{}, s.fail(err, "read handle %s", name)
+	case !found:
+		return Handle{}, s.fail(jjm.Errorf(jjm.Gone, "no grid job is known by %s here", name), "read a handle")
+	}
+	return h, nil
+}

@@ -1,0 +1,96 @@
+package store
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"jjm/internal/jjm"
+)
+
+// Journal appends entries. The store sets Seq, and the time of entries that have none.
+func (tx *Tx) Journal(es ...jjm.JournalEntry) error {
+	now := jjm.At(tx.s.o.Now())
+	err := tx.insertMany("INSERT INTO journal (time, grid, first, last, was, became, cause, source, actor)", 9, len(es),
+		func(a args, i int) args {
+			e := &es[i]
+			at := e.Time
+			if at == 0 {
+				at = now
+			}
+			a = a.int(int64(at)).int(int64(e.Grid)).int(int64(e.First)).int(int64(e.Last))
+			return a.text(e.From).value(e.To).text(e.Cause).text(e.Source).text(e.Actor)
+		})
+	if err != nil {
+		return tx.fail(err, "append %d entries to the journal", len(es))
+	}
+	return nil
+}
+
+// LastChange returns the number of the last entry about a grid job and its local jobs, 0 if
+// there is none.
+func (s *Store) LastChange(ctx context.Context, id jjm.GridID) (seq int64, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		seq, err = c.number("SELECT coalesce((SELECT seq FROM journal WHERE grid = ? ORDER BY seq DESC LIMIT 1), 0)",
+			args{}.int(int64(id)))
+		return err
+	})
+	if err != nil {
+		return 0, s.fail(err, "find the last change of grid job %d", id)
+	}
+	return seq, nil
+}
+
+// OrdersBefore returns the journal's entries that belong to no grid job, newest first, at most limit: those whose
+// number is less than before; 0 means the newest.
+func (s *Store) OrdersBefore(ctx context.Context, before int64, limit int) ([]jjm.JournalEntry, error) {
+	if before <= 0 {
+		before = math.MaxInt64
+	}
+	es, err := s.entries(ctx, entryColumns+" WHERE grid = 0 AND seq < ? ORDER BY seq DESC LIMIT ?",
+		args{}.int(before).int(int64(limit)))
+	if err != nil {
+		return nil, s.fail(err, "read the history of orders")
+	}
+	return es, nil
+}
+
+const entryColumns = "SELECT seq, time, grid, first, last, was, became, cause, source, actor FROM journal"
+
+// entries returns what a query of entryColumns finds.
+func (s *Store) entries(ctx context.Context, query string, a args) (es []jjm.JournalEntry, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		return c.query(ctx, query, a, func(r row) error {
+			es = append(es, jjm.JournalEntry{
+				Seq: r.int(0), Time: jjm.Time(r.int(1)), Grid: jjm.GridID(r.int(2)), First: int32(r.int(3)), Last: int32(r.int(4)),
+				From: r.text(5), To: r.text(6), Cause: r.text(7), Source: r.text(8), Actor: r.text(9),
+			})
+			return nil
+		})
+	})
+	return es, err
+}
+
+// History returns the journal's entries about what ref selects, oldest first: for a grid
+// job all, including those about its local jobs; for local jobs the entries whose range
+// includes one of them. A positive limit keeps the newest ones.
+func (s *Store) History(ctx context.Context, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
+	query, a := entryColumns+" WHERE grid = ?", args{}.int(int64(ref.Grid))
+	if ref.Locals {
+		last := int64(ref.Last)
+		if last < 0 {
+			last = maxLocal
+		}
+		query, a = query+" AND first >= 0 AND first <= ? AND last >= ?", a.int(last).int(int64(ref.First))
+	}
+	query += " ORDER BY seq DESC"
+	if limit > 0 {
+		query, a = query+" LIMIT ?", a.int(int64(limit))
+	}
+	es, err := s.entries(ctx, query, a)
+	if err != nil {
+		return nil, s.fail(err, "read the history of %s", ref)
+	}
+	slices.Reverse(es)
+	return es, nil
+}

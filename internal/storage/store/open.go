@@ -1,0 +1,319 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"jjm/internal/jjm"
+)
+
+// applicationID is stored in SQLite's header ("jjm1", PRAGMA application_id), so that jjm
+// and file(1) can distinguish a store from other databases.
+const applicationID = 'j'<<24 | 'j'<<16 | 'm'<<8 | '1'
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// smallFile is the size in bytes up to which Open checks a store that was not closed. The
+// check reads every page, about 100 MB per second.
+const smallFile = 16 << 20
+
+// Open opens the store at path, makes it if it does not exist (mode 0600; the folder must
+// exist), and updates its schema, after a copy to path.vN, N being the version of before. A file
+// that is not a store, or is one of a newer jjm, is
+// Invalid; a folder that cannot be written or a full disk is Busy. The folder must be on a
+// local disk. A store that [Options.Accept] refuses stays unchanged.
+//
+// If the last writer did not close the store, a small one is checked as by [Store.Check]. A
+// large one is not, because SQLite recovers by itself and the check would delay the start.
+func Open(path string, o Options) (*Store, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	full, err := filepath.Abs(path)
+	if err != nil || strings.ContainsRune(path, 0) || path == "" {
+		return nil, jjm.Errorf(jjm.Invalid, "store: path %q: want the path of a file", path)
+	}
+	s := &Store{path: full, o: o, turn: make(chan struct{}, 1)}
+	if o.ReadOnly {
+		err = s.openReadOnly()
+	} else {
+		err = s.openWriter()
+	}
+	if code(err) == sqlite3.SQLITE_NOTADB {
+		err = jjm.Errorf(jjm.Invalid, "it is not a database, or its first page is damaged: "+nameOurs+
+			", or restore the last backup")
+	}
+	if err != nil {
+		for _, c := range append(s.idle, s.writer) {
+			if c != nil {
+				c.close() // the error that led here matters more
+			}
+		}
+		return nil, s.fail(err, "open %s", full)
+	}
+	s.turn <- struct{}{}
+	return s, nil
+}
+
+func (s *Store) openWriter() error {
+	if err := s.accept(); err != nil {
+		return err
+	}
+	size, err := touch(s.path)
+	if err != nil {
+		return err
+	}
+	if s.writer, err = dial(s.path, s.o.writeMode()); err != nil {
+		return err
+	}
+	version, err := s.identify(s.writer)
+	if err != nil {
+		return err
+	}
+	if err := s.useWAL(); err != nil {
+		return err
+	}
+	if err := s.update(version); err != nil {
+		return err
+	}
+	if err := holdTransitions(s.writer); err != nil {
+		return err
+	}
+	clean, err := s.takeOver()
+	if err != nil {
+		return err
+	}
+	if !clean && size <= smallFile {
+		return check(context.Background(), s.writer)
+	}
+	return nil
+}
+
+// openReadOnly opens no writer. It makes sure that the store can be read.
+func (s *Store) openReadOnly() error {
+	size, err := fileSize(s.path)
+	if err != nil {
+		return err
+	}
+	if size == 0 {
+		return jjm.Errorf(jjm.Conflict, "the file is empty: start the daemon once to make the store")
+	}
+	return s.view(context.Background(), func(c *conn) error {
+		version, err := s.identify(c)
+		if err != nil {
+			return err
+		}
+		if n := len(schema()); version < n {
+			return jjm.Errorf(jjm.Conflict,
+				"its schema is version %d, this jjm needs version %d: start the daemon once to bring it up to date", version, n)
+		}
+		return c.query(context.Background(), "SELECT nonce FROM identity", nil, func(r row) error {
+			s.nonce = r.text(0)
+			return nil
+		})
+	})
+}
+
+// touch makes the file if it does not exist, readable for its owner only (SQLite gives its side
+// files the same mode), and returns its size. It never opens an existing file, because closing
+// it would drop the locks that another connection of this process holds
+// (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+func touch(path string) (size int64, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fileSize(path)
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	return 0, unreachable(path, err)
+}
+
+// fileSize returns the size of a file, and an error if it is not a regular file or too
+// small for a database.
+func fileSize(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, unreachable(path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return 0, jjm.Errorf(jjm.Invalid, "it is not a regular file: "+nameOurs)
+	}
+	if n := info.Size(); n > 0 && n < minFile {
+		return 0, jjm.Errorf(jjm.Invalid, "it is not a database: it has %d bytes only; "+nameOurs, n)
+	}
+	return info.Size(), nil
+}
+
+// minFile is the size of SQLite's smallest page. SQLite treats a smaller file as empty
+// and would overwrite it.
+const minFile = 512
+
+const nameOurs = "name the database file of jjm, or a path that does not exist yet"
+
+// unreachable classifies an error of the operating system.
+func unreachable(path string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return jjm.Errorf(jjm.Gone, "%w: make the folder, or correct the path", err)
+	case errors.Is(err, fs.ErrPermission):
+		return jjm.Errorf(jjm.Busy, "%w: make %s and its folder writable for the daemon's account", err, path)
+	}
+	return jjm.Errorf(jjm.Busy, "%w: check the folder and the disk of %s", err, path)
+}
+
+// identify returns the version of the schema, 0 for an empty file. A database of another
+// program, or a newer schema, is Invalid.
+func (s *Store) identify(c *conn) (int, error) {
+	id, err := c.number("PRAGMA application_id", nil)
+	if err != nil {
+		return 0, err
+	}
+	version, err := c.number("PRAGMA user_version", nil)
+	if err != nil {
+		return 0, err
+	}
+	tables, err := c.number("SELECT count(*) FROM sqlite_schema", nil)
+	if err != nil {
+		return 0, err
+	}
+	if id != applicationID && (id != 0 || version != 0 || tables != 0) {
+		return 0, jjm.Errorf(jjm.Invalid, "it is a database of another program (application id %#x, want %#x): %s", id,
+			applicationID, nameOurs)
+	}
+	if n := int64(len(schema())); version > n {
+		return 0, jjm.Errorf(jjm.Invalid,
+			"its schema is version %d, this jjm knows up to version %d: run the newer jjm, or restore the backup made before the upgrade", version, n)
+	}
+	return int(version), nil
+}
+
+func (s *Store) useWAL() error {
+	var got string
+	err := s.writer.query(context.Background(), "PRAGMA journal_mode = WAL", nil, func(r row) error {
+		got = r.text(0)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if got != "wal" {
+		return jjm.Errorf(
+			jjm.Busy, "the file system does not support a write-ahead log (journal mode %q): put the store on a local disk", got)
+	}
+	return nil
+}
+
+// schema returns the names of the migrations in order. The position of a name, from 1, is
+// the version that it leads to; its first four digits must be that number.
+func schema() []string {
+	entries, err := migrations.ReadDir("migrations")
+	if err != nil {
+		return nil // cannot happen: the folder is embedded
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
+}
+
+// migrate updates the schema from version to the newest, each step in its own
+// transaction.
+func (s *Store) migrate(version int) error {
+	names := schema()
+	for ; version < len(names); version++ {
+		name := names[version]
+		digits, _, _ := strings.Cut(name, "_")
+		if n, err := strconv.Atoi(digits); err != nil || n != version+1 {
+			return jjm.Errorf(jjm.Internal, "migration %s: its number must be %04d", name, version+1)
+		}
+		text, err := migrations.ReadFile(path.Join("migrations", name))
+		if err != nil {
+			return err
+		}
+		if err := s.step(version, string(text)); err != nil {
+			return fmt.Errorf("migration %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// step runs one migration, unless another process has run it meanwhile.
+func (s *Store) step(from int, text string) error {
+	if _, err := s.writer.exec("BEGIN IMMEDIATE", nil); err != nil {
+		return err
+	}
+	err := s.migrateFrom(from, text)
+	if err != nil {
+		s.writer.exec("ROLLBACK", nil) // the connection is closed by Open anyway
+	}
+	return err
+}
+
+// migrateFrom runs one migration in the open transaction and commits it.
+func (s *Store) migrateFrom(from int, text string) error {
+	now, err := s.writer.number("PRAGMA user_version", nil)
+	if err != nil {
+		return err
+	}
+	if now == int64(from) {
+		err := s.writer.script(fmt.Sprintf("%s;\nPRAGMA application_id = %d;\nPRAGMA user_version = %d", text,
+			applicationID, from+1))
+		if err != nil {
+			return err
+		}
+	}
+	_, err = s.writer.exec("COMMIT", nil)
+	return err
+}
+
+// takeOver reads the identity of the store, which it makes for a new one, and marks the
+// store as open. clean is false if the last writer did not close it.
+func (s *Store) takeOver() (clean bool, err error) {
+	nonce, err := newNonce()
+	if err != nil {
+		return false, err
+	}
+	_, err = s.writer.exec("INSERT INTO identity (one, nonce, created, clean) VALUES (1, ?, ?, 1) ON CONFLICT DO NOTHING",
+		args{}.text(nonce).int(int64(jjm.At(s.o.Now()))))
+	if err != nil {
+		return false, err
+	}
+	err = s.writer.query(context.Background(), "SELECT nonce, clean FROM identity", nil, func(r row) error {
+		s.nonce, clean = r.text(0), r.bool(1)
+		return nil
+	})
+	if err != nil || !clean {
+		return clean, err
+	}
+	_, err = s.writer.exec("UPDATE identity SET clean = 0", nil)
+	return clean, err
+}
+
+// newNonce returns 20 random bits as four characters, for [jjm.NewTag].
+func newNonce() (string, error) {
+	b := make([]byte, 4)
+	if _, err := rand.Read(b); err != nil {
+		return "", err
+	}
+	for i := range b {
+		b[i] = "abcdefghijklmnopqrstuvwxyz234567"[b[i]&31]
+	}
+	return string(b), nil
+}

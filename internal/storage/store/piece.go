@@ -1,0 +1,379 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"jjm/internal/jjm"
+)
+
+// insertOwned stores what new local jobs read and own of files, and updates the files.
+func (tx *Tx) insertOwned(ls []jjm.LocalJob) error {
+	var own owning
+	for i := range ls {
+		l := &ls[i]
+		if i == 0 || l.ID.Grid != own.grid || int(l.Step) != own.step {
+			if err := own.start(tx, l.ID.Grid, int(l.Step)); err != nil {
+				return err
+			}
+		}
+		if err := own.add(l); err != nil {
+			return jjm.Errorf(jjm.KindOf(err), "local job %s: %w", l.ID, err)
+		}
+	}
+	return own.flush()
+}
+
+// owning collects the ledger entries of many local jobs of a step, so that each file's
+// row is changed once.
+type owning struct {
+	tx     *Tx
+	grid   jjm.GridID
+	step   int
+	master DatasetID
+	known  map[string]int64 // numbers of files by LFN
+	files  map[int64]*delta
+	inputs []jjm.LocalJob // whose inputs are to be stored
+	rows   []entry        // of the ledger
+}
+
+// entry is a ledger entry: a local job owns a piece of a file.
+type entry struct {
+	local int32
+	file  int64
+	jjm.FilePiece
+}
+
+// delta is the change of a file's row: by how much the numbers of open and lost pieces
+// grow.
+type delta struct {
+	open, lost int64
+	whole      bool // one piece is the whole file, so that it cannot be cut any more
+}
+
+// start flushes, and begins to collect for another step.
+func (o *owning) start(tx *Tx, id jjm.GridID, step int) error {
+	if err := o.flush(); err != nil {
+		return err
+	}
+	master, err := tx.master(id, step)
+	*o = owning{tx: tx, grid: id, step: step, master: master, known: map[string]int64{}, files: map[int64]*delta{}}
+	return err
+}
+
+func (o *owning) add(l *jjm.LocalJob) error {
+	if o.master == 0 && l.Part.Input == nil {
+		return nil
+	}
+	// A part of events or rows may have files of secondary datasets and settings, and
+	// owns none of the files.
+	if o.master == 0 && (l.Part.Unit == jjm.UnitEvent || l.Part.Unit == jjm.UnitRow) {
+		o.inputs = append(o.inputs, *l)
+		return nil
+	}
+	if o.master == 0 || l.Part.Input == nil {
+		return jjm.Errorf(jjm.Internal,
+			"a part reads files if and only if its step has a master dataset")
+	}
+	ps, err := l.Part.Pieces()
+	if err != nil {
+		return err
+	}
+	o.inputs = append(o.inputs, *l)
+	for _, p := range ps {
+		n, err := o.number(p.LFN)
+		if err != nil {
+			return err
+		}
+		o.rows = append(o.rows, entry{l.ID.N, n, p})
+		d := o.files[n]
+		if d == nil {
+			d = &delta{}
+			o.files[n] = d
+		}
+		if l.State == jjm.Failed { // createfailed
+			d.lost++
+		} else {
+			d.open++
+		}
+		d.whole = d.whole || p.Whole()
+	}
+	return nil
+}
+
+// number returns the number of a file in the master dataset.
+func (o *owning) number(lfn string) (int64, error) {
+	if n, ok := o.known[lfn]; ok {
+		return n, nil
+	}
+	n, err := o.tx.fileOf(o.master, lfn)
+	if err != nil {
+		return 0, err
+	}
+	if n < 0 {
+		return 0, jjm.Errorf(jjm.Internal, "file %.80q is not in the master dataset of its step", lfn)
+	}
+	o.known[lfn] = n
+	return n, nil
+}
+
+// flush stores what was collected.
+func (o *owning) flush() error {
+	if o.tx == nil || len(o.inputs) == 0 {
+		return nil
+	}
+	err := o.tx.insertMany("INSERT INTO part_inputs (grid, n, step, origin, attempt, input)", 6, len(o.inputs),
+		func(a args, i int) args {
+			l := &o.inputs[i]
+			a = a.int(int64(o.grid)).int(int64(l.ID.N)).int(int64(o.step))
+			if l.Origin == nil {
+				return a.value(nil).int(0).value(inputText(l.Part.Input))
+			}
+			return a.int(int64(l.Origin.Local)).int(int64(l.Origin.Before)).value(inputText(l.Part.Input))
+		})
+	if err != nil {
+		return err
+	}
+	err = o.tx.insertMany("INSERT INTO cover_input (grid, local, step, file, run, first, last)", 7, len(o.rows),
+		func(a args, i int) args {
+			e := &o.rows[i]
+			return a.int(int64(o.grid)).int(int64(e.local)).int(int64(o.step)).int(e.file).int(e.Run).int(e.First).int(e.Last)
+		})
+	if err != nil {
+		return err
+	}
+	for _, n := range sortedKeys(o.files) {
+		d := o.files[n]
+		set := "open = open + ?, lost = lost + ?, state = 1"
+		if d.whole {
+			set += ", avail = 0"
+		}
+		if err := o.tx.setFile(o.grid, o.step, n, set, d.open, d.lost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sortedKeys(m map[int64]*delta) []int64 {
+	keys := make([]int64, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, cmp.Compare)
+	return keys
+}
+
+func inputText(in *jjm.PartInput) string {
+	b, err := json.Marshal(in)
+	if err != nil {
+		panic(err) // values that came from JSON go back to it
+	}
+	return string(b)
+}
+
+// EndInputs updates the files of ended local jobs: their pieces are no longer open, and
+// lost unless the local job completed. It must be called once for each local job that
+// ends.
+func (tx *Tx) EndInputs(ls []*jjm.LocalJob) error {
+	for _, l := range ls {
+		files, err := tx.ownedBy(l.ID)
+		if err != nil {
+			return tx.fail(err, "end the inputs of local job %s", l.ID)
+		}
+		before, err := tx.c.number("SELECT attempt FROM part_inputs WHERE grid = ? AND n = ?", localArgs(l.ID))
+		if err != nil {
+			return tx.fail(err, "end the inputs of local job %s", l.ID)
+		}
+		for _, n := range sortedKeys(files) {
+			d := files[n]
+			set := "open = open - ?, lost = lost + ?, attempts = max(attempts, ?), failures = max(failures, ?)"
+			lost, failures := int64(0), int64(0)
+			if l.State != jjm.Completed {
+				lost = d.open
+			}
+			if l.State == jjm.Failed {
+				failures = before + 1
+			}
+			if err := tx.setFile(l.ID.Grid, int(l.Step), n, set, d.open, lost, before+1, failures); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func localArgs(id jjm.LocalID) args { return args{}.int(int64(id.Grid)).int(int64(id.N)) }
+
+// ownedBy returns how many pieces of each file a local job owns, as open.
+func (tx *Tx) ownedBy(id jjm.LocalID) (map[int64]*delta, error) {
+	if tx.c == nil {
+		return nil, errOver()
+	}
+	files := map[int64]*delta{}
+	err := tx.c.query(
+		tx.ctx, "SELECT file, run, first, last FROM cover_input WHERE grid = ? AND local = ? AND released = 0", localArgs(id),
+		func(r row) error {
+			d := files[r.int(0)]
+			if d == nil {
+				d = &delta{}
+				files[r.int(0)] = d
+			}
+			d.open++
+			d.whole = d.whole || jjm.FilePiece{Run: r.int(1), First: r.int(2), Last: r.int(3)}.Whole()
+			return nil
+		})
+	return files, err
+}
+
+// GiveBack releases what failed or killed local jobs own of files, after [Tx.EndInputs]; the
+// ledger keeps the entries as released. A file that was owned whole can be cut again; of a file
+// that was cut in pieces, only the same piece can be owned again. A marked file cannot be cut
+// or owned again. A local job that owns nothing is a Conflict; one that is not failed or killed
+// is refused.
+func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
+	now := jjm.At(tx.s.o.Now())
+	masters := map[gridStep]DatasetID{}
+	for _, id := range ids {
+		step, err := tx.c.number("SELECT step FROM local_jobs WHERE grid = ? AND n = ?", localArgs(id))
+		if err != nil {
+			return tx.fail(err, "give back the files of local job %s", id)
+		}
+		at := gridStep{id.Grid, step}
+		if _, known := masters[at]; !known {
+			if masters[at], err = tx.master(id.Grid, int(step)); err != nil {
+				return tx.fail(err, "give back the files of local job %s", id)
+			}
+		}
+		files, err := tx.release(id, now)
+		if err != nil {
+			return tx.fail(err, "give back the files of local job %s", id)
+		}
+		for _, n := range sortedKeys(files) {
+			if mark, err := tx.markOf(masters[at], n); err != nil {
+				return tx.fail(err, "give back the files of local job %s", id)
+			} else if mark != jjm.FileReady {
+				continue
+			}
+			set := "lost = lost - ?, state = CASE state WHEN 3 THEN 1 ELSE state END"
+			if files[n].whole {
+				set = "lost = lost - ?, state = 0, avail = 1"
+			}
+			if err := tx.reopenFile(id.Grid, step, n, set, files[n].open); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// gridStep is the key of a step of a grid job.
+type gridStep struct {
+	grid jjm.GridID
+	step int64
+}
+
+// reopenFile changes the row of a file of which a piece was given back. Unlike setFile it
+// does not update the state, because a local job will own the piece again.
+func (tx *Tx) reopenFile(id jjm.GridID, step, file int64, set string, n int64) error {
+	_, err := tx.exec("UPDATE input_files SET "+set+" WHERE grid = ? AND step = ? AND file = ?",
+		args{}.int(n).int(int64(id)).int(step).int(file))
+	if err != nil {
+		return tx.fail(err, "give back file %d of grid job %d", file, id)
+	}
+	return nil
+}
+
+// PartInputs returns, by number, what the parts of local jobs of a grid job read, and
+// whose work they do again. Local jobs whose parts have no input are left out.
+func (s *Store) PartInputs(ctx context.Context, id jjm.GridID, numbers []int32) (map[int32]PartInput, error) {
+	out := make(map[int32]PartInput, len(numbers))
+	err := s.view(ctx, func(c *conn) error {
+		for _, n := range numbers {
+			err := c.query(ctx, "SELECT n, origin, attempt, input FROM part_inputs WHERE grid = ? AND n = ?",
+				localArgs(jjm.LocalID{Grid: id, N: n}), func(r row) error {
+					p, err := scanPartInput(r)
+					out[int32(r.int(0))] = p
+					return err
+				})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.fail(err, "read what local jobs of grid job %d read", id)
+	}
+	return out, nil
+}
+
+// PartInput is what a part reads, and whose work its local job does again.
+type PartInput struct {
+	Input  *jjm.PartInput
+	Origin *jjm.Successor // nil if it is the first to do it
+}
+
+func scanPartInput(r row) (p PartInput, err error) {
+	if r[1] != nil {
+		p.Origin = &jjm.Successor{Local: int32(r.int(1)), Before: int32(r.int(2))}
+	}
+	p.Input = new(jjm.PartInput)
+	if err := json.Unmarshal([]byte(r.text(3)), p.Input); err != nil {
+		return p, jjm.Errorf(jjm.Internal, "local job %d: column input: %w", r.int(0), err)
+	}
+	return p, nil
+}
+
+// Owned is an entry of the ledger of files.
+type Owned struct {
+	Local int32
+	File  int64 // the number of the file in the master dataset
+	// Unit is the unit of the part. For files and ranges, First and Last are events
+	// counted from 0 within the file, Last is math.MaxInt64 for an open end; for lumis
+	// they are sections of Run.
+	Unit        string
+	Run         uint32
+	First, Last int64
+	Released    jjm.Time // when it was given back; 0 = it is still owned
+}
+
+// Cover calls fn for each entry of the ledger of files of a step, released ones included,
+// in the order of file, run and first unit. An error of fn stops it and is returned
+// unchanged.
+func (s *Store) Cover(ctx context.Context, id jjm.GridID, step int, fn func(Owned) error) error {
+	var stop error // of fn
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT c.local, c.file, coalesce(l.unit, h.unit), c.run, c.first, c.last, c.released FROM cover_input AS c
+			LEFT JOIN local_jobs AS l ON l.grid = c.grid AND l.n = c.local
+			LEFT JOIN history_local_jobs AS h ON h.grid = c.grid AND h.n = c.local
+			WHERE c.grid = ? AND c.step = ? ORDER BY c.file, c.run, c.first, c.local`, stepArgs(id, step), func(r row) error {
+			stop = fn(Owned{Local: int32(r.int(0)), File: r.int(1), Unit: unit(r.text(2)), Run: uint32(max(r.int(3), 0)),
+				First: r.int(4), Last: r.int(5), Released: jjm.Time(r.int(6))})
+			return stop
+		})
+	})
+	if stop != nil {
+		return stop
+	}
+	if err != nil {
+		return s.fail(err, "read the cover of grid job %d", id)
+	}
+	return nil
+}
+
+// release marks all ledger entries of a local job as released, and returns what it owned.
+func (tx *Tx) release(id jjm.LocalID, now jjm.Time) (map[int64]*delta, error) {
+	files, err := tx.ownedBy(id)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, jjm.Errorf(jjm.Conflict, "it owns no files")
+	}
+	_, err = tx.exec("UPDATE cover_input SET released = ? WHERE grid = ? AND local = ? AND released = 0",
+		args{}.int(int64(now)).int(int64(id.Grid)).int(int64(id.N)))
+	return files, err
+}

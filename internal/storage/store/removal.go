@@ -1,0 +1,339 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"jjm/internal/jjm"
+)
+
+// Removal is the order to remove a grid job that is over. Once it is stored the grid job is
+// gone for everybody but gatekeepers, and nothing stops it.
+type Removal struct {
+	Grid  jjm.GridID
+	Owner jjm.Owner // of the grid job
+	Actor string
+	Time  jjm.Time
+	// Done is when all of it was gone, 0 if something is left.
+	Done jjm.Time
+}
+
+// Err returns what those are told who ask for the grid job, of kind Gone.
+func (r *Removal) Err() error { return jjm.Errorf(jjm.Gone, "grid job %s %s", r.Grid, r.Text()) }
+
+// Text says by whom and when the grid job was removed, as what follows its name.
+func (r *Removal) Text() string {
+	if r.Done == 0 {
+		return fmt.Sprintf("is being removed: %s asked for that at %s", r.Actor, r.Time.Local())
+	}
+	return fmt.Sprintf("was removed by %s at %s", r.Actor, r.Time.Local())
+}
+
+// hindrances are queries that return a text if something depends on the grid job ?1. Those
+// that are about its gatekeeper do not count if the removal is forced.
+var hindrances = [...]struct {
+	query string
+	told  bool
+}{
+	{query: `SELECT format('it is being reopened by %s: %s', actor, why) FROM reopenings WHERE grid = ?1 AND done = 0`},
+	{query: `WITH RECURSIVE r (grid) AS (SELECT grid FROM recoveries WHERE recovers = ?1
+		UNION SELECT n.grid FROM r JOIN recoveries AS n ON n.recovers = r.grid)
+		SELECT format('grid job %d, which recovers it, is not over: wait until it is', g.id)
+		FROM r JOIN grid_jobs AS g ON g.id = r.grid WHERE g.status NOT IN ` + overGrids + ` LIMIT 1`},
+	{query: `SELECT format('it recovers grid job %d, whose verification counts what it did: ' ||
+			'remove that one first', r.recovers)
+		FROM recoveries AS r WHERE r.grid = ?1 AND NOT EXISTS (SELECT 1 FROM removals WHERE grid = r.recovers)`},
+	{query: `SELECT format('dataset %s refers to its outputs, such as %s: mark what nobody needs as lost first ' ||
+			'(jjm dataset mark %s LFN... lost)', d.name, f.lfn, d.name)
+		FROM datasets AS d JOIN files AS f ON f.dataset = d.id
+		WHERE d.maker = ?1
+			AND NOT EXISTS (SELECT 1 FROM file_marks AS m WHERE m.dataset = f.dataset AND m.file = f.n) LIMIT 1`},
+	{query: `SELECT format('grid job %d reads dataset %s, which it filled, and its verification asks ' ||
+			'who made the files: remove that one first', i.grid, d.name)
+		FROM datasets AS d JOIN inputs AS i ON i.dataset = d.id
+			OR i.dataset IN (SELECT e.dataset FROM expansions AS e WHERE e.member = d.id)
+		WHERE d.maker = ?1 AND i.grid <> ?1 AND NOT EXISTS (SELECT 1 FROM removals WHERE grid = i.grid) LIMIT 1`},
+	{told: true, query: `SELECT 'its gatekeeper was not told yet that it is over: wait until it asks, or use --force'
+		FROM grid_jobs AS g WHERE g.id = ?1 AND (g.origin IS NOT NULL OR g.req_key IS NOT NULL)
+			AND NOT EXISTS (SELECT 1 FROM told WHERE grid = g.id)`},
+}
+
+// Hindrance returns why a grid job that is over cannot be removed, as an error of kind
+// Conflict; nil if it can. With force it does not matter what its gatekeeper was told.
+func (tx *Tx) Hindrance(id jjm.GridID, force bool) error {
+	if tx.c == nil {
+		return errOver()
+	}
+	for _, h := range hindrances {
+		if h.told && force {
+			continue
+		}
+		why := ""
+		err := tx.c.query(tx.ctx, h.query, args{}.int(int64(id)), func(r row) error {
+			why = r.text(0)
+			return nil
+		})
+		if err != nil {
+			return tx.fail(err, "find what depends on grid job %s", id)
+		}
+		if why != "" {
+			return jjm.Errorf(jjm.Conflict, "%s", why)
+		}
+	}
+	return nil
+}
+
+// PutRemoval stores the order to remove a grid job, and sets its Time. What Hindrance says,
+// and a grid job that is not over, is for the caller to refuse; the schema refuses part of it.
+func (tx *Tx) PutRemoval(r *Removal) error {
+	r.Time = jjm.At(tx.s.o.Now())
+	_, err := tx.exec("INSERT INTO removals (grid, actor, time) VALUES (?, ?, ?)",
+		args{}.int(int64(r.Grid)).text(r.Actor).int(int64(r.Time)))
+	if err != nil {
+		return tx.fail(err, "remove grid job %s", r.Grid)
+	}
+	return nil
+}
+
+const removalColumns = `r.grid, g.uid, g.gid, g.user, r.actor, r.time, r.done
+	FROM removals AS r JOIN grid_jobs AS g ON g.id = r.grid`
+
+func scanRemoval(r row) Removal {
+	return Removal{Grid: jjm.GridID(r.int(0)), Owner: jjm.Owner{UID: int(r.int(1)), GID: int(r.int(2)), User: r.text(3)},
+		Actor: r.text(4), Time: jjm.Time(r.int(5)), Done: jjm.Time(r.int(6))}
+}
+
+// Removals returns the removals that are not carried out yet, in the order of the grid jobs.
+func (s *Store) Removals(ctx context.Context) (all []Removal, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		return c.query(ctx, "SELECT "+removalColumns+" WHERE r.done = 0 ORDER BY r.grid", nil, func(r row) error {
+			all = append(all, scanRemoval(r))
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "read what is to be removed")
+	}
+	return all, nil
+}
+
+// Kept returns what is kept of a grid job, and its removal; nil if it is not removed. An
+// unknown grid job is Gone.
+func (s *Store) Kept(ctx context.Context, id jjm.GridID) (g jjm.GridJob, gone *Removal, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		if g, err = gridRow(ctx, c, id); err == nil {
+			gone, err = removal(ctx, c, id)
+		}
+		return err
+	})
+	if jjm.KindOf(err) == jjm.Gone {
+		return jjm.GridJob{}, nil, err // it says all there is to say
+	}
+	if err != nil {
+		return jjm.GridJob{}, nil, s.fail(err, "read grid job %d", id)
+	}
+	return g, gone, nil
+}
+
+// removal returns the removal of a grid job, or nil.
+func removal(ctx context.Context, c *conn, id jjm.GridID) (gone *Removal, err error) {
+	err = c.query(ctx, "SELECT "+removalColumns+" WHERE r.grid = ?", args{}.int(int64(id)), func(r row) error {
+		one := scanRemoval(r)
+		gone = &one
+		return nil
+	})
+	return gone, err
+}
+
+// LastEvidence returns the Seq of the attempt of a grid job that ended last, 0 if none has;
+// see [Store.EndedAfter].
+func (s *Store) LastEvidence(ctx context.Context, id jjm.GridID) (seq int64, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		seq, err = c.number("SELECT coalesce(max(id), 0) FROM evidence WHERE grid = ?", args{}.int(int64(id)))
+		return err
+	})
+	if err != nil {
+		return 0, s.fail(err, "find the attempt of grid job %s that ended last", id)
+	}
+	return seq, nil
+}
+
+// evidenceMark is the key of the meta value that holds the highest id of a row of evidence at
+// the time when some were removed: ids are not used again, because accounting goes by them.
+const evidenceMark = "store.evidence"
+
+// lastEvidenceID is SQL for the highest id that a row of evidence ever had.
+const lastEvidenceID = `max(coalesce((SELECT max(id) FROM evidence), 0),
+	coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = '` + evidenceMark + `'), 0))`
+
+// RemoveRows deletes some rows of an archived grid job whose removal is stored: those of at
+// most chunk local jobs, or of as many files. It reports whether more remain. After an
+// interruption it continues where it stopped. Its own row stays, and so does the journal.
+func (s *Store) RemoveRows(ctx context.Context, id jjm.GridID, chunk int) (more bool, err error) {
+	if chunk < 1 {
+		return false, jjm.Errorf(jjm.Invalid, "store: remove grid job %d: chunk is %d: want 1 or more", id, chunk)
+	}
+	err = s.Update(ctx, func(tx *Tx) error {
+		if more, err = tx.removeRows(id, chunk); err != nil {
+			return tx.fail(err, "remove rows of grid job %d", id)
+		}
+		return nil
+	})
+	return more && err == nil, err
+}
+
+func (tx *Tx) removeRows(id jjm.GridID, chunk int) (more bool, err error) {
+	may, err := tx.c.number(`SELECT EXISTS (SELECT 1 FROM grid_jobs AS g JOIN removals AS r ON r.grid = g.id
+		WHERE g.id = ? AND g.archived = 2 AND g.reviving = 0 AND r.done = 0)`, args{}.int(int64(id)))
+	if err != nil {
+		return false, err
+	}
+	if may == 0 {
+		return false, jjm.Errorf(jjm.Conflict, "it is not to be removed, or not in the history")
+	}
+	parts := [...]func(jjm.GridID, int) (bool, error){tx.removeLocals, tx.removeInputFiles, tx.removeMergeFiles}
+	for _, remove := range parts {
+		if some, err := remove(id, chunk); some || err != nil {
+			return some, err
+		}
+	}
+	return false, tx.removeRest(id)
+}
+
+// removeLocals deletes the rows about the first local jobs that are left, and reports whether
+// there were any.
+func (tx *Tx) removeLocals(id jjm.GridID, chunk int) (some bool, err error) {
+	last := int64(-1)
+	err = tx.c.query(tx.ctx, `SELECT max(n) FROM (SELECT n FROM history_local_jobs WHERE grid = ? ORDER BY n LIMIT ?)`,
+		args{}.int(int64(id)).int(int64(chunk)), func(r row) error {
+			if some = r[0] != nil; some {
+				last = r.int(0)
+			}
+			return nil
+		})
+	if err != nil || !some {
+		return false, err
+	}
+	_, err = tx.exec(`INSERT INTO meta (key, value) VALUES (?1, CAST(`+lastEvidenceID+` AS TEXT))
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value`, args{}.value(evidenceMark))
+	if err != nil {
+		return false, err
+	}
+	a := args{}.int(int64(id)).int(last)
+	var tags []string
+	const bulks = "SELECT DISTINCT tag FROM history_attempts WHERE grid = ? AND local <= ?"
+	err = tx.c.query(tx.ctx, bulks, a, func(r row) error {
+		tags = append(tags, r.text(0))
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, from := range [...]string{
+		"evidence WHERE grid = ? AND local <= ?", "history_attempts WHERE grid = ? AND local <= ?",
+		"cover_input WHERE grid = ? AND local <= ?", "part_inputs WHERE grid = ? AND n <= ?",
+		"retractions WHERE grid = ? AND n <= ?", "history_local_jobs WHERE grid = ? AND n <= ?",
+	} {
+		if _, err := tx.exec("DELETE FROM "+from, a); err != nil {
+			return false, err
+		}
+	}
+	for _, tag := range tags {
+		_, err := tx.exec(`DELETE FROM bulks WHERE tag = ?1 AND state >= 3
+			AND NOT EXISTS (SELECT 1 FROM attempts WHERE tag = ?1)
+			AND NOT EXISTS (SELECT 1 FROM history_attempts WHERE tag = ?1)`, args{}.text(tag))
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// removeInputFiles deletes what became of some files that the grid job read.
+func (tx *Tx) removeInputFiles(id jjm.GridID, chunk int) (some bool, err error) {
+	n, err := tx.exec(`DELETE FROM input_files WHERE grid = ?1 AND (step, file) IN
+		(SELECT step, file FROM input_files WHERE grid = ?1 LIMIT ?2)`, args{}.int(int64(id)).int(int64(chunk)))
+	return n > 0, err
+}
+
+// mergeDataset is the name of the dataset of the outputs that a grid job merged.
+func mergeDataset(id jjm.GridID) string { return fmt.Sprintf("(merge of %s)", id) }
+
+// removeMergeFiles deletes the last files of the dataset of what the grid job merged. People
+// cannot name that dataset, so nobody else reads it.
+func (tx *Tx) removeMergeFiles(id jjm.GridID, chunk int) (some bool, err error) {
+	var dataset, files int64
+	err = tx.c.query(tx.ctx, `SELECT d.id, d.files FROM grid_jobs AS g
+		JOIN datasets AS d ON d.uid = g.uid AND d.name = ? WHERE g.id = ?`,
+		args{}.text(mergeDataset(id)).int(int64(id)), func(r row) error {
+			dataset, files = r.int(0), r.int(1)
+			return nil
+		})
+	if err != nil || files == 0 {
+		return false, err
+	}
+	a := args{}.int(dataset).int(max(files-int64(chunk), 0))
+	for _, change := range [...]string{"DELETE FROM file_marks WHERE dataset = ? AND file >= ?",
+		"DELETE FROM files WHERE dataset = ? AND n >= ?", "UPDATE datasets SET files = ?2 WHERE id = ?1"} {
+		if _, err := tx.exec(change, a); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// removeRest deletes the rows of which a grid job has few.
+func (tx *Tx) removeRest(id jjm.GridID) error {
+	for _, from := range [...]string{"inputs", "steps", "output_templates", "told"} {
+		if _, err := tx.exec("DELETE FROM "+from+" WHERE grid = ?", args{}.int(int64(id))); err != nil {
+			return err
+		}
+	}
+	_, err := tx.exec("DELETE FROM datasets WHERE name = ? AND uid = (SELECT uid FROM grid_jobs WHERE id = ?)",
+		args{}.text(mergeDataset(id)).int(int64(id)))
+	return err
+}
+
+// EndRemoval stores that nothing is left of a grid job but its row, from which it deletes the
+// job file. The schema refuses it while rows are left.
+func (tx *Tx) EndRemoval(id jjm.GridID) error {
+	if err := tx.endRemoval(id); err != nil {
+		return tx.fail(err, "end the removal of grid job %s", id)
+	}
+	return nil
+}
+
+func (tx *Tx) endRemoval(id jjm.GridID) error {
+	if tx.c == nil {
+		return errOver()
+	}
+	g, err := gridRow(tx.ctx, tx.c, id)
+	if err != nil {
+		return err
+	}
+	spec, err := json.Marshal(jjm.Spec{Type: g.Spec.Type, Name: g.Spec.Name, Key: g.Spec.Key, KeyReuse: g.Spec.KeyReuse})
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(`UPDATE grid_jobs SET spec = ?, base_dir = NULL, carry = NULL, why = NULL, places = NULL,
+		warnings = NULL WHERE id = ?`, args{}.value(string(spec)).int(int64(id)))
+	if err != nil {
+		return err
+	}
+	return tx.change("UPDATE removals SET done = ? WHERE grid = ? AND done = 0",
+		args{}.int(int64(jjm.At(tx.s.o.Now()))).int(int64(id)), jjm.Errorf(jjm.Gone, "there is no such open removal"))
+}
+
+// Tell stores that gatekeepers were told the ends of grid jobs. To tell again changes nothing.
+func (tx *Tx) Tell(ids []jjm.GridID) error {
+	for _, id := range ids {
+		_, err := tx.exec(`INSERT INTO told (grid, time) SELECT id, ? FROM grid_jobs WHERE id = ? AND (status IN `+overGrids+
+			` OR generation > 1) AND NOT EXISTS (SELECT 1 FROM removals WHERE grid = id) ON CONFLICT DO NOTHING`,
+			args{}.int(int64(jjm.At(tx.s.o.Now()))).int(int64(id)))
+		if err != nil {
+			return tx.fail(err, "store that the end of grid job %s was told", id)
+		}
+	}
+	return nil
+}

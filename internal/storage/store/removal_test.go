@@ -1,0 +1,324 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jjm/internal/jjm"
+)
+
+func orderRemoval(tb testing.TB, s *Store, id jjm.GridID) {
+	tb.Helper()
+	update(tb, s, func(tx *Tx) error {
+		return errors.Join(tx.Hindrance(id, false), tx.PutRemoval(&Removal{Grid: id, Actor: "alice"}))
+	})
+}
+
+func removeRows(tb testing.TB, s *Store, id jjm.GridID, chunk int) (calls int) {
+	tb.Helper()
+	for more := true; more; calls++ {
+		var err error
+		if more, err = s.RemoveRows(context.Background(), id, chunk); err != nil {
+			tb.Fatal(err)
+		}
+		if err := s.Check(context.Background()); err != nil {
+			tb.Fatalf("after %d chunks: %v", calls, err)
+		}
+	}
+	return calls
+}
+
+// readAndMade stores a grid job that has rows in every table: it read files, retracted an
+// output, merged, and is over and in the history.
+func readAndMade(t *testing.T, s *Store) *jjm.GridJob {
+	t.Helper()
+	g := reader(t, s, dataset(t, s, "raw", 3))
+	update(t, s, func(tx *Tx) error {
+		return tx.InsertLocals([]jjm.LocalJob{fileJob(g, 0, 0, "f000000"), fileJob(g, 1, 1, "f000001"),
+			fileJob(g, 2, 2, "f000002")})
+	})
+	finish(t, s, submit(t, s, g.ID, jjm.Tag("jread"+g.ID.String()), 0, 2))
+	ls, err := s.Locals(context.Background(), g.ID, 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changed []*jjm.LocalJob
+	for i := range ls {
+		ls[i].State = jjm.Completed
+		changed = append(changed, &ls[i])
+	}
+	g.Step.Made, g.Step.Closed, g.Tar, g.Status = 3, true, "out.tar", jjm.Finished
+	g.Merging = &jjm.MergeStep{Splitter: "x", Closed: true}
+	update(t, s, func(tx *Tx) error {
+		d, _, err := tx.PutDataset(g.Owner.UID, jjm.Dataset{Name: fmt.Sprintf("(merge of %s)", g.ID)})
+		if err != nil {
+			return err
+		}
+		_, err = tx.AddFiles(d, []jjm.File{{LFN: "a"}, {LFN: "b"}, {LFN: "c"}})
+		return errors.Join(err, saveEnds(tx, changed), tx.EndInputs(changed))
+	})
+	update(t, s, func(tx *Tx) error {
+		_, err := tx.Retract(ls[2].ID, "alice", "lost")
+		return errors.Join(err, tx.SaveGrid(g), tx.Tell([]jjm.GridID{g.ID}))
+	})
+	const template = `INSERT INTO output_templates (grid, step, n, last, most) VALUES (%d, 0, 0, 3, 0)`
+	if err := raw(s, fmt.Sprintf(template, g.ID)); err != nil {
+		t.Fatal(err)
+	}
+	archive(t, s, g.ID, 9)
+	return g
+}
+
+// about counts, for each table with a column grid, the rows about a grid job.
+func about(t *testing.T, s *Store, id jjm.GridID) map[string]int64 {
+	t.Helper()
+	var tables []string
+	err := s.view(context.Background(), func(c *conn) error {
+		return c.query(context.Background(), `SELECT m.name FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS i
+			WHERE m.type = 'table' AND i.name = 'grid' ORDER BY m.name`, nil, func(r row) error {
+			tables = append(tables, r.text(0))
+			return nil
+		})
+	})
+	if err != nil || len(tables) < 15 {
+		t.Fatal(tables, err)
+	}
+	rows := map[string]int64{}
+	for _, table := range tables {
+		rows[table] = number(t, s, fmt.Sprintf("SELECT count(*) FROM %s WHERE grid = %d", table, id))
+	}
+	return rows
+}
+
+// Every row about it goes, a chunk at a time, and those of others stay. A table that is new
+// must say here whether it keeps its rows.
+func TestRemoval_NothingIsLeftButWhatIsKept(t *testing.T) {
+	s, ctx := fresh(t), context.Background()
+	g, other := readAndMade(t, s), readAndMade(t, s)
+	kept := []string{"removals", "journal", "endings", "reopenings", "recoveries", "handles"}
+	live := []string{"local_jobs", "attempts", "cover"} // of grid jobs that are not in the history
+	for table, rows := range about(t, s, g.ID) {
+		if rows == 0 && !slices.Contains(kept, table) && !slices.Contains(live, table) {
+			t.Errorf("table %s has no row, so this test does not see it", table)
+		}
+	}
+	theirs, ended := about(t, s, other.ID), number(t, s, "SELECT max(id) FROM evidence")
+	orderRemoval(t, s, g.ID)
+	if err := s.Update(ctx, func(tx *Tx) error { return tx.EndRemoval(g.ID) }); err == nil {
+		t.Error("it is called removed while its rows are there")
+	}
+	if calls := removeRows(t, s, g.ID, 2); calls != 7 {
+		t.Errorf("%d chunks, want 2 each of local jobs, files read and files merged, and what is left", calls)
+	}
+	update(t, s, func(tx *Tx) error { return tx.EndRemoval(g.ID) })
+	for table, rows := range about(t, s, g.ID) {
+		if rows > 0 && !slices.Contains(kept, table) {
+			t.Errorf("table %s still has %d rows", table, rows)
+		}
+	}
+	if d := cmp.Diff(theirs, about(t, s, other.ID)); d != "" {
+		t.Error("of the other grid job", d)
+	}
+	for query, want := range map[string]int64{"SELECT count(*) FROM datasets": 2, "SELECT count(*) FROM bulks": 1,
+		"SELECT count(*) FROM datasets WHERE name = '(merge of 1)'":            0,
+		"SELECT count(*) FROM grid_jobs WHERE id = 1 AND spec LIKE '%events%'": 0} {
+		if n := number(t, s, query); n != want {
+			t.Errorf("%s: %d, want %d", query, n, want)
+		}
+	}
+	row, gone, err := s.Kept(ctx, g.ID)
+	if err != nil || gone == nil || gone.Done == 0 || gone.Actor != "alice" || gone.Owner != g.Owner ||
+		row.Status != jjm.Finished || row.Spec.Type != g.Spec.Type || row.Step.Made != 3 {
+		t.Errorf("%+v, %+v, %v", row, gone, err)
+	}
+	_, err = s.Grid(ctx, g.ID)
+	wantKind(t, err, jjm.Gone)
+	if !strings.Contains(err.Error(), "grid job 1 was removed by alice at ") {
+		t.Error(err)
+	}
+	if all, err := s.Grids(ctx, Filter{All: true}); err != nil || len(all) != 1 {
+		t.Errorf("%d are listed, %v", len(all), err)
+	}
+	// Ids go on where they were: accounting goes by those of evidence.
+	orderRemoval(t, s, other.ID)
+	removeRows(t, s, other.ID, 100)
+	if last, err := s.LastEnded(ctx); err != nil || last != ended {
+		t.Errorf("last ended %d, want %d, %v", last, ended, err)
+	}
+	next := fill(t, s, 1, 1)
+	finish(t, s, submit(t, s, next.ID, "jnext", 0, 0))
+	if got, err := s.EndedAfter(ctx, ended, 9); err != nil || len(got) != 1 || got[0].Attempt.Grid != next.ID {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if next.ID != 3 {
+		t.Errorf("the next grid job is %s, want 3", next.ID)
+	}
+}
+
+// An id is never given out again, also if the rows of the last grid jobs are gone and the
+// daemon starts anew.
+func TestRemoval_IdsAreNotGivenOutAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jjm.db")
+	s := open(t, path)
+	for range 3 {
+		id := over(t, s, 2).ID
+		orderRemoval(t, s, id)
+		removeRows(t, s, id, 9)
+		update(t, s, func(tx *Tx) error { return tx.EndRemoval(id) })
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if have, err := Look(path); err != nil || have.Highest != 3 {
+		t.Errorf("%+v, %v", have, err)
+	}
+	if g := fill(t, open(t, path), 1, 1); g.ID != 4 {
+		t.Errorf("the next id is %s, want 4", g.ID)
+	}
+}
+
+// What the schema refuses, whoever asks.
+func TestRemoval_SchemaRefuses(t *testing.T) {
+	s := fresh(t)
+	live, wished, doomed, recovered, gone := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2), over(t, s, 2), over(t, s, 2)
+	wish(t, s, wished)
+	recovery := sampleGrid()
+	recovery.Spec.Recovers = recovered.ID
+	update(t, s, func(tx *Tx) error { return tx.InsertGrid(recovery) })
+	orderRemoval(t, s, doomed.ID)
+	orderRemoval(t, s, gone.ID)
+	removeRows(t, s, gone.ID, 1)
+	update(t, s, func(tx *Tx) error { return tx.EndRemoval(gone.ID) })
+	for _, lie := range []struct{ name, sql, want string }{
+		{"what goes on", "INSERT INTO removals VALUES (1, 'a', 1, 0)", "it is not over"},
+		{"what is reopened", "INSERT INTO removals VALUES (2, 'a', 1, 0)", "about to begin another generation"},
+		{"what is being recovered", "INSERT INTO removals VALUES (4, 'a', 1, 0)", "a recovery of it is not over"},
+		{"done at once", "INSERT INTO removals VALUES (6, 'a', 1, 1)", "it is not over"},
+		{"twice", "INSERT INTO removals VALUES (3, 'a', 1, 0)", "UNIQUE"},
+		{"by somebody else", "UPDATE removals SET actor = 'b' WHERE grid = 3", "never changes"},
+		{"too early", "UPDATE removals SET done = 1 WHERE grid = 3", "while rows of it are left"},
+		{"taken back", "UPDATE removals SET done = 0 WHERE grid = 5", "never changes"},
+		{"forgotten", "DELETE FROM removals WHERE grid = 5", "never forgotten"},
+		{"reopened", `INSERT INTO reopenings (grid, generation, wish, actor, why, time)
+			VALUES (3, 2, '{}', 'a', 'b', 1)`, "it is removed"},
+		{"recovered", "INSERT INTO recoveries (grid, recovers) VALUES (6, 3)", "which it recovers, is removed"},
+		{"history of another", "DELETE FROM history_local_jobs WHERE grid = 2", "history never changes"},
+		{"evidence of another", "DELETE FROM evidence WHERE grid = 2", "kept as it was"},
+		{"a bulk of another", "DELETE FROM bulks WHERE tag = 'jover2'", "never deleted"},
+		{"the job file of another", "UPDATE grid_jobs SET spec = '{}' WHERE id = 2", "never changes"},
+		{"the job file of what is removed", "UPDATE grid_jobs SET spec = '{}' WHERE id = 5", "never changes"},
+		{"another owner", "UPDATE grid_jobs SET uid = 9, spec = '{}' WHERE id = 3", "never changes"},
+		{"the row itself", "DELETE FROM grid_jobs WHERE id = 3", "never deleted"},
+	} {
+		if err := raw(s, lie.sql); err == nil || !strings.Contains(err.Error(), lie.want) {
+			t.Errorf("%s: error %v, want %q", lie.name, err, lie.want)
+		}
+	}
+	_, err := s.RemoveRows(context.Background(), live.ID, 5)
+	wantKind(t, err, jjm.Conflict)
+	_, err = s.RemoveRows(context.Background(), doomed.ID, 0)
+	wantKind(t, err, jjm.Invalid)
+}
+
+// What depends on a grid job is named before it is removed.
+func TestRemoval_Hindrances(t *testing.T) {
+	s := fresh(t)
+	hindrance := func(id jjm.GridID, force bool) (why string) {
+		t.Helper()
+		err := s.Update(t.Context(), func(tx *Tx) error {
+			err := tx.Hindrance(id, force)
+			if err != nil {
+				wantKind(t, err, jjm.Conflict)
+				why = err.Error()
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return why
+	}
+	wants := func(id jjm.GridID, force bool, want string) {
+		t.Helper()
+		if why := hindrance(id, force); want == "" && why != "" || !strings.Contains(why, want) {
+			t.Errorf("grid job %s: %q, want %q", id, why, want)
+		}
+	}
+	maker, user := over(t, s, 2), over(t, s, 2)
+	wants(maker.ID, false, "")
+	var made DatasetID
+	update(t, s, func(tx *Tx) error {
+		var err error
+		if made, _, err = tx.PutDataset(maker.Owner.UID, jjm.Dataset{Name: "made"}); err != nil {
+			return err
+		}
+		_, err = tx.AddFiles(made, []jjm.File{{LFN: "mc.1.0.out"}})
+		return errors.Join(err, tx.SetMaker(made, maker.ID))
+	})
+	wants(maker.ID, true, "dataset made refers to its outputs, such as mc.1.0.out: mark what nobody needs as lost first "+
+		"(jjm dataset mark made LFN... lost)")
+	if err := raw(s, fmt.Sprintf(`INSERT INTO file_marks VALUES (%d, 0, 5, 1, 'a', 'lost')`, made)); err != nil {
+		t.Fatal(err)
+	}
+	wants(maker.ID, false, "")
+	if err := raw(s, fmt.Sprintf(`INSERT INTO inputs (grid, step, dataset, pos, master) VALUES (%d, 0, %d, 0, 1)`,
+		user.ID, made)); err != nil {
+		t.Fatal(err)
+	}
+	wants(maker.ID, false, "grid job 2 reads dataset made, which it filled")
+	orderRemoval(t, s, user.ID)
+	wants(maker.ID, false, "")
+
+	recovery := sampleGrid()
+	recovery.Spec.Recovers, recovery.Origin = maker.ID, &jjm.Origin{Gatekeeper: "arc"}
+	update(t, s, func(tx *Tx) error { return tx.InsertGrid(recovery) })
+	wants(maker.ID, true, "grid job 3, which recovers it, is not over")
+	recovery.Status = jjm.GridFailed
+	update(t, s, func(tx *Tx) error { return tx.SaveGrid(recovery) })
+	wants(recovery.ID, true, "it recovers grid job 1, whose verification counts what it did")
+	orderRemoval(t, s, maker.ID)
+	wants(recovery.ID, false, "its gatekeeper was not told yet that it is over")
+	wants(recovery.ID, true, "")
+	update(t, s, func(tx *Tx) error { return tx.Tell([]jjm.GridID{recovery.ID, recovery.ID, 99}) })
+	wants(recovery.ID, false, "")
+	reopened := over(t, s, 2)
+	wish(t, s, reopened)
+	wants(reopened.ID, true, "it is being reopened by alice: resubmit")
+}
+
+// A grid job from before there were removals can be removed, and its gatekeeper counts as not told.
+func TestMigrate_OldGridJobsCanBeRemoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jjm.db")
+	rows := []string{`INSERT INTO identity (one, nonce, created) VALUES (1, 'abcd', 1)`,
+		`INSERT INTO grid_jobs (uid, gid, user, type, spec, req_key, key_held, accepted, status, kill, changed, ended,
+			prepared, cluster, expected, made, closed, tar_bytes)
+			VALUES (7, 1, 'a', 'script', '{"type":"script","params":{"x":1}}', 'k', 1,
+			1, 4, 0, 1, 0, 1, 'farm', 2, 2, 1, 0)`,
+		insertLocal(1, 0, "event", 0, 1), insertLocal(1, 1, "event", 1, 1), `UPDATE local_jobs SET state = 6`,
+		`UPDATE grid_jobs SET status = 8, ended = 2`}
+	atSchema(t, path, 19, strings.Join(rows, ";"))
+	s := open(t, path)
+	archive(t, s, 1, 9)
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		if why := tx.Hindrance(1, false); why == nil || !strings.Contains(why.Error(), "was not told") {
+			t.Errorf("error %v", why)
+		}
+		return errors.Join(tx.Hindrance(1, true), tx.PutRemoval(&Removal{Grid: 1, Actor: "alice"}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	removeRows(t, s, 1, 1)
+	update(t, s, func(tx *Tx) error { return tx.EndRemoval(1) })
+	g, gone, err := s.Kept(t.Context(), 1)
+	if err != nil || gone == nil || gone.Done == 0 || g.Status != jjm.GridFailed || g.Spec.Params != nil {
+		t.Errorf("%+v, %+v, %v", g, gone, err)
+	}
+}

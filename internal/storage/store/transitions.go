@@ -1,0 +1,23 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+
+	"jjm/internal/jjm"
+)
+
+// holdTransitions makes the writer refuse every change of a local job's state that is not one of
+// [jjm.Transitions]. The trigger is temporary, it belongs to the connection: so the list is written once, in
+// package jjm, and a new one needs no migration.
+func holdTransitions(c *conn) error {
+	var pairs []string
+	for _, t := range jjm.Transitions() {
+		pairs = append(pairs, fmt.Sprintf("(%d, %d)", t.From, t.To))
+	}
+	return c.script(`CREATE TEMP TRIGGER local_jobs_transitions BEFORE UPDATE OF state ON main.local_jobs
+		WHEN NEW.state <> OLD.state AND (OLD.state, NEW.state) NOT IN (VALUES ` + strings.Join(pairs, ", ") + `) BEGIN
+		SELECT RAISE(ABORT, format('local job %d.%d: no local job goes from state %d to state %d',
+			OLD.grid, OLD.n, OLD.state, NEW.state));
+	END;`)
+}

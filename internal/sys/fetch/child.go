@@ -1,0 +1,100 @@
+package fetch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"jjm/internal/jjm"
+	"jjm/internal/sys/run"
+)
+
+// childArg is the argument of a process that was started to fetch.
+const childArg = "fetch-input"
+
+// IsChild reports whether this process was started to fetch. If so, main calls Main before anything else.
+func IsChild(args []string) bool { return len(args) == 2 && args[1] == childArg }
+
+const (
+	maxOrder  = 1 << 20
+	maxReport = 64 << 10
+	// maxMemory limits the memory of a child, in bytes. It needs some 30 MB.
+	maxMemory = 1 << 30
+	// extraTime is how much longer a child may run than its transfer may take.
+	extraTime = time.Minute
+)
+
+// Child runs a child process that carries out an order, as the account as which commands run under ctx, and waits for
+// its end. The error is of kind Busy if the child could not be started. A child that ends without a report counts as a
+// failed try.
+func Child(ctx context.Context, o Order) (Report, error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return Report{}, jjm.Errorf(jjm.Internal, "order: %w", err)
+	}
+	// /proc/self/exe is the running program, even if an upgrade has replaced its file.
+	out, err := run.Run(ctx, run.Cmd{Argv: []string{"/proc/self/exe", childArg},
+		Dir: "/", Env: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}, Stdin: text, Deadline: o.MaxTime.D() + extraTime,
+		MaxOutput: maxReport, EndAtMax: true, MaxMemory: maxMemory})
+	if ctx.Err() != nil {
+		return Report{}, jjm.Errorf(jjm.Busy, "stopped: %w", ctx.Err())
+	}
+	if jjm.KindOf(err) == jjm.Busy {
+		return Report{}, err
+	}
+	var r Report
+	if err == nil {
+		if err = json.Unmarshal(out.Stdout, &r); err == nil {
+			return r.bounded(), nil
+		}
+		err = fmt.Errorf("the program that fetches it ended with exit %d: %.200q", out.Exit, out.Stderr)
+	}
+	return Report{Again: true, Trouble: err.Error()}.bounded(), nil
+}
+
+// bounded returns a report that is safe to use. The account that the child runs as can make it report anything.
+func (r Report) bounded() Report {
+	r.Bytes, r.Total = max(r.Bytes, 0), max(r.Total, 0)
+	r.Trouble = short(strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return ' '
+		}
+		return c
+	}, r.Trouble))
+	return r
+}
+
+// Main carries out the order on standard input and writes the report to standard output. It returns the exit code. It
+// stops when the process that started it has ended.
+func Main(in io.Reader, out io.Writer) int {
+	text, err := io.ReadAll(io.LimitReader(in, maxOrder))
+	if err != nil {
+		return 1
+	}
+	var o Order
+	if json.Unmarshal(text, &o) != nil || o.URL == "" || o.Root == "" {
+		fmt.Fprintln(os.Stderr, "jjm: this is for jjm's daemon")
+		return 2
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	go stopWithParent(os.Getppid(), stop)
+	if json.NewEncoder(out).Encode(Get(ctx, o)) != nil {
+		return 1
+	}
+	return 0
+}
+
+// stopWithParent calls stop when the parent of this process has ended.
+func stopWithParent(parent int, stop context.CancelCauseFunc) {
+	for os.Getppid() == parent {
+		time.Sleep(time.Second)
+	}
+	stop(errors.New("the daemon that started this process has ended"))
+}

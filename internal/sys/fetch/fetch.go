@@ -1,0 +1,73 @@
+// Package fetch copies a file from a server of http or https into a work area, for the account whose input it is.
+//
+// [Get] does it in the calling process. [Child] starts a child process, which is this program again, with the rights of
+// the account as which commands run (package run). A server may be slow, endless or hostile: it can only delay that
+// child, within the limits of [Config].
+//
+// # Promises
+//
+// A fetched file is one state of the file on the server, never a mixture of two. A transfer that was interrupted
+// continues only if the server says, by a strong validator (RFC 9110, 8.8.1), that the file at the same address is
+// unchanged; otherwise it starts again. The bytes are stored as they arrive and never uncompressed. The file gets its
+// name only after it is complete, has the right checksum, and is on the disk.
+//
+// The address of each connection is checked after the name was resolved, also for redirects: private networks are
+// refused unless the site allows them ([Config.Networks]). Certificates are always verified, and no proxy is used.
+// Credentials are sent only to the scheme, host and port that the job file names.
+//
+// Texts about a transfer contain no credential and no query of a URL.
+package fetch
+
+import "jjm/internal/jjm"
+
+// Order describes what to fetch, and the limits. A [Child] reads it as JSON.
+type Order struct {
+	URL string `json:"url"`
+	// Credential is the content of the credential file, "" if there is none.
+	Credential string `json:"credential,omitempty"`
+	// SHA256 is the checksum that the file must have, in hex; "" if it is not known.
+	SHA256 string `json:"sha256,omitempty"`
+	// Root is the absolute path of a work area, File the path of the file in it. Files of the unfinished transfer are
+	// beside it.
+	Root string `json:"root"`
+	File string `json:"file"`
+	// The others come from the settings of the site.
+	MaxBytes     int64        `json:"max_bytes,omitempty"`
+	MaxTime      jjm.Duration `json:"max_time,omitzero"`
+	MinRate      int64        `json:"min_rate,omitempty"`
+	Networks     []string     `json:"networks,omitempty"`
+	Certificates string       `json:"certificates,omitempty"`
+}
+
+// Report is the result of a try.
+type Report struct {
+	// Done is set if the file is complete and has its name.
+	Done bool `json:"done,omitempty"`
+	// Bytes is how many bytes have been fetched.
+	Bytes int64 `json:"bytes"`
+	// Total is the length of the file in bytes, 0 if it is not known.
+	Total int64 `json:"total,omitempty"`
+	// Trouble says why the file is not done. Again is set if another try may help; the server asked to wait at least
+	// Wait before it.
+	Trouble string       `json:"trouble,omitempty"`
+	Again   bool         `json:"again,omitempty"`
+	Wait    jjm.Duration `json:"wait,omitzero"`
+}
+
+// Tries counts the failed tries of one file.
+type Tries struct {
+	best int64 // the most bytes after any try
+	vain int
+}
+
+// progress is how many more bytes than before a try must fetch to start the count again.
+const progress = 1 << 20
+
+// Add counts a try that did not complete the file, and returns how many have failed in a row.
+func (t *Tries) Add(r Report) int {
+	if r.Bytes >= t.best+progress {
+		t.best, t.vain = r.Bytes, 0
+	}
+	t.vain++
+	return t.vain
+}

@@ -1,0 +1,85 @@
+package adaptertest
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"jjm/adapters"
+	"jjm/internal/jjm"
+)
+
+// ShareListings makes an adapter whose listings are shared by checks that run at the same
+// time. A dozen checks that each list all the time would leave a batch system no CPU to run
+// the jobs that they wait for. A listing is shared only by those who asked before it
+// started, and the next one starts a second after the last one ended. Calls for another
+// owner, or with a context that has ended, get a listing of their own.
+func ShareListings(a Shareable, owner jjm.Owner) adapters.Adapter {
+	return &sharedListings{Shareable: a, owner: owner, since: time.Now().Add(-time.Minute), every: time.Second}
+}
+
+// Shareable is an adapter that can serve several checks: it does nothing in the background.
+type Shareable interface {
+	adapters.Adapter
+	adapters.Prober
+	adapters.Checker
+}
+
+type sharedListings struct {
+	Shareable
+	owner jjm.Owner
+	since time.Time // a time before all checks
+	every time.Duration
+
+	making    sync.Mutex // held while a listing is made
+	notBefore time.Time  // when the next listing may start
+
+	mu   sync.Mutex // guards next
+	next *listing
+}
+
+// listing is a listing that somebody waits for.
+type listing struct {
+	once sync.Once
+	adapters.Listing
+	err error
+}
+
+// List lists from a time before all checks, and drops what the caller did not ask for.
+func (s *sharedListings) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
+	if owner != s.owner || ctx.Err() != nil {
+		return s.Shareable.List(ctx, owner, since)
+	}
+	mine := s.join()
+	s.making.Lock()
+	mine.once.Do(func() {
+		time.Sleep(time.Until(s.notBefore))
+		s.close()
+		mine.Listing, mine.err = s.Shareable.List(context.WithoutCancel(ctx), owner, s.since)
+		s.notBefore = time.Now().Add(s.every)
+	})
+	s.making.Unlock()
+	l := mine.Listing
+	l.Reports = slices.DeleteFunc(slices.Clone(l.Reports), func(r jjm.Report) bool {
+		return r.State.Ended() && r.Ended != 0 && r.Ended < jjm.At(since)
+	})
+	return l, mine.err
+}
+
+// join returns the next listing that has not started.
+func (s *sharedListings) join() *listing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == nil {
+		s.next = &listing{}
+	}
+	return s.next
+}
+
+// close lets nobody else join the next listing, because it starts now.
+func (s *sharedListings) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = nil
+}

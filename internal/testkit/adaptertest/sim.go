@@ -1,0 +1,432 @@
+package adaptertest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"jjm/adapters"
+	"jjm/internal/jjm"
+)
+
+// SimConfig describes a simulated batch system. The zero value with a clock runs every job
+// at once for a minute.
+type SimConfig struct {
+	// Name is the cluster's name; "sim" by default.
+	Name string
+	// Now is the simulation's clock; it must not go back. The simulation advances only in
+	// Step and in calls of the adapter.
+	Now func() time.Time
+	// Slots is how many jobs run at once; 0 for no limit.
+	Slots int
+	// MaxBulk is the most jobs in a bulk; 1000 by default.
+	MaxBulk int
+	// MaxJobs is how many jobs one owner may have; more are refused as [adapters.TooMany]
+	// describes. 0 for no limit; see [Sim.SetMaxJobs].
+	MaxJobs int
+	// TwoPhase receives bulks held, and runs them after a Release.
+	TwoPhase bool
+	// NoSharedFS means that workers do not see the work area.
+	NoSharedFS bool
+	// RenewsProxies is passed on in the capabilities.
+	RenewsProxies bool
+	// Idempotent makes a second Submit of a tag return the id of the first. Without it a
+	// second bulk is made, as real batch systems do.
+	Idempotent bool
+	// Settle is how long Find answers NotYetKnown, whether the bulk exists or not, after a
+	// Submit whose reply was lost. It is announced in the capabilities.
+	Settle time.Duration
+	// Wait is the shortest time that a job waits before it starts.
+	Wait time.Duration
+	// Life is how long a job runs unless Play says otherwise; a minute by default. Jitter
+	// is the upper bound of a random addition to it, drawn with Seed.
+	Life, Jitter time.Duration
+	Seed         uint64
+	// Play scripts the run of a job; nil lets every job succeed. It is called once for each
+	// run, in the order of the starts.
+	Play func(job SimJob) Play
+	// Hold, if set, is asked whenever a job enters the queue; held is how often it was held
+	// before. A code or a text that is not empty holds the job.
+	Hold func(job SimJob, held int) (code, text string)
+	// Wrapper plays jjm-wrapper; nil leaves no claims and no results.
+	Wrapper Wrapper
+}
+
+// SimJob is a job of the simulation, as scripts and wrappers see it.
+type SimJob struct {
+	Owner   jjm.Owner
+	Request jjm.Request
+	Tag     jjm.Tag
+	Index   int32
+	// ID is the id of the job, "sim17_3"; Bulk is the id of its bulk, "sim17".
+	ID, Bulk string
+	Restarts int
+	// Attempt is known only when there is a wrapper, and only after Start.
+	Attempt jjm.AttemptID
+}
+
+// Play says how a run goes. The zero value succeeds.
+type Play struct {
+	// Life is how long it runs; 0 for the configured time.
+	Life time.Duration
+	// Keyword and Data are the line that the application writes to the GLF; SUCCEEDED
+	// out.dat if both are empty. The keyword "-" writes no line.
+	Keyword, Data string
+	// Exit and Signal are those of the application. Under a wrapper the batch job itself
+	// exits with 0.
+	Exit, Signal int
+	// State is what the batch system reports at the end. BatchUnknown derives OK or FAILED
+	// from the exit code.
+	State jjm.BatchState
+	// Reason is the batch system's text.
+	Reason string
+	// NoClaim makes the wrapper die before its claim, NoResult after it.
+	NoClaim, NoResult bool
+	// Phases and Fragment are copied to the result.
+	Phases   []jjm.AppPhase
+	Fragment string
+}
+
+// Fault is what goes wrong with one Submit.
+type Fault uint8
+
+// The faults.
+const (
+	// Accept is no fault.
+	Accept Fault = iota
+	// LoseReply accepts the bulk and loses the reply: kind Ambiguous.
+	LoseReply
+	// LoseRequest loses the request: the same error, but no bulk.
+	LoseRequest
+	// Refuse answers Invalid.
+	Refuse
+	// SayBusy answers Busy.
+	SayBusy
+	// Deny answers Denied.
+	Deny
+	// Mutter answers Ambiguous, marked by [adapters.Unexplained]; there is no bulk.
+	Mutter
+)
+
+// simJob is kept small: there may be a hundred thousand.
+type simJob struct {
+	state    jjm.BatchState
+	exit     uint8
+	signal   uint8
+	restarts uint8
+	gone     bool // forgotten by the batch system, see Vanish
+	started  jjm.Time
+	ended    jjm.Time
+	due      jjm.Time // the end of its run, while it runs
+}
+
+type simBulk struct {
+	adapters.Bulk
+	id        string
+	number    int32
+	submitted jjm.Time
+	released  jjm.Time
+	jobs      []simJob
+	alive     int
+	lastEnd   jjm.Time
+}
+
+// simKey names a job: the number of its bulk and its position.
+type simKey struct{ bulk, pos int32 }
+
+// simRun is a running job; kept only where there is a script or a wrapper.
+type simRun struct {
+	job     SimJob
+	play    Play
+	claimed bool
+}
+
+// Sim is a simulated batch system. It may be used from many goroutines.
+type Sim struct {
+	c       SimConfig
+	changed chan struct{}
+
+	mu              sync.Mutex
+	rand            *rand.Rand
+	bulks           []*simBulk
+	tags            map[jjm.Tag][]*simBulk
+	queue           []simKey // in order of release
+	ends            endHeap
+	runs            map[simKey]*simRun
+	reasons         map[simKey]string
+	codes           map[simKey]string // of holds
+	holds           map[simKey]int    // how often a job was held
+	running         int
+	last            jjm.Time // last time to which the simulation advanced
+	faults          []Fault
+	doubtful        map[jjm.Tag]jjm.Time // tags whose reply was lost, until when
+	down            time.Time            // until when every call answers Busy
+	lyingListings   int                  // how many listings leave out jobs
+	dropFromListing func(SimJob) bool
+	ignoreCancels   int // how many cancels have no effect
+	counts          map[jjm.AttemptID]int
+	starts          int
+	submits         int
+	lists           int
+	troubles        []error
+}
+
+var (
+	_ adapters.Adapter = (*Sim)(nil)
+	_ adapters.Watcher = (*Sim)(nil)
+)
+
+// NewSim makes a simulation. c.Now must be set.
+func NewSim(c SimConfig) *Sim {
+	if c.Name == "" {
+		c.Name = "sim"
+	}
+	if c.MaxBulk == 0 {
+		c.MaxBulk = 1000
+	}
+	if c.Life == 0 {
+		c.Life = time.Minute
+	}
+	return &Sim{
+		c: c, changed: make(chan struct{}, 1), rand: rand.New(rand.NewPCG(c.Seed, 1)),
+		tags: map[jjm.Tag][]*simBulk{}, runs: map[simKey]*simRun{}, reasons: map[simKey]string{},
+		doubtful: map[jjm.Tag]jjm.Time{}, counts: map[jjm.AttemptID]int{},
+		codes: map[simKey]string{}, holds: map[simKey]int{},
+	}
+}
+
+// Name is the cluster's name.
+func (s *Sim) Name() string { return s.c.Name }
+
+// Capabilities returns what was configured.
+func (s *Sim) Capabilities() adapters.Capabilities {
+	return adapters.Capabilities{
+		MaxBulk: s.c.MaxBulk, TwoPhase: s.c.TwoPhase, SharedFS: !s.c.NoSharedFS, RenewsProxies: s.c.RenewsProxies,
+		Accounting: true,
+		Guarantee:  "none: a simulation", Slots: s.c.Slots, Settle: s.c.Settle,
+	}
+}
+
+// Changed returns a channel that receives a value when a listing would differ.
+func (s *Sim) Changed() <-chan struct{} { return s.changed }
+
+func (s *Sim) notify() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Step advances the simulation to the clock's now: jobs end and start, one after the other,
+// each at its own time.
+func (s *Sim) Step() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.step()
+}
+
+func (s *Sim) step() {
+	now := jjm.At(s.c.Now())
+	moved := false
+	for {
+		start, canStart := s.nextStart()
+		if canStart && start <= now && (len(s.ends) == 0 || start < s.ends[0].at) {
+			s.start(max(start, s.last))
+			moved = true
+			continue
+		}
+		if len(s.ends) == 0 || s.ends[0].at > now {
+			break
+		}
+		e := s.ends.pop()
+		if j := s.job(e.key); j.state == jjm.BatchRunning && j.due == e.at {
+			s.last = max(s.last, e.at)
+			s.finish(e.key, e.at)
+			moved = true
+		}
+	}
+	s.last = max(s.last, now)
+	if moved {
+		s.notify()
+	}
+}
+
+func (s *Sim) job(k simKey) *simJob { return &s.bulks[k.bulk].jobs[k.pos] }
+
+// nextStart returns the time at which the first job of the queue may start, if a slot is
+// free.
+func (s *Sim) nextStart() (jjm.Time, bool) {
+	for len(s.queue) > 0 && s.job(s.queue[0]).state != jjm.BatchQueued {
+		s.queue = s.queue[1:]
+	}
+	if len(s.queue) == 0 || s.c.Slots > 0 && s.running >= s.c.Slots {
+		return 0, false
+	}
+	return s.bulks[s.queue[0].bulk].released.Add(s.c.Wait), true
+}
+
+// start starts the first job of the queue.
+func (s *Sim) start(at jjm.Time) {
+	k := s.queue[0]
+	s.queue = s.queue[1:]
+	j := s.job(k)
+	s.last = at
+	s.running++
+	s.starts++
+	j.state, j.started = jjm.BatchRunning, at
+	life := s.c.Life
+	if s.c.Jitter > 0 {
+		life += time.Duration(s.rand.Int64N(int64(s.c.Jitter)))
+	}
+	if s.c.Play != nil || s.c.Wrapper != nil {
+		r := &simRun{job: s.describe(k)}
+		s.runs[k] = r
+		if s.c.Play != nil {
+			r.play = s.c.Play(r.job)
+		}
+		if r.play.Life > 0 {
+			life = r.play.Life
+		}
+		if !s.claim(r, at) {
+			life = 0
+		}
+	}
+	j.due = at.Add(life)
+	s.ends.push(simEnd{at: j.due, key: k})
+}
+
+// claim makes the wrapper take its claim. It reports whether the application runs.
+func (s *Sim) claim(r *simRun, at jjm.Time) bool {
+	if s.c.Wrapper == nil || r.play.NoClaim {
+		return true
+	}
+	id, won, err := s.c.Wrapper.Start(r.job, at)
+	switch {
+	case err != nil:
+		s.troubles = append(s.troubles, fmt.Errorf("job %s: %w", r.job.ID, err))
+		r.play = Play{Exit: exitUnreadable, NoResult: true}
+		return false
+	case !won:
+		r.play = Play{Exit: exitLost, NoResult: true}
+		return false
+	}
+	r.job.Attempt, r.claimed = id, true
+	s.counts[id]++
+	return true
+}
+
+// The exit codes of jjm-wrapper for a lost claim and an unreadable assignment.
+const (
+	exitLost       = 91
+	exitUnreadable = 92
+)
+
+// finish ends a run that reached its due time.
+func (s *Sim) finish(k simKey, at jjm.Time) {
+	play := Play{}
+	if r := s.runs[k]; r != nil {
+		play = r.play
+	}
+	exit, signal := play.Exit, play.Signal
+	if signal != 0 {
+		exit = 128 + signal
+	}
+	state := play.State
+	if s.report(k, play, at) && state == jjm.BatchUnknown {
+		exit, signal = 0, 0 // the wrapper exits with 0 once its result is written
+	}
+	if state == jjm.BatchUnknown {
+		state = jjm.BatchEndedOK
+		if exit != 0 {
+			state = jjm.BatchEndedFailed
+		}
+	}
+	s.end(k, state, at, exit, signal, play.Reason)
+}
+
+// report makes the wrapper write its result. It reports whether it did.
+func (s *Sim) report(k simKey, play Play, at jjm.Time) bool {
+	r := s.runs[k]
+	if r == nil || !r.claimed || play.NoResult {
+		return false
+	}
+	if err := s.c.Wrapper.End(r.job, play, s.job(k).started, at); err != nil {
+		s.troubles = append(s.troubles, fmt.Errorf("job %s: %w", r.job.ID, err))
+		return false
+	}
+	return true
+}
+
+// end notes the end of a job, of whatever kind.
+func (s *Sim) end(k simKey, state jjm.BatchState, at jjm.Time, exit, signal int, reason string) {
+	b, j := s.bulks[k.bulk], s.job(k)
+	if j.state == jjm.BatchRunning {
+		s.running--
+	}
+	j.state, j.ended, j.exit, j.signal = state, at, uint8(exit), uint8(signal)
+	b.alive--
+	b.lastEnd = max(b.lastEnd, at)
+	delete(s.runs, k)
+	if reason != "" {
+		s.reasons[k] = reason
+	}
+}
+
+// describe returns a job as scripts see it.
+func (s *Sim) describe(k simKey) SimJob {
+	b := s.bulks[k.bulk]
+	return SimJob{
+		Owner: b.Owner, Request: b.Request, Tag: b.Tag, Index: k.pos, Bulk: b.id,
+		ID: b.id + "_" + strconv.Itoa(int(k.pos)), Restarts: int(b.jobs[k.pos].restarts),
+	}
+}
+
+// simEnd is an end that is to come.
+type simEnd struct {
+	at  jjm.Time
+	key simKey
+}
+
+// endHeap is a binary heap with the earliest end first. Of two ends at the same time the
+// one submitted first comes first, so that the same seed always gives the same run.
+type endHeap []simEnd
+
+func (h endHeap) less(i, k int) bool {
+	a, b := h[i], h[k]
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return a.key.bulk < b.key.bulk || a.key.bulk == b.key.bulk && a.key.pos < b.key.pos
+}
+
+func (h *endHeap) push(e simEnd) {
+	*h = append(*h, e)
+	for i := len(*h) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !h.less(i, up) {
+			return
+		}
+		(*h)[i], (*h)[up] = (*h)[up], (*h)[i]
+		i = up
+	}
+}
+
+func (h *endHeap) pop() simEnd {
+	old := *h
+	first, n := old[0], len(old)-1
+	old[0] = old[n]
+	*h = old[:n]
+	for i := 0; ; {
+		low := 2*i + 1
+		if low+1 < n && h.less(low+1, low) {
+			low++
+		}
+		if low >= n || !h.less(low, i) {
+			return first
+		}
+		(*h)[i], (*h)[low] = (*h)[low], (*h)[i]
+		i = low
+	}
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	jjmrun "jjm/internal/sys/run"
+
+	"jjm/internal/testkit/await"
+)
+
+// TestMain lets the test's own binary be the commands.
+func TestMain(m *testing.M) {
+	name := filepath.Base(os.Args[0])
+	for _, v := range verbs {
+		if name == v {
+			os.Exit(call(name, os.Args[1:]))
+		}
+	}
+	if len(os.Args) == 3 && os.Args[1] == "serve" {
+		if err := serve(os.Args[2], os.Environ()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// recorded returns what a shell command printed on a host with OpenPBS 23.06.06.
+type recorded struct {
+	user, command  string
+	exit           int
+	stdout, stderr string
+}
+
+func read(t *testing.T, name string) recorded {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r recorded
+	for len(text) > 0 {
+		line, rest, _ := bytes.Cut(text, []byte("\n"))
+		text = rest
+		key, value, ok := strings.Cut(strings.TrimPrefix(string(line), "### "), ": ")
+		switch {
+		case ok && key == "user":
+			r.user = value
+		case ok && key == "command":
+			r.command = value
+		case ok && key == "exit":
+			r.exit, _ = strconv.Atoi(value)
+		}
+		var n int
+		if k, _ := fmt.Sscanf(string(line), "### stdout (%d bytes):", &n); k == 1 {
+			r.stdout, text = string(text[:n]), text[n:]
+		}
+		if k, _ := fmt.Sscanf(string(line), "### stderr (%d bytes):", &n); k == 1 {
+			r.stderr, text = string(text[:n]), text[n:]
+		}
+	}
+	return r
+}
+
+// bed is a complex with a home for its users.
+type bed struct {
+	t                *testing.T
+	bin, state, home string
+	env              map[string]string
+}
+
+func newBed(t *testing.T, env map[string]string) *bed {
+	t.Helper()
+	// As long as /home/jjmuser, so that lines break at the recorded places.
+	home := fmt.Sprintf("/tmp/jjm%05d", rand.IntN(100000))
+	if err := os.Mkdir(home, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	b := &bed{t: t, bin: filepath.Join(home, "bin"), state: filepath.Join(home, "state"), home: home, env: env}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	if err := install(b.bin); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{"p", "f", "m"} {
+		if err := os.MkdirAll(filepath.Join(b.home, d), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if err := stop(b.state); err != nil {
+			t.Error(err)
+		}
+	})
+	b.sh("root", `printf '#!/bin/bash\n#PBS -l walltime=00:05:00\necho out $PBS_JOBID $PBS_ARRAY_INDEX; echo err >&2; sleep ${S:-1}; exit ${X:-0}\n' > p/j.sh`)
+	return b
+}
+
+func (b *bed) sh(user, command string) jjmrun.Output {
+	b.t.Helper()
+	env := []string{
+		"HOME=" + b.home, "LANG=C.UTF-8", "LOGNAME=" + user, "SHELL=/bin/bash", "FAKEPBS_DIR=" + b.state,
+		"PATH=" + b.bin + ":/usr/local/bin:/usr/bin:/bin", "FAKEPBS_USER=" + user,
+	}
+	for k, v := range b.env {
+		env = append(env, k+"="+v)
+	}
+	out, err := jjmrun.Run(b.t.Context(),
+		jjmrun.Cmd{Argv: []string{"/bin/bash", "-c", command}, Dir: b.home, Env: env, Deadline: await.Guard(time.Minute)})
+	if err != nil {
+		b.t.Fatalf("%s: %v", command, err)
+	}
+	return out
+}
+
+// fault sets or removes a fault.
+func (b *bed) fault(name string, on bool) {
+	b.t.Helper()
+	path := filepath.Join(b.state, "faults", name)
+	err := os.Remove(path)
+	if on {
+		if err = os.MkdirAll(filepath.Dir(path), 0o777); err == nil {
+			err = os.WriteFile(path, nil, 0o666)
+		}
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// until runs a command until it prints what is expected.
+func (b *bed) until(command, want string) string {
+	b.t.Helper()
+	var out string
+	for end := time.Now().Add(await.Guard(4 * time.Minute)); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if out = string(b.sh("jjmuser", command).Stdout); strings.Contains(out, want) {
+			return out
+		}
+	}
+	b.t.Fatalf("%s: no %q in\n%s", command, want, out)
+	return ""
+}
+
+// What differs between two runs of the same command.
+var different = []struct{ from, to string }{
+	{`\b\d+(\[[^]]*\])?\.pbshost`, `N$1.pbshost`},
+	{`(?m)^pbshost              0 .*$`, `SERVER`},
+	{`[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}`, `TIME`},
+	{`[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d at \d\d:\d\d`, `MINUTE`},
+	{`\b1[789]\d{8}\b`, `EPOCH`},
+	{`\d+kb\b`, `SIZE`},
+	{`/tmp/jjm\d{5}/bin`, `/opt/pbs-test/bin`},
+	{`/tmp/jjm\d{5}`, `/home/jjmuser`},
+	{`("?cput"?|"?walltime"?)( = |:)"?00:00:\d\d"?`, `$1$2 CLOCK`},
+	{`\b00:00:0\d\b`, `CLOCK`},
+	{`(?m)^(N.*) +(0|CLOCK) ([A-Z]) `, `$1 USED $3 `},
+	{`walltime \d+ exceeded`, `walltime W exceeded`},
+	{`\b(localhost|pbshost):/dev/null`, `HOST:/dev/null`},
+	{`pbshost/\d+`, `pbshost/SLOT`},
+	{`[ \t]+\n`, "\n"},
+	{`[ -]{2,}`, ` `},
+}
+
+func same(s string) string {
+	for _, d := range different {
+		s = regexp.MustCompile(d.from).ReplaceAllString(s, d.to)
+	}
+	return s
+}
+
+// TestGolden runs recorded shell commands on the fake.
+func TestGolden(t *testing.T) {
+	submit := func(args string) string { return "qsub -h -o p/ -e p/ " + args + " p/j.sh" }
+	tests := []struct {
+		names []string
+		setup string
+		fault string
+		env   map[string]string
+	}{
+		{names: strings.Fields(`qsub_W_bad qsub_array_bad qsub_bad_directive qsub_bad_mem qsub_bad_option qsub_bad_resource
+			qsub_bad_resource_select qsub_bad_walltime qsub_bad_walltime2 qsub_disabled_queue qsub_unknown_queue
+			qsub_unknown_server qsub_mixed_old_new qsub_name_bad qsub_name_chars qsub_name_long qsub_name_longer
+			qsub_nofile qsub_over_limit qsub_max_queued qsub_acl_user qdel_unknown qhold_unknown qstat_unknown
+			qstat_unknown_json qstat_malformed`)},
+		{names: strings.Fields(`qsub_ok qsub_stdin qsub_routed qsub_unsat qsub_after_time qsub_array qsub_array_limit
+			qsub_crlf qsub_empty_stdin qsub_dup_account qsub_nodes_old qsub_inline_cmd`)},
+		{names: []string{"down_pbsnodes", "down_qdel", "down_qselect", "down_qstat", "down_qstat_B", "down_qstat_json",
+			"down_qsub_again"}, fault: "refused"},
+		{names: []string{"iff_not_setuid"}, fault: "unauthorized"},
+		{names: []string{"qhold_ok"}},
+		{names: []string{"qdel_finished_x"}},
+		{names: []string{"qhold_running"}},
+		{names: []string{"tag_search"}},
+		{names: []string{"array_json"}},
+		{names: []string{"qstat_unknown_and_known"}, setup: "qsub -N arr -J 0-9:3 -o p/ -e p/ -v S=6 p/j.sh"},
+		{names: []string{"qdel_other", "qhold_other"}, setup: submit("-A jjm/tag:0001 -N acct")},
+		{names: []string{"jsonraw_js_back"}, setup: submit(`-N js_back -v 'A=C:\temp\new'`)},
+		{names: []string{"jsonraw_js_badutf"}, setup: `export A=$'\xff\xfe'; ` + submit(`-N js_badutf -v A`)},
+		{names: []string{"jsonraw_js_nl"}, setup: submit(`-N js_nl -v $'A=line1\nline2'`)},
+		{names: []string{"jsonraw_js_quote"}, setup: submit(`-N js_quote -v 'A=he said "hi"'`)},
+		{names: []string{"jsonraw_js_num"},
+			setup: submit(`-N js_num -v A=007,B=1e5,C=12345678901234567890,D=+5,E=.5,F=0x10,G=1_0,H=-,I=1.0.0`)},
+		{names: []string{"qstat_finished_nox"},
+			setup: "echo | qsub -N stdinjob; until qstat -x 1 | grep -q ' F '; do sleep .1; done"},
+		{names: []string{"exit7_full", "exit7_json"},
+			setup: "qmgr -c 'set fake next=31'; qsub -o p/ -e p/ -N exit7 -v X=7 p/j.sh; until qstat -x 31 | grep -q ' F '; do sleep .1; done"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.names[0], func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, tt.env)
+			if tt.setup != "" {
+				b.sh("jjmuser", tt.setup)
+			}
+			if tt.fault != "" {
+				b.fault(tt.fault, true)
+			}
+			for _, name := range tt.names {
+				want := read(t, name)
+				got := b.sh(want.user, strings.ReplaceAll(want.command, "timeout 60 ", ""))
+				if got.Exit != want.exit {
+					t.Errorf("%s: exit %d, recorded %d", name, got.Exit, want.exit)
+				}
+				if diff := cmp.Diff(same(want.stdout), same(string(got.Stdout))); diff != "" {
+					t.Errorf("%s: stdout (-recorded +fake):\n%s", name, diff)
+				}
+				if diff := cmp.Diff(same(want.stderr), same(string(got.Stderr))); diff != "" {
+					t.Errorf("%s: stderr (-recorded +fake):\n%s", name, diff)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package programs
+
+import (
+	"testing"
+	"time"
+
+	"jjm/internal/testkit/await"
+)
+
+// Await calls ok until it returns true, and ends the test if that takes too long. Between two calls it waits at least
+// every, and as long as [await.Rest] says.
+func Await(t testing.TB, patience, every time.Duration, what string, ok func() bool) {
+	t.Helper()
+	end := time.Now().Add(patience)
+	for {
+		asked := time.Now()
+		if ok() {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("waited %v, %s: %s", patience, await.Hung, what)
+		}
+		time.Sleep(await.Rest(every, time.Since(asked)))
+	}
+}
+
+// AwaitNone waits until left returns 0, and ends the test if it has not become less for so long: however busy the
+// machine is, what goes on is waited for.
+func AwaitNone(t testing.TB, patience, every time.Duration, what string, left func() int) {
+	t.Helper()
+	least, since := left(), time.Now()
+	for least > 0 {
+		asked := time.Now()
+		n := left()
+		if n < least {
+			least, since = n, asked
+		}
+		if asked.Sub(since) > patience {
+			t.Fatalf("waited %v, %s: %s, of which %d are left", patience, await.Hung, what, n)
+		}
+		time.Sleep(await.Rest(every, time.Since(asked)))
+	}
+}

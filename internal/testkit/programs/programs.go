@@ -1,0 +1,78 @@
+// Package programs gives tests the real jjm, jjm-daemon, jjm-wrapper and
+// jjm-gatekeeper in one folder, and waits for what they do. JJM_BIN names a folder
+// that has them already; else they are built, once per test program and when a
+// test first wants them:
+//
+//	var bin programs.Programs
+//
+//	func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
+package programs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"jjm/internal/testkit/needs"
+)
+
+// Programs is where one test program has its programs. The zero value is ready;
+// all methods may be called from many goroutines.
+type Programs struct {
+	once sync.Once
+	dir  string
+	made string // is to be removed
+	err  error
+}
+
+// Main runs the tests, removes what was built, and returns the exit code.
+func (p *Programs) Main(m *testing.M) int {
+	defer func() { _ = os.RemoveAll(p.made) }()
+	return m.Run()
+}
+
+// Dir is the folder's absolute path. Accounts without privileges reach it if
+// they reach JJM_BIN, or the folder for temporary files.
+func (p *Programs) Dir(t testing.TB) string {
+	t.Helper()
+	needs.EndToEnd(t)
+	p.once.Do(p.find)
+	if p.err != nil {
+		t.Fatal(p.err)
+	}
+	return p.dir
+}
+
+// Path is the path of one of the programs.
+func (p *Programs) Path(t testing.TB, name string) string {
+	t.Helper()
+	return filepath.Join(p.Dir(t), name)
+}
+
+func (p *Programs) find() {
+	if dir := os.Getenv("JJM_BIN"); dir != "" {
+		p.dir, p.err = filepath.Abs(dir)
+		for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper", "jjm-gatekeeper"} {
+			if _, err := os.Stat(filepath.Join(p.dir, name)); p.err == nil && err != nil {
+				p.err = fmt.Errorf("JJM_BIN: %w: build the programs there, or unset it", err)
+			}
+		}
+		return
+	}
+	if p.made, p.err = os.MkdirTemp("", "jjm-bin"); p.err != nil {
+		return
+	}
+	if p.err = os.Chmod(p.made, 0o755); p.err != nil {
+		return
+	}
+	p.dir = p.made
+	build := exec.Command("go", "build", "-trimpath", "-o", p.made+"/", "jjm/cmd/jjm", "jjm/cmd/jjm-daemon",
+		"jjm/cmd/jjm-wrapper", "jjm/cmd/jjm-gatekeeper")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		p.err = fmt.Errorf("build the programs: %w\n%s", err, out)
+	}
+}

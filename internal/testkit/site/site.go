@@ -1,0 +1,353 @@
+// Package site gives tests a real daemon with accounts of its own: who is at the
+// keyboard, what they submit, and what became of it. Everything is removed at the
+// end of the test. Accounts, and a daemon that runs as root, need root.
+package site
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/programs"
+)
+
+var patience = await.Guard(6 * time.Minute)
+
+const (
+	pollEvery = 200 * time.Millisecond
+)
+
+// Person is an account.
+type Person struct {
+	Name     string
+	UID, GID int
+}
+
+var made atomic.Int32
+
+// Account makes a throwaway account, whose user id no other had: batch systems remember
+// for hours whose an id is (HTCondor: PASSWD_CACHE_REFRESH), and take a new account of the
+// same id for the one that is gone.
+func Account(t *testing.T) Person {
+	t.Helper()
+	needs.Root(t, "to make accounts and become them")
+	n := int(made.Add(1))
+	name, uid := fmt.Sprintf("jjmt%d-%d", os.Getpid(), n), strconv.Itoa(200_000+os.Getpid()%1_000_000*1000+n)
+	if out, err := exec.Command("useradd", "-u", uid, "-M", "-d", "/tmp", "-s", "/bin/sh", "-U",
+		name).CombinedOutput(); err != nil {
+		t.Fatalf("useradd %s: %v\n%s", name, err, out)
+	}
+	t.Cleanup(func() {
+		Known(t, name).KillAll()
+		if out, err := exec.Command("userdel", name).CombinedOutput(); err != nil {
+			t.Errorf("userdel %s: %v\n%s", name, err, out)
+		}
+	})
+	return Known(t, name)
+}
+
+// Known is an account that is there.
+func Known(t *testing.T, name string) Person {
+	t.Helper()
+	u, err := user.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, _ := strconv.Atoi(u.Uid)
+	gid, _ := strconv.Atoi(u.Gid)
+	return Person{name, uid, gid}
+}
+
+// Root is who may do everything.
+func Root() Person { return Person{Name: "root"} }
+
+// Site is a daemon, its folder, and its configuration in Dir + "/jjm.toml". State is
+// Dir + "/s", its log Dir + "/log".
+type Site struct {
+	T      *testing.T
+	Dir    string
+	Daemon *exec.Cmd
+
+	bin   *programs.Programs
+	as    Person
+	umask string
+	open  []*os.File
+	log   *os.File
+	home  string // of the daemon
+
+	ended <-chan struct{}
+}
+
+// Settings of a new site. The zero value is a daemon that runs as root, and its jobs
+// as its own account.
+type Settings struct {
+	// RunAs is run_as of the configuration, "" for its default.
+	RunAs string
+	// Top are further lines at the head of the configuration, Engine of its part
+	// [engine], Gate of [gate], Clusters the clusters ([Local]).
+	Top, Engine, Gate, Clusters string
+	Admins                      []Person
+	// As is the account of the daemon; the zero value means root.
+	As Person
+	// Dir is where its folder is made, "" for /var/tmp.
+	Dir string
+	// Umask is the umask with which the daemon is started, such as "077"; "" for that of the test.
+	Umask string
+	// Open are files that the daemon finds open, from whoever starts it.
+	Open []*os.File
+}
+
+// quick is the part of the configuration by which nothing waits long.
+const quick = `log = "debug"
+%s
+[gate]
+%s
+[engine]
+poll = "2s"
+harvest = "100ms"
+result_settle = "2s"
+batch_settle = "100ms"
+cancel_again = "1s"
+publish_every = "50ms"
+grace = "1s"
+backoff = "0s"
+%s
+%s`
+
+// Local is the part of a configuration that makes an embedded batch system.
+const Local = "[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 8\ngrace = \"3s\"\n"
+
+// New starts a daemon. Its folder can be passed through by everybody.
+func New(t *testing.T, bin *programs.Programs, with Settings) *Site {
+	t.Helper()
+	needs.Root(t, "to make accounts and become them")
+	if with.Dir == "" {
+		with.Dir = "/var/tmp"
+	}
+	dir, err := os.MkdirTemp(with.Dir, "jjmi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Site{T: t, Dir: dir, bin: bin, as: with.As, umask: with.Umask, open: with.Open, home: "/root"}
+	t.Cleanup(s.close)
+	if with.As.UID != 0 {
+		s.home = s.Home(with.As)
+		s.Must(os.Chown(dir, with.As.UID, with.As.GID))
+	}
+	s.Must(os.Chmod(dir, 0o755))
+	s.Must(os.WriteFile(filepath.Join(dir, "jjm.toml"), []byte(with.text()), 0o644))
+	if s.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	return s
+}
+
+func (with Settings) text() string {
+	top := with.Top
+	if with.RunAs != "" {
+		top += "\nrun_as = " + strconv.Quote(with.RunAs)
+	}
+	names := make([]string, len(with.Admins))
+	for i, a := range with.Admins {
+		names[i] = strconv.Quote(a.Name)
+	}
+	gate := "admins = [" + strings.Join(names, ", ") + "]\n" + with.Gate
+	return fmt.Sprintf(quick, top, gate, with.Engine, with.Clusters)
+}
+
+// Must ends the test at an error.
+func (s *Site) Must(err error) {
+	s.T.Helper()
+	if err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// Start starts the daemon and waits until it answers. That it ends instead is the end of
+// the test.
+func (s *Site) Start() {
+	s.T.Helper()
+	s.Launch()
+	s.Until("the daemon answers", func() bool {
+		select {
+		case <-s.ended:
+			s.T.Fatalf("the daemon ended at its start: %v", s.Daemon.ProcessState)
+		default:
+		}
+		_, err := s.JJM(Root(), "clusters")
+		return err == nil
+	})
+}
+
+// Launch starts the daemon without waiting.
+func (s *Site) Launch() {
+	s.T.Helper()
+	daemon := exec.Command(s.bin.Path(s.T, "jjm-daemon"), "serve", "--config", s.Dir+"/jjm.toml")
+	if s.umask != "" {
+		daemon = exec.Command("/bin/sh", append([]string{"-c", "umask " + s.umask + `; exec "$0" "$@"`}, daemon.Args...)...)
+	}
+	daemon.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "JJM_STATE=" + s.Dir + "/s"}
+	daemon.Dir, daemon.Stdout, daemon.Stderr, daemon.ExtraFiles = "/", s.log, s.log, s.open
+	daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: s.as.credential()}
+	s.Must(daemon.Start())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = daemon.Wait() }()
+	s.Daemon, s.ended = daemon, ended
+}
+
+// Ended is closed at the end of the daemon that was started last.
+func (s *Site) Ended() <-chan struct{} { return s.ended }
+
+// Stop ends the daemon by TERM and waits for its end.
+func (s *Site) Stop() {
+	_ = s.Daemon.Process.Signal(syscall.SIGTERM)
+	<-s.ended
+}
+
+// close ends what is left of the site.
+func (s *Site) close() {
+	if s.Daemon != nil {
+		s.Stop()
+	}
+	if s.T.Failed() {
+		s.T.Logf("the daemon's log ends:\n%s", programs.LogEnd(filepath.Join(s.Dir, "log")))
+	}
+	if s.log != nil {
+		s.log.Close()
+	}
+	await.Nil(s.T, "the site's folder is gone, in which jobs of the test may still write", func() error {
+		return os.RemoveAll(s.Dir)
+	})
+}
+
+// Until waits for what is meant.
+func (s *Site) Until(what string, ok func() bool) {
+	s.T.Helper()
+	programs.Await(s.T, patience, pollEvery, what, ok)
+}
+
+// UntilNone waits until left returns 0, for as long as it becomes less.
+func (s *Site) UntilNone(what string, left func() int) {
+	s.T.Helper()
+	programs.AwaitNone(s.T, patience, pollEvery, what, left)
+}
+
+// As makes a command of somebody's.
+func (p Person) As(argv ...string) *exec.Cmd {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = "/"
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/tmp", "USER=" + p.Name}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.credential()}
+	return cmd
+}
+
+func (p Person) credential() *syscall.Credential {
+	if p.UID == 0 {
+		return nil
+	}
+	return &syscall.Credential{Uid: uint32(p.UID), Gid: uint32(p.GID)}
+}
+
+// JJM runs a command of somebody's and returns what it printed; with an error also
+// what it complained of.
+func (s *Site) JJM(p Person, args ...string) (string, error) {
+	cmd := p.As(append([]string{s.bin.Path(s.T, "jjm")}, args...)...)
+	cmd.Env = append(cmd.Env, "JJM_STATE="+s.Dir+"/s")
+	var errText bytes.Buffer
+	cmd.Stderr = &errText
+	out, err := cmd.Output()
+	programs.Heard(s.T, args[0], errText.Bytes())
+	if args[0] != "cat" && args[0] != "output" {
+		programs.Heard(s.T, args[0], out)
+	}
+	if err != nil {
+		err = fmt.Errorf("jjm %v as %s: %w: %s", args, p.Name, err, errText.String())
+	}
+	return string(out), err
+}
+
+// Submit has somebody submit a job file that lies in a folder of theirs.
+func (s *Site) Submit(p Person, job string) string {
+	s.T.Helper()
+	home := s.Home(p)
+	file := filepath.Join(home, "job.toml")
+	s.Must(os.WriteFile(file, []byte(job), 0o600))
+	s.Must(os.Chown(file, p.UID, p.GID))
+	out, err := s.JJM(p, "submit", file)
+	s.Must(err)
+	return strings.TrimSpace(out)
+}
+
+// Home is a folder of somebody's that nobody else can enter.
+func (s *Site) Home(p Person) string {
+	s.T.Helper()
+	home := filepath.Join(s.Dir, "home-"+p.Name)
+	if err := os.Mkdir(home, 0o700); err == nil {
+		s.Must(os.Chown(home, p.UID, p.GID))
+	}
+	return home
+}
+
+// Script is the job file of one local job that runs a shell's script.
+func Script(text string, more ...string) string {
+	return fmt.Sprintf("type = \"script\"\nname = \"who\"\n%s\n[params]\ncommand = [\"/bin/sh\", \"-c\", %q]\n",
+		strings.Join(more, "\n"), text)
+}
+
+// Status is what administrators see of a grid job.
+func (s *Site) Status(id string) wire.Status {
+	s.T.Helper()
+	out, err := s.JJM(Root(), "status", "--json", id)
+	s.Must(err)
+	var st wire.Status
+	s.Must(json.Unmarshal([]byte(out), &st))
+	return st
+}
+
+// Final waits for the end of a grid job.
+func (s *Site) Final(id, want string) wire.Status {
+	s.T.Helper()
+	var st wire.Status
+	s.Until("grid job "+id+" is "+want, func() bool {
+		st = s.Status(id)
+		switch st.Lookup.Status {
+		case "done", "finished", "failed", "broken", "aborted":
+			return true
+		}
+		return false
+	})
+	if st.Lookup.Status != want {
+		s.T.Fatalf("grid job %s is %s: %s%s", id, st.Lookup.Status, st.Lookup.Message, s.first(id))
+	}
+	return st
+}
+
+// first tells of the first local job of a grid job what became of it.
+func (s *Site) first(id string) string {
+	for _, l := range s.Status(id + ".0").Locals {
+		return fmt.Sprintf("; local job %s: exit %d, attempt %d: %s", l.ID, l.Exit, l.Attempt, l.Message)
+	}
+	return ""
+}
+
+// Stdout is what the first local job of a grid job printed.
+func (s *Site) Stdout(p Person, id string) string {
+	s.T.Helper()
+	out, err := s.JJM(p, "cat", id+".0")
+	s.Must(err)
+	return out
+}

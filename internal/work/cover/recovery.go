@@ -1,0 +1,328 @@
+package cover
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"jjm/internal/formats/weburl"
+	"jjm/internal/jjm"
+)
+
+// Recovery collects missing work and writes a job file that does exactly that work. Nobody
+// knows which units a short local job left out, so its whole part is done again, and its
+// outputs must not be used.
+type Recovery struct {
+	// Generation is that of the grid job's end, 0 for the first.
+	Generation int
+
+	spec   jjm.Spec
+	id     jjm.GridID
+	made   int
+	nth    int
+	base   string
+	unit   string
+	redone map[int32]bool
+	spans  []jjm.Span
+	files  []lostFile
+	// pieces are ranges of events of files, as the splitter Pieces takes them.
+	pieces []piece
+}
+
+// piece is a range of events of a file; first counts from 0 within the file.
+type piece struct {
+	lfn          string
+	first, count int64
+}
+
+// lostFile is the missing work of a file: all of it, or lumis.
+type lostFile struct {
+	lfn   string
+	whole bool
+	lumis []jjm.LumiRange
+}
+
+// The limits of what is written into the job file itself, well below those of package jobfile.
+// More goes into separate lists.
+const (
+	maxOnly   = 2_000
+	maxInline = 2_000
+)
+
+// NewRecovery returns an empty recovery of an ended grid job: its specification, unit and id,
+// how many local jobs (made) it and its earlier recoveries have, how many earlier recoveries
+// there are (before), and the folder of its relative paths.
+func NewRecovery(spec jjm.Spec, unit string, id jjm.GridID, made, before int, base string) *Recovery {
+	return &Recovery{spec: spec, id: id, made: made, nth: before + 1, base: base, unit: unit, redone: map[int32]bool{}}
+}
+
+// Written are the files of a recovery.
+type Written struct {
+	// Job is the job file, as JSON.
+	Job []byte
+	// Files and Ranges are lists that must lie beside the job file; nil if not needed.
+	Files, Ranges []byte
+	// Redone are the short local jobs whose parts are done again, ascending.
+	Redone []int32
+}
+
+// Add adds a finding; kinds other than missing and short are ignored. Findings must come in the
+// order in which Verify passes them to its callback.
+func (r *Recovery) Add(f Finding) error {
+	if f.Kind != Missing && f.Kind != Short {
+		return nil
+	}
+	if f.Kind == Short {
+		r.redone[f.Locals[0]] = true
+	}
+	switch r.unit {
+	case jjm.UnitEvent, jjm.UnitRow:
+		if n := len(r.spans); n > 0 && r.spans[n-1].Last()+1 == f.First {
+			r.spans[n-1].Count += f.Units()
+		} else {
+			r.spans = append(r.spans, jjm.Span{First: f.First, Count: f.Units()})
+		}
+		return nil
+	}
+	n := len(r.files)
+	if n == 0 || r.files[n-1].lfn != f.LFN {
+		r.files, n = append(r.files, lostFile{lfn: f.LFN, whole: true}), n+1
+	}
+	file := &r.files[n-1]
+	switch r.unit {
+	case jjm.UnitLumi:
+		file.whole = false
+		file.lumis = append(file.lumis, jjm.LumiRange{Run: f.Run, First: uint32(f.First), Last: uint32(f.Last)})
+	case jjm.UnitRange:
+		count := f.Units()
+		if f.Last == Unbounded {
+			count = jjm.ToTheEnd
+		}
+		r.pieces = append(r.pieces, piece{f.LFN, f.First, count})
+	}
+	return nil
+}
+
+// Empty reports whether nothing is missing.
+func (r *Recovery) Empty() bool { return len(r.spans) == 0 && len(r.files) == 0 }
+
+// name returns the name of the recovery, unique among those of the grid job.
+func (r *Recovery) name() string {
+	if r.nth > 1 {
+		return fmt.Sprintf("recovery-of-%d-%d", r.id, r.nth)
+	}
+	return fmt.Sprintf("recovery-of-%d", r.id)
+}
+
+// JobFile returns the job file and its lists, which it refers to by the names files and ranges.
+// file returns what is known of a file.
+//
+// The request key is made of the grid job's number, so a recovery that is submitted twice is
+// one grid job. Serial numbers continue after those of the grid job, so no random seed is used
+// twice. All paths except those of the lists are absolute.
+func (r *Recovery) JobFile(files, ranges string, file func(lfn string) (jjm.File, error)) (w Written, err error) {
+	spec := r.spec
+	spec.Key, spec.KeyReuse, spec.Recovers, spec.RecoversGeneration = r.name(), false, r.id, r.Generation
+	spec.FirstSerial = max(spec.FirstSerial, 1) + int64(r.made)
+	spec.Only, spec.OnlyFrom, spec.After, spec.AfterEnd, spec.Model = nil, "", nil, "", ""
+	if spec.OutputDataset != "" { // the grid job's is closed, and a new one needs a new name
+		spec.OutputDataset = r.named(spec.OutputDataset)
+	}
+	r.absolute(&spec)
+	w.Redone = slices.Sorted(maps.Keys(r.redone))
+	if r.unit == jjm.UnitEvent || r.unit == jjm.UnitRow {
+		spec.Only, spec.Datasets = r.spans, alongOnly(spec.Datasets)
+	} else if w.Files, err = r.datasets(&spec, files, file); err != nil {
+		return w, err
+	}
+	if max(len(r.spans), len(r.pieces)) > maxOnly {
+		spec.Only, spec.OnlyFrom = nil, strings.TrimPrefix(ranges, "./")
+		w.Ranges = r.ranges()
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(&spec); err != nil {
+		return w, fmt.Errorf("recovery of grid job %s: %w", r.id, err)
+	}
+	w.Job = b.Bytes()
+	return w, nil
+}
+
+// alongOnly returns the datasets with the secondary ones by name only, because these exist in
+// the store. The caller replaces the files of the master.
+func alongOnly(all []jjm.DatasetInput) []jjm.DatasetInput {
+	out := slices.Clone(all)
+	for i, d := range out {
+		if d.Secondary {
+			out[i] = jjm.DatasetInput{Name: d.Name, Secondary: true, Attributes: d.Attributes, Stream: d.Stream}
+		}
+	}
+	return out
+}
+
+// ranges returns the list of missing ranges, one per line, in the format that package handlers
+// reads.
+func (r *Recovery) ranges() []byte {
+	var b bytes.Buffer
+	for _, s := range r.spans {
+		fmt.Fprintln(&b, s.First, s.Count)
+	}
+	for _, p := range r.pieces {
+		fmt.Fprintln(&b, p.first, p.count, p.lfn)
+	}
+	return b.Bytes()
+}
+
+// named returns the name of a dataset in the recovery.
+func (r *Recovery) named(dataset string) string { return dataset + "#" + r.name() }
+
+// absolute makes the paths of a specification absolute. It does not clean them: ".." after a
+// symbolic link means the parent of the link's target.
+func (r *Recovery) absolute(spec *jjm.Spec) {
+	from := func(path string) string {
+		if path == "" || filepath.IsAbs(path) || weburl.Is(path) || r.base == "" {
+			return path
+		}
+		return r.base + "/" + path
+	}
+	spec.Inputs = slices.Clone(spec.Inputs)
+	for i := range spec.Inputs {
+		spec.Inputs[i].Path = from(spec.Inputs[i].Path)
+		spec.Inputs[i].CredentialFile = from(spec.Inputs[i].CredentialFile)
+	}
+	if rows, ok := spec.Params["args_file"].(string); ok {
+		params := make(map[string]any, len(spec.Params))
+		for key, value := range spec.Params {
+			params[key] = value
+		}
+		params["args_file"] = from(rows)
+		spec.Params = params
+	}
+}
+
+// splitting returns the settings of the splitter Pieces, with the pieces unless they are
+// written to a list.
+func (r *Recovery) splitting(before *jjm.Splitting) *jjm.Splitting {
+	s := &jjm.Splitting{By: "Pieces", Params: kept(before)}
+	if len(r.pieces) > maxOnly {
+		return s
+	}
+	pieces := make([]any, len(r.pieces))
+	for i, p := range r.pieces {
+		pieces[i] = map[string]any{"lfn": p.lfn, "first": p.first, "count": p.count}
+	}
+	s.Params["pieces"] = pieces
+	return s
+}
+
+// kept returns the settings of the original splitting that still apply: where the parts may
+// run, what they read besides, what they need, the sections of generated events, and the
+// pile-up events to skip.
+func kept(before *jjm.Splitting) map[string]any {
+	params := map[string]any{}
+	if before == nil {
+		return params
+	}
+	keys := []string{"siteWhitelist", "siteBlacklist", "trustSitelists", "include_parents", "production", "performance"}
+	if before.By == "EventBased" {
+		keys = append(keys, "events_per_job", "events_per_lumi", "deterministicPileup")
+	}
+	for _, key := range keys {
+		if v, set := before.Params[key]; set {
+			params[key] = v
+		}
+	}
+	return params
+}
+
+// eventsOf returns the number of events of some sections of a file, as the mean per section times
+// their number. It rounds as package split does, so that the sections are cut and estimated as
+// they were within the whole file.
+func eventsOf(f *jjm.File, some []jjm.LumiRange) int64 {
+	all := sections(f.Lumis)
+	if all == 0 {
+		return f.Events
+	}
+	return int64(math.RoundToEven(float64(f.Events)/float64(all))) * sections(some)
+}
+
+// sections returns the number of sections in ranges.
+func sections(ranges []jjm.LumiRange) (n int64) {
+	for _, l := range ranges {
+		n += int64(l.Last) - int64(l.First) + 1
+	}
+	return n
+}
+
+// unchosen returns the splitting without the lists of good sections ("runs", "lumis"), because
+// the recovery names the missing sections itself.
+func unchosen(before *jjm.Splitting) *jjm.Splitting {
+	if before == nil || before.Params["runs"] == nil {
+		return before
+	}
+	s := &jjm.Splitting{By: before.By, Params: maps.Clone(before.Params)}
+	delete(s.Params, "runs")
+	delete(s.Params, "lumis")
+	return s
+}
+
+// datasets replaces the master dataset by one with the missing files, and sets the splitting.
+// It returns the list of files if they are too many for the job file.
+func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (jjm.File, error)) (lines []byte,
+	err error) {
+	master := jjm.DatasetInput{}
+	var held [][]jjm.LumiRange // the sections of each file, missing or not
+	for i := range r.files {
+		f, err := file(r.files[i].lfn)
+		if err != nil {
+			return nil, err
+		}
+		f.LFN, f.Added = r.files[i].lfn, 0
+		if !r.files[i].whole {
+			held = append(held, f.Lumis)
+			f.Events, f.Lumis = eventsOf(&f, r.files[i].lumis), r.files[i].lumis
+		}
+		master.Files = append(master.Files, jjm.Listed{File: f})
+	}
+	switch r.unit {
+	case jjm.UnitRange:
+		spec.Split = r.splitting(spec.Split)
+	case jjm.UnitLumi:
+		spec.Split = unchosen(spec.Split)
+		if shareSections(r.files, held) {
+			spec.Split = byFile(spec.Split)
+		}
+	}
+	datasets := alongOnly(spec.Datasets)
+	for i, d := range datasets {
+		if d.Secondary {
+			continue
+		}
+		master.Name, master.Stream = r.named(d.Name), d.Stream
+		datasets[i] = master
+	}
+	if spec.Datasets = datasets; len(master.Files) <= maxInline {
+		return nil, nil
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	for i := range master.Files {
+		if err := enc.Encode(&master.Files[i]); err != nil {
+			return nil, fmt.Errorf("recovery of grid job %s: %w", r.id, err)
+		}
+	}
+	for i := range datasets {
+		if !datasets[i].Secondary {
+			datasets[i].Files, datasets[i].From = nil, strings.TrimPrefix(list, "./")
+		}
+	}
+	return b.Bytes(), nil
+}

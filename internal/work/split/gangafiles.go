@@ -1,0 +1,240 @@
+package split
+
+import (
+	"math"
+	"slices"
+
+	"jjm/internal/jjm"
+)
+
+// Ganga's splitters of datasets.
+const (
+	// GangaDatasetSplitter and SplitByFiles make parts of a number of files, in order.
+	GangaDatasetSplitter = "GangaDatasetSplitter"
+	SplitByFiles         = "SplitByFiles"
+	// LHCbDataSplitter groups files into bunches and cuts each bunch by events.
+	LHCbDataSplitter = "LHCbDataSplitter"
+)
+
+func gangaDatasetMethod() *method {
+	m := fileMethod(GangaDatasetSplitter)
+	m.defaults = func(p *Params) { p.FilesPerSubjob, p.MaxFiles, p.Trim = 5, -1, true }
+	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
+		if p.FilesPerSubjob < 1 || p.MaxFiles == 0 || p.MaxFiles < -1 {
+			return nil, m.invalid("files_per_subjob is %d and maxFiles %d: want at least 1, and at least 1 or -1 for all",
+				p.FilesPerSubjob, p.MaxFiles)
+		}
+		most := p.MaxFiles
+		if most > 0 && !p.Trim {
+			most = ceil(most, p.FilesPerSubjob) * p.FilesPerSubjob // the last chunk is a full one
+		}
+		return chunks(m, c, w, p.FilesPerSubjob, most)
+	}
+	return m
+}
+
+func splitByFilesMethod() *method {
+	m := fileMethod(SplitByFiles)
+	m.defaults = func(p *Params) { p.FilesPerSplit, p.MaxFiles = 10, -1 }
+	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
+		if p.FilesPerSplit < 1 || p.MaxFiles == 0 || p.MaxFiles < -1 {
+			return nil, m.invalid("filesPerJob is %d and maxFiles %d: want at least 1, and at least 1 or -1 for all",
+				p.FilesPerSplit, p.MaxFiles)
+		}
+		return chunks(m, c, w, p.FilesPerSplit, p.MaxFiles)
+	}
+	return m
+}
+
+// chunks cuts the first most files (-1 = all) into chunks of size. While the dataset is open, a
+// last chunk that is not full waits.
+func chunks(m *method, c *Cutting, w *Work, size, most int64) (cutter, error) {
+	if len(w.Files) == 0 && w.Closed && c.carry.Next == 0 {
+		return nil, m.invalid("there are no files")
+	}
+	k := &bunches{work: w, size: int(min(size, math.MaxInt32)), events: -1, full: !w.Closed, names: lfns(w)}
+	k.end = len(w.Files)
+	if most >= 0 {
+		rest := max(most-c.carry.Next, 0)
+		if k.full = k.full && rest > int64(k.end); int64(k.end) > rest {
+			k.end = int(rest)
+		}
+	}
+	return k, nil
+}
+
+func lhcbMethod() *method {
+	m := &method{name: LHCbDataSplitter, unit: jjm.UnitRange}
+	m.defaults = func(p *Params) { p.FileBunchSize = 1 }
+	m.bound = func(w *Work, p *Params) int64 {
+		n := int64(len(w.Files))
+		if p.EventBunchSize > 0 {
+			for i := range w.Files {
+				n = saturated(n, max(w.Files[i].Events, 0)/p.EventBunchSize)
+			}
+		}
+		return n
+	}
+	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
+		if p.FileBunchSize < 1 || p.EventBunchSize < 0 {
+			return nil, m.invalid("file_bunch_size is %d and event_bunch_size %d: want at least 1 and 0", p.FileBunchSize,
+				p.EventBunchSize)
+		}
+		if p.EventBunchSize > 0 {
+			if i := negativeEvents(w); i >= 0 {
+				return nil, m.invalid("file %.100q has %d events", w.Files[i].LFN, w.Files[i].Events)
+			}
+		}
+		k := &bunches{work: w, size: int(min(p.FileBunchSize, math.MaxInt32)), end: len(w.Files), events: p.EventBunchSize,
+			full: !w.Closed, names: lfns(w)}
+		k.resume(c.carry.Checkpoint)
+		return k, nil
+	}
+	return m
+}
+
+// bunches groups files in order into bunches of size, and cuts each bunch by events over all
+// its files.
+type bunches struct {
+	work   *Work
+	size   int
+	end    int   // the files before this position are used
+	events int64 // per part; -1: whole files as units; 0: all events of a bunch
+	full   bool  // make only full bunches, because more files may come
+	names  []string
+	at     int   // position of the current bunch in the files
+	done   int64 // its events that are cut
+}
+
+// bunch returns the number of files of the current bunch, 0 if there is none.
+func (k *bunches) bunch() int {
+	n := min(k.size, k.end-k.at)
+	if n < k.size && k.full {
+		return 0
+	}
+	return n
+}
+
+// count returns the number of parts of all bunches.
+func (k *bunches) count(*Cutting) int64 {
+	var parts int64
+	for n := k.bunch(); n > 0; n = k.bunch() {
+		var total int64
+		for i := k.at; i < k.at+n; i++ {
+			total = saturated(total, max(k.work.Files[i].Events, 0))
+		}
+		k.at += n
+		if k.events > 0 && k.counted(k.at-n, n) {
+			parts = saturated(parts, ceil(total, k.events))
+		} else {
+			parts++
+		}
+	}
+	return parts
+}
+
+func (k *bunches) next(c *Cutting) (jjm.Part, bool) {
+	n := k.bunch()
+	if n == 0 {
+		return jjm.Part{}, false
+	}
+	names := k.names[k.at : k.at+n : k.at+n]
+	part := jjm.Part{Unit: c.unit, Input: &c.inputs.take(1)[0]}
+	part.Input.Files = names
+	last := true
+	switch {
+	case k.events < 0:
+		part.Count = int64(n)
+	case k.events == 0, !k.counted(k.at, n):
+		part.Count = k.wholly(c, part.Input, n)
+	default:
+		part.Count, last = k.cut(c, part.Input, n)
+	}
+	if last {
+		for i := k.at; i < k.at+n; i++ {
+			c.finish(int32(i))
+		}
+		k.at, k.done = k.at+n, 0
+	}
+	return part, true
+}
+
+// told returns the events that a part of all of n files is told: all to the end, or under a limit that is
+// not passed the sum of those that the files tell, as if the others had none.
+func (k *bunches) told(n int) jjm.Span {
+	var total int64
+	for _, f := range k.work.Files[k.at : k.at+n] {
+		total = saturated(total, max(f.Events, 0))
+	}
+	if k.events > 0 && total <= k.events {
+		return jjm.Span{Count: total}
+	}
+	return jjm.Span{Count: jjm.ToTheEnd}
+}
+
+// counted reports whether the numbers of events of n files, from position at on, are known.
+func (k *bunches) counted(at, n int) bool {
+	return !slices.ContainsFunc(k.work.Files[at:at+n], func(f jjm.File) bool { return f.Events <= 0 })
+}
+
+// wholly fills a part with all events of n files and returns their number. A file of unknown
+// length is owned to its end, and counts as one event.
+func (k *bunches) wholly(c *Cutting, in *jjm.PartInput, n int) int64 {
+	in.Mask.Events = k.told(n)
+	in.Events = c.events.take(n)
+	var total int64
+	for i := range in.Events {
+		f := &k.work.Files[k.at+i]
+		in.Events[i] = jjm.EventRange{File: int32(i), First: k.work.Skip[f.LFN], Count: f.Events}
+		if f.Events <= 0 {
+			in.Events[i].Count = jjm.ToTheEnd
+		}
+		total += max(f.Events, 1)
+	}
+	return total
+}
+
+// cut fills a part with the next events of the bunch, whose events are known, and reports whether
+// it is the last part.
+func (k *bunches) cut(c *Cutting, in *jjm.PartInput, n int) (count int64, last bool) {
+	var total int64
+	for i := k.at; i < k.at+n; i++ {
+		total += k.work.Files[i].Events
+	}
+	count = min(k.events, total-k.done)
+	in.Mask.Events = jjm.Span{First: k.done, Count: count}
+	var list []jjm.EventRange
+	before := int64(0) // events of the files before file i
+	for i := range n {
+		f := &k.work.Files[k.at+i]
+		first, end := max(k.done-before, 0), min(k.done+count-before, f.Events)
+		if first < end {
+			list = append(list, jjm.EventRange{File: int32(i), First: k.work.Skip[f.LFN] + first, Count: end - first})
+		}
+		before += f.Events
+	}
+	in.Events = c.events.take(len(list))
+	copy(in.Events, list)
+	k.done += count
+	return count, k.done >= total
+}
+
+func (k *bunches) checkpoint() *Checkpoint {
+	if k.done == 0 || k.at >= k.end {
+		return nil
+	}
+	return &Checkpoint{File: k.names[k.at], Done: k.done}
+}
+
+// resume moves to the event at which a limit stopped.
+func (k *bunches) resume(b *Checkpoint) {
+	if b != nil && len(k.names) > 0 && k.names[0] == b.File {
+		k.done = b.Done
+	}
+}
+
+func (k *bunches) left(l *Left) {
+	if k.full && k.at < k.end {
+		l.Waiting, l.Why = k.end-k.at, "a part waits for more files, or for the dataset to close"
+	}
+}
