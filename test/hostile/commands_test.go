@@ -59,10 +59,7 @@ func TestCommands_WhoHoldsUpHerOwnHoldsUpNobodyElse(t *testing.T) {
 			t.Run(kind+"/"+signal, func(t *testing.T) {
 				b := testbed.Start(t, kind)
 				s := besiege(t, site.Settings{RunAs: "owner", Clusters: site.OnBed(b, kind)})
-				if kind == "condor" { // its workers have accounts of their own
-					s.bob = site.Known(t, b.Owner.User)
-					s.knownInPool(b)
-				}
+				s.knownOn(b, kind)
 				x := &signaller{siege: s, kind: kind, signal: signal}
 				s.withstands(attack{
 					name:    kind + ": every command of hers gets " + signal,

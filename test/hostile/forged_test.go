@@ -170,6 +170,17 @@ func (f *planted) served(ids []string) {
 	}
 }
 
+// knownOn makes her and bob known to a batch system.
+func (s *siege) knownOn(b *testbed.Bed, kind string) {
+	s.t.Helper()
+	if kind == "slurm" {
+		site.KnownToSlurm(s.t, b, s.mallory, s.bob)
+		return
+	}
+	s.bob = site.Known(s.t, b.Owner.User) // the pool's workers have accounts of their own
+	s.knownInPool(b)
+}
+
 // knownInPool adds mallory's account to the pool's machines, which have an account database of their own.
 func (s *siege) knownInPool(b *testbed.Bed) {
 	s.t.Helper()
@@ -198,10 +209,7 @@ func TestForged_NoProgramAndNoSettingOfHersIsTaken(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			b := testbed.Start(t, kind)
 			s := besiege(t, site.Settings{RunAs: "owner", Clusters: site.OnBed(b, kind)})
-			if kind == "condor" { // its workers have accounts of their own
-				s.bob = site.Known(t, b.Owner.User)
-				s.knownInPool(b)
-			}
+			s.knownOn(b, kind)
 			f := plantAll(s, b, kind)
 			var bobs, hers, bobsRuns, herRuns []string
 			s.withstands(attack{

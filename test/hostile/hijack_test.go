@@ -150,10 +150,7 @@ func TestForged_WhatHerListingSaysOfOthersIsDropped(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			b := testbed.Start(t, kind)
 			s := besiege(t, site.Settings{RunAs: "owner", Clusters: site.OnBed(b, kind)})
-			if kind == "condor" { // its workers have accounts of their own
-				s.bob = site.Known(t, b.Owner.User)
-				s.knownInPool(b)
-			}
+			s.knownOn(b, kind)
 			f := &planted{siege: s, bed: b}
 			s.Must(os.WriteFile(filepath.Join(s.Home(s.mallory), namesFile), []byte(s.mallory.Name+" "+s.bob.Name), 0o644))
 			var bobs, runs []string

@@ -21,6 +21,9 @@ func TestBeds_OwnersRunAsThemselves(t *testing.T) {
 			if kind != "condor" { // its workers have accounts of their own
 				owners = append(owners, site.Account(t))
 			}
+			if kind == "slurm" {
+				site.KnownToSlurm(t, b, owners[1])
+			}
 			s := newHouse(t, asOwner, site.OnBed(b, kind))
 			ids := make([]string, len(owners))
 			for i, p := range owners {

@@ -3,8 +3,11 @@ package site
 import (
 	"fmt"
 	"maps"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
+	"testing"
 
 	"jjm/internal/testkit/testbed"
 )
@@ -17,4 +20,24 @@ func OnBed(b *testbed.Bed, kind string) string {
 	}
 	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\nbin = %q\nenv = {%s}\n", kind, kind, b.Bin,
 		strings.Join(env, ", "))
+}
+
+// KnownToSlurm adds people to the accounting of a Slurm bed, until the end of the test: it enforces
+// limits, and so takes jobs of nobody else. The commands of the bed act for its owner, who may not.
+func KnownToSlurm(t testing.TB, b *testbed.Bed, people ...Person) {
+	t.Helper()
+	account := func(args ...string) {
+		cmd := exec.Command("/usr/bin/sacctmgr", append([]string{"-i", "-Q"}, args...)...)
+		for name, value := range b.Env {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+		cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("sacctmgr %s: %v: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	for _, p := range people {
+		account("add", "user", p.Name, "account=grid", "DefaultAccount=grid")
+		t.Cleanup(func() { account("delete", "user", p.Name) })
+	}
 }
