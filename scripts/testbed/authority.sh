@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # What the gatekeepers' beds share: a throwaway certificate authority with two
 # users, and the network namespace that each bed lives in. Sourced by gram.sh and
-# arc.sh after common.sh. The authority is one for both: it lies in
+# arc.sh after common.sh, which makes their accounts. The authority is one for both: it lies in
 # $JJM_TESTBED/authority.
 #
 # Nothing of it is trusted by anything else on the machine: no file outside the
@@ -13,7 +13,7 @@ umask 022
 
 base=${JJM_TESTBED:-/var/lib/jjm-testbed}
 authority=$base/authority
-users="jjmgrid1 jjmgrid2"
+users=$(grid_users)
 certificates=$authority/certificates # X509_CERT_DIR
 host_cert=$authority/host/cert.pem
 host_key=$authority/host/key.pem
@@ -102,25 +102,9 @@ make_proxy() {
 # make_users makes the authority, the users' accounts and their proxies.
 make_users() {
 	make_authority || fail "cannot make the certificate authority in $authority"
-	n=61011
-	for user in $users; do
-		make_account "$user" $n
-		make_identity "$user" || fail "cannot make a proxy of $user"
-		n=$((n + 1))
-	done
+	make_grid_accounts "$base/home"
+	for user in $users; do make_identity "$user" || fail "cannot make a proxy of $user"; done
 }
-
-# make_account NAME UID makes an account with a group and a home folder of its own.
-# Another bed may make the same account at the same moment.
-make_account() {
-	id "$1" >/dev/null 2>&1 || useradd -u "$2" -U -M -d "$base/home/$1" -s /bin/sh "$1" 2>/dev/null || :
-	within 240 id "$1" || fail "cannot make the account $1"
-	home=$(home_of "$1")
-	mkdir -p "$home"
-	chown "$1": "$home"
-}
-
-home_of() { getent passwd "$1" | cut -d: -f6; }
 
 # net_of NAME is the network namespace of a bed. Beds in a folder of their own have
 # one of their own.

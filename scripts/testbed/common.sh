@@ -117,6 +117,28 @@ mounts_below() { awk -v r="$1/" 'index($2 "/", r) == 1 { print $2 }' /proc/mount
 # perhaps.
 unmount_below() { for dir in $(mounts_below "$1"); do umount -l "$dir"; done; }
 
+# ---- accounts ----------------------------------------------------------------
+
+# grid_users prints the accounts of grid users. The gatekeepers' beds run jobs as them, and Slurm's accounting knows
+# them.
+grid_users() { echo "jjmgrid1 jjmgrid2"; }
+
+# make_grid_accounts HOMES makes them, each with a group of its own and a home below the folder HOMES. Another bed may
+# make the same account at the same moment.
+make_grid_accounts() {
+	uid=61011
+	for user in $(grid_users); do
+		id "$user" >/dev/null 2>&1 || useradd -u $uid -U -M -d "$1/$user" -s /bin/sh "$user" 2>/dev/null || :
+		within 240 id "$user" || fail "cannot make the account $user"
+		home=$(home_of "$user")
+		mkdir -p "$home"
+		chown "$user": "$home"
+		uid=$((uid + 1))
+	done
+}
+
+home_of() { getent passwd "$1" | cut -d: -f6; }
+
 # ---- packages ----------------------------------------------------------------
 
 # apt_install PACKAGE... installs those that are missing. An installation that

@@ -413,7 +413,7 @@ limits() {
 		sacctmgr -i -Q add account eight parent=grid GrpSubmitJobs=8 Description=few Organization=grid >/dev/null
 		sacctmgr -i -Q add user "$owner" account=eight >/dev/null
 	}
-	for user in jjmgrid1 jjmgrid2 bin daemon games man mail nobody sys; do
+	for user in $(grid_users) bin daemon games man mail nobody sys; do
 		sacctmgr -n -P show user "$user" format=user | grep -qx "$user" ||
 			sacctmgr -i -Q add user "$user" account=grid DefaultAccount=grid >/dev/null
 	done
@@ -453,6 +453,7 @@ up() {
 	fi
 	packages
 	account "$owner" 61001
+	if [ "$accounting" = 1 ]; then make_grid_accounts "$base/home"; fi # Slurm looks up the uids of users when it starts
 	account slurmrest
 	if [ "$accounting" = 1 ]; then account mysql; fi
 	folders
