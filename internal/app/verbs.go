@@ -28,6 +28,7 @@ func served(version string, e *engine.Engine, b brokers) []gate.Verb {
 		verbs.Cat(find, e.Cat, e.ListFiles, verbs.Poll),
 		verbs.History(find, e.History, e.Attempts),
 		verbs.Explain(find, e.Explain),
+		verbs.Why(find, e.Why),
 		verbs.Log(find, e.Log),
 		verbs.JobTypes(e.JobTypes),
 		verbs.Models(b.models),

@@ -71,6 +71,7 @@ var sights = map[string]seen{
 			`{"verb":"history","orders":true,"limit":1}`}},
 	"explain": {tells: "by which rule an attempt was judged", others: refused,
 		asks: []string{`{"verb":"explain","refs":["ID.0"]}`}},
+	"why":       {tells: "what unfinished jobs wait for", others: refused, asks: []string{on("why", "")}},
 	"log":       {tells: "jjm's log of a grid job", others: refused, asks: []string{on("log", "")}},
 	"job-types": {tells: "the job types of the site", others: siteWide, asks: []string{`{"verb":"job-types"}`}},
 	"models":    {tells: "the site's models of job files", others: siteWide, asks: []string{`{"verb":"models"}`}},
