@@ -125,6 +125,7 @@ services() {
 }
 
 up() {
+	strays arc
 	packages
 	make_users
 	scripts

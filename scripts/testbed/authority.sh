@@ -163,6 +163,12 @@ empty_net() {
 	done
 }
 
+# strays NAME ends the daemons of jjm that a killed run has left in a gatekeeper's bed, if no test uses the bed. They
+# are outside its network namespace, and would keep the state folder of the next run.
+strays() {
+	if alone "$1"; then end_below "$base/$1/jjm"; fi
+}
+
 # living_in INODE prints the processes in a namespace. A zombie is in none.
 living_in() { find /proc/[0-9]*/ns/net -prune -lname "net:\\[$1\\]" 2>/dev/null | cut -d/ -f3; }
 

@@ -78,6 +78,7 @@ gatekeeper() {
 }
 
 up() {
+	strays gram
 	if ! pid >/dev/null || [ ! -e "/run/netns/$net" ]; then
 		packages
 		empty_net "$net"

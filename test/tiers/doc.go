@@ -7,7 +7,7 @@
 //
 // A tier is a list of steps. Each step runs some packages, with the real batch systems that
 // it names started before and stopped after. gotestsum runs the packages, at most two at a
-// time (JJM_TEST_JOBS). Failed tests run again, alone, when all steps are over.
+// time, or three on a quick machine (JJM_TEST_JOBS). Failed tests run again, alone, when all steps are over.
 //
 // go test takes the results of the tier "unit" from its cache while a package's files stay the
 // same, in "make test" too. What tests ask of the machine through package needs counts as a file.

@@ -112,7 +112,7 @@ func tiers() map[string]tier {
 			{name: "systems", systems: []string{"slurm", "condor", "condor2", "sge"}, run: onSystems,
 				packages: []string{"./test/survival", "./test/identity"}},
 			{name: "pbs", run: onSystems, packages: []string{"./test/survival"}},
-			{name: "beds", systems: []string{"slurm", "condor", "condor2", "sge"},
+			{name: "beds", systems: []string{"slurm", "condor", "condor2", "sge", "gram", "arc"},
 				packages: []string{"./internal/testkit/testbed"}},
 		}
 		race = step{name: "race", packages: racing, race: true}

@@ -266,6 +266,23 @@ func TestSlots_OnlySoManyRunAtATime(t *testing.T) {
 	}
 }
 
+// Both programs of a real system's step run at once on a quick machine.
+func TestSlots_OnAQuickMachineTheLaneOfRealSystemsHasTwo(t *testing.T) {
+	t.Setenv("JJM_TEST_JOBS", "")
+	for start, want := range map[time.Duration][]int{time.Millisecond: {1, 2}, 2 * time.Millisecond: {1, 1}} {
+		n, err := jobs(machine{start: cost{Wall: start}})
+		dir := filepath.Join(t.TempDir(), "slots")
+		if err := errors.Join(err, makeSlots(dir, len(want), n)); err != nil {
+			t.Fatal(err)
+		}
+		for lane := range want {
+			if files, err := os.ReadDir(slotsOf(dir, lane)); err != nil || len(files) != want[lane] {
+				t.Errorf("a process starts in %v: lane %d has %d slots, want %d, error %v", start, lane, len(files), want[lane], err)
+			}
+		}
+	}
+}
+
 func TestSlots_ALaneThatIsOverPassesItsSlotsOn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "slots")
 	if err := makeSlots(dir, 2, 3); err != nil {

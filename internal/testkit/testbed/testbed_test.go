@@ -146,6 +146,32 @@ func TestWith_RemovesWhatAKilledRunLeft(t *testing.T) {
 	}
 }
 
+// A daemon of jjm in a gatekeeper's bed is outside the bed's network namespace, and survives the run that was killed.
+// The next run must end it, or its own daemon is refused the state folder.
+func TestWith_EndsTheDaemonOfAGatekeeperThatAKilledRunLeft(t *testing.T) {
+	for bed, known := range map[string]string{"gram": "JOBS", "arc": "CONTROL"} {
+		t.Run(bed, func(t *testing.T) {
+			t.Parallel()
+			b := testbed.StartAlone(t, bed)
+			state := filepath.Join(filepath.Dir(b.Vars[known]), "jjm", "state")
+			left := exec.Command("sleep", "600")
+			left.Env = []string{"STATE=" + state}
+			left.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			if err := left.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				_ = left.Process.Kill()
+				_ = left.Wait()
+			})
+			with(t, bed)
+			if !over(left.Process.Pid) {
+				t.Errorf("process %d, which has to do with %s, is there after with.sh", left.Process.Pid, state)
+			}
+		})
+	}
+}
+
 // aRun is a run of with.sh: its process group, its temporary files, and a daemon
 // that it has started.
 type aRun struct {
