@@ -15,6 +15,7 @@ type resubmit struct {
 	Memory   *int64        `placeholder:"MIB" help:"They request this much memory from now on, in MiB as request.memory_mb of a job file."`
 	Walltime *jjm.Duration `placeholder:"DURATION" help:"They request this wall time from now on: 90m, 12h."`
 	Queue    *string       `placeholder:"NAME" help:"They go to this queue or partition from now on."`
+	To       *string       `name:"to-cluster" placeholder:"NAME" help:"They go to this cluster only from now on, one of those of the grid job."`
 
 	keepGoing
 	many
@@ -28,7 +29,7 @@ func (*resubmit) Help() string {
 		"each grid job: ID resubmitted N (and generation G, if one begins), ID no-change (there is nothing to run " +
 		"again, which is a success), or ID error KIND TEXT; and below it, which local jobs stay as they are and why. " +
 		"A completed local job is retracted first (jjm retract). For the owner and administrators.\n\n" +
-		"With --memory, --walltime and --queue these local jobs, and no others of the grid job, request something else " +
+		"With --memory, --walltime, --queue and --to-cluster these local jobs, and no others of the grid job, request something else " +
 		"in this and all later attempts; values and limits are those of a job file. What is not given stays as it was. " +
 		"jjm resubmit 17 --walltime 12h --dry-run shows what would be asked for.\n\n" +
 		"Filters select failed local jobs, with --all or --job-state also killed ones, among the ids or, without any, among " +
@@ -94,6 +95,11 @@ func (r *resubmit) resources() (*jjm.Resources, error) {
 			return nil, usage("--queue: want the name of a queue")
 		}
 	}
+	if r.To != nil {
+		if asked.Cluster = *r.To; asked.Cluster == "" {
+			return nil, usage("--to-cluster: want the name of a cluster")
+		}
+	}
 	if asked == (jjm.Resources{}) {
 		return nil, nil
 	}
@@ -113,6 +119,8 @@ func nameFlags(e *wire.Error) {
 			p.Field = "--walltime"
 		case "request.queue":
 			p.Field = "--queue"
+		case "clusters":
+			p.Field = "--to-cluster"
 		}
 	}
 	e.Text = e.Problems.Error()

@@ -260,3 +260,52 @@ func TestResources_OfALocalJobThatWaited(t *testing.T) {
 		w.verifyQuiet()
 	})
 }
+
+// Local jobs are resubmitted to one of the clusters of the grid job, and later to another one. An
+// unknown cluster, one that the job file does not name, and one that cannot read the files of a
+// local job are refused.
+func TestResources_OfAnotherCluster(t *testing.T) {
+	t.Parallel()
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.N < 2 && id.Attempt < 2 {
+			return adaptertest.Play{Keyword: "FAILED", Data: "bad luck"}
+		}
+		return adaptertest.Play{}
+	}
+	inWorld(t, reading(options{play: play}), func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("result = \"glf\"\nclusters = [\"bee\", \"both\"]\n", "name = \"raw\"\n"+at(6, "b")))
+		read := w.submit(alice, fileJob("result = \"glf\"\nclusters = \"any\"\n", "name = \"more\"\n"+at(6, "b")))
+		w.final(time.Hour, id, read)
+		for _, c := range []struct {
+			id            jjm.GridID
+			cluster, want string
+		}{
+			{id, "nowhere", "clusters: unknown cluster \"nowhere\": this site has "},
+			{id, "sim", "clusters: the job file does not let it go to cluster \"sim\": want one of bee, both"},
+			{read, "sim", "clusters: cluster sim cannot read the files of some of these local jobs: only "},
+		} {
+			got := w.refused(w.with(jjm.Resources{Cluster: c.cluster}, false, c.id.String()), jjm.Invalid)
+			if !strings.HasPrefix(got, c.want) {
+				t.Errorf("%s: %s", c.cluster, got)
+			}
+		}
+		for i, name := range []string{"both", "bee"} {
+			if got := w.with(jjm.Resources{Cluster: name}, false, id.String()); got.Error != nil || got.Jobs != 2 {
+				t.Fatalf("%+v", got)
+			}
+			w.until(time.Hour, "over again", func() bool {
+				return w.status(id).Generation == i+2 && w.isOver(id) && w.archived(id)
+			})
+			for n := range int32(2) {
+				if l := w.locals(id)[n]; l.Cluster != name {
+					t.Errorf("local job %s went to %s, want %s", l.ID, l.Cluster, name)
+				}
+			}
+		}
+		if st := w.status(id); st.Lookup.Status != "done" {
+			t.Errorf("%+v", st)
+		}
+		w.verifyPlaces(id, read)
+		w.verifyQuiet()
+	})
+}

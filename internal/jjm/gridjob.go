@@ -247,9 +247,11 @@ type Resources struct {
 	MemoryMB int64    `json:"memory_mb,omitempty"` // MiB
 	Walltime Duration `json:"walltime,omitzero"`
 	Queue    string   `json:"queue,omitempty"`
+	// Cluster is one of the clusters of the grid job, the only one to which they go.
+	Cluster string `json:"cluster,omitempty"`
 }
 
-// Request returns r as the fields of a request.
+// Request returns r, without the cluster, as the fields of a request.
 func (r Resources) Request() *Request {
 	return &Request{MemoryMB: r.MemoryMB, Walltime: r.Walltime, Queue: r.Queue}
 }
@@ -257,7 +259,7 @@ func (r Resources) Request() *Request {
 // With returns r with each field that o sets replaced by o's.
 func (r Resources) With(o Resources) Resources {
 	return Resources{MemoryMB: cmp.Or(o.MemoryMB, r.MemoryMB), Walltime: cmp.Or(o.Walltime, r.Walltime),
-		Queue: cmp.Or(o.Queue, r.Queue)}
+		Queue: cmp.Or(o.Queue, r.Queue), Cluster: cmp.Or(o.Cluster, r.Cluster)}
 }
 
 // String returns r for people: "memory 4000 MiB, walltime 2h".
@@ -271,6 +273,9 @@ func (r Resources) String() string {
 	}
 	if r.Queue != "" {
 		texts = append(texts, "queue "+r.Queue)
+	}
+	if r.Cluster != "" {
+		texts = append(texts, "cluster "+r.Cluster)
 	}
 	return strings.Join(texts, ", ")
 }

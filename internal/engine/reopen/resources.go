@@ -1,7 +1,9 @@
 package reopen
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
@@ -53,6 +55,13 @@ func (ro *Reopener) moves(job *jjm.GridJob, locals []jjm.LocalJob, run []int32, 
 func (ro *Reopener) askedPlace(job *jjm.GridJob, from int32, asked jjm.Resources) (p jjm.Place, notes []string,
 	err error) {
 	p = plan.AskedPlace(job.Step.Places, job.Step.Clusters, from, asked)
+	if name := p.Asked.Cluster; name != "" && !slices.Contains(ro.s.Names, name) {
+		_, unknown := plan.Candidates([]string{name}, ro.s.Names)
+		return p, nil, jjm.Errorf(jjm.Invalid, "%w", unknown)
+	}
+	if ps := narrow(&p, job.Step.Clusters); len(ps) > 0 {
+		return p, nil, jjm.Errorf(jjm.Invalid, "%w", ps)
+	}
 	spec := job.Spec
 	spec.Clusters, spec.Credentials = p.Clusters, nil
 	spec.Request = state.RequestOf(&job.Spec, &p)
@@ -62,4 +71,22 @@ func (ro *Reopener) askedPlace(job *jjm.GridJob, from int32, asked jjm.Resources
 	}
 	p.Clusters = fit.Clusters
 	return p, fit.Notes, nil
+}
+
+// narrow leaves only the cluster that a place asks for, if it asks for one. There is a problem if
+// the local jobs of the place may not go to that cluster; clusters are those of the grid job.
+func narrow(p *jjm.Place, clusters []string) jjm.Problems {
+	name := p.Asked.Cluster
+	switch {
+	case name == "":
+		return nil
+	case slices.Contains(p.Clusters, name):
+		p.Clusters = []string{name}
+		return nil
+	case slices.Contains(clusters, name):
+		return jjm.Problems{{Field: "clusters", Text: fmt.Sprintf(
+			"cluster %s cannot read the files of some of these local jobs: only %s can", name, strings.Join(p.Clusters, ", "))}}
+	}
+	return jjm.Problems{{Field: "clusters", Text: fmt.Sprintf(
+		"the job file does not let it go to cluster %.40q: want one of %s", name, strings.Join(clusters, ", "))}}
 }

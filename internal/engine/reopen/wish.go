@@ -102,7 +102,7 @@ func (ro *Reopener) put(ctx context.Context, caller wire.Caller, job *jjm.GridJo
 	}
 	r := store.Reopening{Grid: job.ID, Generation: job.Generation + 1, Wish: text, Actor: caller.Actor(), Why: why}
 	err = ro.s.Change(ctx, "wish", func(c *state.Change) error {
-		if err := ro.mayAccept(c, job, w.requested(&job.Spec)); err != nil {
+		if err := ro.mayAccept(c, job, &w); err != nil {
 			return err
 		}
 		if err := c.Wish(&r); err != nil {
@@ -120,23 +120,28 @@ func (ro *Reopener) put(ctx context.Context, caller wire.Caller, job *jjm.GridJo
 	return err
 }
 
-// requested returns spec with the resources that a wish asks for.
-func (w *wish) requested(spec *jjm.Spec) *jjm.Spec {
+// requested returns a description and clusters of a grid job with the resources that a wish asks
+// for.
+func (w *wish) requested(job *jjm.GridJob) (*jjm.Spec, []string) {
 	if w.Resubmit == nil || w.Resubmit.Resources == nil {
-		return spec
+		return &job.Spec, job.Step.Clusters
 	}
-	out := *spec
-	out.Request = out.Request.With(w.Resubmit.Resources.Request())
-	return &out
+	asked, spec, clusters := w.Resubmit.Resources, job.Spec, job.Step.Clusters
+	if asked.Cluster != "" {
+		clusters = []string{asked.Cluster}
+	}
+	spec.Request = spec.Request.With(asked.Request())
+	return &spec, clusters
 }
 
-// mayAccept returns an error for a grid job with the description spec that the site would not
-// accept now.
-func (ro *Reopener) mayAccept(c *state.Change, job *jjm.GridJob, spec *jjm.Spec) error {
+// mayAccept returns an error for a grid job that the site would not accept now, with the
+// resources that a wish asks for.
+func (ro *Reopener) mayAccept(c *state.Change, job *jjm.GridJob, w *wish) error {
 	if err := c.Live.NotBanned(state.WhomOf(job)); err != nil {
 		return err
 	}
-	if err := c.Live.NotDrained(spec, job.Owner.User, job.Step.Clusters, c.Now); err != nil {
+	spec, clusters := w.requested(job)
+	if err := c.Live.NotDrained(spec, job.Owner.User, clusters, c.Now); err != nil {
 		return err
 	}
 	if err := c.Live.WithinQuota(job.Owner.UID); err != nil {

@@ -57,18 +57,27 @@ func sameRequest(a, b *jjm.Request) bool { return a == b || a != nil && b != nil
 const MaxAskedPlaces = 64
 
 // AskedPlace returns the place of local jobs of the place from that are resubmitted with other
-// resources: the same storages, clusters and request, and asked in place of what earlier
-// resubmissions set. The place is not among those of the grid job yet; see [AddAsked].
+// resources: the storages, clusters and request with which the local jobs were made, and asked
+// in place of what earlier resubmissions set. The place is not among those of the grid job yet;
+// see [AddAsked].
 func AskedPlace(have []jjm.Place, clusters []string, from int32, asked jjm.Resources) jjm.Place {
+	if was := placeAt(have, from); was != nil && was.Asked != nil {
+		asked, from = was.Asked.With(asked), was.From
+	}
 	p := jjm.Place{Clusters: clusters, Known: true}
-	if from > 0 && int(from) <= len(have) {
-		p = have[from-1]
+	if made := placeAt(have, from); made != nil {
+		p = *made
 	}
-	if p.Asked != nil {
-		asked = p.Asked.With(asked)
-	}
-	p.Asked = &asked
+	p.Asked, p.From = &asked, from
 	return p
+}
+
+// placeAt returns the place of a number, nil for 0 and unknown ones.
+func placeAt(have []jjm.Place, number int32) *jjm.Place {
+	if number < 1 || int(number) > len(have) {
+		return nil
+	}
+	return &have[number-1]
 }
 
 // AddAsked returns the number of a place that a resubmission makes, and the list of places with
@@ -82,8 +91,8 @@ func AddAsked(have []jjm.Place, p jjm.Place) ([]jjm.Place, int32, error) {
 			continue
 		}
 		made++
-		if *h.Asked == *p.Asked && slices.Equal(h.Clusters, p.Clusters) && slices.Equal(h.Storages, p.Storages) &&
-			sameRequest(h.Request, p.Request) {
+		if h.From == p.From && *h.Asked == *p.Asked && slices.Equal(h.Clusters, p.Clusters) &&
+			slices.Equal(h.Storages, p.Storages) && sameRequest(h.Request, p.Request) {
 			return have, int32(i + 1), nil
 		}
 	}

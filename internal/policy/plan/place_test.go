@@ -103,7 +103,7 @@ func TestAskedPlace_KeepsWhatIsNotAsked(t *testing.T) {
 	}
 	second := plan.AskedPlace(places, clusters, 2, jjm.Resources{MemoryMB: 9})
 	want := have[0]
-	want.Asked = &jjm.Resources{MemoryMB: 9, Queue: "long"}
+	want.Asked, want.From = &jjm.Resources{MemoryMB: 9, Queue: "long"}, 1
 	if diff := cmp.Diff(want, second); diff != "" || places[1].Asked.MemoryMB != 5 {
 		t.Error(diff, places[1].Asked)
 	}
