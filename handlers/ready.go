@@ -27,6 +27,9 @@ func Learn(h Handler) jjm.Problems {
 // of a type.
 func Ready(h Handler, spec *jjm.Spec, site Site) (*jjm.Spec, jjm.Problems) {
 	if problems := Learn(h); len(problems) > 0 {
+		if off := OffOf(h); off != nil {
+			problems = off.Refusal()
+		}
 		return spec, problems
 	}
 	planned, problems := Planned(h, spec, site)

@@ -156,7 +156,10 @@ func (t *testType) handler() (handlers.Handler, error) {
 	if len(problems) > 0 {
 		return nil, problems.Err()
 	}
-	h, err := types.Get(t.Type)
+	h, err := types.Registry.Get(t.Type)
+	if _, off := h.(*declared.OffType); off {
+		return nil, handlers.Learn(h).Err()
+	}
 	if err == nil {
 		return h, nil
 	}

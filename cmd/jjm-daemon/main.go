@@ -77,7 +77,8 @@ Example:
 
 // Help returns the text of --help below the usage.
 func (check) Help() string {
-	return `It names the folder of job types, and what is declared there.
+	return `It names the folder of job types, and what is declared there. A mistake in a file of
+this folder does not stop a daemon: it turns the type of that file off.
 
 Exit code 0 if all is right, 5 if not. Where this account may read the state, it is
 looked at too: a store that is not the one of its folder is told. Nothing is changed.
@@ -182,11 +183,13 @@ func (c *check) Run(stdout io.Writer) error {
 	}
 	config, path, problems := app.Examine(app.Options{Config: cmp.Or(c.File, c.Config), Getenv: os.Getenv,
 		Executable: exe})
-	types, _ := config.Types() // app.Examine reported mistakes in the files
+	unread := slices.ContainsFunc(problems, func(p jjm.Problem) bool { return p.Field == "" })
+	site, _ := config.Types() // app.Examine reported the problems of the folder
+	types := site.Registry
+	problems = append(problems, site.Mistakes()...)
 	problems = append(problems, app.Untold(types)...)
 	problems = append(problems, config.Lost(types)...)
 	problems = append(problems, config.CheckModels(types)...)
-	unread := slices.ContainsFunc(problems, func(p jjm.Problem) bool { return p.Field == "" })
 	for _, p := range config.Advice() {
 		if !unread { // settings that could not be read are not the defaults
 			fmt.Fprintf(stdout, "note: %s\n", p)

@@ -125,7 +125,7 @@ func typeOf(config *app.Config, file string, spec *jjm.Spec) (handlers.Handler, 
 	if len(problems) > 0 {
 		return nil, problems.Err()
 	}
-	return types.Get(spec.Type)
+	return types.Registry.Get(spec.Type)
 }
 
 // candidates returns the clusters that a job file may use, and the problems of its list of clusters and of its

@@ -16,10 +16,11 @@ import (
 
 // dataset are the commands about datasets.
 type dataset struct {
-	Add   addFiles     `cmd:"" help:"Add the files of a list; creates the dataset if it does not exist." example:"jjm dataset add raw files.jsonl"`
-	Close closeDataset `cmd:"" help:"Say that no more files will come." example:"jjm dataset close raw"`
-	Mark  markFiles    `cmd:"" help:"Mark files as unreadable, or as readable again." example:"jjm dataset mark raw f1 f2 lost --reason 'disk 7 is gone'"`
-	Show  showDatasets `cmd:"" help:"Show one dataset, or all." example:"jjm dataset show raw"`
+	Add    addFiles       `cmd:"" help:"Add the files of a list; creates the dataset if it does not exist." example:"jjm dataset add raw files.jsonl"`
+	Close  closeDataset   `cmd:"" help:"Say that no more files will come." example:"jjm dataset close raw"`
+	Mark   markFiles      `cmd:"" help:"Mark files as unreadable, or as readable again." example:"jjm dataset mark raw f1 f2 lost --reason 'disk 7 is gone'"`
+	Remove removeDatasets `cmd:"" help:"Remove datasets, so that their names are free again." example:"jjm dataset remove raw"`
+	Show   showDatasets   `cmd:"" help:"Show one dataset, or all." example:"jjm dataset show raw"`
 }
 
 // datasets has the flags that all of these commands share.
@@ -53,6 +54,13 @@ type markFiles struct {
 	Words  []string `arg:"" name:"LFN... STATE" help:"The files, then missing, lost, broken or ready."`
 }
 
+// removeDatasets removes datasets.
+type removeDatasets struct {
+	datasets
+	Dry   bool     `name:"dry-run" help:"Change nothing; show what would be done."`
+	Names []string `arg:"" name:"NAME" help:"The datasets."`
+}
+
 // showDatasets shows datasets.
 type showDatasets struct {
 	datasets
@@ -81,6 +89,17 @@ func (*markFiles) Help() string {
 		"each file, then the local jobs that own it."
 }
 
+// Help returns the text of --help below the usage.
+func (*removeDatasets) Help() string {
+	return "What goes is the list: the names of the files, their marks, and the dataset's place in its container. The " +
+		"files on disk are never touched. The name is free again at once. A dataset stays, with the reason, while a " +
+		"grid job that is not over reads or fills it, while one that has read it is not removed (jjm remove), or while " +
+		"another dataset has files of it. Once the dataset that a grid job filled is gone, jjm remove removes that " +
+		"grid job and its outputs. The name of a container removes the container alone: its datasets stay. It prints " +
+		"a line for each name: NAME removed, N files, or NAME error KIND TEXT. Datasets are removed in the order of " +
+		"the names. For the owner and administrators."
+}
+
 // Run carries out the command.
 func (d *addFiles) Run(c *cli) error { return d.add(c, d.Name, d.File) }
 
@@ -94,6 +113,42 @@ func (d *markFiles) Run(c *cli) error {
 		return usage("want NAME LFN... missing|lost|broken|ready; see jjm dataset mark --help")
 	}
 	return d.mark(c, d.Name, d.Words[:last], d.Words[last])
+}
+
+// Run carries out the command.
+func (d *removeDatasets) Run(c *cli) error {
+	all := results[wire.RemovedDataset]{c: c, command: "dataset remove",
+		ask: func(names []string) ([]wire.RemovedDataset, error) {
+			got, err := d.send(c, wire.Dataset{Do: wire.DatasetRemove, Names: names, DryRun: d.Dry})
+			if err != nil {
+				return nil, err
+			}
+			return got.Removed, nil
+		},
+		outcome: func(one wire.RemovedDataset) *wire.Error { return one.Error },
+		show: func(one wire.RemovedDataset) error {
+			if d.JSON {
+				return c.printJSON(one)
+			}
+			_, err := fmt.Fprintln(c.out, removedText(&one, d.Dry))
+			return err
+		}}
+	return all.of(inChunks(d.Names))
+}
+
+// removedText describes the outcome of a removal for one name.
+func removedText(one *wire.RemovedDataset, dry bool) string {
+	done := "removed"
+	if dry {
+		done = "would be removed"
+	}
+	switch {
+	case one.Error != nil:
+		return fmt.Sprintf("%s error %s %s", field(one.Name), one.Error.Kind, printable(one.Error.Text))
+	case one.Container:
+		return fmt.Sprintf("%s %s, a container; its %s not", field(one.Name), done, jjm.Count(one.Datasets, "dataset"))
+	}
+	return fmt.Sprintf("%s %s, %s", field(one.Name), done, jjm.Count(one.Files, "file"))
 }
 
 // Run carries out the command.

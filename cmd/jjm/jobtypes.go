@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
 )
 
 // jobTypes are the commands about job types.
@@ -49,20 +50,9 @@ func (j *showJobTypes) Run(c *cli) error {
 	if err != nil {
 		return err
 	}
-	types := a.JobTypes
-	if j.Type != "" {
-		var names []string
-		types = nil
-		for _, t := range a.JobTypes {
-			names = append(names, t.Type)
-			if t.Type == j.Type {
-				types = []wire.JobType{t}
-			}
-		}
-		if types == nil {
-			return usage("unknown job type %.40q: this site knows %s, as read when the daemon started", j.Type,
-				strings.Join(names, ", "))
-		}
+	types, err := typesOf(a.JobTypes, j.Type)
+	if err != nil {
+		return err
 	}
 	if j.JSON {
 		for _, t := range types {
@@ -72,21 +62,64 @@ func (j *showJobTypes) Run(c *cli) error {
 		}
 		return nil
 	}
-	if j.Type != "" {
-		return c.printJobType(types[0])
+	if j.Type == "" {
+		return c.jobTypeTable(types)
 	}
-	return c.jobTypeTable(types)
+	for _, t := range types {
+		if err := c.printJobType(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// typesOf returns the job types of a name, or all if it is "". A type that works has a second entry if there is also a
+// file with mistakes that declares it.
+func typesOf(all []wire.JobType, name string) (types []wire.JobType, err error) {
+	if name == "" {
+		return all, nil
+	}
+	var names []string
+	for _, t := range all {
+		names = append(names, t.Type)
+		if t.Type == name {
+			types = append(types, t)
+		}
+	}
+	if types == nil {
+		return nil, usage("unknown job type %.40q: this site knows %s, as read when the daemon started", name,
+			strings.Join(names, ", "))
+	}
+	return types, nil
 }
 
 func (c *cli) jobTypeTable(types []wire.JobType) error {
 	rows := [][]string{{"TYPE", "REPORTS BY", "SUMMARY"}}
 	for _, t := range types {
-		rows = append(rows, []string{printable(t.Type), printable(t.Result), printable(t.Summary)})
+		rows = append(rows, []string{printable(t.Type), orDash(t.Result), printable(t.Summary)})
 	}
 	return c.manual(rows)
 }
 
+// printOff prints the mistakes of a type that is off.
+func (c *cli) printOff(t wire.JobType) error {
+	lines := []string{t.Type + ": off, for " + jjm.Count(len(t.Problems), "mistake")}
+	for _, p := range t.Problems {
+		lines = append(lines, "  "+p)
+	}
+	lines = append(lines, "Remedy, for the site's administrator: "+t.Remedy)
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(c.out, printable(line)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c *cli) printJobType(t wire.JobType) error {
+	if t.Off {
+		return c.printOff(t)
+	}
 	_, _ = fmt.Fprintf(c.out, "%s: %s (reports by %s)\n", printable(t.Type), printable(t.Summary), printable(t.Result))
 	if len(t.Params) > 0 {
 		_, _ = fmt.Fprintln(c.out, "\nSettings under [params]:")

@@ -93,6 +93,12 @@ func printers(long string, n int) map[string]func(*cli) error {
 			return c.planTable([]jjm.Part{{Unit: "event", First: int64(n), Count: int64(n), Args: []string{long}}},
 				[][]string{{long, long}})
 		},
+		"printWhy": func(c *cli) error {
+			cause := wire.Cause{Code: "held-by-batch-system", Text: long, Since: at, Until: at, Remedy: long, Jobs: n,
+				First: "1.0"}
+			return c.printWhy(id.String(), wire.Why{Status: "registered", Grid: &cause, Unfinished: n, Total: n,
+				Causes: []wire.Cause{cause, cause}, LeftOut: n})
+		},
 		"printGrid": func(c *cli) error { return c.printGrid(st, map[string][]string{"1.0": {long}}) },
 		"printLocal": func(c *cli) error {
 			return c.printLocal(l, &wire.LocalDetail{Folder: "/" + long, Used: &jjm.Usage{}, UsedByAll: &jjm.Usage{},

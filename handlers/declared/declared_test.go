@@ -2,7 +2,6 @@ package declared
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -69,11 +68,11 @@ func TestBegin_MakesATypeThatIsRight(t *testing.T) {
 		!slices.Contains(begun.All, begun.Job) {
 		t.Fatal(begun, err)
 	}
-	types, problems := Load(dir, handlers.Registry{}, nil)
-	if len(problems) > 0 || len(types) != 1 {
-		t.Fatalf("%d types, %v", len(types), problems)
+	loaded, err := Folder{Dir: dir}.Load()
+	if off := loaded.Types.AllOff(loaded.Off...); err != nil || len(off) > 0 || loaded.Types["zmumu"] == nil {
+		t.Fatalf("%v, %v, %v", loaded, off, err)
 	}
-	handlertest.Run(t, types[0], handlers.Site{})
+	handlertest.Run(t, loaded.Types["zmumu"], handlers.Site{})
 	if _, err := Begin(dir, "zmumu", KindTOML); jjm.KindOf(err) != jjm.Conflict {
 		t.Errorf("again: %v", err)
 	}
@@ -88,28 +87,6 @@ func TestBegin_MakesATypeThatIsRight(t *testing.T) {
 	}
 	if _, err := Begin(dir, "../x", KindTOML); jjm.KindOf(err) != jjm.Invalid {
 		t.Errorf("a bad name: %v", err)
-	}
-}
-
-// Two types with the same name are refused, with both places; a missing folder has none.
-func TestLoad_OneTypeOfAName(t *testing.T) {
-	dir := t.TempDir()
-	good := head + "[work]\ncount = 2\n" + settings
-	for name, text := range map[string]string{"a.toml": good, "b.toml": good, ".c.toml": "x", "d.txt": "x"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	types, problems := Load(dir, handlers.Registry{}, nil)
-	if len(types) != 1 || len(problems) != 1 || problems[0].Where != "b.toml" ||
-		!strings.Contains(problems[0].Text, "a.toml") {
-		t.Errorf("%d types, %v", len(types), problems)
-	}
-	if _, problems := Load(dir, handlers.NewRegistry(types...), nil); len(problems) != 2 {
-		t.Errorf("with one of jjm: %v", problems)
-	}
-	if types, problems := Load(filepath.Join(dir, "none"), nil, nil); len(types)+len(problems) != 0 {
-		t.Errorf("%v %v", types, problems)
 	}
 }
 

@@ -1,7 +1,9 @@
 package declared
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -104,6 +106,10 @@ func (f *File) programType(dir string, call external.Caller) (handlers.Handler, 
 		path = filepath.Join(dir, path)
 	}
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, jjm.Problems{{Field: "program",
+			Text: fmt.Sprintf("there is no %s: put the program there, or correct the path", path)}}
+	}
 	if err != nil {
 		return nil, jjm.Problems{{Field: "program", Text: err.Error()}}
 	}

@@ -53,6 +53,7 @@ var (
 	_ handlers.Preparer = (*Type)(nil)
 	_ handlers.Planner  = (*Type)(nil)
 	_ handlers.Learner  = (*Type)(nil)
+	_ handlers.Switched = (*Type)(nil)
 	_ handlers.Analyser = (*Type)(nil)
 	_ handlers.Progress = (*Type)(nil)
 )
@@ -96,6 +97,20 @@ func (t *Type) answered() (*description, jjm.Problems, time.Time) {
 	return t.about, t.why, t.asked
 }
 
+// Off returns why the type is off: its program was asked, and did not describe itself. nil if it did, or if
+// it was not asked yet.
+func (t *Type) Off() *handlers.Off {
+	d, why, asked := t.answered()
+	if d != nil || asked.IsZero() || len(why) == 0 {
+		return nil
+	}
+	why = slices.Clone(why)
+	for i := range why { // the field of a job file that names the type: no part of the program
+		why[i].Field = ""
+	}
+	return &handlers.Off{Type: t.name, File: t.path, Why: why}
+}
+
 // Program returns the path of the program.
 func (t *Type) Program() string { return t.path }
 
@@ -110,7 +125,7 @@ func (t *Type) Describe() handlers.Description {
 	case d == nil && asked.IsZero():
 		return handlers.Description{Summary: "its program has not said yet what it is", Result: jjm.ResultExit}
 	case d == nil:
-		return handlers.Description{Summary: "cannot be used: its program does not say what it is", Result: jjm.ResultExit}
+		return handlers.Description{Summary: "off: its program does not say what it is", Result: jjm.ResultExit}
 	}
 	return handlers.Description{Summary: d.Summary, Result: d.Result, Reads: d.Reads, Along: d.Along,
 		Params: d.Settings.Params(), Example: d.Example}

@@ -181,7 +181,8 @@ func size(p params, site handlers.Site) (n int64, why []string, problems jjm.Pro
 		say("%s per local job: the rule of thumb, because cpu_per_event is not set", events(n))
 	case site.RecommendedCPU == 0:
 		n = RuleOfThumb
-		say("%s per local job: the rule of thumb, because the site recommends no CPU time per local job", events(n))
+		say("%s per local job: the rule of thumb, because the site recommends no CPU time per local job "+
+			"(engine.recommended_cpu, see docs/JOB-TYPES.md)", events(n))
 	default:
 		n = max(1, recommended)
 		say("%s per local job: the site recommends %g s of CPU per local job, and an event takes %g s", events(n),

@@ -57,10 +57,12 @@ func TestSplit_NumberOfLocalJobs(t *testing.T) {
 			"250 events per local job: the rule of thumb, because cpu_per_event is not set",
 			"2001 events: 9 local jobs, the last with 1 event"}},
 		"no recommendation": {params{"events": 1000, "cpu_per_event": 10}, 0, 0, 250, 4, []string{
-			"250 events per local job: the rule of thumb, because the site recommends no CPU time per local job",
+			"250 events per local job: the rule of thumb, because the site recommends no CPU time per local job " +
+				"(engine.recommended_cpu, see docs/JOB-TYPES.md)",
 			"1000 events: 4 local jobs"}},
 		"no recommendation, but a maximum": {params{"events": 1000, "cpu_per_event": 10}, 0, 1000, 100, 10, []string{
-			"250 events per local job: the rule of thumb, because the site recommends no CPU time per local job",
+			"250 events per local job: the rule of thumb, because the site recommends no CPU time per local job " +
+				"(engine.recommended_cpu, see docs/JOB-TYPES.md)",
 			"at most 100 events per local job: the site allows 1000 s of CPU per local job",
 			"1000 events: 10 local jobs"}},
 		"recommended": {params{"events": 1000, "cpu_per_event": 14.4}, 3600, 0, 250, 4, []string{

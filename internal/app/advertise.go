@@ -71,6 +71,9 @@ func (a *App) facts() advertise.Facts {
 	}
 	orders, _ := a.engine.Order(context.Background(), gate.Caller{}, nil) // listing orders cannot fail
 	for _, typ := range a.engine.JobTypes() {
+		if typ.Off {
+			continue // it takes no jobs
+		}
 		name := typ.Type
 		t := advertise.JobType{Name: name}
 		for _, o := range orders {

@@ -170,10 +170,12 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	if err := a.takeFolders(ctx); err != nil {
 		return err
 	}
-	types, problems := a.config.Types()
+	site, problems := a.config.Types()
 	if len(problems) > 0 {
 		return problems.Err()
 	}
+	a.warnOff(site)
+	types := site.Registry
 	asking, stop := context.WithCancel(ctx)
 	a.onClose("job types", func() error { stop(); return nil })
 	go a.askTypes(asking, types)
@@ -183,7 +185,7 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	a.models = func() []wire.Model { return a.config.shownModels(types) }
 	a.engine, err = engine.New(ctx, a.config.Engine, engine.Deps{
 		Store: a.store, Records: a.records, Types: types, Clusters: clusters,
-		SiteFiles: engine.SiteFiles{Model: a.config.Model,
+		SiteFiles: engine.SiteFiles{Model: a.config.Model, Off: site.Off,
 			Unread: func(typ string) string { return declared.Unread(a.config.JobTypes, typ) }},
 		Folders: engine.Folders{Work: a.config.Work, RecordDir: a.config.recordDir(), DropDir: a.dropDir(),
 			SpoolDir: a.config.spoolDir(), Wrapper: wrapper},

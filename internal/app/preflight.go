@@ -14,7 +14,7 @@ import (
 
 // Examine returns the configuration and every problem because of which a daemon with these options would refuse to
 // start: mistakes in its files, and settings that do not suit this machine and account. A daemon calls it when it
-// starts, and "jjm config check" consists of it.
+// starts. "jjm config check" reports these problems, and the mistakes in job types, which stop no daemon.
 func Examine(opts Options) (Config, string, jjm.Problems) {
 	c, path, places, problems := read(opts.Config, opts.Getenv)
 	if os.Geteuid() == 0 && filepath.IsAbs(path) {

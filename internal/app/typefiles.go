@@ -16,31 +16,24 @@ import (
 
 	"jjm/handlers"
 	handlersall "jjm/handlers/all"
-	"jjm/handlers/external"
 	"jjm/internal/formats/jobfile"
 	"jjm/internal/jjm"
 	"jjm/internal/sys/rights"
 )
 
-// typeFiles returns the problems of files in the folder of job types that others may change: the files say what jobs
-// run, and the programs among them run as the daemon's account. A missing folder is safe. account is the user id of
-// this process.
-func typeFiles(dir string, account int) (problems jjm.Problems) {
-	entries, err := os.ReadDir(dir)
+// typeFolder returns the problems of the folder of job types as a whole: it cannot be read, or others may change it.
+// Its files say what jobs run, and the programs among them run as the daemon's account. A missing folder is safe.
+// account is the user id of this process.
+func typeFolder(dir string, account int) jjm.Problems {
+	_, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return jjm.Problems{{Field: "job_types", Text: err.Error()}}
+		return jjm.Problems{{Field: "job_types", Text: err.Error() +
+			": make it a folder that this account can read, or correct the path"}}
 	}
-	by := holdersOf(dir, account)
-	if problems = unheld("job_types", dir, by); len(problems) > 0 {
-		return problems // its files have the same
-	}
-	for _, e := range entries {
-		problems = append(problems, unheld("job_types", filepath.Join(dir, e.Name()), by)...)
-	}
-	return problems
+	return unheld("job_types", dir, holdersOf(dir, account))
 }
 
 // holdersOf returns the accounts that may change files that say what jobs run: root and, unless the daemon is root,
@@ -55,16 +48,6 @@ func holdersOf(dir string, account int) rights.Holders {
 		by.UIDs = append([]int{int(ownerOf(info))}, account)
 	}
 	return by
-}
-
-// typePrograms does the same for the programs of types, which may be in other folders.
-func typePrograms(types []handlers.Handler, dir string, account int) (problems jjm.Problems) {
-	for _, h := range types {
-		if t, ok := h.(*external.Type); ok {
-			problems = append(problems, unheld("job_types", t.Program(), holdersOf(dir, account))...)
-		}
-	}
-	return problems
 }
 
 // unheld returns a problem of a setting if a file or folder, or any folder up to the top, can be changed by others than

@@ -11,8 +11,9 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// What the daemon executes lies in folders that only root, or whoever may say what jobs run, can write, up to the top.
-// A program that somebody else could replace is refused before it runs, and the problem names the folder.
+// Programs of job types that others could replace turn their types off, and the problem names the folder. What else the
+// daemon executes lies in folders that only root, or whoever may say what jobs run, can write, up to the top.
+// A program that somebody else could replace is refused before it runs.
 func TestExamine_RefusesWhatOthersCouldReplace(t *testing.T) {
 	needs.Root(t, "to give folders to other accounts")
 	for _, test := range []struct {
@@ -42,7 +43,10 @@ func TestExamine_RefusesWhatOthersCouldReplace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, problems := Examine(Options{Config: filepath.Join(dir, "jjm.toml"), Getenv: noEnv})
+		config, _, problems := Examine(Options{Config: filepath.Join(dir, "jjm.toml"), Getenv: noEnv})
+		types, _ := config.Types()
+		Untold(types.Registry) // asks programs, but none that others could replace
+		problems = append(problems, types.Mistakes()...)
 		if said := fmt.Sprint(problems.Err()); !strings.Contains(said, "the folder "+dir+"/theirs ") ||
 			!strings.Contains(said, "mode d") {
 			t.Errorf("%s: %s", test.name, said)
@@ -61,4 +65,59 @@ func declare(dir string) error {
 
 func section(lines string) string {
 	return "[[cluster]]\nname = \"s\"\nkind = \"slurm\"\n" + lines
+}
+
+// A mistake in the file of a job type is none of the daemon's: it starts, the type is off, and the mistakes are told
+// with the whole path.
+func TestTypes_AMistakeInAFileDoesNotStopTheStart(t *testing.T) {
+	dir := t.TempDir()
+	err := errors.Join(os.Mkdir(dir+"/types", 0o755),
+		os.WriteFile(dir+"/types/bad.toml", []byte("nme = \"bad\"\n"), 0o644),
+		os.WriteFile(dir+"/types/script.toml", []byte(good("script")), 0o644),
+		os.WriteFile(dir+"/types/own.toml", []byte(good("own")), 0o644),
+		os.WriteFile(dir+"/jjm-wrapper", []byte("#!/bin/sh\n"), 0o755),
+		os.WriteFile(dir+"/jjm.toml", []byte(fmt.Sprintf("state = %q\njob_types = %q\n", dir+"/s", dir+"/types")), 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &strings.Builder{}
+	opts := Options{Config: dir + "/jjm.toml", Getenv: noEnv, Stderr: log, Executable: dir + "/jjm-daemon"}
+	a, err := New(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, line := range []string{"file=" + dir + "/types/bad.toml mistakes=\"" + dir + "/types/bad.toml:1: nme: ",
+		"file=" + dir + "/types/script.toml mistakes=\"" + dir + "/types/script.toml: name: "} {
+		if strings.Count(log.String(), line) != 1 {
+			t.Errorf("not once %s in the log:\n%s", line, log)
+		}
+	}
+	off := map[string]bool{}
+	for _, typ := range a.engine.JobTypes() {
+		off[typ.Type] = off[typ.Type] || typ.Off
+		if typ.Off && (len(typ.Problems) == 0 || typ.Remedy == "" || typ.File == "") {
+			t.Errorf("%+v", typ)
+		}
+	}
+	if own, there := off["own"]; !there || own || !off["bad"] || !off["script"] {
+		t.Errorf("off are %v", off)
+	}
+	for _, typ := range a.facts().Types {
+		if typ.Name == "bad" {
+			t.Error("a type that is off is advertised")
+		}
+	}
+	if next, _, err := Load(opts.Config, noEnv); err != nil || next.JobTypes != dir+"/types" {
+		t.Errorf("a reload: %v", err)
+	}
+}
+
+// good returns a job type without mistakes.
+func good(name string) string {
+	return fmt.Sprintf("name = %q\nsummary = \"x\"\ncommand = [\"true\"]\n[work]\ncount = 1\n", name)
 }

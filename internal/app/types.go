@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"jjm/handlers"
@@ -14,9 +15,11 @@ import (
 	"jjm/handlers/external"
 	"jjm/internal/engine/floor/jobtype"
 	"jjm/internal/jjm"
+	"jjm/internal/sys/rights"
 )
 
-// checkTypes returns the problems of the folder of job types and of its files.
+// checkTypes returns the problems of the folder of job types because of which none of its files can be read. A mistake
+// in a file is none of them: it costs the type of that file alone.
 func (c *Config) checkTypes() jjm.Problems {
 	if !filepath.IsAbs(c.JobTypes) {
 		if !filepath.IsAbs(c.State) && c.JobTypes == filepath.Join(c.State, ownTypes) {
@@ -24,8 +27,7 @@ func (c *Config) checkTypes() jjm.Problems {
 		}
 		return jjm.Problems{{Field: "job_types", Text: fmt.Sprintf("%q: want an absolute path", c.JobTypes)}}
 	}
-	_, problems := c.Types()
-	return problems
+	return typeFolder(c.JobTypes, os.Geteuid())
 }
 
 // describe runs the program of a type as this account, to get its description.
@@ -36,19 +38,52 @@ func describe(p handlers.Program) (handlers.Ran, error) {
 // ownTypes is the name of the default folder of job types, below the state folder.
 const ownTypes = "job-types.d"
 
+// Types are the job types of the site.
+type Types struct {
+	// Registry has all types by their names, those that are off too.
+	Registry handlers.Registry
+	// Off are files of types that are off and whose names belong to other types.
+	Off []handlers.Off
+	// Loose are mistakes in the folder of job types that belong to no type.
+	Loose jjm.Problems
+}
+
+// Mistakes returns all mistakes in the folder of job types.
+func (t Types) Mistakes() (problems jjm.Problems) {
+	for _, off := range t.filesOff() {
+		problems = append(problems, off.Why...)
+	}
+	return append(problems, t.Loose...)
+}
+
+// filesOff returns the types that are off for mistakes in their files.
+func (t Types) filesOff() []handlers.Off {
+	files := handlers.Registry{}
+	for name, h := range t.Registry {
+		if _, off := h.(*declared.OffType); off {
+			files[name] = h
+		}
+	}
+	return files.AllOff(t.Off...)
+}
+
 // Types returns the job types of the site: those of jjm, those that its folder declares, and those of further files.
-// The problems are all mistakes in the files; types without mistakes are returned all the same.
-func (c *Config) Types(further ...string) (handlers.Registry, jjm.Problems) {
+// The problems are those of the folder as a whole, and all mistakes in the further files.
+func (c *Config) Types(further ...string) (Types, jjm.Problems) {
 	own := handlersall.Registry()
-	all := maps.Clone(own)
-	if problems := typeFiles(c.JobTypes, os.Geteuid()); len(problems) > 0 {
-		return all, problems
+	out := Types{Registry: maps.Clone(own)}
+	if problems := typeFolder(c.JobTypes, os.Geteuid()); len(problems) > 0 {
+		return out, problems
 	}
-	more, problems := declared.Load(c.JobTypes, own, describe)
-	if strangers := typePrograms(more, c.JobTypes, os.Geteuid()); len(strangers) > 0 {
-		return all, append(problems, strangers...)
+	by := holdersOf(c.JobTypes, os.Geteuid())
+	held := func(path string) error { return rights.Held(path, by) }
+	loaded, err := declared.Folder{Dir: c.JobTypes, Known: own, Call: describe, Held: held}.Load()
+	if err != nil {
+		return out, jjm.Problems{{Field: "job_types", Text: err.Error()}}
 	}
-	maps.Copy(all, handlers.NewRegistry(more...))
+	maps.Copy(out.Registry, loaded.Types)
+	out.Off, out.Loose = loaded.Off, loaded.Loose
+	var problems jjm.Problems
 	for _, path := range further {
 		h, mistakes := declared.Read(path, describe)
 		switch {
@@ -58,18 +93,41 @@ func (c *Config) Types(further ...string) (handlers.Registry, jjm.Problems) {
 			problems = append(problems, jjm.Problem{Where: filepath.Base(path), Field: "name",
 				Text: fmt.Sprintf("%q is the name of a type of jjm itself: choose another", h.Type())})
 		default:
-			all[h.Type()] = h // it may replace a type of the site, as a newer version
+			out.Registry[h.Type()] = h // it may replace a type of the site, as a newer version
 		}
 	}
-	return all, problems
+	return out, problems
 }
 
-// Untold returns the reason for each type of the registry whose program does not describe it.
+// Untold returns the reason for each type of the registry whose program does not describe it. A type whose file has
+// mistakes is not among them.
 func Untold(types handlers.Registry) (problems jjm.Problems) {
 	for _, name := range types.Types() {
-		problems = append(problems, handlers.Learn(types[name])...)
+		if _, off := types[name].(*declared.OffType); !off {
+			problems = append(problems, handlers.Learn(types[name])...)
+		}
 	}
 	return problems
+}
+
+// warnOff logs a warning about each file of a job type that has mistakes, with all of them.
+func (a *App) warnOff(types Types) {
+	for _, off := range types.filesOff() {
+		a.log.Warn("a job type is off: its file has mistakes, and all other types work", "type", off.Type, "file", off.File,
+			"mistakes", oneLine(off.Why))
+	}
+	if len(types.Loose) > 0 {
+		a.log.Warn("the folder of job types has mistakes that turn no type off", "mistakes", oneLine(types.Loose))
+	}
+}
+
+// oneLine returns problems as one line.
+func oneLine(problems jjm.Problems) string {
+	texts := make([]string, len(problems))
+	for i, p := range problems {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, "; ")
 }
 
 // askTypes asks the programs of job types for their descriptions until all have answered. Because it runs in the
@@ -80,7 +138,7 @@ func (a *App) askTypes(ctx context.Context, types handlers.Registry) {
 		problems := Untold(types)
 		for _, p := range problems {
 			if !logged[p.Text] {
-				a.log.Error("a job type cannot be used", "error", p.Text)
+				a.log.Error("a job type is off until its program describes it", "error", p.Text)
 			}
 			logged[p.Text] = true
 		}

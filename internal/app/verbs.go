@@ -1,9 +1,13 @@
 package app
 
 import (
+	"context"
+
 	"jjm/internal/api/gate"
 	"jjm/internal/api/gate/verbs"
+	"jjm/internal/api/wire"
 	"jjm/internal/engine"
+	"jjm/internal/jjm"
 )
 
 // served returns the verbs of the daemon's socket, in the order in which docs/SOCKET.md shows them.
@@ -28,6 +32,9 @@ func served(version string, e *engine.Engine, b brokers) []gate.Verb {
 		verbs.Cat(find, e.Cat, e.ListFiles, verbs.Poll),
 		verbs.History(find, e.History, e.Attempts),
 		verbs.Explain(find, e.Explain),
+		verbs.Why(find, func(ctx context.Context, c gate.Caller, refs []jjm.Ref) ([]wire.Why, error) {
+			return e.Why(ctx, c, refs) // of a field of e, which may be nil until a verb is asked
+		}),
 		verbs.Log(find, e.Log),
 		verbs.JobTypes(e.JobTypes),
 		verbs.Models(b.models),

@@ -512,6 +512,23 @@ func scenarios() map[string]scenario {
 			also:  gone("a b", "c"),
 			only:  []string{"remove"},
 		},
+		"a dataset is removed, and made again": {
+			chunk: 2,
+			actions: []action{
+				{0, addFiles("raw", 0, 8)},
+				{10 * time.Second, markFile("raw", lfn(2))},
+				{20 * time.Second, removeDataset("raw")},
+				{10 * time.Minute, addFiles("raw", 0, 3)},
+				{11 * time.Minute, submitAs("a", fileJob("", "name = \"raw\"\n"))},
+				{20 * time.Minute, closeDataset("raw")},
+			},
+			wants: map[string]want{"a": {status: jjm.Done, gram: jjm.GRAMDone, jobs: -1}},
+			also: func(s *stage) {
+				s.readsOnce("a", 3)
+				s.verifyCleared()
+			},
+			only: []string{"dataset-remove"},
+		},
 		"a refused bulk": {
 			sim:     adaptertest.SimConfig{MaxBulk: 2},
 			faults:  []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},

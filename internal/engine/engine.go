@@ -118,8 +118,9 @@ type Engine struct {
 
 // asked are what answers questions.
 type asked struct {
-	answers *answer.Answers
-	chooser *choice.Chooser
+	answers         *answer.Answers
+	chooser         *choice.Chooser
+	*answer.Reasons // the verb why
 }
 
 // ahead are what grid jobs wait for before they begin.
@@ -179,6 +180,7 @@ func build(cfg Config, deps Deps) *Engine {
 	e.dependencies = dependency.New(s)
 	e.jobs = gridjob.New(s, as, types, sw, e.remote, e.dependencies)
 	e.intake = intake.New(s, intake.Rooms{Submit: e.jobs.Submit, Kill: e.wishes.Kill, AddFragment: e.records.Add})
+	e.Reasons = answer.NewReasons(s, cluster.NewCauses(e.clusters))
 	e.answers = answer.New(s, as, ln, answer.Rooms{Jobs: e.jobs, Records: e.records, Clusters: e.clusters,
 		Settle: e.intake.Settle, Told: e.remover.Told})
 	return e

@@ -67,6 +67,7 @@ func (w *world) locals(id jjm.GridID) []jjm.LocalJob {
 		[]jjm.Ref{{Grid: id, Locals: true, Last: -1}})
 	w.must(err)
 	w.must(s[0].Lookup.Error.Err())
+	w.why(id) // each time that anybody looks, every unfinished local job has one cause
 	return s[0].Locals
 }
 

@@ -93,7 +93,7 @@ func TestTypes_FromAFileAlone(t *testing.T) {
 	want(0, "declared by zmumu.toml, SHA-256 ", "record", "2", "--path", "//why")
 }
 
-// A mistake in a file is reported with its place, and the daemon does not start.
+// A mistake in a file is reported with its place before a start. A folder that cannot be read stops the start.
 func TestTypes_MistakesAreToldBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	d := start(t, "job_types = \"\"\n")
@@ -107,8 +107,14 @@ func TestTypes_MistakesAreToldBeforeTheStart(t *testing.T) {
 	if code != 5 || !strings.Contains(out, "a.toml:3: command[1]: unknown placeholder") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
-	if out, code := d.tells("serve", "--config", "new.toml"); code != 5 || !strings.Contains(out, "unknown placeholder") {
-		t.Errorf("exit %d\n%s", code, out)
+	if !strings.Contains(out, folder+"/a.toml:3: ") {
+		t.Errorf("not the whole path:\n%s", out)
+	}
+	d.write("none.toml", "state = \""+d.dir+"/other\"\njob_types = \""+folder+"/a.toml\"\n")
+	for _, args := range [][]string{{"config", "check", "none.toml"}, {"serve", "--config", "none.toml"}} {
+		if out, code := d.tells(args...); code != 5 || !strings.Contains(out, "job_types: ") {
+			t.Errorf("exit %d\n%s", code, out)
+		}
 	}
 	d.write("types/a.toml", "name = \"a\"\nsummary = \"a\"\ncommand = [\"a\"]\n[work]\ncount = 1\n")
 	if out, code := d.tells("config", "check", "new.toml"); code != 0 {

@@ -20,6 +20,7 @@ import (
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
+	"jjm/internal/policy/why"
 	"jjm/internal/work/cover"
 )
 
@@ -44,6 +45,10 @@ func TestWords_AreThoseOfTheCode(t *testing.T) {
 		{"\n`jjm history 17`:", columns(t, "history.go", "historyTable")},
 		{"\nThe attempts below it,", columns(t, "history.go", "attemptTable")},
 		{"\n`jjm explain 17.3`:", columns(t, "explain.go", "ruleTable")},
+		{"## Causes", codes(why.Codes())},
+		{"\nWhat it tells of a grid job as a whole,", codes(slices.DeleteFunc(why.GridCodes(), func(c why.Code) bool {
+			return slices.Contains(why.Codes(), c)
+		}))},
 		{"## States of a cluster", clusterWords(t)},
 		{"## States of a file", words(jjm.FileReady, jjm.FileState.String)},
 		{"## Verify\n", constants(t, "internal/work/cover/facts.go", "Verdict")},
@@ -56,6 +61,14 @@ func TestWords_AreThoseOfTheCode(t *testing.T) {
 			t.Errorf("%s (-code +page):\n%s", strings.TrimSpace(list.where), diff)
 		}
 	}
+}
+
+// codes returns causes as words.
+func codes(all []why.Code) (words []string) {
+	for _, code := range all {
+		words = append(words, string(code))
+	}
+	return words
 }
 
 // States and phases stand in one table, "state/phase".

@@ -73,7 +73,7 @@ func TestTypes_AProgramRunsAsTheOwnerWithNothingOfTheDaemons(t *testing.T) {
 		if i == len(said)-1 {
 			p = bob
 		}
-		file := filepath.Join(s.Home(p), "asked.toml")
+		file := filepath.Join(s.Home(p), "asked"+strconv.Itoa(i)+".toml") // one that nobody reads yet
 		s.Must(os.WriteFile(file, []byte("type = \"asked\"\n"), 0o644))
 		all.Go(func() { said[i] = planned(s, p, file) })
 	}

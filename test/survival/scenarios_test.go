@@ -37,6 +37,8 @@ func elsewhere() map[string]string {
 		"dataset-add.before-commit": datasets, "dataset-add.after-commit": datasets,
 		"dataset-news.before-commit": containers, "dataset-news.after-commit": containers,
 		"dataset-close.before-commit": datasets, "dataset-close.after-commit": datasets,
+		"dataset-remove.before-commit": reopened, "dataset-remove.after-commit": reopened,
+		"dataset-remove.rows":        reopened,
 		"dataset-mark.before-commit": marks, "dataset-mark.after-commit": marks,
 		"withdraw.before-commit": marks, "withdraw.after-commit": marks,
 		"retract.before-commit": marks, "retract.after-commit": marks,

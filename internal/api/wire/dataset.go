@@ -8,10 +8,10 @@ import (
 )
 
 // VerbDataset is the verb "dataset": it adds files to datasets, closes datasets, marks
-// files as missing or broken, and shows datasets.
+// files as missing or broken, removes datasets, and shows datasets.
 func VerbDataset() Verb[DatasetRequest, DatasetAnswer] {
 	return Verb[DatasetRequest, DatasetAnswer]{About{Name: "dataset", MaxBytes: MaxRequest,
-		Help: "Datasets: add files, close, mark files as lost, show."}}
+		Help: "Datasets: add files, close, mark files as lost, remove, show."}}
 }
 
 // DatasetRequest asks for one operation on datasets.
@@ -39,17 +39,20 @@ func (a DatasetAnswer) Check() error { return present("datasets", a.Datasets != 
 
 // The values of Dataset.Do.
 const (
-	DatasetAdd   = "add"
-	DatasetClose = "close"
-	DatasetShow  = "show"
-	DatasetMark  = "mark"
+	DatasetAdd    = "add"
+	DatasetClose  = "close"
+	DatasetShow   = "show"
+	DatasetMark   = "mark"
+	DatasetRemove = "remove"
 )
 
 // Dataset is one operation on the datasets of an account.
 type Dataset struct {
-	Do string `json:"do"` // add, close, show or mark
+	Do string `json:"do"` // add, close, show, mark or remove
 	// Name is the name of the dataset. "show" without a name shows all.
 	Name string `json:"name,omitempty"`
+	// Names are the datasets and containers to remove, at most MaxRemoved in one request.
+	Names []string `json:"names,omitempty"`
 	// UID is the account that owns the dataset: the caller's by default. Only an
 	// administrator may name another.
 	UID *int `json:"uid,omitempty"`
@@ -59,7 +62,7 @@ type Dataset struct {
 	Files []jjm.File `json:"files,omitempty"`
 	// LFNs are the files to mark, at most MaxFiles in one request. State is missing, lost
 	// or broken; ready removes the mark. Reason says why. With DryRun nothing is changed,
-	// and the answer shows what the mark would do.
+	// and the answer shows what the mark, or the removal, would do.
 	LFNs   []string `json:"lfns,omitempty"`
 	State  string   `json:"state,omitempty"`
 	Reason string   `json:"reason,omitempty"`
@@ -69,6 +72,9 @@ type Dataset struct {
 // MaxFiles is the most files, or outputs, that one request may name.
 const MaxFiles = 5000
 
+// MaxRemoved is the most datasets that one request may remove.
+const MaxRemoved = 1000
+
 // Datasets is the result of an operation.
 type Datasets struct {
 	// Added is how many of the files were new. Changed is set if "close" closed a dataset
@@ -77,6 +83,8 @@ type Datasets struct {
 	Changed bool `json:"changed,omitempty"`
 	// Marked has an entry for each file of "mark", in the order of the request.
 	Marked []MarkedFile `json:"marked,omitempty"`
+	// Removed has an entry for each name of "remove", in the order of the request.
+	Removed []RemovedDataset `json:"removed,omitempty"`
 	// Shown are the datasets that "show" asked for. After "add" and "close" it is the
 	// dataset concerned.
 	Shown []DatasetState `json:"shown"`
@@ -97,6 +105,19 @@ type MarkedFile struct {
 	// Without are the grid jobs that go on without the file, or without a part of it.
 	Again   []jjm.GridID `json:"again,omitempty"`
 	Without []jjm.GridID `json:"without,omitempty"`
+}
+
+// RemovedDataset is the outcome of a removal for one name.
+type RemovedDataset struct {
+	Name string `json:"name"`
+	// Files is how many files the dataset had.
+	Files int64 `json:"files"`
+	// Container is set if the name is that of a container. Datasets is how many datasets it
+	// had, which stay.
+	Container bool `json:"container,omitempty"`
+	Datasets  int  `json:"datasets,omitempty"`
+	// Error says why the dataset is not removed; nil if it is.
+	Error *Error `json:"error,omitempty"`
 }
 
 // DatasetState is a dataset, and the grid jobs that read it.
@@ -141,8 +162,8 @@ type Input struct {
 // check returns the first mistake that can be found without the store.
 func (d *Dataset) check() error {
 	switch {
-	case !slices.Contains([]string{DatasetAdd, DatasetClose, DatasetShow, DatasetMark}, d.Do):
-		return jjm.Errorf(jjm.Invalid, "dataset.do %.40q: want add, close, show or mark", d.Do)
+	case !slices.Contains([]string{DatasetAdd, DatasetClose, DatasetShow, DatasetMark, DatasetRemove}, d.Do):
+		return jjm.Errorf(jjm.Invalid, "dataset.do %.40q: want add, close, mark, remove or show", d.Do)
 	case d.Do != DatasetAdd && len(d.Files) > 0:
 		return jjm.Errorf(jjm.Invalid, "dataset.files: only add takes files")
 	case d.Do != DatasetAdd && d.Container != "":
@@ -152,10 +173,8 @@ func (d *Dataset) check() error {
 	case len(d.Files) > MaxFiles:
 		return jjm.Errorf(jjm.Invalid, "dataset.files: %d of them: at most %d in one request", len(d.Files), MaxFiles)
 	}
-	if d.Do != DatasetShow || d.Name != "" {
-		if wrong := jjm.CheckDatasetName(d.Name); wrong != "" {
-			return jjm.Errorf(jjm.Invalid, "dataset.name: %s", wrong)
-		}
+	if err := d.checkNames(); err != nil {
+		return err
 	}
 	if err := d.checkMark(); err != nil {
 		return err
@@ -168,11 +187,40 @@ func (d *Dataset) check() error {
 	return nil
 }
 
+// checkNames checks the names of the datasets that are meant.
+func (d *Dataset) checkNames() error {
+	switch {
+	case d.Do == DatasetRemove && d.Name != "":
+		return jjm.Errorf(jjm.Invalid, "dataset.name: remove takes names instead, a list")
+	case d.Do == DatasetRemove && (len(d.Names) == 0 || len(d.Names) > MaxRemoved):
+		return jjm.Errorf(jjm.Invalid, "dataset.names: %d of them: want 1 to %d in one request", len(d.Names), MaxRemoved)
+	case d.Do != DatasetRemove && len(d.Names) > 0:
+		return jjm.Errorf(jjm.Invalid, "dataset.names: only remove takes them")
+	case d.Do == DatasetShow && d.Name == "":
+		return nil
+	}
+	for i, name := range d.Names {
+		if wrong := jjm.CheckDatasetName(name); wrong != "" {
+			return jjm.Errorf(jjm.Invalid, "dataset.names[%d]: %s", i, wrong)
+		}
+	}
+	if d.Do == DatasetRemove {
+		return nil
+	}
+	if wrong := jjm.CheckDatasetName(d.Name); wrong != "" {
+		return jjm.Errorf(jjm.Invalid, "dataset.name: %s", wrong)
+	}
+	return nil
+}
+
 // checkMark checks the members that only "mark" takes.
 func (d *Dataset) checkMark() error {
 	if d.Do != DatasetMark {
-		if len(d.LFNs) > 0 || d.State != "" || d.Reason != "" || d.DryRun {
-			return jjm.Errorf(jjm.Invalid, "dataset: lfns, state, reason and dry_run are for mark only")
+		if len(d.LFNs) > 0 || d.State != "" || d.Reason != "" {
+			return jjm.Errorf(jjm.Invalid, "dataset: lfns, state and reason are for mark only")
+		}
+		if d.DryRun && d.Do != DatasetRemove {
+			return jjm.Errorf(jjm.Invalid, "dataset.dry_run: only mark and remove take it")
 		}
 		return nil
 	}

@@ -25,6 +25,12 @@ type JobType struct {
 	Result  string     `json:"result"`
 	Params  []JobParam `json:"params"`
 	Example string     `json:"example"`
+	// Off says that the type takes no new jobs. File is what is to be mended, Problems are all mistakes, Remedy is
+	// what the administrator does.
+	Off      bool     `json:"off,omitempty"`
+	File     string   `json:"file,omitempty"`
+	Problems []string `json:"problems,omitempty"`
+	Remedy   string   `json:"remedy,omitempty"`
 }
 
 // JobParam documents one setting of a job type.

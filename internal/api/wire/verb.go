@@ -94,7 +94,7 @@ func Verbs() []About {
 		VerbCopy().About, VerbRemove().About, VerbSelect().About,
 		VerbStatus().About, VerbList().About, VerbWait().About, VerbRecord().About,
 		VerbRecords().About, VerbOutput().About, VerbCat().About,
-		VerbHistory().About, VerbExplain().About, VerbLog().About, VerbJobTypes().About, VerbModels().About,
+		VerbHistory().About, VerbExplain().About, VerbWhy().About, VerbLog().About, VerbJobTypes().About, VerbModels().About,
 		VerbClusters().About,
 		VerbOrder().About,
 		VerbReset().About, VerbBan().About, VerbRenew().About, VerbRemark().About, VerbAdvertise().About, VerbDataset().About,

@@ -42,7 +42,7 @@ func everyVerb() []erased {
 		erase(VerbSelect()),
 		erase(VerbStatus()), erase(VerbList()), erase(VerbWait()), erase(VerbRecord()),
 		erase(VerbRecords()), erase(VerbOutput()),
-		erase(VerbCat()), erase(VerbHistory()), erase(VerbExplain()), erase(VerbLog()),
+		erase(VerbCat()), erase(VerbHistory()), erase(VerbExplain()), erase(VerbWhy()), erase(VerbLog()),
 		erase(VerbJobTypes()), erase(VerbModels()),
 		erase(VerbClusters()),
 		erase(VerbOrder()), erase(VerbReset()), erase(VerbBan()), erase(VerbRenew()), erase(VerbRemark()),

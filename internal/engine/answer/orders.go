@@ -54,7 +54,8 @@ func orders(ctx context.Context, an *Answers, caller wire.Caller, limit int) ([]
 // shows reports whether an account may see a journal entry that belongs to no grid job: one about a cluster, a queue
 // or a job type, about the account itself, a grid job of its own (mine) or a dataset of its own. Only administrators
 // see entries of any other kind. The entries are written by orderEntry and banEntry of package site and by tellMarks
-// of package dataset: what an account can choose, a reason, comes after what is compared here, or before it in marks.
+// and tellRemoval of package dataset: what an account can choose, a reason, comes after what is compared here, or
+// before it in marks.
 func shows(en jjm.JournalEntry, caller wire.Caller, mine func(jjm.GridID) bool) bool {
 	kind, rest, _ := strings.Cut(en.Cause, " ")
 	switch en.Source {
@@ -71,7 +72,7 @@ func shows(en jjm.JournalEntry, caller wire.Caller, mine func(jjm.GridID) bool) 
 		}
 	case "ban":
 		return kind == jjm.BanUser && begins(rest, jjm.ActorOf(caller.User, caller.UID))
-	case "dataset-mark":
+	case "dataset-mark", "dataset-remove":
 		return strings.HasSuffix(en.Cause, fmt.Sprintf(" (uid %d)", caller.UID)) ||
 			strings.HasSuffix(en.Cause, fmt.Sprintf(", dataset of uid %d)", caller.UID))
 	}

@@ -4,19 +4,30 @@ import (
 	"context"
 	"strings"
 
+	"jjm/handlers"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
 
-// JobTypes returns the job types with their documentation.
+// JobTypes returns the job types with their documentation. Types that are off come last, with their mistakes.
 func (an *Answers) JobTypes() []wire.JobType {
 	var out []wire.JobType
 	for _, name := range an.b.Deps.Types.Types() {
+		if handlers.OffOf(an.b.Deps.Types[name]) != nil {
+			continue
+		}
 		d := an.b.Deps.Types[name].Describe()
 		t := wire.JobType{Type: name, Summary: d.Summary, Result: d.Result, Example: d.Example}
 		for _, p := range d.Params {
 			t.Params = append(t.Params, wire.JobParam{Name: p.Name, Type: p.Type, Unit: p.Unit,
 				Default: p.Default, Required: p.Required, Help: p.Help})
+		}
+		out = append(out, t)
+	}
+	for _, off := range an.b.Deps.Types.AllOff(an.b.Deps.Off...) {
+		t := wire.JobType{Type: off.Type, Summary: "off: " + off.Short(), Off: true, File: off.File, Remedy: off.Remedy()}
+		for _, p := range off.Why {
+			t.Problems = append(t.Problems, p.String())
 		}
 		out = append(out, t)
 	}

@@ -36,3 +36,10 @@ func (f *failing) tell(w *wire.Cluster) {
 		w.Healthy, w.Since, w.Cause = false, f.since, f.cause
 	}
 }
+
+// last returns since when the commands have failed, and why the first did; 0 if the last one was answered.
+func (f *failing) last() (since jjm.Time, cause string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.since, f.cause
+}

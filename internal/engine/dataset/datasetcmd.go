@@ -10,8 +10,8 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// Dataset adds files to a dataset, marks some, closes it, or only shows datasets, as d.Do says. It
-// returns the datasets afterwards. Grid jobs that read a changed dataset are woken.
+// Dataset adds files to a dataset, marks some, closes it, removes datasets, or only shows some, as
+// d.Do says. It returns the datasets that are there afterwards. Grid jobs that read a changed dataset are woken.
 func (ds *Datasets) Dataset(ctx context.Context, caller wire.Caller, d wire.Dataset) (out wire.Datasets, err error) {
 	uid := caller.UID
 	if d.UID != nil {
@@ -32,6 +32,8 @@ func (ds *Datasets) Dataset(ctx context.Context, caller wire.Caller, d wire.Data
 		out.Added, err = ds.addFilesIn(ctx, uid, jjm.Dataset{Name: d.Name, Container: d.Container}, d.Files)
 	case wire.DatasetMark:
 		err = ds.marks.mark(ctx, caller, uid, d, &out)
+	case wire.DatasetRemove:
+		return wire.Datasets{Removed: ds.remove(ctx, caller, uid, d), Shown: []wire.DatasetState{}}, nil
 	case wire.DatasetClose:
 		if _, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name); err != nil {
 			return out, err
@@ -140,15 +142,18 @@ func (ds *Datasets) readersOf(ctx context.Context, id store.DatasetID) ([]wire.D
 // of the grid jobs that read it.
 func (ds *Datasets) closeDataset(ctx context.Context, uid int, name, why string) (changed bool, err error) {
 	err = ds.s.Change(ctx, "dataset-close", func(c *state.Change) error {
-		id, _, err := c.Tx.PutDataset(uid, jjm.Dataset{Name: name})
+		set, found, err := c.Tx.FindDataset(uid, name)
 		if err != nil {
 			return err
 		}
-		if changed, err = c.Tx.CloseDataset(id); err != nil || !changed {
+		if !found { // removed just now
+			return jjm.Errorf(jjm.Gone, "no dataset %s", name)
+		}
+		if changed, err = c.Tx.CloseDataset(set.ID); err != nil || !changed {
 			return err
 		}
-		c.News = append(c.News, id)
-		noteReaders(c, id, "dataset "+name+" is closed: "+why, "")
+		c.News = append(c.News, set.ID)
+		noteReaders(c, set.ID, "dataset "+name+" is closed: "+why, "")
 		return nil
 	})
 	return changed && err == nil, err

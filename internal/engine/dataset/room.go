@@ -5,6 +5,7 @@ package dataset
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"jjm/internal/engine/floor/areas"
@@ -27,6 +28,7 @@ type Datasets struct {
 	sources *fair.Keyed[Source] // reads sources, fairly between accounts
 	marks   marker
 	compare *comparer
+	cleared *fair.Keyed[int] // deletes what is stored of removed datasets, by account
 }
 
 // New returns a Datasets that reads width sources at a time; each keeps its place for
@@ -35,12 +37,18 @@ func New(s *state.State, as *areas.Areas, types *jobtype.Types, ln *lineage.Line
 	patience time.Duration) *Datasets {
 	ds := &Datasets{b: s.B, s: s, outside: outside{s.B, as}, types: types, lineage: ln, marks: marker{s.B, s}}
 	ds.compare = &comparer{s.B, ds.marks, newSights()}
+	ds.cleared = fair.ByAccount(width, patience, ds.clear)
 	ds.sources = fair.NewKeyed(width, patience, func(src Source) int { return s.Accounts.Of(src.Grid) }, ds.LookAt)
 	return ds
 }
 
-// Run reads sources until ctx ends.
-func (ds *Datasets) Run(ctx context.Context) { ds.sources.Run(ctx) }
+// Run reads sources, and clears removed datasets, until ctx ends.
+func (ds *Datasets) Run(ctx context.Context) {
+	var clearing sync.WaitGroup
+	clearing.Go(func() { ds.clearAll(ctx) })
+	ds.sources.Run(ctx)
+	clearing.Wait()
+}
 
 // Begin opens the datasets of the grid jobs that a change prepared.
 func (ds *Datasets) Begin(c *state.Change) error {

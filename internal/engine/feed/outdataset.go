@@ -1,6 +1,8 @@
 package feed
 
 import (
+	"slices"
+
 	"jjm/internal/engine/floor/outputs"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
@@ -68,7 +70,7 @@ func (fd *Feeder) AddOutputs(c *state.Change) error {
 		if err != nil {
 			return err
 		}
-		if len(files) == 0 {
+		if len(files) == 0 || id == 0 {
 			continue
 		}
 		if _, err := c.Tx.AddFiles(id, files); err != nil {
@@ -79,20 +81,34 @@ func (fd *Feeder) AddOutputs(c *state.Change) error {
 	return nil
 }
 
-// outputDataset returns the dataset for the outputs from a cluster, and makes it if need
-// be.
+// outputDataset returns the dataset for the outputs from a cluster, and makes it if need be. It
+// returns 0 if that dataset was removed before the grid job was reopened: another dataset may have
+// its name now, and gets none of these outputs.
 func outputDataset(c *state.Change, job *jjm.GridJob, cluster string) (store.DatasetID, error) {
-	d := jjm.Dataset{Name: job.Spec.OutputDataset}
-	have, err := c.S.B.Store.DatasetNamed(c.Ctx, job.Owner.UID, d.Name)
+	name := job.Spec.OutputDataset
+	made, err := c.Tx.MadeBy(job.ID)
 	if err != nil {
 		return 0, err
 	}
-	if have.Head() {
-		d = jjm.Dataset{Name: d.Name + "." + cluster, Container: d.Name}
+	named := func(name string) *store.Dataset {
+		at := slices.IndexFunc(made, func(d store.Dataset) bool { return d.Name == name })
+		if at < 0 {
+			return nil
+		}
+		return &made[at]
 	}
-	id, made, err := c.Tx.PutDataset(job.Owner.UID, d)
-	if err != nil || !made {
-		return id, err
+	have, ofCluster := named(name), named(name+"."+cluster)
+	switch {
+	case have != nil && !have.Head():
+		return have.ID, nil
+	case ofCluster != nil:
+		return ofCluster.ID, nil
+	case have == nil:
+		return 0, nil
+	}
+	id, fresh, err := c.Tx.PutDataset(job.Owner.UID, jjm.Dataset{Name: name + "." + cluster, Container: name})
+	if err != nil || !fresh { // somebody else's
+		return 0, err
 	}
 	return id, c.Tx.SetMaker(id, job.ID)
 }
@@ -119,17 +135,13 @@ func addUnmerged(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Resu
 	return err
 }
 
-// outputDatasets returns the output dataset of a grid job, or all datasets of the
-// container, the one that stands for the container included.
+// outputDatasets returns the datasets that a grid job fills, the one that stands for a container
+// included. Removed ones are not among them.
 func outputDatasets(c *state.Change, job *jjm.GridJob) ([]store.DatasetID, error) {
-	have, err := c.S.B.Store.DatasetNamed(c.Ctx, job.Owner.UID, job.Spec.OutputDataset)
-	if err != nil || !have.Head() {
-		return []store.DatasetID{have.ID}, err
-	}
-	members, err := c.Tx.Members(job.Owner.UID, have.Name)
-	ids := make([]store.DatasetID, len(members))
-	for i := range members {
-		ids[i] = members[i].ID
+	made, err := c.Tx.MadeBy(job.ID)
+	ids := make([]store.DatasetID, len(made))
+	for i := range made {
+		ids[i] = made[i].ID
 	}
 	return ids, err
 }

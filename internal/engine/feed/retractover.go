@@ -14,7 +14,11 @@ import (
 // Conflict if these cannot make them again.
 func (fd *Feeder) Lost(ctx context.Context, job *jjm.GridJob, w wire.Retract) (wire.Retracted, []int32, error) {
 	out := wire.Retracted{ID: job.ID}
-	if job.Spec.Master() == nil && job.Spec.OutputDataset != "" {
+	made, err := fd.b.Store.MadeBy(ctx, job.ID)
+	if err != nil {
+		return out, nil, err
+	}
+	if job.Spec.Master() == nil && len(made) > 0 {
 		return out, nil, jjm.Errorf(jjm.Conflict, "its outputs are in the dataset %s, and it would make them again under the "+
 			"same names: a new grid job makes them under others (--new-output)", job.Spec.OutputDataset)
 	}

@@ -34,6 +34,9 @@ func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
 		}
 	}
 	inputs, err := handlers.Inputs(h, &job.Spec, site)
+	if err == nil {
+		err = handlers.MayPack(h, &job.Spec, site)
+	}
 	if err != nil {
 		return fmt.Errorf("prepare grid job %s: %w", id, err)
 	}

@@ -21,6 +21,8 @@ type Dataset struct {
 	Container string
 	Created   jjm.Time
 	Closed    jjm.Time // since when; 0 = more files may come
+	// Maker is the grid job whose outputs it has; 0 if people or catalogues list its files.
+	Maker jjm.GridID
 	// Files is the number of its files, Events and Bytes the sums over these.
 	Files, Events, Bytes int64
 }
@@ -32,11 +34,12 @@ const (
 	maxLFN         = 4096
 )
 
-const datasetColumns = "id, uid, name, container, created, closed, files, events, bytes"
+const datasetColumns = "id, uid, name, container, created, closed, maker, files, events, bytes"
 
 func scanDataset(r row) Dataset {
 	return Dataset{ID: DatasetID(r.int(0)), UID: int(r.int(1)), Name: r.text(2), Container: r.text(3),
-		Created: jjm.Time(r.int(4)), Closed: jjm.Time(r.int(5)), Files: r.int(6), Events: r.int(7), Bytes: r.int(8)}
+		Created: jjm.Time(r.int(4)), Closed: jjm.Time(r.int(5)), Maker: jjm.GridID(r.int(6)), Files: r.int(7),
+		Events: r.int(8), Bytes: r.int(9)}
 }
 
 // PutDataset returns the dataset of an owner by its name, and makes it if there is none;
@@ -296,11 +299,11 @@ func (s *Store) DatasetNamed(ctx context.Context, uid int, name string) (Dataset
 // Datasets returns the datasets of an owner, or of all owners if uid is negative, sorted
 // by name.
 func (s *Store) Datasets(ctx context.Context, uid int) ([]Dataset, error) {
-	where, a := "ORDER BY name, uid", args(nil)
+	where, a := "WHERE removed = 0", args(nil)
 	if uid >= 0 {
-		where, a = "WHERE uid = ? "+where, args{}.int(int64(uid))
+		where, a = where+" AND uid = ?", args{}.int(int64(uid))
 	}
-	all, err := s.datasets(ctx, where, a)
+	all, err := s.datasets(ctx, where+" ORDER BY name, uid", a)
 	if err != nil {
 		return nil, s.fail(err, "list datasets")
 	}
@@ -314,5 +317,39 @@ func (s *Store) datasets(ctx context.Context, where string, a args) (all []Datas
 			return nil
 		})
 	})
+	return all, err
+}
+
+// MadeBy returns the datasets that get the outputs of a grid job, sorted by name. A container that
+// it fills is among them; see [Dataset.Head].
+func (s *Store) MadeBy(ctx context.Context, id jjm.GridID) (all []Dataset, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		all, err = madeBy(ctx, c, id)
+		return err
+	})
+	if err != nil {
+		return nil, s.fail(err, "list the datasets that grid job %s fills", id)
+	}
+	return all, nil
+}
+
+// MadeBy is [Store.MadeBy] within the transaction.
+func (tx *Tx) MadeBy(id jjm.GridID) ([]Dataset, error) {
+	if tx.c == nil {
+		return nil, tx.fail(errOver(), "list the datasets that grid job %s fills", id)
+	}
+	all, err := madeBy(tx.ctx, tx.c, id)
+	if err != nil {
+		return nil, tx.fail(err, "list the datasets that grid job %s fills", id)
+	}
+	return all, nil
+}
+
+func madeBy(ctx context.Context, c *conn, id jjm.GridID) (all []Dataset, err error) {
+	err = c.query(ctx, "SELECT "+datasetColumns+" FROM datasets WHERE maker = ? ORDER BY name",
+		args{}.int(int64(id)), func(r row) error {
+			all = append(all, scanDataset(r))
+			return nil
+		})
 	return all, err
 }

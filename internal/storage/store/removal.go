@@ -273,14 +273,7 @@ func (tx *Tx) removeMergeFiles(id jjm.GridID, chunk int) (some bool, err error) 
 	if err != nil || files == 0 {
 		return false, err
 	}
-	a := args{}.int(dataset).int(max(files-int64(chunk), 0))
-	for _, change := range [...]string{"DELETE FROM file_marks WHERE dataset = ? AND file >= ?",
-		"DELETE FROM files WHERE dataset = ? AND n >= ?", "UPDATE datasets SET files = ?2 WHERE id = ?1"} {
-		if _, err := tx.exec(change, a); err != nil {
-			return false, err
-		}
-	}
-	return true, nil
+	return true, tx.removeFiles(DatasetID(dataset), max(files-int64(chunk), 0))
 }
 
 // removeRest deletes the rows of which a grid job has few.

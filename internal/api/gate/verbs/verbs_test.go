@@ -135,6 +135,10 @@ func (r *replies) verbs() []gate.Verb {
 			r.note(ref, attempt)
 			return *reads[wire.ExplainAnswer](r).Explain, nil
 		}),
+		verbs.Why(find, func(_ ctx, _ caller, refs []jjm.Ref) ([]wire.Why, error) {
+			r.note(refs)
+			return reads[wire.WhyAnswer](r).Why, nil
+		}),
 		verbs.Log(find, func(_ ctx, _ caller, id jjm.GridID) ([]string, error) {
 			r.note(id)
 			return reads[wire.LogAnswer](r).Log, nil
@@ -213,6 +217,7 @@ func wants() map[string]string {
 		"history":        `[{"grid":12},3]`,
 		"history-orders": `[{"grid":0},0]`,
 		"explain":        `[{"grid":12,"locals":true,"first":3,"last":3},1]`,
+		"why":            `[[{"grid":12,"locals":true,"first":3,"last":3}]]`,
 		"log":            `[12]`,
 		"order":          `[{"verb":"pause","kind":"user","name":"alice","reason":"x","for":"2h0m0s"}]`,
 		"order-list":     `[null]`,

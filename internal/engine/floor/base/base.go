@@ -82,6 +82,8 @@ type SiteFiles struct {
 	// Unread returns what is to be done so that an unknown job type is known, if the site has a file of it that
 	// was not there at the start; else "". Nil if there is no such folder.
 	Unread func(typ string) string
+	// Off are files of job types with mistakes whose names belong to other types.
+	Off []handlers.Off
 	// Model returns a model of job files, or why it cannot be used. Nil if there are none.
 	Model func(name string) (jobfile.Model, jjm.Problems)
 }

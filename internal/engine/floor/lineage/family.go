@@ -252,10 +252,7 @@ func (ln *Lineage) madeBy(ctx context.Context, uid int, id jjm.GridID, lfn strin
 	if err != nil || job.Owner.UID != uid || job.Spec.OutputDataset == "" {
 		return jjm.GridJob{}, err
 	}
-	filled, err := ln.filledBy(ctx, &job)
-	if jjm.KindOf(err) == jjm.Gone {
-		return jjm.GridJob{}, nil
-	}
+	filled, err := ln.b.Store.MadeBy(ctx, job.ID)
 	if err != nil {
 		return jjm.GridJob{}, err
 	}
@@ -266,14 +263,4 @@ func (ln *Lineage) madeBy(ctx context.Context, uid int, id jjm.GridID, lfn strin
 		}
 	}
 	return jjm.GridJob{}, nil
-}
-
-// filledBy returns the dataset that a grid job fills, or if that is a container the
-// datasets in it.
-func (ln *Lineage) filledBy(ctx context.Context, job *jjm.GridJob) ([]store.Dataset, error) {
-	d, err := ln.b.Store.DatasetNamed(ctx, job.Owner.UID, job.Spec.OutputDataset)
-	if err != nil || !d.Head() {
-		return []store.Dataset{d}, err
-	}
-	return ln.b.Store.Members(ctx, job.Owner.UID, d.Name)
 }

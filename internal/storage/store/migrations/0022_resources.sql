@@ -1,4 +1,4 @@
--- Schema 21: a local job that is resubmitted with other resources gets another place, which has them.
+-- Schema 22: a local job that is resubmitted with other resources gets another place, which has them.
 
 DROP TRIGGER local_jobs_place_fixed;
 CREATE TRIGGER local_jobs_place_fixed BEFORE UPDATE OF place ON local_jobs

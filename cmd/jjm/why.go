@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// whyJobs tells what unfinished jobs wait for.
+type whyJobs struct {
+	JSON bool     `name:"json" help:"One JSON object per line."`
+	Refs []string `arg:"" name:"ID" help:"Grid jobs or local jobs."`
+
+	place
+}
+
+// Help returns the text of --help below the usage.
+func (*whyJobs) Help() string {
+	return "Every local job that has not ended has one cause: what it waits for, or what is being done. Those with the " +
+		"same cause are told together, with how many they are, since when, and one of them as an example. Causes that " +
+		"need a person come first, with what to do. docs/WORDS.md explains the word of each cause. jjm why 17.3 tells " +
+		"of one local job, jjm explain 17.3 why an attempt that ended failed."
+}
+
+// Run carries out the command.
+func (w *whyJobs) Run(c *cli) error {
+	refs, err := w.named(c, "why", w.Refs, false, true)
+	if err != nil {
+		return err
+	}
+	a, err := ask(c, w.place, wire.VerbWhy(), wire.WhyRequest{Refs: refs})
+	if err != nil {
+		return err
+	}
+	if len(a.Why) != len(refs) {
+		return jjm.Errorf(jjm.Internal, "why: %d answers for %d ids", len(a.Why), len(refs))
+	}
+	var first error
+	for i, one := range a.Why {
+		if one.Error != nil && first == nil {
+			first = one.Error.Err()
+		}
+		if err := w.print(c, refs[i], one, i > 0); err != nil {
+			return err
+		}
+	}
+	return first
+}
+
+// print prints one answer. The error of a single id is that of the command.
+func (w *whyJobs) print(c *cli, ref string, one wire.Why, blank bool) error {
+	switch {
+	case w.JSON:
+		return c.printJSON(one)
+	case one.Error != nil && len(w.Refs) == 1:
+		return nil
+	case one.Error != nil:
+		_, err := fmt.Fprintf(c.out, "%s error %s %s\n", field(ref), one.Error.Kind, printable(one.Error.Text))
+		return err
+	}
+	if blank {
+		_ = c.out.WriteByte('\n')
+	}
+	return c.printWhy(ref, one)
+}
+
+// printWhy prints the causes of the jobs that a reference means.
+func (c *cli) printWhy(ref string, one wire.Why) error {
+	_, _ = fmt.Fprintf(c.out, "%s %s", field(ref), one.Status)
+	if one.Unfinished > 0 {
+		_, _ = fmt.Fprintf(c.out, ", %d of %s not ended", one.Unfinished, jjm.Count(one.Total, "local job"))
+	}
+	_, _ = c.out.WriteString(":\n")
+	var rows [][2]string
+	if one.Grid != nil {
+		rows = append(rows, causeLines(*one.Grid)...)
+	}
+	for _, cause := range one.Causes {
+		rows = append(rows, causeLines(cause)...)
+	}
+	if one.LeftOut > 0 {
+		rows = append(rows, [2]string{"others", jjm.Count(one.LeftOut, "local job") + " with other causes"})
+	}
+	if len(rows) == 0 {
+		rows = [][2]string{{"none", "no local job of these waits for anything"}}
+	}
+	return c.facts(rows)
+}
+
+// causeLines returns the rows of a cause: its word and its text, and what to do.
+func causeLines(cause wire.Cause) [][2]string {
+	var about []string
+	if cause.Jobs > 0 {
+		about = append(about, jjm.Count(cause.Jobs, "local job"))
+	}
+	if cause.Since != 0 {
+		about = append(about, "since "+cause.Since.Local())
+	}
+	if cause.Until != 0 {
+		about = append(about, "until "+cause.Until.Local())
+	}
+	if cause.Jobs > 1 {
+		about = append(about, "such as "+cause.First)
+	}
+	text := cause.Text
+	if len(about) > 0 {
+		text = strings.Join(about, ", ") + ": " + text
+	}
+	rows := [][2]string{{cause.Code, text}}
+	if cause.Remedy != "" {
+		rows = append(rows, [2]string{"", "do: " + cause.Remedy})
+	}
+	return rows
+}

@@ -1,0 +1,142 @@
+package declared
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"jjm/handlers"
+	"jjm/handlers/external"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/analyse/rule"
+)
+
+// OffType stands for the type of a file that has mistakes. It plans no jobs. A job that was accepted before has
+// all that its local jobs need in its plan: it goes on, whether a file or a program planned it.
+type OffType struct {
+	off      handlers.Off
+	declared *Type
+	external *external.Type
+}
+
+var (
+	_ handlers.Handler  = (*OffType)(nil)
+	_ handlers.Planner  = (*OffType)(nil)
+	_ handlers.Preparer = (*OffType)(nil)
+	_ handlers.Analyser = (*OffType)(nil)
+	_ handlers.Progress = (*OffType)(nil)
+	_ handlers.Ruler    = (*OffType)(nil)
+	_ handlers.Learner  = (*OffType)(nil)
+	_ handlers.Switched = (*OffType)(nil)
+)
+
+// newOff returns the type of a file with mistakes. program is the path of its program, "" if it is not known.
+func newOff(off handlers.Off, program string) *OffType {
+	if program == "" {
+		program = off.File
+	}
+	return &OffType{off: off, declared: &Type{path: off.File}, external: external.New(off.Type, program, nil)}
+}
+
+// planner is the part of a handler that works with the plan of a job.
+type planner interface {
+	handlers.Handler
+	handlers.Preparer
+	handlers.Analyser
+	handlers.Progress
+}
+
+// of returns the kind of type that planned a job.
+func (t *OffType) of(spec *jjm.Spec) planner {
+	if t.isDeclared(spec) {
+		return t.declared
+	}
+	return t.external
+}
+
+func (t *OffType) isDeclared(spec *jjm.Spec) bool {
+	text, stored := spec.Params[textKey].(string)
+	return stored && text != ""
+}
+
+// Type returns the name of the type.
+func (t *OffType) Type() string { return t.off.Type }
+
+// Off returns why the type is off.
+func (t *OffType) Off() *handlers.Off {
+	off := t.off
+	return &off
+}
+
+// Learn returns the mistakes.
+func (t *OffType) Learn() jjm.Problems { return t.off.Why }
+
+// Describe returns that the type is off.
+func (t *OffType) Describe() handlers.Description {
+	return handlers.Description{Summary: "off: " + t.off.Short(), Result: jjm.ResultExit}
+}
+
+// Plan refuses a new job.
+func (t *OffType) Plan(*jjm.Spec, handlers.Site) (map[string]any, jjm.Problems) {
+	return nil, t.off.Refusal()
+}
+
+// Check returns the problems of a job's plan.
+func (t *OffType) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
+	return t.of(spec).Check(spec, site)
+}
+
+// Split returns how the plan of a job cuts the work.
+func (t *OffType) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
+	return t.of(spec).Split(spec, site)
+}
+
+// Command returns the command line of a part.
+func (t *OffType) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
+	return t.of(spec).Command(spec, job)
+}
+
+// Prepare returns the files that the plan of a job adds.
+func (t *OffType) Prepare(spec *jjm.Spec, site handlers.Site) ([]jjm.Input, error) {
+	return t.of(spec).Prepare(spec, site)
+}
+
+// Analyse returns what becomes of an attempt.
+func (t *OffType) Analyse(spec *jjm.Spec, job *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
+	return t.of(spec).Analyse(spec, job, result)
+}
+
+// Progress returns the phase that the plan names.
+func (t *OffType) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase) jjm.Progress {
+	return t.of(spec).Progress(spec, job, phases)
+}
+
+// Rules returns the rules that the type had when the job was accepted.
+func (t *OffType) Rules(spec *jjm.Spec) []rule.Rule {
+	if !t.isDeclared(spec) {
+		return nil
+	}
+	return t.declared.Rules(spec)
+}
+
+// nameLine matches the line that names the type.
+var nameLine = regexp.MustCompile(`^name[ \t]*=[ \t]*["\']([a-z][a-z0-9_-]{0,39})["\']`)
+
+// nameOf returns the name of the type that a file with mistakes is about: the name in its text, else that of the
+// file. named is false if neither can be the name of a type; then it is the name of the file.
+func nameOf(path string, text []byte) (name string, named bool) {
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			break // a table: a name in it is not that of the type
+		}
+		if m := nameLine.FindStringSubmatch(line); m != nil {
+			return m[1], true
+		}
+	}
+	base := filepath.Base(path)
+	if stem := base[:len(base)-len(suffix)]; typeName.MatchString(stem) {
+		return stem, true
+	}
+	return base, false
+}

@@ -1,0 +1,84 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+
+	"jjm/internal/jjm"
+)
+
+// Off says why a job type is off: it takes no new jobs. Jobs that it planned before go on.
+type Off struct {
+	// Type is the name of the type. If a file does not say one, it is the name of the file.
+	Type string
+	// File is the path of the file or program to mend.
+	File string
+	// Restart says that a mended file counts only after the daemon was started again.
+	Restart bool
+	// Distrusted says that others can change the file, the program, or a file that the type may pack.
+	Distrusted bool
+	// Why are all mistakes, at least one.
+	Why jjm.Problems
+}
+
+// Switched is implemented by handlers of types that may be off.
+type Switched interface {
+	// Off returns why the type is off, nil if it is on. It does not wait.
+	Off() *Off
+}
+
+// OffOf returns why a type is off, nil if it is on.
+func OffOf(h Handler) *Off {
+	if s, ok := h.(Switched); ok {
+		return s.Off()
+	}
+	return nil
+}
+
+// AllOff returns the types of a registry that are off, in the order of their names, and more of them.
+func (r Registry) AllOff(more ...Off) (all []Off) {
+	for _, name := range r.Types() {
+		if off := OffOf(r[name]); off != nil {
+			all = append(all, *off)
+		}
+	}
+	return append(all, slices.Clone(more)...)
+}
+
+// Short returns the first mistake and the number of the others, in one line.
+func (o *Off) Short() string {
+	text := o.Why[0].String()
+	if more := len(o.Why) - 1; more > 0 {
+		text += ", and " + jjm.Count(more, "more mistake")
+	}
+	return text
+}
+
+// Remedy returns what the administrator does about it.
+func (o *Off) Remedy() string {
+	text := "mend " + o.File
+	if o.Restart {
+		text += " and start the daemon again"
+	}
+	return text
+}
+
+// MayPack returns an error of kind Busy for a job whose type adds files that others can change: nothing of it is packed
+// until the type works again.
+func MayPack(h Handler, spec *jjm.Spec, site Site) error {
+	off := OffOf(h)
+	if off == nil || !off.Distrusted {
+		return nil
+	}
+	if added, err := Added(h, spec, site); err != nil || len(added) == 0 {
+		return err
+	}
+	return jjm.Errorf(jjm.Busy, "%s is off, and its files are not packed: %s: the site's administrator has to %s",
+		off.Type, off.Short(), off.Remedy())
+}
+
+// Refusal returns the problem of a new job of the type.
+func (o *Off) Refusal() jjm.Problems {
+	return jjm.Problems{{Field: "type", Text: fmt.Sprintf("%s is off: %s: ask the site's administrator to %s",
+		o.Type, o.Short(), o.Remedy())}}
+}

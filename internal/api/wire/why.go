@@ -1,0 +1,56 @@
+package wire
+
+import "jjm/internal/jjm"
+
+// VerbWhy is the verb "why": it tells what unfinished jobs wait for, or what is being done.
+func VerbWhy() Verb[WhyRequest, WhyAnswer] {
+	return Verb[WhyRequest, WhyAnswer]{About{Name: "why", MaxBytes: maxWithRefs,
+		Help: "What unfinished jobs wait for, or what is being done."}}
+}
+
+// WhyRequest names grid jobs or local jobs.
+type WhyRequest struct {
+	Head
+	Refs []string `json:"refs,omitempty"`
+}
+
+// Check checks the references.
+func (r WhyRequest) Check() error { return checkRefs("why", r.Refs) }
+
+// WhyAnswer has an entry for each reference, in order.
+type WhyAnswer struct {
+	Reply
+	Why []Why `json:"why,omitempty"`
+}
+
+// Why is why a grid job, or the local jobs of it that a reference selects, are where they are. If the reference failed,
+// only ID and Error are set.
+type Why struct {
+	ID     jjm.GridID `json:"id"`
+	Status string     `json:"status,omitempty"`
+	Error  *Error     `json:"error,omitempty"`
+	// Grid is what the grid job as a whole waits for, nil if its local jobs tell all.
+	Grid *Cause `json:"grid,omitempty"`
+	// Unfinished is how many of the local jobs selected have not ended, of Total. Causes are theirs: first those that
+	// need a person, then by number of local jobs. LeftOut is how many local jobs have other causes that are not listed.
+	Unfinished int     `json:"unfinished"`
+	Total      int     `json:"total"`
+	Causes     []Cause `json:"causes,omitempty"`
+	LeftOut    int     `json:"left_out,omitempty"`
+}
+
+// Cause is one cause, with the local jobs that have it.
+type Cause struct {
+	// Code is a word of the list in docs/WORDS.md; Text the evidence.
+	Code string `json:"code"`
+	Text string `json:"text"`
+	// Since is since when it has held, of the local job for which that is longest; absent if that is not known. Until is
+	// when it ends by itself, absent if nobody knows.
+	Since jjm.Time `json:"since,omitempty"`
+	Until jjm.Time `json:"until,omitempty"`
+	// Remedy is what a person can do, absent if nothing needs to be done.
+	Remedy string `json:"remedy,omitempty"`
+	// Jobs is the number of local jobs, First the one of the lowest number: "17.3". Both are absent for a grid job.
+	Jobs  int    `json:"jobs,omitempty"`
+	First string `json:"first,omitempty"`
+}

@@ -1,0 +1,121 @@
+package answer
+
+import (
+	"context"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/why"
+)
+
+// mostCauses is how many causes are listed for a grid job.
+const mostCauses = 20
+
+// Causes tells the causes of local jobs; package cluster implements it.
+type Causes interface {
+	// Of returns the function that tells the cause of each unfinished local job of g.
+	Of(mem state.Memory, g *state.Grid, now jjm.Time) func(*jjm.LocalJob) why.Cause
+}
+
+// Reasons answers what unfinished jobs wait for. Its methods may be called from many goroutines.
+type Reasons struct {
+	b      *base.Base
+	s      *state.State
+	causes Causes
+}
+
+// NewReasons returns a Reasons.
+func NewReasons(s *state.State, causes Causes) *Reasons {
+	return &Reasons{b: s.B, s: s, causes: causes}
+}
+
+// Why returns what grid jobs, or the local jobs that refs select, wait for. What is wrong with one is in its answer;
+// the error is not nil only if ctx ended.
+func (rs *Reasons) Why(ctx context.Context, caller wire.Caller, refs []jjm.Ref) ([]wire.Why, error) {
+	out := make([]wire.Why, 0, len(refs))
+	for _, ref := range refs {
+		w, err := rs.why(ctx, caller, ref)
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+		if err != nil {
+			w = wire.Why{ID: ref.Grid, Error: wire.ErrorOf(err)}
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+func (rs *Reasons) why(ctx context.Context, caller wire.Caller, ref jjm.Ref) (wire.Why, error) {
+	job, err := rs.s.Find(ctx, caller, ref.Grid)
+	if err != nil {
+		return wire.Why{}, err
+	}
+	v := rs.s.View()
+	defer v.Close()
+	g := v.Grid(ref.Grid)
+	if g == nil {
+		g = state.NewGrid(job)
+	}
+	out := wire.Why{ID: ref.Grid, Status: g.Job.Status.String()}
+	locals, err := selected(g, ref)
+	if err != nil {
+		return wire.Why{}, err
+	}
+	out.Total = len(locals)
+	var groups why.Groups
+	of := rs.causes.Of(v.Memory, g, jjm.At(rs.b.Now()))
+	for i := range locals {
+		if l := &locals[i]; !l.State.Final() {
+			out.Unfinished++
+			groups.Add(l.ID, of(l))
+		}
+	}
+	all, left := groups.All(mostCauses)
+	for _, group := range all {
+		c := causeOf(group.Cause)
+		c.Jobs, c.First = group.Jobs, group.First.String()
+		out.Causes = append(out.Causes, *c)
+	}
+	out.LeftOut = left
+	if c, any := why.OfGrid(factsOf(v.Memory, g)); any {
+		out.Grid = causeOf(c)
+	}
+	return out, nil
+}
+
+// selected returns the local jobs that ref selects. Those of a grid job that is over are not looked for: why is asked
+// about what has not ended.
+func selected(g *state.Grid, ref jjm.Ref) ([]jjm.LocalJob, error) {
+	if !ref.Locals {
+		return g.Locals, nil
+	}
+	from := min(int(ref.First), len(g.Locals))
+	to := len(g.Locals)
+	if ref.Last >= 0 {
+		to = min(int(ref.Last)+1, to)
+	}
+	if from >= to && !g.Job.Status.Final() && ref.Last >= 0 {
+		return nil, jjm.Errorf(jjm.Gone, "%s: grid job %s has %s so far, numbered from 0", ref, ref.Grid,
+			jjm.Count(len(g.Locals), "local job"))
+	}
+	return g.Locals[from:max(from, to)], nil
+}
+
+// factsOf returns what is known of a grid job as a whole.
+func factsOf(mem state.Memory, g *state.Grid) why.GridFacts {
+	f := why.GridFacts{ID: g.Job.ID, Status: g.Job.Status, Reason: g.Job.Reason, Accepted: g.Job.Accepted,
+		Ended: g.Job.Ended, Trouble: g.Trouble(), Awaited: awaited(mem, &g.Job), Prepared: g.Job.Step.Prepared,
+		Closed: g.Closed(), Idle: g.Idle(), Unfinished: g.Live()}
+	if r, yes := mem.Reopening(g.Job.ID); yes {
+		f.Reopening, f.Reopened = true, r.Time
+	}
+	return f
+}
+
+// causeOf returns a cause as it is told.
+func causeOf(c why.Cause) *wire.Cause {
+	return &wire.Cause{Code: string(c.Code), Text: c.Text, Since: c.Since, Until: c.Until, Remedy: c.Remedy}
+}

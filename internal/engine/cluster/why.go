@@ -1,0 +1,179 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/why"
+)
+
+// Causes tells the causes of local jobs. It decides nothing.
+type Causes struct{ *Clusters }
+
+// NewCauses returns the Causes of these clusters.
+func NewCauses(cs *Clusters) Causes { return Causes{cs} }
+
+// Of returns the function that tells the cause of each unfinished local job of g. It is for use while the memory lock
+// is held.
+func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.LocalJob) why.Cause {
+	kept := map[int32]why.Cause{} // by place
+	silent := map[string]why.Cause{}
+	loads := sync.OnceValue(func() loads { return cs.loads(mem) })
+	return func(l *jjm.LocalJob) why.Cause {
+		f := why.Facts{Local: l, Now: now, Unsent: state.Unsent(l) != 0}
+		if f.Unsent {
+			k, known := kept[l.Place]
+			if !known {
+				k = cs.kept(mem, g, l.Place, loads, now)
+				kept[l.Place] = k
+			}
+			f.Kept = k
+			return why.Of(f)
+		}
+		c := cs.all[l.Cluster]
+		if f.Gone = c == nil && l.Cluster != ""; c == nil {
+			return why.Of(f)
+		}
+		if _, known := silent[l.Cluster]; !known {
+			silent[l.Cluster] = c.health.silent()
+		}
+		f.Refused = refusedBulk(c, mem, l)
+		f.Silent, f.Missing = silent[l.Cluster], c.health.missing(l.AttemptID())
+		return why.Of(f)
+	}
+}
+
+// refusedBulk returns why the bulk of a local job was not submitted so far, if it is certain that it was not.
+func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
+	b := mem.Bulk(l.Tag)
+	if l.State != jjm.Submitting || l.Phase == jjm.Doubtful || b == nil || b.Error == "" {
+		return why.Cause{}
+	}
+	if s := closedBySilence(c); s.Code != "" {
+		return s
+	}
+	out := why.Cause{Code: why.SubmitFailing, Text: fmt.Sprintf("cluster %s: %s", c.name, b.Error), Since: b.Created,
+		Remedy: "see jjm clusters; jjm tries again by itself"}
+	if learnt, _ := c.refusals.most(c.account(b.Owner)); learnt > 0 {
+		out.Code, out.Remedy = why.Limit, ""
+	}
+	return out
+}
+
+// silent returns why the cluster answers no listing and since when; the zero Cause if it does.
+func (h *health) silent() why.Cause {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cause == "" {
+		return why.Cause{}
+	}
+	return why.Cause{Text: h.cause, Since: jjm.At(h.badSince)}
+}
+
+// missing returns since when an attempt has been missing from the listings, if that is longer than UnknownWarn; else 0.
+func (h *health) missing(id jjm.AttemptID) jjm.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.overdue.missing[id].since
+}
+
+// kept returns what keeps local jobs of g of a place from being submitted now; it has no code if nothing does. It asks
+// in the order of Waits and Full.
+func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func() loads, now jjm.Time) why.Cause {
+	if o, halted := mem.Halted(g, now); halted {
+		return orderCause(o)
+	}
+	if low := cs.s.Low(); low != "" {
+		return why.Cause{Code: why.DiskLow, Text: low, Remedy: "make room on that file system"}
+	}
+	if full := cs.s.WorkUses.Excess(g.Job.Owner.UID); full != "" {
+		return why.Cause{Code: why.WorkFull, Text: full, Remedy: "jjm remove grid jobs of " + g.Job.Owner.User +
+			" that are over"}
+	}
+	if c := cs.refusedBy(mem, g, place, now); c.Code != "" {
+		return c
+	}
+	if text := fullFor(cs.Clusters, mem, g, place, loads(), now); text != "" {
+		return why.Cause{Code: why.Limit, Text: text}
+	}
+	return cs.submissionFails(mem, g, place, now)
+}
+
+// orderCause is the cause of local jobs that an order keeps from being submitted.
+func orderCause(o jjm.Order) why.Cause {
+	c := why.Cause{Code: why.Paused, Text: o.String(), Since: o.Since, Until: o.Until}
+	if o.Until == 0 {
+		c.Remedy = fmt.Sprintf("jjm resume %s %s", o.Kind, o.Name)
+	}
+	return c
+}
+
+// refusedBy returns why no cluster takes local jobs of g of a place: the first cause in the order of clusters, with the
+// texts of all. It has no code if one takes them.
+func (cs Causes) refusedBy(mem state.Memory, g *state.Grid, place int32, now jjm.Time) why.Cause {
+	if len(g.Among(place)) == 0 {
+		return why.Cause{}
+	}
+	var first why.Cause
+	var texts []string
+	for _, name := range mem.Candidates(g, place) {
+		c := cs.closedFor(mem, g, place, name, now)
+		if c.Code == "" {
+			return why.Cause{}
+		}
+		if first.Code == "" {
+			first = c
+		}
+		texts = append(texts, c.Text)
+	}
+	if first.Code == "" {
+		return why.Cause{Code: why.NoCluster, Text: "this site no longer has any of its clusters: " +
+			strings.Join(g.Among(place), ", "), Remedy: "put the [[cluster]] back and start the daemon again"}
+	}
+	first.Text = strings.Join(texts, "; ")
+	return first
+}
+
+// closedFor returns why one cluster takes no local jobs of g of a place now.
+func (cs Causes) closedFor(mem state.Memory, g *state.Grid, place int32, name string, now jjm.Time) why.Cause {
+	r := state.RequestAt(&g.Job, place)
+	if o, paused := mem.OrderedAt(jjm.OrderPause, name, r, now); paused {
+		return orderCause(o)
+	}
+	if text := cs.window(mem, name, r, now); text != "" {
+		return why.Cause{Code: why.Maintenance, Text: text}
+	}
+	return closedBySilence(cs.all[name])
+}
+
+// closedBySilence is the cause of local jobs that cannot be submitted to the cluster while it does not answer; it has
+// no code if it answers.
+func closedBySilence(c *Cluster) why.Cause {
+	s := c.health.silent()
+	if s.Text == "" {
+		return why.Cause{}
+	}
+	return why.Cause{Code: why.Silent, Since: s.Since,
+		Text:   fmt.Sprintf("cluster %s does not answer: %s", c.name, s.Text),
+		Remedy: "see jjm clusters; jjm goes on by itself once it answers"}
+}
+
+// submissionFails returns the last failure of the commands of the clusters that local jobs of g of a place may go to;
+// it has no code if one of them has no trouble.
+func (cs Causes) submissionFails(mem state.Memory, g *state.Grid, place int32, now jjm.Time) why.Cause {
+	var first why.Cause
+	for _, name := range cs.open(mem, g, place, now) {
+		since, cause := cs.all[name].failing.last()
+		if since == 0 {
+			return why.Cause{}
+		}
+		if first.Code == "" {
+			first = why.Cause{Code: why.SubmitFailing, Text: fmt.Sprintf("cluster %s: %s", name, cause), Since: since,
+				Remedy: "see jjm clusters; jjm tries again by itself"}
+		}
+	}
+	return first
+}

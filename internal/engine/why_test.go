@@ -1,0 +1,160 @@
+package engine_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/why"
+	"jjm/internal/testkit/adaptertest"
+)
+
+// why returns why a grid job is where it is. Each unfinished local job must have exactly one cause of the list.
+func (w *world) why(id jjm.GridID) wire.Why {
+	w.t.Helper()
+	all, err := w.engine.Why(context.Background(), wire.Caller{Admin: true}, []jjm.Ref{{Grid: id}})
+	w.must(err)
+	w.must(all[0].Error.Err())
+	jobs := all[0].LeftOut
+	for _, c := range all[0].Causes {
+		jobs += c.Jobs
+		if !slices.Contains(why.Codes(), why.Code(c.Code)) || c.First == "" {
+			w.t.Errorf("grid job %s: the cause %+v is not of the list", id, c)
+		}
+	}
+	if jobs != all[0].Unfinished {
+		w.t.Errorf("grid job %s: %d local jobs have a cause, %d have not ended: %+v", id, jobs, all[0].Unfinished, all[0])
+	}
+	if c := all[0].Grid; jobs == 0 && (c == nil || !slices.Contains(why.GridCodes(), why.Code(c.Code))) {
+		w.t.Errorf("grid job %s: no local job has a cause, and its own is %+v", id, c)
+	}
+	return all[0]
+}
+
+// causes requires that so many local jobs of a grid job have a cause, and returns it. text is part of the evidence.
+func (w *world) causes(id jjm.GridID, code why.Code, jobs int, text string) wire.Cause {
+	w.t.Helper()
+	var got wire.Cause
+	w.until(time.Hour, string(code), func() bool {
+		n := 0
+		for _, c := range w.why(id).Causes {
+			if c.Code == string(code) {
+				got, n = c, n+c.Jobs
+			}
+		}
+		return n == jobs
+	})
+	if !strings.Contains(got.Text, text) {
+		w.t.Errorf("cause %+v: want %q in its text", got, text)
+	}
+	return got
+}
+
+// Each cause is told when it holds, with its time, and with a remedy where a person must do something.
+func TestWhy_EachCauseIsToldWhenItHolds(t *testing.T) {
+	t.Parallel()
+	long := adaptertest.SimConfig{Life: 10 * time.Hour}
+	for name, test := range map[string]struct {
+		o  options
+		do func(w *world)
+	}{
+		"a limit": {options{sim: adaptertest.SimConfig{MaxJobs: 4, Life: 10 * time.Hour}}, func(w *world) {
+			id := w.submit(alice, mc(6))
+			w.causes(id, why.Running, 4, "they run")
+			w.causes(id, why.Limit, 2, "simulated: at most")
+		}},
+		"a queue": {options{sim: adaptertest.SimConfig{Slots: 1, Life: 10 * time.Hour}}, func(w *world) {
+			id := w.submit(alice, mc(3))
+			w.causes(id, why.Running, 1, "it runs on ")
+			if c := w.causes(id, why.Queued, 2, "cluster sim"); c.Since == 0 {
+				w.t.Errorf("%+v: no time", c)
+			}
+		}},
+		"an outage": {options{sim: long}, func(w *world) {
+			runs := w.submit(alice, mc(2))
+			w.running(runs, 2)
+			w.sim.Down(10 * time.Hour)
+			w.causes(runs, why.Unknown, 2, "cluster sim answers no listing")
+			waits := w.submit(alice, mc(3))
+			if c := w.causes(waits, why.Silent, 3, "cluster sim does not answer"); c.Since == 0 || c.Remedy == "" {
+				w.t.Errorf("%+v: no time, or no remedy", c)
+			}
+			if c := w.causes(runs, why.Unknown, 2, "cluster sim answers no listing"); c.Since == 0 {
+				w.t.Errorf("%+v: no time", c)
+			}
+		}},
+		"a lost answer": {options{sim: adaptertest.SimConfig{Settle: 5 * time.Minute}}, func(w *world) {
+			w.sim.OnSubmit(adaptertest.LoseRequest)
+			w.causes(w.submit(alice, mc(2)), why.Doubtful, 2, "lost")
+		}},
+		"a back-off": {options{play: func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
+			return adaptertest.Play{Keyword: "-", Signal: 9}
+		}}, func(w *world) {
+			if c := w.causes(w.submit(alice, mc(1)), why.BackOff, 1, "tried again after"); c.Until <= jjm.At(w.now()) {
+				w.t.Errorf("%+v: want a time to come", c)
+			}
+		}},
+		"a hold of the application": {options{play: func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
+			return adaptertest.Play{Keyword: "HOLD", Data: "no licence"}
+		}}, func(w *world) {
+			id := w.submit(alice, mc(1))
+			if c := w.causes(id, why.HeldByApp, 1, ""); c.Since == 0 || c.Remedy != "jjm release "+c.First {
+				w.t.Errorf("%+v: no time, or no remedy", c)
+			}
+		}},
+		"a pause": {options{sim: long}, func(w *world) {
+			w.give(wire.Order{Verb: "pause", Kind: "user", Name: alice.User, Reason: "full disk"})
+			id := w.submit(alice, mc(2))
+			if c := w.causes(id, why.Paused, 2, "full disk"); c.Since == 0 || c.Remedy != "jjm resume user "+alice.User {
+				w.t.Errorf("%+v: no time, or no remedy", c)
+			}
+		}},
+		"a maintenance window": {options{sim: long}, func(w *world) {
+			w.announce(time.Hour, 5*time.Hour)
+			w.causes(w.submit(alice, mc(2, lasting("12h"))), why.Maintenance, 2, "new disks")
+		}},
+		"a kill that the batch system ignores": {options{sim: long}, func(w *world) {
+			id := w.submit(alice, mc(2))
+			w.running(id, 2)
+			w.sim.IgnoreCancels(1000)
+			w.kill(id.String() + ".1")
+			w.causes(id, why.Killing, 1, "")
+			w.causes(id, why.Running, 1, "")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, test.o, func(_ *testing.T, w *world) { test.do(w) })
+		})
+	}
+}
+
+// What a grid job as a whole waits for is told too, and a stranger is told nothing.
+func TestWhy_OfTheGridJob(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		first := w.submit(alice, mc(1))
+		next := w.submit(alice, mc(1, "after = ["+first.String()+"]"))
+		w.until(time.Minute, "after", func() bool {
+			c := w.why(next).Grid
+			return c != nil && c.Code == string(why.After) && strings.Contains(c.Text, first.String())
+		})
+		got, err := w.engine.Why(context.Background(), bob, []jjm.Ref{{Grid: next}, {Grid: 99}})
+		w.must(err)
+		if got[0].Error == nil || got[0].Error.Kind != jjm.Denied || got[0].Causes != nil || got[0].Grid != nil {
+			t.Errorf("a stranger is told %+v", got[0])
+		}
+		if got[1].Error == nil || got[1].Error.Kind != jjm.Gone {
+			t.Errorf("of an unknown grid job: %+v", got[1])
+		}
+		w.final(time.Hour, first, next)
+		c := w.why(next).Grid
+		if c == nil || c.Code != string(why.Over) || !strings.HasPrefix(c.Text, "it is over: done") || c.Since == 0 {
+			t.Errorf("once it is over: %+v", c)
+		}
+	})
+}

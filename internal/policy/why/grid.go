@@ -1,0 +1,109 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+
+	"jjm/internal/jjm"
+)
+
+// The causes of a grid job as a whole, in the order in which they are looked for.
+const (
+	Reopening Code = "reopening"
+	Over      Code = "over"
+	Trouble   Code = "trouble"
+	After     Code = "after"
+	Fetching  Code = "fetching"
+	Preparing Code = "preparing"
+	Files     Code = "waiting-for-files"
+	Cutting   Code = "cutting"
+	Outputs   Code = "collecting-outputs"
+)
+
+// GridCodes returns the causes of grid jobs, in the order in which they are looked for. Paused is also one of local
+// jobs.
+func GridCodes() []Code {
+	return []Code{Reopening, Over, Trouble, Paused, After, Fetching, Preparing, Files, Cutting, Outputs}
+}
+
+// GridFacts is what is known of a grid job.
+type GridFacts struct {
+	ID     jjm.GridID
+	Status jjm.GridStatus
+	// Reason explains a status that is pending, paused or final.
+	Reason                    string
+	Accepted, Ended, Reopened jjm.Time
+	// Reopening is set while a next generation is about to begin, since Reopened.
+	Reopening bool
+	// Trouble says why its last step failed, which is tried again.
+	Trouble string
+	// Awaited are the grid jobs after whose end it begins and that are not over.
+	Awaited []jjm.GridID
+	// Prepared says that work area and package exist, Closed that no more local jobs will be made, Idle why none can be
+	// made now. Unfinished is the number of local jobs that have not ended.
+	Prepared, Closed bool
+	Idle             string
+	Unfinished       int
+}
+
+// OfGrid returns what a grid job as a whole waits for; false if its local jobs tell all.
+func OfGrid(f GridFacts) (Cause, bool) {
+	switch {
+	case f.Reopening:
+		return Cause{Code: Reopening, Text: "its next generation is about to begin", Since: f.Reopened}, true
+	case f.Status.Final():
+		return over(f), true
+	case f.Trouble != "":
+		return Cause{Code: Trouble, Text: f.Trouble, Remedy: fmt.Sprintf("see jjm log %s", f.ID)}, true
+	case f.Status == jjm.Paused:
+		return Cause{Code: Paused, Text: f.Reason, Remedy: fmt.Sprintf("jjm resume job %s", f.ID)}, true
+	case !f.Prepared:
+		return before(f), true
+	case !f.Closed && f.Idle != "":
+		return Cause{Code: Files, Text: f.Idle}, true
+	case !f.Closed && f.Status != jjm.Aborting:
+		return Cause{Code: Cutting, Text: "its local jobs are being made"}, true
+	case f.Unfinished == 0:
+		return Cause{Code: Outputs, Text: "its local jobs have ended; its outputs are being collected in a tar"}, true
+	}
+	return Cause{}, false
+}
+
+// over is the cause of a grid job that has ended.
+func over(f GridFacts) Cause {
+	c := Cause{Code: Over, Text: "it is over: " + f.Status.String(), Since: f.Ended}
+	if f.Reason != "" {
+		c.Text += ": " + f.Reason
+	}
+	if f.Status != jjm.Done {
+		c.Remedy = fmt.Sprintf("jjm status %s tells what failed, jjm resubmit %s runs it again", f.ID, f.ID)
+	}
+	return c
+}
+
+// before is the cause of a grid job that is not prepared.
+func before(f GridFacts) Cause {
+	switch {
+	case f.Status == jjm.Aborting:
+		return Cause{Code: Outputs, Text: "it ends before it began"}
+	case len(f.Awaited) > 0:
+		return Cause{Code: After, Text: "it begins after the end of grid job " + list(f.Awaited), Since: f.Accepted,
+			Remedy: fmt.Sprintf("jjm why %s tells what that one waits for", f.Awaited[0])}
+	case f.Status == jjm.Pending && f.Reason != "":
+		return Cause{Code: Fetching, Text: f.Reason, Since: f.Accepted}
+	}
+	return Cause{Code: Preparing, Text: "its work area and its package are being made", Since: f.Accepted}
+}
+
+// list returns at most three ids, for people.
+func list(ids []jjm.GridID) string {
+	var words []string
+	for _, id := range ids[:min(len(ids), 3)] {
+		words = append(words, id.String())
+	}
+	text := strings.Join(words, ", ")
+	if more := len(ids) - len(words); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

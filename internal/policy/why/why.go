@@ -1,0 +1,277 @@
+// Package why decides which one cause a local job that has not ended has for the state that it is in: what it waits
+// for, or what is being done. The list of causes is closed: every unfinished local job has exactly one of them.
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"jjm/internal/jjm"
+)
+
+// Code names a cause.
+type Code string
+
+// The causes, in the order in which they are looked for; docs/WORDS.md explains them.
+const (
+	Killing       Code = "killing"
+	HeldByApp     Code = "held-by-application"
+	HeldByBatch   Code = "held-by-batch-system"
+	HeldByPerson  Code = "held-by-operator"
+	BackOff       Code = "back-off"
+	Paused        Code = "paused"
+	DiskLow       Code = "disk-low"
+	WorkFull      Code = "work-full"
+	Maintenance   Code = "maintenance"
+	Silent        Code = "silent"
+	NoCluster     Code = "no-cluster"
+	Limit         Code = "limit"
+	SubmitFailing Code = "submission-fails"
+	Next          Code = "next"
+	ClusterGone   Code = "cluster-gone"
+	Unknown       Code = "unknown"
+	Doubtful      Code = "doubtful"
+	Submitting    Code = "submitting"
+	Stuck         Code = "stuck"
+	Queued        Code = "queued"
+	Starting      Code = "starting"
+	Running       Code = "running"
+	Merging       Code = "merging"
+	Collecting    Code = "collecting"
+)
+
+// Codes returns all causes, in the order in which they are looked for.
+func Codes() []Code {
+	return []Code{Killing, HeldByApp, HeldByBatch, HeldByPerson, BackOff, Paused, DiskLow, WorkFull, Maintenance, Silent,
+		NoCluster, Limit, SubmitFailing, Next, ClusterGone, Unknown, Doubtful, Submitting, Stuck, Queued, Starting,
+		Running, Merging, Collecting}
+}
+
+// Cause is why a local job is where it is.
+type Cause struct {
+	Code Code
+	// Text is the evidence, for people: who ordered what, what the batch system says.
+	Text string
+	// Since is since when the cause has held, 0 if that is not known.
+	Since jjm.Time
+	// Until is when it ends by itself, 0 if it does not or nobody knows.
+	Until jjm.Time
+	// Remedy says what a person can do, "" if nothing needs to be done.
+	Remedy string
+}
+
+// Facts is what is known of a local job that has not ended, and of its surroundings.
+type Facts struct {
+	Local *jjm.LocalJob
+	Now   jjm.Time
+	// Unsent is set if it waits for its first or next submission. Kept is then what keeps it from being submitted, and
+	// has no code if nothing does.
+	Unsent bool
+	Kept   Cause
+	// Refused is why its submission did not succeed so far and is tried again; it has no code if it was not refused.
+	Refused Cause
+	// Gone is set if the site no longer has the cluster that the local job is on.
+	Gone bool
+	// Silent has a text and a time if the cluster that it is on answers no listing. Missing is since when it has been
+	// missing from the listings, 0 if it is not.
+	Silent  Cause
+	Missing jjm.Time
+}
+
+// Of returns the cause of a local job.
+func Of(f Facts) Cause {
+	l := f.Local
+	switch {
+	case l.Kill:
+		return killing(f)
+	case l.IsHeld():
+		return held(l)
+	case f.Unsent:
+		return unsent(f)
+	case l.IsMerging():
+		return Cause{Code: Merging, Text: "its work is done; its outputs wait to be merged", Since: l.Ended}
+	case f.Gone:
+		return Cause{Code: ClusterGone, Text: "cluster " + l.Cluster + " has left the configuration", Since: l.Submitted,
+			Remedy: "put its [[cluster]] back and start the daemon again"}
+	case f.Refused.Code != "":
+		return f.Refused
+	case f.Silent.Text != "":
+		return Cause{Code: Unknown, Text: "cluster " + l.Cluster + " answers no listing: " + f.Silent.Text,
+			Since: f.Silent.Since, Remedy: "see jjm clusters; the local job goes on, and is read again once it answers"}
+	case f.Missing != 0:
+		return Cause{Code: Unknown, Text: "it is missing from the listings of cluster " + l.Cluster, Since: f.Missing,
+			Remedy: "jjm looks in the accounting and decides then; ask the batch system about job " + l.BatchID}
+	}
+	return inBatch(l)
+}
+
+// killing is the cause of a local job that somebody asked to end.
+func killing(f Facts) Cause {
+	c := Cause{Code: Killing, Text: "it ends as soon as its batch system no longer has it"}
+	switch {
+	case f.Gone:
+		c.Remedy = "cluster " + f.Local.Cluster + " has left the configuration: put its [[cluster]] back and start the " +
+			"daemon again"
+	case f.Silent.Text != "":
+		c.Text = "cluster " + f.Local.Cluster + " answers no listing, so nobody knows whether it has ended: " +
+			f.Silent.Text
+	}
+	return c
+}
+
+// held is the cause of a local job that is held.
+func held(l *jjm.LocalJob) Cause {
+	h := l.Holding
+	c := Cause{Code: HeldByApp, Text: h.Text, Since: h.Since, Remedy: "jjm release " + l.ID.String()}
+	switch h.By {
+	case jjm.HeldBatchSystem:
+		c.Code = HeldByBatch
+		c.Text = cmp.Or(h.Text, h.Code, "the batch system does not say why")
+		c.Remedy = "remove its cause, then jjm release " + l.ID.String()
+	case jjm.HeldOperator:
+		c.Code = HeldByPerson
+	}
+	return c
+}
+
+// unsent is the cause of a local job that waits for its first or next submission.
+func unsent(f Facts) Cause {
+	l := f.Local
+	switch {
+	case l.NotBefore > f.Now:
+		return Cause{Code: BackOff, Text: "tried again after: " + cmp.Or(l.Message, "a failure"), Since: l.Ended,
+			Until: l.NotBefore}
+	case f.Kept.Code != "":
+		return f.Kept
+	}
+	return Cause{Code: Next, Text: "it is submitted with one of the next bulks"}
+}
+
+// inBatch is the cause of a local job that a batch system has, or may have.
+func inBatch(l *jjm.LocalJob) Cause {
+	switch {
+	case l.State == jjm.Submitting && l.Phase == jjm.Doubtful:
+		return Cause{Code: Doubtful, Text: "the answer to its submission was lost; jjm searches cluster " + l.Cluster +
+			" for it, and submits it again only when it is proven not to be there", Since: l.Submitted}
+	case l.State == jjm.New || l.State == jjm.Submitting:
+		return Cause{Code: Submitting, Text: "cluster " + cmp.Or(l.Cluster, "of its choice") + " is being given it"}
+	case l.State == jjm.Submitted && l.Phase == jjm.Starting:
+		return Cause{Code: Starting, Text: "the batch system is starting it", Since: l.Submitted}
+	case l.State == jjm.Submitted:
+		return queued(l)
+	case l.State == jjm.Running:
+		return Cause{Code: Running, Text: runs(l), Since: l.Started}
+	}
+	return Cause{Code: Collecting, Text: "its attempt is over; jjm gathers the evidence of how", Since: l.Ended}
+}
+
+// runs tells where a local job runs, and how far it is.
+func runs(l *jjm.LocalJob) string {
+	text := "it runs on " + cmp.Or(l.Host, "a host of cluster "+l.Cluster)
+	if p := l.Progress; p.Phase != "" {
+		text += fmt.Sprintf(", %s %d", p.Phase, p.Done)
+		if p.Total > 0 {
+			text += fmt.Sprintf(" of %d", p.Total)
+		}
+	}
+	return text
+}
+
+// queued is the cause of a local job that waits in a batch system.
+func queued(l *jjm.LocalJob) Cause {
+	c := Cause{Code: Queued, Text: "it waits in cluster " + l.Cluster + ", which does not say why", Since: l.Submitted}
+	if l.Waits == nil {
+		return c
+	}
+	c.Until = l.Waits.Starts
+	if l.Waits.Reason == "" {
+		return c
+	}
+	c.Text = fmt.Sprintf("%s (%s)", l.Waits.Reason, cmp.Or(l.Waits.Source, l.Cluster))
+	if remedy, never := neverClears(l.Waits.Reason); never {
+		c.Code, c.Remedy = Stuck, remedy
+	}
+	return c
+}
+
+// Group is the local jobs that have the same cause for the same reason.
+type Group struct {
+	Cause
+	Jobs int
+	// First is the local job of the lowest number among them. Since is that of the one that has waited longest, Until
+	// that of the one that goes on first.
+	First jjm.LocalID
+}
+
+// Groups collects causes. The zero value is empty.
+type Groups struct {
+	at  map[[2]string]int
+	all []Group
+}
+
+// Add counts a local job.
+func (gs *Groups) Add(id jjm.LocalID, c Cause) {
+	key := [2]string{string(c.Code), keyOf(c)}
+	n, known := gs.at[key]
+	if !known {
+		if gs.at == nil {
+			gs.at = map[[2]string]int{}
+		}
+		gs.at[key] = len(gs.all)
+		gs.all = append(gs.all, Group{Cause: c, Jobs: 1, First: id})
+		return
+	}
+	g := &gs.all[n]
+	g.Jobs++
+	g.Since, g.Until = earlier(g.Since, c.Since), earlier(g.Until, c.Until)
+}
+
+// keyOf is what the local jobs of a group have in common besides the code. Those that run are one group: where each of
+// them runs is told of each alone.
+func keyOf(c Cause) string {
+	if c.Code == Running {
+		return ""
+	}
+	return c.Text
+}
+
+// earlier returns the earlier of two times, of which 0 is unknown.
+func earlier(a, b jjm.Time) jjm.Time {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// All returns at most n groups: those that need a person first, then by number of local jobs. left is the number of
+// local jobs in the groups that are left out.
+func (gs *Groups) All(n int) (all []Group, left int) {
+	all = slices.Clone(gs.all)
+	for i := range all {
+		if all[i].Code == Running && all[i].Jobs > 1 {
+			all[i].Text = "they run"
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Group) int {
+		if need := needs(b) - needs(a); need != 0 {
+			return need
+		}
+		return cmp.Compare(b.Jobs, a.Jobs)
+	})
+	if len(all) <= n {
+		return all, 0
+	}
+	for _, g := range all[n:] {
+		left += g.Jobs
+	}
+	return all[:n], left
+}
+
+// needs returns 1 if a person must do something, else 0.
+func needs(g Group) int {
+	if g.Remedy != "" {
+		return 1
+	}
+	return 0
+}

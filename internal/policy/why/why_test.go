@@ -1,0 +1,136 @@
+package why_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"jjm/internal/jjm"
+	"jjm/internal/policy/why"
+)
+
+// phases are all phases, and none.
+var phases = []jjm.Phase{"", jjm.Doubtful, jjm.RetryWait, jjm.Spooled, jjm.Queued, jjm.BatchHeld, jjm.Starting,
+	jjm.Merging, jjm.HeldByApp, jjm.HeldByBatch}
+
+// drawn draws what may be known of an unfinished local job.
+func drawn(t *rapid.T) why.Facts {
+	l := &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: 3},
+		Cluster: rapid.SampledFrom([]string{"", "slurm"}).Draw(t, "cluster"),
+		State: rapid.SampledFrom([]jjm.State{jjm.New, jjm.Submitting, jjm.Submitted, jjm.Running, jjm.Completing,
+			jjm.Held}).Draw(t, "state"),
+		Phase: rapid.SampledFrom(phases).Draw(t, "phase"), Kill: rapid.Bool().Draw(t, "kill"),
+		NotBefore: jjm.Time(rapid.IntRange(0, 2000).Draw(t, "not before")),
+	}
+	if l.State == jjm.Held || rapid.Bool().Draw(t, "was held") {
+		l.Holding = &jjm.Holding{Since: 7,
+			By: rapid.SampledFrom([]string{jjm.HeldApplication, jjm.HeldBatchSystem, jjm.HeldOperator}).Draw(t, "by")}
+	}
+	if rapid.Bool().Draw(t, "waits") {
+		l.Waits = &jjm.Waiting{Source: "squeue",
+			Reason: rapid.SampledFrom([]string{"", "Resources", "PartitionTimeLimit"}).Draw(t, "reason")}
+	}
+	f := why.Facts{Local: l, Now: 1000, Unsent: l.State == jjm.New || l.Phase == jjm.RetryWait,
+		Gone: rapid.Bool().Draw(t, "gone"), Missing: jjm.Time(rapid.IntRange(0, 1).Draw(t, "missing"))}
+	if f.Unsent && rapid.Bool().Draw(t, "kept") {
+		f.Kept = why.Cause{Code: why.Limit, Text: "max_running of cluster slurm (10 of 10)"}
+	}
+	if rapid.Bool().Draw(t, "silent") {
+		f.Silent = why.Cause{Text: "connection refused", Since: 5}
+	}
+	return f
+}
+
+// Every unfinished local job has one cause: a word of the list, with a text.
+func TestProperty_EveryLocalJobHasACause(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := why.Of(drawn(t))
+		if !slices.Contains(why.Codes(), c.Code) || c.Code != why.HeldByApp && c.Code != why.HeldByPerson && c.Text == "" {
+			t.Fatalf("cause %+v", c)
+		}
+	})
+}
+
+// A grid job that has not ended and no unfinished local job has a cause of its own.
+func TestProperty_AGridJobWithoutLocalJobsHasACause(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := why.GridFacts{ID: 17, Status: jjm.GridStatus(rapid.IntRange(0, jjm.NumGridStatuses-1).Draw(t, "status")),
+			Reopening: rapid.Bool().Draw(t, "reopening"), Prepared: rapid.Bool().Draw(t, "prepared"),
+			Closed: rapid.Bool().Draw(t, "closed")}
+		c, any := why.OfGrid(f)
+		if !any || !slices.Contains(why.GridCodes(), c.Code) {
+			t.Fatalf("%+v: cause %+v, %t", f, c, any)
+		}
+	})
+}
+
+func TestOf(t *testing.T) {
+	id := jjm.LocalID{Grid: 17, N: 3}
+	waits := func(reason string) *jjm.LocalJob {
+		return &jjm.LocalJob{ID: id, State: jjm.Submitted, Phase: jjm.Queued, Cluster: "slurm", Submitted: 3,
+			Waits: &jjm.Waiting{Reason: reason, Source: "squeue", Starts: 99}}
+	}
+	held := func(by string) *jjm.LocalJob {
+		return &jjm.LocalJob{ID: id, State: jjm.Held, Holding: &jjm.Holding{By: by, Text: "no disk", Since: 8}}
+	}
+	limit := why.Cause{Code: why.Limit, Text: "max_running of cluster slurm (10 of 10)"}
+	for name, test := range map[string]struct {
+		f    why.Facts
+		want why.Cause
+	}{
+		"a pending reason": {why.Facts{Local: waits("Resources")},
+			why.Cause{Code: why.Queued, Text: "Resources (squeue)", Since: 3, Until: 99}},
+		"a reason that stays": {why.Facts{Local: waits("PartitionTimeLimit")},
+			why.Cause{Code: why.Stuck, Text: "PartitionTimeLimit (squeue)", Since: 3, Until: 99,
+				Remedy: "it asks for more walltime than the partition allows: ask for less, or change it"}},
+		"a limit of each job": {why.Facts{Local: waits("QOSMaxWallDurationPerJobLimit")},
+			why.Cause{Code: why.Stuck, Text: "QOSMaxWallDurationPerJobLimit (squeue)", Since: 3, Until: 99,
+				Remedy: "it asks for more than its QOS allows one job: ask for less, or let an administrator raise the limit"}},
+		"a limit that ends of other jobs lift": {why.Facts{Local: waits("QOSMaxJobsPerUserLimit")},
+			why.Cause{Code: why.Queued, Text: "QOSMaxJobsPerUserLimit (squeue)", Since: 3, Until: 99}},
+		"a cluster that does not answer": {why.Facts{Local: waits("Resources"),
+			Silent: why.Cause{Text: "connection refused", Since: 5}},
+			why.Cause{Code: why.Unknown, Text: "cluster slurm answers no listing: connection refused", Since: 5,
+				Remedy: "see jjm clusters; the local job goes on, and is read again once it answers"}},
+		"held by the application": {why.Facts{Local: held(jjm.HeldApplication)},
+			why.Cause{Code: why.HeldByApp, Text: "no disk", Since: 8, Remedy: "jjm release 17.3"}},
+		"held by the batch system": {why.Facts{Local: held(jjm.HeldBatchSystem)},
+			why.Cause{Code: why.HeldByBatch, Text: "no disk", Since: 8,
+				Remedy: "remove its cause, then jjm release 17.3"}},
+		"a back-off before a limit": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Submitting, Phase: jjm.RetryWait,
+			NotBefore: 50, Ended: 4, Message: "exit code 3"}, Now: 40, Unsent: true, Kept: limit},
+			why.Cause{Code: why.BackOff, Text: "tried again after: exit code 3", Since: 4, Until: 50}},
+		"a limit after the back-off": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Submitting, Phase: jjm.RetryWait,
+			NotBefore: 50}, Now: 60, Unsent: true, Kept: limit}, limit},
+		"running": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Running, Cluster: "slurm", Host: "node7", Started: 6,
+			Progress: jjm.Progress{Phase: "simulate", Done: 117, Total: 250}}},
+			why.Cause{Code: why.Running, Text: "it runs on node7, simulate 117 of 250", Since: 6}},
+		"a kill while running": {why.Facts{Local: &jjm.LocalJob{ID: id, State: jjm.Running, Kill: true}},
+			why.Cause{Code: why.Killing, Text: "it ends as soon as its batch system no longer has it"}},
+	} {
+		if got := why.Of(test.f); got != test.want {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, got, test.want)
+		}
+	}
+}
+
+// Groups have the longest time and the first example, and those that need a person come first.
+func TestGroups(t *testing.T) {
+	var gs why.Groups
+	id := func(n int32) jjm.LocalID { return jjm.LocalID{Grid: 17, N: n} }
+	for n := range int32(5) {
+		gs.Add(id(n), why.Cause{Code: why.Running, Text: "it runs on node" + string(rune('0'+n)), Since: jjm.Time(10 - n)})
+	}
+	gs.Add(id(5), why.Cause{Code: why.HeldByApp, Text: "no disk", Since: 3, Remedy: "jjm release 17.5"})
+	gs.Add(id(6), why.Cause{Code: why.BackOff, Text: "x", Until: 30})
+	gs.Add(id(7), why.Cause{Code: why.BackOff, Text: "x", Until: 20})
+	all, left := gs.All(2)
+	if len(all) != 2 || left != 2 || all[0].Code != why.HeldByApp || all[1].Jobs != 5 || all[1].Text != "they run" ||
+		all[1].Since != 6 || all[1].First != id(0) {
+		t.Errorf("%+v, %d left out", all, left)
+	}
+	if all, left = gs.All(9); left != 0 || all[2].Until != 20 || all[2].Jobs != 2 {
+		t.Errorf("%+v, %d left out", all, left)
+	}
+}
