@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The causes of a grid job as a whole, in the order in which they are looked for.
+// The causes of a grid job as a whole. Paused is one of them, too.
 const (
 	Reopening Code = "reopening"
 	Over      Code = "over"
@@ -20,8 +20,7 @@ const (
 	Outputs   Code = "collecting-outputs"
 )
 
-// GridCodes returns the causes of grid jobs, in the order in which they are looked for. Paused is also one of local
-// jobs.
+// GridCodes returns all causes of grid jobs.
 func GridCodes() []Code {
 	return []Code{Reopening, Over, Trouble, Paused, After, Fetching, Preparing, Files, Cutting, Outputs}
 }

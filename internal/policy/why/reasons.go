@@ -2,8 +2,8 @@ package why
 
 import "strings"
 
-// never are the pending reasons of Slurm (squeue, column REASON) that no end of another job clears, with what must be
-// changed. Their source is the page "Resource limits" and the list of job reason codes of its documentation.
+// never are the pending reasons of Slurm (squeue, column REASON) that stay until a person changes something, with what
+// that is. ReqNodeNotAvail is none of them: a reservation that ends clears it.
 var never = []struct{ reason, remedy string }{
 	{"AccountNotAllowed", "the partition does not accept the account: change the account or the partition"},
 	{"BadConstraints", "no node fits what it asks for: change its features, cores or memory"},
@@ -15,7 +15,6 @@ var never = []struct{ reason, remedy string }{
 	{"PartitionNodeLimit", "it asks for more nodes than the partition allows: ask for fewer, or change the partition"},
 	{"PartitionTimeLimit", "it asks for more walltime than the partition allows: ask for less, or change it"},
 	{"QOSNotAllowed", "the partition does not accept the QOS: change the QOS or the partition"},
-	{"ReqNodeNotAvail", "a node that it names is down or drained: an administrator resumes the node, or name none"},
 }
 
 // neverClears reports whether a pending reason stays until somebody changes something, and what that is. Limits for

@@ -13,7 +13,7 @@ import (
 // Code names a cause.
 type Code string
 
-// The causes, in the order in which they are looked for; docs/WORDS.md explains them.
+// The causes of local jobs; docs/WORDS.md explains them.
 const (
 	Killing       Code = "killing"
 	HeldByApp     Code = "held-by-application"
@@ -41,7 +41,7 @@ const (
 	Collecting    Code = "collecting"
 )
 
-// Codes returns all causes, in the order in which they are looked for.
+// Codes returns all causes of local jobs.
 func Codes() []Code {
 	return []Code{Killing, HeldByApp, HeldByBatch, HeldByPerson, BackOff, Paused, DiskLow, WorkFull, Maintenance, Silent,
 		NoCluster, Limit, SubmitFailing, Next, ClusterGone, Unknown, Doubtful, Submitting, Stuck, Queued, Starting,

@@ -87,6 +87,8 @@ func TestOf(t *testing.T) {
 		"a limit of each job": {why.Facts{Local: waits("QOSMaxWallDurationPerJobLimit")},
 			why.Cause{Code: why.Stuck, Text: "QOSMaxWallDurationPerJobLimit (squeue)", Since: 3, Until: 99,
 				Remedy: "it asks for more than its QOS allows one job: ask for less, or let an administrator raise the limit"}},
+		"a node that a reservation keeps": {why.Facts{Local: waits("ReqNodeNotAvail, UnavailableNodes:n1")},
+			why.Cause{Code: why.Queued, Text: "ReqNodeNotAvail, UnavailableNodes:n1 (squeue)", Since: 3, Until: 99}},
 		"a limit that ends of other jobs lift": {why.Facts{Local: waits("QOSMaxJobsPerUserLimit")},
 			why.Cause{Code: why.Queued, Text: "QOSMaxJobsPerUserLimit (squeue)", Since: 3, Until: 99}},
 		"a cluster that does not answer": {why.Facts{Local: waits("Resources"),
