@@ -12,6 +12,11 @@ import (
 type resubmit struct {
 	All bool `help:"Of whole grid jobs also the local jobs that were killed."`
 
+	Memory   *int64        `placeholder:"MIB" help:"They request this much memory from now on, in MiB as request.memory_mb of a job file."`
+	Walltime *jjm.Duration `placeholder:"DURATION" help:"They request this wall time from now on: 90m, 12h."`
+	Queue    *string       `placeholder:"NAME" help:"They go to this queue or partition from now on."`
+	To       *string       `name:"to-cluster" placeholder:"NAME" help:"They go to this cluster only from now on, one of those of the grid job."`
+
 	keepGoing
 	many
 }
@@ -24,6 +29,9 @@ func (*resubmit) Help() string {
 		"each grid job: ID resubmitted N (and generation G, if one begins), ID no-change (there is nothing to run " +
 		"again, which is a success), or ID error KIND TEXT; and below it, which local jobs stay as they are and why. " +
 		"A completed local job is retracted first (jjm retract). For the owner and administrators.\n\n" +
+		"With --memory, --walltime, --queue and --to-cluster these local jobs, and no others of the grid job, request something else " +
+		"in this and all later attempts; values and limits are those of a job file. What is not given stays as it was. " +
+		"jjm resubmit 17 --walltime 12h --dry-run shows what would be asked for.\n\n" +
 		"Filters select failed local jobs, with --all or --job-state also killed ones, among the ids or, without any, among " +
 		"all your jobs (an administrator's: all jobs). Above 100 jobs it asks, or wants --yes. With --no-keep-going it " +
 		"stops at the first grid job that fails. jjm resubmit --host node7 --age 0-12h --dry-run shows what would run again."
@@ -31,6 +39,10 @@ func (*resubmit) Help() string {
 
 // Run carries out the command.
 func (r *resubmit) Run(c *cli) error {
+	asked, err := r.resources()
+	if err != nil {
+		return err
+	}
 	normally := jjm.Failed.String()
 	if r.All {
 		normally += "," + jjm.Killed.String()
@@ -39,10 +51,14 @@ func (r *resubmit) Run(c *cli) error {
 	if err != nil {
 		return err
 	}
-	how, grids, jobs := wire.ResubmitHow{All: r.All, DryRun: r.Dry, Stop: !r.KeepGoing}, 0, 0
+	how, grids, jobs := wire.ResubmitHow{All: r.All, DryRun: r.Dry, Stop: !r.KeepGoing,
+		Resources: asked}, 0, 0
 	all := results[wire.Resubmitted]{c: c, command: "resubmit", stop: how.Stop,
 		ask: func(refs []string) ([]wire.Resubmitted, error) {
 			a, err := ask(c, r.place, wire.VerbResubmit(), wire.ResubmitRequest{Refs: refs, ResubmitHow: how})
+			for i := range a.Resubmit {
+				nameFlags(a.Resubmit[i].Error)
+			}
 			return a.Resubmit, err
 		},
 		outcome: func(one wire.Resubmitted) *wire.Error { return one.Error },
@@ -61,6 +77,55 @@ func (r *resubmit) Run(c *cli) error {
 	return err
 }
 
+// resources returns what the flags ask for, nil if there are none. The daemon checks the limits.
+func (r *resubmit) resources() (*jjm.Resources, error) {
+	var asked jjm.Resources
+	if r.Memory != nil {
+		if asked.MemoryMB = *r.Memory; asked.MemoryMB < 1 {
+			return nil, usage("--memory %d: want a number of MiB from 1 on", asked.MemoryMB)
+		}
+	}
+	if r.Walltime != nil {
+		if asked.Walltime = *r.Walltime; asked.Walltime == 0 {
+			return nil, usage("--walltime 0s: want 1s or more")
+		}
+	}
+	if r.Queue != nil {
+		if asked.Queue = *r.Queue; asked.Queue == "" {
+			return nil, usage("--queue: want the name of a queue")
+		}
+	}
+	if r.To != nil {
+		if asked.Cluster = *r.To; asked.Cluster == "" {
+			return nil, usage("--to-cluster: want the name of a cluster")
+		}
+	}
+	if asked == (jjm.Resources{}) {
+		return nil, nil
+	}
+	return &asked, nil
+}
+
+// nameFlags names the flags in an error about keys of a job file.
+func nameFlags(e *wire.Error) {
+	if e == nil || len(e.Problems) == 0 {
+		return
+	}
+	for i := range e.Problems {
+		switch p := &e.Problems[i]; p.Field {
+		case "request.memory_mb":
+			p.Field = "--memory"
+		case "request.walltime":
+			p.Field = "--walltime"
+		case "request.queue":
+			p.Field = "--queue"
+		case "clusters":
+			p.Field = "--to-cluster"
+		}
+	}
+	e.Text = e.Problems.Error()
+}
+
 func resubmitLines(r wire.Resubmitted, dry bool) string {
 	var text string
 	switch {
@@ -69,9 +134,12 @@ func resubmitLines(r wire.Resubmitted, dry bool) string {
 	case r.NoChange:
 		text = r.ID.String() + " no-change\n"
 	case dry:
-		text = fmt.Sprintf("%s would resubmit %d%s\n", r.ID, r.Jobs, beginning(r.Generation))
+		text = fmt.Sprintf("%s would resubmit %d%s%s\n", r.ID, r.Jobs, beginning(r.Generation), asking(r.Resources))
 	default:
-		text = fmt.Sprintf("%s resubmitted %d%s\n", r.ID, r.Jobs, beginning(r.Generation))
+		text = fmt.Sprintf("%s resubmitted %d%s%s\n", r.ID, r.Jobs, beginning(r.Generation), asking(r.Resources))
+	}
+	for _, note := range r.Notes {
+		text += "  " + printable(note) + "\n"
 	}
 	for _, l := range r.Left {
 		text += fmt.Sprintf("  %s stays: %s\n", field(l.Local), printable(l.Why))
@@ -88,4 +156,12 @@ func beginning(generation int) string {
 		return ""
 	}
 	return fmt.Sprintf(", generation %d", generation)
+}
+
+// asking names the resources that were asked for, if any were.
+func asking(r *jjm.Resources) string {
+	if r == nil {
+		return ""
+	}
+	return " with " + printable(r.String())
 }

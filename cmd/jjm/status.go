@@ -468,6 +468,7 @@ func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, w
 		{"attempt", attemptText(&l)},
 		{"retries", retriesText(l.Counters, detail.Limits)}, {"retry with", strings.Join(l.RetryArgs,
 			" ")}, {"not before", clock(l.NotBefore)},
+		{"requests", askedText(detail)},
 		{"cluster", l.Cluster}, {"batch job", l.BatchID}, {"held by", held}, {"waits for", waits},
 		{"expected start", startsText(l.Waits)}, {"host", l.Host}, {"submitted", clock(l.Submitted)},
 		{"started", clock(l.Started)},
@@ -478,6 +479,14 @@ func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, w
 	return c.facts(append(rows, [2]string{"used", localUsedText(detail)},
 		[2]string{"all attempts", usageOfText(detail.UsedByAll)},
 		[2]string{"of it wasted", wastedText(detail)}, [2]string{"work folder", detail.Folder}))
+}
+
+// askedText returns what a local job requests since it was resubmitted with other resources.
+func askedText(d *wire.LocalDetail) string {
+	if d.Asked == nil {
+		return ""
+	}
+	return d.Asked.String() + ", since it was resubmitted"
 }
 
 // attemptText returns the number of the attempt. While the next one waits for its time, the facts that are shown are of

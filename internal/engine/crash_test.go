@@ -442,6 +442,25 @@ func scenarios() map[string]scenario {
 			wants:   map[string]want{"a": done(6)},
 			only:    []string{"resubmit"},
 		},
+		"what failed runs again with other resources": {
+			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4}, play: failsWithout(5000, 1, 4), chunk: 2,
+			actions: []action{
+				{0, submitAs("a", mc(6))},
+				{time.Hour, resubmitWith("a", &jjm.Resources{MemoryMB: 5000})},
+				{2 * time.Hour, nothing},
+			},
+			wants: map[string]want{"a": done(6)},
+			also:  func(s *stage) { s.askedOnly("a", 1, 4) },
+			only:  []string{"wish", "reopen"},
+		},
+		"a local job joins in again with other resources": {
+			sim: adaptertest.SimConfig{Slots: 2, Life: 20 * time.Minute}, play: failsWithout(5000, 0),
+			actions: []action{{0, submitAs("a", mc(6))},
+				{50 * time.Minute, resubmitWith("a", &jjm.Resources{MemoryMB: 5000})}},
+			wants: map[string]want{"a": done(6)},
+			also:  func(s *stage) { s.askedOnly("a", 0) },
+			only:  []string{"resubmit"},
+		},
 		"what is lost after the end is made again": {
 			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4}, chunk: 2,
 			actions: []action{

@@ -467,9 +467,13 @@ func (w *world) isOver(id jjm.GridID) bool {
 }
 
 // resubmitOf runs again what failed of a grid job.
-func resubmitOf(key string) func(*stage) error {
+func resubmitOf(key string) func(*stage) error { return resubmitWith(key, nil) }
+
+// resubmitWith is resubmitOf with other resources.
+func resubmitWith(key string, asked *jjm.Resources) func(*stage) error {
 	return func(s *stage) error {
-		got := s.engine.Resubmit(context.Background(), alice, []jjm.Ref{all(s.ids[key])}, wire.ResubmitHow{})[0]
+		how := wire.ResubmitHow{Resources: asked}
+		got := s.engine.Resubmit(context.Background(), alice, []jjm.Ref{all(s.ids[key])}, how)[0]
 		if got.Error != nil && got.Error.Kind == jjm.Conflict { // it was stored before the engine died
 			return nil
 		}

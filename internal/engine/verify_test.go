@@ -129,7 +129,7 @@ func (w *world) verifyJournal(id jjm.GridID, locals []jjm.LocalJob) {
 				ends[n]++
 			}
 		}
-		for n := e.First; n >= 0 && n <= e.Last && e.Cause == "resubmitted"; n++ {
+		for n := e.First; n >= 0 && n <= e.Last && strings.HasPrefix(e.Cause, "resubmitted"); n++ {
 			again[n]++
 		}
 		var g jjm.GridStatus

@@ -204,6 +204,12 @@ type Place struct {
 	// Request overrides fields of the grid job's request for local jobs of this place;
 	// nil overrides nothing.
 	Request *Request `json:"request,omitempty"`
+	// Asked is what resubmissions request for local jobs of this place, in place of Request and
+	// of the grid job's request; nil if no resubmission did.
+	Asked *Resources `json:"asked,omitempty"`
+	// From is the number of the place that the local jobs had when they were made; it is set
+	// only with Asked.
+	From int32 `json:"from,omitempty"`
 }
 
 // Estimate is what a part is expected to need; 0 = not known.

@@ -1,8 +1,10 @@
 package jjm
 
-import "fmt"
-
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
 
 // Owner is the local account that a grid job belongs to.
 type Owner struct {
@@ -237,6 +239,45 @@ func (r Request) With(o *Request) Request {
 	r.Project, r.QOS = cmp.Or(o.Project, r.Project), cmp.Or(o.QOS, r.QOS)
 	r.Directives = cmp.Or(o.Directives, r.Directives)
 	return r
+}
+
+// Resources are what resubmitted local jobs request in place of what their job file says. A
+// zero field replaces nothing.
+type Resources struct {
+	MemoryMB int64    `json:"memory_mb,omitempty"` // MiB
+	Walltime Duration `json:"walltime,omitzero"`
+	Queue    string   `json:"queue,omitempty"`
+	// Cluster is one of the clusters of the grid job, the only one to which they go.
+	Cluster string `json:"cluster,omitempty"`
+}
+
+// Request returns r, without the cluster, as the fields of a request.
+func (r Resources) Request() *Request {
+	return &Request{MemoryMB: r.MemoryMB, Walltime: r.Walltime, Queue: r.Queue}
+}
+
+// With returns r with each field that o sets replaced by o's.
+func (r Resources) With(o Resources) Resources {
+	return Resources{MemoryMB: cmp.Or(o.MemoryMB, r.MemoryMB), Walltime: cmp.Or(o.Walltime, r.Walltime),
+		Queue: cmp.Or(o.Queue, r.Queue), Cluster: cmp.Or(o.Cluster, r.Cluster)}
+}
+
+// String returns r for people: "memory 4000 MiB, walltime 2h".
+func (r Resources) String() string {
+	var texts []string
+	if r.MemoryMB != 0 {
+		texts = append(texts, fmt.Sprintf("memory %d MiB", r.MemoryMB))
+	}
+	if r.Walltime != 0 {
+		texts = append(texts, "walltime "+r.Walltime.String())
+	}
+	if r.Queue != "" {
+		texts = append(texts, "queue "+r.Queue)
+	}
+	if r.Cluster != "" {
+		texts = append(texts, "cluster "+r.Cluster)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // Input is one file for the sandbox.

@@ -9,7 +9,7 @@ type LocalJob struct {
 	Step int32 `json:"step,omitempty"`
 	// Place is the position of its place in Step.Places, counted from 1: it is submitted
 	// only to clusters of that place. 0 is any cluster of the grid job. It is set when
-	// the local job is made and never changes.
+	// the local job is made; only a resubmission with other resources changes it.
 	Place int32 `json:"place,omitempty"`
 	// Origin is the local job whose work this one does again, nil if it is the first to
 	// do it. It is set when the local job is made, and kept in the store only, not in

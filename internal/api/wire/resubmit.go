@@ -23,6 +23,9 @@ type ResubmitHow struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// Stop stops at the first grid job that fails. The others have an error that says so.
 	Stop bool `json:"stop,omitempty"`
+	// Resources are what the local jobs that run again request from now on, in place of what
+	// the job file or an earlier resubmission says; nil changes nothing.
+	Resources *jjm.Resources `json:"resources,omitempty"`
 }
 
 // Check checks the references.
@@ -42,6 +45,10 @@ type Resubmitted struct {
 	Jobs int `json:"jobs"`
 	// Generation is the one that begins with them; 0 if the grid job is not over.
 	Generation int `json:"generation,omitempty"`
+	// Resources are what the request asked for, nil if it asked for none. Notes say which
+	// clusters cannot meet them, and why.
+	Resources *jjm.Resources `json:"resources,omitempty"`
+	Notes     []string       `json:"notes,omitempty"`
 	// Left are local jobs that were meant and stay as they are, LeftOut how many more.
 	Left    []Left `json:"left,omitempty"`
 	LeftOut int    `json:"left_out,omitempty"`

@@ -234,6 +234,9 @@ type LocalDetail struct {
 	// its exit code and asks for no retries. Limits are then for attempts that never started, and
 	// for those that ask for another one.
 	StartedFinal bool `json:"started_final,omitempty"`
+	// Asked is what resubmissions request for it in place of what the job file says, nil if
+	// none did.
+	Asked *jjm.Resources `json:"asked,omitempty"`
 }
 
 // Step is one step of a grid job that has several.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
 )
 
@@ -12,6 +13,7 @@ import (
 func (an *Answers) showDetail(ctx context.Context, job *jjm.GridJob, s *wire.Status) error {
 	l := &s.Locals[0]
 	d := limitsOf(&job.Spec, l, an.b.Conf().Retry)
+	d.Asked = state.AskedAt(job, l.Place)
 	if l.Tag != "" {
 		d.Folder = an.areas.WorkPath(job.Owner, shownAttempt(l))
 	}

@@ -228,6 +228,9 @@ func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 			if l == nil || l.Attempt != m.Attempt || l.Kill || l.State.Final() {
 				return jjm.Errorf(jjm.Conflict, "local job %s changed while its bulk was formed", m.LocalID)
 			}
+			if state.RequestAt(&ch.Live.Grid(m.Grid).Job, l.Place) != b.Request { // killed and resubmitted meanwhile
+				return jjm.Errorf(jjm.Conflict, "local job %s requests other resources than its bulk", m.LocalID)
+			}
 			l.Cluster, l.Tag, l.Pos = sb.name, b.Tag, int32(pos)
 			l.BatchID, l.Host = "", ""
 			l.Submitted, l.Started, l.Ended = 0, 0, 0

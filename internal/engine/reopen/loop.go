@@ -142,10 +142,14 @@ func (ro *Reopener) carryOut(c *state.Change, r *store.Reopening, w *wish, taken
 	if len(run) == 0 {
 		return jjm.Errorf(jjm.Conflict, "there is nothing left to run again")
 	}
+	to, err := ro.moves(&g.Job, g.Locals, run, again.asked)
+	if err != nil {
+		return err
+	}
 	if _, err := c.Reopen(r); err != nil {
 		return err
 	}
-	return ro.runAgain(c, r.Grid, run, r.Actor)
+	return ro.runAgain(c, r.Grid, run, r.Actor, to)
 }
 
 // refuse refuses a wish that became impossible, and moves the rows back to the history.

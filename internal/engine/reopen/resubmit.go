@@ -8,6 +8,7 @@ import (
 
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/state"
+	"jjm/internal/formats/jobfile"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
 )
@@ -21,7 +22,7 @@ const mostLeft = 20
 func (ro *Reopener) Resubmit(ctx context.Context, caller wire.Caller, refs []jjm.Ref,
 	how wire.ResubmitHow) (out []wire.Resubmitted) {
 	var failed error
-	for _, w := range wishesOf(refs, how.All) {
+	for _, w := range wishesOf(refs, how) {
 		got, err := wire.Resubmitted{}, failed
 		if failed == nil {
 			got, err = ro.resubmit(ctx, caller, w, how.DryRun)
@@ -42,14 +43,16 @@ func (ro *Reopener) Resubmit(ctx context.Context, caller wire.Caller, refs []jjm
 type again struct {
 	refs []jjm.Ref
 	all  bool
+	// asked is what they request from now on, nil for what they requested so far.
+	asked *jjm.Resources
 }
 
 // wishesOf sorts references by grid job, in the order in which these are named first.
-func wishesOf(refs []jjm.Ref, all bool) (wishes []again) {
+func wishesOf(refs []jjm.Ref, how wire.ResubmitHow) (wishes []again) {
 	for _, ref := range refs {
 		i := slices.IndexFunc(wishes, func(w again) bool { return w.refs[0].Grid == ref.Grid })
 		if i < 0 {
-			i, wishes = len(wishes), append(wishes, again{all: all})
+			i, wishes = len(wishes), append(wishes, again{all: how.All, asked: how.Resources})
 		}
 		wishes[i].refs = append(wishes[i].refs, ref)
 	}
@@ -107,6 +110,11 @@ func (ro *Reopener) decide(ctx context.Context, job *jjm.GridJob, w again, local
 
 func (ro *Reopener) resubmit(ctx context.Context, caller wire.Caller, w again, dry bool) (out wire.Resubmitted,
 	err error) {
+	if w.asked != nil {
+		if ps := jobfile.CheckResources(*w.asked); len(ps) > 0 {
+			return out, jjm.Errorf(jjm.Invalid, "%w", ps)
+		}
+	}
 	job, err := ro.s.Find(ctx, caller, w.refs[0].Grid)
 	if err != nil {
 		return out, err
@@ -157,10 +165,20 @@ func (ro *Reopener) resubmitLive(ctx context.Context, caller wire.Caller, job *j
 			return err
 		}
 		left, out.Jobs = stay, len(run)
-		if len(run) == 0 || dry {
+		if len(run) == 0 {
 			return state.ErrDryRun
 		}
-		return ro.runAgain(c, id, run, caller.Actor())
+		to, err := ro.moves(&g.Job, g.Locals, run, w.asked)
+		if err != nil {
+			return err
+		}
+		if to != nil {
+			out.Resources, out.Notes = w.asked, to.notes
+		}
+		if dry {
+			return state.ErrDryRun
+		}
+		return ro.runAgain(c, id, run, caller.Actor(), to)
 	})
 	return out, left, err
 }
@@ -171,11 +189,16 @@ func errMerges(id jjm.GridID) error {
 		"a recovery does what is missing: jjm verify %s --recovery FILE", id)
 }
 
-// runAgain makes local jobs run again: the same work, names and seeds, and new limits for
-// retries.
-func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, actor string) error {
+// runAgain makes local jobs run again: the same work, names and seeds, new limits for retries,
+// and the resources of to, which is nil if these stay.
+func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, actor string, to *moves) error {
 	if err := ro.rooms.Feeder.Resume(c, id, run); err != nil {
 		return err
+	}
+	cause := "resubmitted"
+	if to != nil {
+		c.Grid(id).Step.Places = to.places
+		cause += " with " + to.asked.String()
 	}
 	for _, n := range run {
 		l := c.Local(jjm.LocalID{Grid: id, N: n})
@@ -183,14 +206,22 @@ func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, actor 
 		if err != nil {
 			return err
 		}
+		if to != nil {
+			if l.Place = to.of[l.Place]; l.Place == 0 {
+				return jjm.Errorf(jjm.Internal, "local job %s: its resources have no place", l.ID)
+			}
+			if err := c.Tx.MoveLocal(l.ID, l.Place); err != nil {
+				return err
+			}
+		}
 		l.Kill, l.Counters, l.Holding, l.Message = false, jjm.Counters{}, nil, ""
 		l.Ended, l.Exit, l.NotBefore = 0, -1, 0
-		to, phase := jjm.New, jjm.Phase("") // no batch system ever had it
+		begins, phase := jjm.New, jjm.Phase("") // no batch system ever had it
 		if next > 0 {
-			to, phase = jjm.Submitting, jjm.RetryWait
+			begins, phase = jjm.Submitting, jjm.RetryWait
 			l.Attempt, l.NotBefore = next, c.Now
 		}
-		c.Move(l, to, phase, "resubmitted")
+		c.Move(l, begins, phase, cause)
 		c.Journal[len(c.Journal)-1].Actor = actor
 	}
 	return nil

@@ -81,5 +81,5 @@ func (ro *Reopener) makeAgain(c *state.Change, r *store.Reopening, w wire.Retrac
 	if err != nil {
 		return err
 	}
-	return ro.runAgain(c, r.Grid, same, r.Actor)
+	return ro.runAgain(c, r.Grid, same, r.Actor, nil)
 }

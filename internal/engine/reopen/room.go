@@ -29,10 +29,16 @@ type Prover interface {
 	Elsewhere(ctx context.Context, job *jjm.GridJob) (map[int32]string, error)
 }
 
+// Clusters says which clusters can meet the request of a grid job; package cluster implements it.
+type Clusters interface {
+	Choose(spec *jjm.Spec) (state.Choice, jjm.Problems)
+}
+
 // Rooms are what Reopener needs of other rooms.
 type Rooms struct {
-	Feeder Feeder
-	Prover Prover
+	Feeder   Feeder
+	Prover   Prover
+	Clusters Clusters
 }
 
 // Reopener stores wishes and carries them out. Its methods may be called from many goroutines.

@@ -22,10 +22,12 @@ type wish struct {
 type resubmitWish struct {
 	Refs []string `json:"refs"`
 	All  bool     `json:"all,omitempty"`
+	// Resources are what the local jobs request from now on, nil for what they requested so far.
+	Resources *jjm.Resources `json:"resources,omitempty"`
 }
 
 func (w again) stored() wish {
-	r := &resubmitWish{All: w.all}
+	r := &resubmitWish{All: w.all, Resources: w.asked}
 	for _, ref := range w.refs {
 		r.Refs = append(r.Refs, ref.String())
 	}
@@ -33,7 +35,7 @@ func (w again) stored() wish {
 }
 
 func (r *resubmitWish) again() (w again, err error) {
-	w.all = r.All
+	w.all, w.asked = r.All, r.Resources
 	for _, text := range r.Refs {
 		ref, err := jjm.ParseRef(text)
 		if err != nil {
@@ -62,8 +64,17 @@ func (ro *Reopener) resubmitOver(ctx context.Context, caller wire.Caller, job *j
 	if err != nil || len(run) == 0 {
 		return out, left, err
 	}
+	to, err := ro.moves(job, locals, run, w.asked)
+	if err != nil {
+		return out, left, err
+	}
 	out.Jobs, out.Generation = len(run), job.Generation+1
-	err = ro.put(ctx, caller, job, w.stored(), "resubmit "+jjm.Count(len(run), "local job"), dry)
+	why := "resubmit " + jjm.Count(len(run), "local job")
+	if to != nil {
+		out.Resources, out.Notes = w.asked, to.notes
+		why += " with " + to.asked.String()
+	}
+	err = ro.put(ctx, caller, job, w.stored(), why, dry)
 	return out, left, err
 }
 
@@ -91,7 +102,7 @@ func (ro *Reopener) put(ctx context.Context, caller wire.Caller, job *jjm.GridJo
 	}
 	r := store.Reopening{Grid: job.ID, Generation: job.Generation + 1, Wish: text, Actor: caller.Actor(), Why: why}
 	err = ro.s.Change(ctx, "wish", func(c *state.Change) error {
-		if err := ro.mayAccept(c, job); err != nil {
+		if err := ro.mayAccept(c, job, &w); err != nil {
 			return err
 		}
 		if err := c.Wish(&r); err != nil {
@@ -109,12 +120,28 @@ func (ro *Reopener) put(ctx context.Context, caller wire.Caller, job *jjm.GridJo
 	return err
 }
 
-// mayAccept returns an error for a grid job that the site would not accept now.
-func (ro *Reopener) mayAccept(c *state.Change, job *jjm.GridJob) error {
+// requested returns a description and clusters of a grid job with the resources that a wish asks
+// for.
+func (w *wish) requested(job *jjm.GridJob) (*jjm.Spec, []string) {
+	if w.Resubmit == nil || w.Resubmit.Resources == nil {
+		return &job.Spec, job.Step.Clusters
+	}
+	asked, spec, clusters := w.Resubmit.Resources, job.Spec, job.Step.Clusters
+	if asked.Cluster != "" {
+		clusters = []string{asked.Cluster}
+	}
+	spec.Request = spec.Request.With(asked.Request())
+	return &spec, clusters
+}
+
+// mayAccept returns an error for a grid job that the site would not accept now, with the
+// resources that a wish asks for.
+func (ro *Reopener) mayAccept(c *state.Change, job *jjm.GridJob, w *wish) error {
 	if err := c.Live.NotBanned(state.WhomOf(job)); err != nil {
 		return err
 	}
-	if err := c.Live.NotDrained(&job.Spec, job.Owner.User, job.Step.Clusters, c.Now); err != nil {
+	spec, clusters := w.requested(job)
+	if err := c.Live.NotDrained(spec, job.Owner.User, clusters, c.Now); err != nil {
 		return err
 	}
 	if err := c.Live.WithinQuota(job.Owner.UID); err != nil {

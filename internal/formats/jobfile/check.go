@@ -234,6 +234,24 @@ func (c *checker) request(r request) (out jjm.Request) {
 	return out
 }
 
+// CheckResources returns what is wrong with the resources of a resubmission. The problems are
+// those that a job file with these values would have.
+func CheckResources(r jjm.Resources) jjm.Problems {
+	var asked request
+	if r.MemoryMB != 0 {
+		asked.MemoryMB = &r.MemoryMB
+	}
+	if r.Walltime != 0 {
+		asked.Walltime = &r.Walltime
+	}
+	if r.Queue != "" {
+		asked.Queue = &r.Queue
+	}
+	var c checker
+	c.request(asked)
+	return c.problems
+}
+
 // accountForm allows what batch systems allow in names of accounts, projects and qualities
 // of service, including "group_cms.alice" of HTCondor and, without its first slash,
 // "/site/group" of Grid Engine's share tree, but nothing that could be taken for an option.

@@ -47,8 +47,60 @@ func PlaceOf(have []jjm.Place, clusters []string, p *jjm.Place) ([]jjm.Place, in
 
 func indexOf(have []jjm.Place, clusters []string, r *jjm.Request) int {
 	return slices.IndexFunc(have, func(p jjm.Place) bool {
-		return slices.Equal(p.Clusters, clusters) && (p.Request == r || p.Request != nil && r != nil && *p.Request == *r)
+		return p.Asked == nil && slices.Equal(p.Clusters, clusters) && sameRequest(p.Request, r)
 	})
+}
+
+func sameRequest(a, b *jjm.Request) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// MaxAskedPlaces bounds the places that resubmissions with other resources make of a grid job.
+const MaxAskedPlaces = 64
+
+// AskedPlace returns the place of local jobs of the place from that are resubmitted with other
+// resources: the storages, clusters and request with which the local jobs were made, and asked
+// in place of what earlier resubmissions set. The place is not among those of the grid job yet;
+// see [AddAsked].
+func AskedPlace(have []jjm.Place, clusters []string, from int32, asked jjm.Resources) jjm.Place {
+	if was := placeAt(have, from); was != nil && was.Asked != nil {
+		asked, from = was.Asked.With(asked), was.From
+	}
+	p := jjm.Place{Clusters: clusters, Known: true}
+	if made := placeAt(have, from); made != nil {
+		p = *made
+	}
+	p.Asked, p.From = &asked, from
+	return p
+}
+
+// placeAt returns the place of a number, nil for 0 and unknown ones.
+func placeAt(have []jjm.Place, number int32) *jjm.Place {
+	if number < 1 || int(number) > len(have) {
+		return nil
+	}
+	return &have[number-1]
+}
+
+// AddAsked returns the number of a place that a resubmission makes, and the list of places with
+// it. Places that are equal are one. The given list is not changed. The error is a Conflict if
+// the grid job has MaxAskedPlaces of them.
+func AddAsked(have []jjm.Place, p jjm.Place) ([]jjm.Place, int32, error) {
+	made := 0
+	for i := range have {
+		h := &have[i]
+		if h.Asked == nil {
+			continue
+		}
+		made++
+		if h.From == p.From && *h.Asked == *p.Asked && slices.Equal(h.Clusters, p.Clusters) &&
+			slices.Equal(h.Storages, p.Storages) && sameRequest(h.Request, p.Request) {
+			return have, int32(i + 1), nil
+		}
+	}
+	if made >= MaxAskedPlaces {
+		return nil, 0, jjm.Errorf(jjm.Conflict, "its local jobs were resubmitted with %d different resources "+
+			"before, which is the most: resubmit it with resources of an earlier time, or copy the grid job", made)
+	}
+	return append(slices.Clip(have), p), int32(len(have) + 1), nil
 }
 
 // lacking returns the storages that have is to remember in addition.

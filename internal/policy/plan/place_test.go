@@ -89,3 +89,57 @@ func TestAmong_AnUnknownPlaceHasNoClusters(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A resubmission changes what it says, and keeps clusters, storages and what earlier ones said.
+// Equal places are one; the list that it was given stays as it is.
+func TestAskedPlace_KeepsWhatIsNotAsked(t *testing.T) {
+	clusters := []string{"big", "sim"}
+	have := []jjm.Place{{Storages: []string{"a"}, Clusters: []string{"sim"}, Known: true,
+		Request: &jjm.Request{GPUs: 1}}}
+	first := plan.AskedPlace(have, clusters, 1, jjm.Resources{MemoryMB: 5, Queue: "long"})
+	places, n, err := plan.AddAsked(have, first)
+	if err != nil || n != 2 || len(have) != 1 {
+		t.Fatal(places, n, err)
+	}
+	second := plan.AskedPlace(places, clusters, 2, jjm.Resources{MemoryMB: 9})
+	want := have[0]
+	want.Asked, want.From = &jjm.Resources{MemoryMB: 9, Queue: "long"}, 1
+	if diff := cmp.Diff(want, second); diff != "" || places[1].Asked.MemoryMB != 5 {
+		t.Error(diff, places[1].Asked)
+	}
+	same := plan.AskedPlace(places, clusters, 2, jjm.Resources{MemoryMB: 5})
+	if _, n, err := plan.AddAsked(places, same); n != 2 || err != nil {
+		t.Error("the same place again is", n, err)
+	}
+	anywhere := plan.AskedPlace(places, clusters, 0, jjm.Resources{MemoryMB: 5})
+	places, n, err = plan.AddAsked(places, anywhere)
+	if err != nil || n != 3 || !slices.Equal(plan.Among(clusters, places, n), clusters) {
+		t.Error(places, n, err)
+	}
+	if same, n := plan.PlaceOf(places, clusters, &jjm.Place{Known: true, Clusters: []string{"sim"},
+		Request: &jjm.Request{GPUs: 1}}); n != 1 || len(same) != 3 {
+		t.Error("a new part gets place", n)
+	}
+}
+
+// There is a bound for how many different resources one grid job may have, and nothing is made
+// beyond it.
+func TestAddAsked_IsBounded(t *testing.T) {
+	var places []jjm.Place
+	asked := func(memory int64) jjm.Place {
+		return plan.AskedPlace(places, nil, 0, jjm.Resources{MemoryMB: memory})
+	}
+	for i := range int64(plan.MaxAskedPlaces) {
+		var err error
+		if places, _, err = plan.AddAsked(places, asked(i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err := plan.AddAsked(places, asked(1<<20))
+	if jjm.KindOf(err) != jjm.Conflict {
+		t.Error(err)
+	}
+	if _, n, err := plan.AddAsked(places, asked(7)); n != 7 || err != nil {
+		t.Error(n, err)
+	}
+}

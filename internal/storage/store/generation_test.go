@@ -307,3 +307,24 @@ func TestMigrate_OldRetractionsAreOfAnAttempt(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A local job that is over gets another place; one that is not over keeps its place.
+func TestMoveLocal_OnlyIfItIsOver(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	g := fill(t, s, 3, 3)
+	submit(t, s, g.ID, "tag", 0, 1)
+	ls, err := s.Locals(context.Background(), g.ID, 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ls[2].State = jjm.Failed
+	update(t, s, func(tx *Tx) error { return tx.SaveLocals([]*jjm.LocalJob{&ls[2]}) })
+	update(t, s, func(tx *Tx) error { return tx.MoveLocal(ls[2].ID, 4) })
+	for _, id := range []jjm.LocalID{ls[0].ID, {Grid: g.ID, N: 9}} {
+		wantKind(t, s.Update(context.Background(), func(tx *Tx) error { return tx.MoveLocal(id, 4) }), jjm.Internal)
+	}
+	if ls, err = s.Locals(context.Background(), g.ID, 0, -1); err != nil || ls[0].Place != 0 || ls[2].Place != 4 {
+		t.Error(ls, err)
+	}
+}

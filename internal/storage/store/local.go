@@ -11,7 +11,7 @@ import (
 
 // localColumns are the columns of both tables of local jobs, in the order of scanLocal. The key
 // and the part come first, the step, the place and the serial numbers last; none of these
-// change. SaveLocals writes those between them, lifeColumns.
+// change, but for the place: see MoveLocal. SaveLocals writes those between them, lifeColumns.
 const (
 	partColumns = "grid, n, unit, first, count, serial, args"
 	lifeColumns = "state, phase, attempt, early, late_handled, late_unhandled, retry_args, not_before, kill, tag, pos, " +
@@ -207,6 +207,18 @@ func (tx *Tx) SaveLocalsAfter(ls []*jjm.LocalJob, stored func(jjm.LocalID) *jjm.
 			return err
 		}
 		first += n
+	}
+	return nil
+}
+
+// MoveLocal stores the place of a local job that is over and is to run again. The schema refuses
+// to move one that is not over.
+func (tx *Tx) MoveLocal(id jjm.LocalID, place int32) error {
+	err := tx.change("UPDATE local_jobs SET place = ? WHERE grid = ? AND n = ?",
+		args{}.int(int64(place)).int(int64(id.Grid)).int(int64(id.N)),
+		jjm.Errorf(jjm.Internal, "it was never inserted, or it is archived"))
+	if err != nil {
+		return tx.fail(err, "move local job %s to place %d", id, place)
 	}
 	return nil
 }

@@ -23,6 +23,9 @@ type SimConfig struct {
 	Slots int
 	// MaxBulk is the most jobs in a bulk; 1000 by default.
 	MaxBulk int
+	// MaxMemoryMB and MaxWalltime bound one job, as [adapters.Capabilities] says; 0 for no limit.
+	MaxMemoryMB int64
+	MaxWalltime time.Duration
 	// MaxJobs is how many jobs one owner may have; more are refused as [adapters.TooMany]
 	// describes. 0 for no limit; see [Sim.SetMaxJobs].
 	MaxJobs int
@@ -204,8 +207,9 @@ func (s *Sim) Name() string { return s.c.Name }
 func (s *Sim) Capabilities() adapters.Capabilities {
 	return adapters.Capabilities{
 		MaxBulk: s.c.MaxBulk, TwoPhase: s.c.TwoPhase, SharedFS: !s.c.NoSharedFS, RenewsProxies: s.c.RenewsProxies,
-		Accounting: true,
-		Guarantee:  "none: a simulation", Slots: s.c.Slots, Settle: s.c.Settle,
+		Accounting:  true,
+		MaxMemoryMB: s.c.MaxMemoryMB, MaxWalltime: s.c.MaxWalltime,
+		Guarantee: "none: a simulation", Slots: s.c.Slots, Settle: s.c.Settle,
 	}
 }
 

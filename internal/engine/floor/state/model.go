@@ -283,10 +283,11 @@ func keepWaits(old, l jjm.LocalJob) *jjm.Waiting {
 	return nil
 }
 
-// eligible reports whether local job n may be submitted now.
-func (g *Grid) eligible(n int32, now jjm.Time) bool {
+// eligible reports whether local job n may be submitted now as one of a place. A resubmission
+// may have given it another place since it was queued.
+func (g *Grid) eligible(n, place int32, now jjm.Time) bool {
 	l := &g.Locals[n]
-	if l.Kill {
+	if l.Kill || l.Place != place {
 		return false
 	}
 	return l.State == jjm.New ||
@@ -297,7 +298,7 @@ func (g *Grid) eligible(n int32, now jjm.Time) bool {
 // Entries behind the first may still be stale.
 func (g *Grid) trim(place int32, now jjm.Time) int {
 	q := g.ready.Of(place)
-	for len(q) > 0 && !g.eligible(q[0], now) {
+	for len(q) > 0 && !g.eligible(q[0], place, now) {
 		q = q[1:]
 	}
 	g.ready.Set(place, q)

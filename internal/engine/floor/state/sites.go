@@ -69,5 +69,22 @@ func RequestAt(g *jjm.GridJob, place int32) jjm.Request {
 	if place < 1 || int(place) > len(g.Step.Places) {
 		return g.Spec.Request
 	}
-	return g.Spec.Request.With(g.Step.Places[place-1].Request)
+	return RequestOf(&g.Spec, &g.Step.Places[place-1])
+}
+
+// RequestOf returns what local jobs of a grid job and place request.
+func RequestOf(spec *jjm.Spec, p *jjm.Place) jjm.Request {
+	r := spec.Request.With(p.Request)
+	if p.Asked != nil {
+		r = r.With(p.Asked.Request())
+	}
+	return r
+}
+
+// AskedAt returns what resubmissions request for local jobs of a place, nil if none did.
+func AskedAt(g *jjm.GridJob, place int32) *jjm.Resources {
+	if place < 1 || int(place) > len(g.Step.Places) {
+		return nil
+	}
+	return g.Step.Places[place-1].Asked
 }

@@ -1,0 +1,92 @@
+package reopen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// moves says which places local jobs get that are resubmitted with other resources.
+type moves struct {
+	// places are all places of the grid job, of maps the number of a present place to that of
+	// the place with the resources.
+	places []jjm.Place
+	of     map[int32]int32
+	asked  jjm.Resources
+	// notes say which clusters cannot meet the resources, and why.
+	notes []string
+}
+
+// moves returns which places the local jobs run of a grid job get that are resubmitted with the
+// resources asked, nil if asked is nil. The error is Invalid if no cluster can meet them; its
+// problems are those of a submission.
+func (ro *Reopener) moves(job *jjm.GridJob, locals []jjm.LocalJob, run []int32, asked *jjm.Resources) (*moves, error) {
+	if asked == nil || *asked == (jjm.Resources{}) {
+		return nil, nil
+	}
+	to := &moves{places: job.Step.Places, of: map[int32]int32{}, asked: *asked}
+	for _, n := range run {
+		from := locals[n].Place
+		if to.of[from] != 0 {
+			continue
+		}
+		place, notes, err := ro.askedPlace(job, from, *asked)
+		if err != nil {
+			return nil, err
+		}
+		for _, note := range notes {
+			if !slices.Contains(to.notes, note) {
+				to.notes = append(to.notes, note)
+			}
+		}
+		if to.places, to.of[from], err = plan.AddAsked(to.places, place); err != nil {
+			return nil, err
+		}
+	}
+	return to, nil
+}
+
+// askedPlace returns the place for local jobs of the place from that are resubmitted with the
+// resources asked. It has the clusters that can meet them; notes are about the others.
+func (ro *Reopener) askedPlace(job *jjm.GridJob, from int32, asked jjm.Resources) (p jjm.Place, notes []string,
+	err error) {
+	p = plan.AskedPlace(job.Step.Places, job.Step.Clusters, from, asked)
+	if name := p.Asked.Cluster; name != "" && !slices.Contains(ro.s.Names, name) {
+		_, unknown := plan.Candidates([]string{name}, ro.s.Names)
+		return p, nil, jjm.Errorf(jjm.Invalid, "%w", unknown)
+	}
+	if ps := narrow(&p, job.Step.Clusters); len(ps) > 0 {
+		return p, nil, jjm.Errorf(jjm.Invalid, "%w", ps)
+	}
+	spec := job.Spec
+	spec.Clusters, spec.Credentials = p.Clusters, nil
+	spec.Request = state.RequestOf(&job.Spec, &p)
+	fit, problems := ro.rooms.Clusters.Choose(&spec)
+	if len(fit.Clusters) == 0 {
+		return p, nil, jjm.Errorf(jjm.Invalid, "%w", problems)
+	}
+	p.Clusters = fit.Clusters
+	return p, fit.Notes, nil
+}
+
+// narrow leaves only the cluster that a place asks for, if it asks for one. There is a problem if
+// the local jobs of the place may not go to that cluster; clusters are those of the grid job.
+func narrow(p *jjm.Place, clusters []string) jjm.Problems {
+	name := p.Asked.Cluster
+	switch {
+	case name == "":
+		return nil
+	case slices.Contains(p.Clusters, name):
+		p.Clusters = []string{name}
+		return nil
+	case slices.Contains(clusters, name):
+		return jjm.Problems{{Field: "clusters", Text: fmt.Sprintf(
+			"cluster %s cannot read the files of some of these local jobs: only %s can", name, strings.Join(p.Clusters, ", "))}}
+	}
+	return jjm.Problems{{Field: "clusters", Text: fmt.Sprintf(
+		"the job file does not let it go to cluster %.40q: want one of %s", name, strings.Join(clusters, ", "))}}
+}
