@@ -170,6 +170,48 @@ func TestContainer_OfManyDatasetsMakesFullParts(t *testing.T) {
 
 // 5000 datasets of a file each and a thousand files for each local job make five local jobs; while somebody waits, a
 // fifth of both.
+// The files of a container's datasets enter the grid job's in a transaction each. Between two of them, and after a death
+// between two of them, the splitter must not cut what is there.
+func TestContainer_NobodyCutsItsFilesBeforeAllAreThere(t *testing.T) {
+	t.Parallel()
+	for _, dies := range []bool{false, true} {
+		t.Run(fmt.Sprintf("the daemon dies %v", dies), func(t *testing.T) {
+			t.Parallel()
+			crash := &crasher{}
+			inWorld(t, options{crash: crash}, func(t *testing.T, w *world) {
+				for i := range 6 {
+					w.must(w.put(fmt.Sprintf("d%d", i), "run1", i, i+1))
+				}
+				crash.mu.Lock()
+				crash.on = func(point string) {
+					if point == "dataset-take" {
+						time.Sleep(time.Second)
+						if err := w.put("all", "", 100, 101); err != nil { // news for its readers
+							t.Error(err)
+						}
+						time.Sleep(time.Second)
+					}
+				}
+				if dies {
+					crash.point, crash.nth = "dataset-take", 3
+				}
+				crash.mu.Unlock()
+				id := w.submit(alice, fileJob("", "name = \"all\"\ncontainer = \"run1\"\n")+
+					"[split]\nby = \"FileBased\"\nparams = {files_per_job = 10}\n")
+				if dies {
+					w.until(time.Hour, "it died", crash.isDead)
+					w.reopen()
+				}
+				w.until(time.Hour, "local jobs", func() bool { return w.lookup(id).Counts.Total > 0 })
+				w.pass(time.Hour)
+				if n := w.lookup(id).Counts.Total; n != 1 {
+					t.Errorf("%d local jobs, want one with all files", n)
+				}
+			})
+		})
+	}
+}
+
 func TestContainer_FiveThousandDatasetsMakeFiveParts(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

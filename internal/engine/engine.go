@@ -207,6 +207,9 @@ func (e *Engine) load(ctx context.Context) error {
 	if err := e.site.LoadBans(ctx); err != nil {
 		return err
 	}
+	if err := e.datasets.Resume(ctx); err != nil {
+		return err
+	}
 	e.judge.ResumeKills()
 	e.clusters.WarnRemoved()
 	e.clusters.RecallAccounts()

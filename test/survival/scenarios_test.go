@@ -35,7 +35,7 @@ func elsewhere() map[string]string {
 		"release.before-commit": twoPhase, "release.after-commit": twoPhase,
 		"notice.before-commit": datasets, "notice.after-commit": datasets,
 		"dataset-add.before-commit": datasets, "dataset-add.after-commit": datasets,
-		"dataset-news.before-commit": containers, "dataset-news.after-commit": containers,
+		"dataset-take": containers, "dataset-news.before-commit": containers, "dataset-news.after-commit": containers,
 		"dataset-close.before-commit": datasets, "dataset-close.after-commit": datasets,
 		"dataset-remove.before-commit": reopened, "dataset-remove.after-commit": reopened,
 		"dataset-remove.rows":        reopened,

@@ -31,30 +31,42 @@ func (ds *Datasets) checkContainer(ctx context.Context, uid int, d *jjm.DatasetI
 	return nil
 }
 
-// takeContainer adds to the dataset d the files of a container's datasets that it lacks
+// takeContainer adds to the dataset d, whose id is given, the files of a container's datasets that it lacks
 // (decision R30). whole says that no more can come, because all these datasets are closed.
-// Readers learn of the files when all are there: a splitter that takes what it finds would
+// Readers learn of the files, and read them, when all are there: a splitter that takes what it finds would
 // cut short parts of each dataset otherwise.
-func (ds *Datasets) takeContainer(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput) (whole bool, err error) {
-	members, err := ds.b.Store.Members(ctx, job.Owner.UID, d.Container)
-	if err != nil {
+func (ds *Datasets) takeContainer(ctx context.Context, job *jjm.GridJob, id store.DatasetID,
+	d *jjm.DatasetInput) (whole bool, err error) {
+	filled := ds.adding(id)
+	whole, news, err := ds.takeMembers(ctx, job, d)
+	filled()
+	if err := errors.Join(err, ds.tell(ctx, news)); err != nil { // what was taken stays
 		return false, err
 	}
+	return whole, nil
+}
+
+// takeMembers is takeContainer without its care for readers. news are the datasets that got files.
+func (ds *Datasets) takeMembers(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput) (whole bool,
+	news []store.DatasetID, err error) {
+	members, err := ds.b.Store.Members(ctx, job.Owner.UID, d.Container)
+	if err != nil {
+		return false, nil, err
+	}
 	whole = len(members) > 0
-	var news []store.DatasetID
 	for i := range members {
 		m := &members[i]
 		whole = whole && m.Closed != 0
 		for more := !m.Head(); more; {
 			if more, err = ds.takeMember(ctx, job, d, m, &news); err != nil {
-				return false, errors.Join(err, ds.tell(ctx, news)) // what was taken stays
+				return false, news, err
+			}
+			if err := ds.b.Crash("dataset-take"); err != nil {
+				return false, news, err
 			}
 		}
 	}
-	if err := ds.tell(ctx, news); err != nil {
-		return false, err
-	}
-	return whole, nil
+	return whole, news, nil
 }
 
 // tell wakes the readers of datasets that got files.

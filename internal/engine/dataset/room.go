@@ -26,6 +26,7 @@ type Datasets struct {
 	types   *jobtype.Types
 	lineage *lineage.Lineage
 	sources *fair.Keyed[Source] // reads sources, fairly between accounts
+	resumed resumed
 	marks   marker
 	compare *comparer
 	cleared *fair.Keyed[int] // deletes what is stored of removed datasets, by account

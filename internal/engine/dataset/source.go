@@ -54,6 +54,7 @@ func (ds *Datasets) KickSources(job *jjm.GridJob) {
 // the dataset is closed or the grid job is fully cut. A watched folder is still read then,
 // because its files may vanish before local jobs read them.
 func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
+	defer ds.resumed.over(s)
 	job := ds.s.JobOf(s.Grid)
 	if job.ID == 0 || !job.Step.Prepared || job.Status.Final() {
 		ds.compare.sights.forget(s)
@@ -71,7 +72,7 @@ func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
 	switch {
 	case err != nil:
 	case d.Container != "":
-		whole, err = ds.takeContainer(ctx, &job, d)
+		whole, err = ds.takeContainer(ctx, &job, have.ID, d)
 	default:
 		waiting, err = ds.takeFrom(ctx, s, &job, have, closed)
 	}
@@ -130,9 +131,9 @@ func (ds *Datasets) takeFrom(ctx context.Context, s Source, job *jjm.GridJob, ha
 	d := &job.Spec.Datasets[s.i]
 	var look catalogue.Look
 	if d.Watch != "" {
-		look, waiting, err = ds.takeFolder(ctx, job, d, closed)
+		look, waiting, err = ds.takeFolder(ctx, job, have.ID, d, closed)
 	} else {
-		look, err = ds.takeProgram(ctx, job, d)
+		look, err = ds.takeProgram(ctx, job, have.ID, d)
 	}
 	if err != nil || d.Incremental {
 		return waiting, err
@@ -140,12 +141,14 @@ func (ds *Datasets) takeFrom(ctx context.Context, s Source, job *jjm.GridJob, ha
 	return waiting, ds.compare.compare(ctx, s, have, look)
 }
 
-// takeProgram adds the files that a program lists, and returns its list for comparison.
-func (ds *Datasets) takeProgram(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput) (catalogue.Look, error) {
+// takeProgram adds the files that a program lists to the dataset id, and returns its list for comparison.
+func (ds *Datasets) takeProgram(ctx context.Context, job *jjm.GridJob, id store.DatasetID,
+	d *jjm.DatasetInput) (catalogue.Look, error) {
 	out, err := ds.outside.run(ctx, job.Owner, job.BaseDir, d.Program)
 	if err != nil {
 		return catalogue.Look{}, err
 	}
+	defer ds.adding(id)()
 	err = ds.addList(ctx, job.Owner.UID, d.Name, d.Program[0], func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(out)), nil
 	})
@@ -160,10 +163,10 @@ func (ds *Datasets) takeProgram(ctx context.Context, job *jjm.GridJob, d *jjm.Da
 	return look, err
 }
 
-// takeFolder adds the new files of a watched folder, unless the dataset is closed, and
+// takeFolder adds the new files of a watched folder to the dataset id, unless that is closed, and
 // returns its listing for comparison.
-func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput, closed bool) (
-	look catalogue.Look, waiting int, err error) {
+func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, id store.DatasetID, d *jjm.DatasetInput,
+	closed bool) (look catalogue.Look, waiting int, err error) {
 	folder, pattern, err := catalogue.SplitWatch(d.Watch)
 	if err != nil {
 		return look, 0, err
@@ -185,6 +188,7 @@ func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, d *jjm.Dat
 		ds.b.Complain(slog.LevelWarn, "skipped/"+folder, "a watched folder has files whose names no dataset can hold", "folder",
 			folder, "files", skipped)
 	}
+	defer ds.adding(id)()
 	for some := range slices.Chunk(files, ds.b.Chunk()) {
 		if _, err := ds.addFiles(ctx, job.Owner.UID, d.Name, some); err != nil {
 			return look, waiting, err

@@ -66,6 +66,7 @@ type feed struct {
 	complete bool
 	news     uint64 // Reads.News when it started
 	marked   uint64 // Reads.Marked when it started
+	fills    uint64 // the count of fills when it started; see state.Memo.AwaitsFiles
 }
 
 // LookAgain returns after how long a grid job that waits for input is to be stepped
@@ -103,6 +104,9 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 		var err error
 		if f, err = fd.startFeed(ctx, job, cut); err != nil {
 			return fmt.Errorf("generate grid job %s: %w", job.ID, err)
+		}
+		if fd.awaitsFiles(job.ID, f) {
+			return nil
 		}
 	}
 	parts, left, next, err := fd.cutNext(ctx, job, f)
@@ -293,8 +297,15 @@ func (fd *Feeder) noteInputs(ctx context.Context, id jjm.GridID, f *feed) error 
 	for _, in := range inputs {
 		datasets = append(datasets, in.Dataset)
 	}
-	fd.s.Adjust(func(a *state.Memo) { f.news, f.marked = a.SetInputs(id, datasets) })
+	fd.s.Adjust(func(a *state.Memo) { f.news, f.marked, f.fills = a.SetInputs(id, datasets) })
 	return nil
+}
+
+// awaitsFiles reports whether a cutting has perhaps read a part of files that belong together, because they were being
+// added meanwhile.
+func (fd *Feeder) awaitsFiles(id jjm.GridID, f *feed) (waits bool) {
+	fd.s.Adjust(func(a *state.Memo) { waits = a.AwaitsFiles(id, f.fills) })
+	return waits
 }
 
 // workOf returns what the splitter needs: the files that can be cut, the files of

@@ -153,11 +153,11 @@ func (a *Memo) Lacks(id jjm.GridID, text string) {
 }
 
 // SetInputs sets which datasets the first step of a grid job reads, and returns its
-// present counts of news and marks.
-func (a *Memo) SetInputs(id jjm.GridID, datasets []store.DatasetID) (news, marked uint64) {
+// present counts of news, marks and fills.
+func (a *Memo) SetInputs(id jjm.GridID, datasets []store.DatasetID) (news, marked, fills uint64) {
 	r := a.Grid(id).Reads
 	r.datasets = datasets
-	return r.news, r.marked
+	return r.news, r.marked, r.fills
 }
 
 // Withdrew notes that local jobs gave back what they own of marked files, for all marks
@@ -183,7 +183,7 @@ func (a *Memo) SetIdle(id jjm.GridID, step int32, news uint64, why string) {
 // grid jobs that read it. They are no longer idle.
 func (a *Memo) News(id store.DatasetID, marks bool) (readers []jjm.GridID) {
 	for gid, g := range a.s.grids {
-		if g.Reads == nil || g.Reads.datasets != nil && !slices.Contains(g.Reads.datasets, id) {
+		if !g.mayRead(id) {
 			continue
 		}
 		g.Reads.news++

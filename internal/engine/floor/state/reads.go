@@ -21,6 +21,8 @@ type Reads struct {
 	news uint64
 	// marked counts the events that marked files as lost, broken or ready again.
 	marked uint64
+	// fills counts how often files were added to datasets in several transactions; see Filling.
+	fills uint64
 	// withdrawn is the value of marked when local jobs that wait for submission last gave
 	// back what they own of marked files, plus 1; 0 = not since the daemon started.
 	withdrawn uint64

@@ -57,6 +57,7 @@ type rows struct {
 	unused  map[int][]UnusedBulk      // whose folders are to be removed, by account
 	unswept map[int][]jjm.Owner       // whose areas were not swept since the start, by account
 	wishes  map[jjm.GridID]store.Reopening
+	fills   map[store.DatasetID]int // how often files are being added in several transactions; see Filling
 	// removals are those that are not carried out yet
 	removals map[jjm.GridID]store.Removal
 }
@@ -81,6 +82,7 @@ func New(b *base.Base, clusters []string) *State {
 			unused:  map[int][]UnusedBulk{},
 			unswept: map[int][]jjm.Owner{},
 			wishes:  map[jjm.GridID]store.Reopening{},
+			fills:   map[store.DatasetID]int{},
 
 			removals: map[jjm.GridID]store.Removal{},
 		},

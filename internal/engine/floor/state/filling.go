@@ -1,0 +1,59 @@
+package state
+
+import (
+	"slices"
+
+	"jjm/internal/jjm"
+	"jjm/internal/storage/store"
+)
+
+// awaitsFiles is why a step cuts nothing while files are being added to one of its datasets.
+const awaitsFiles = "more files of its datasets are being added"
+
+// Filling notes that files are about to be added to a dataset in several transactions. A grid job that read it between
+// two of them would cut what is there, and make a part that is too small. Filled must follow.
+func (a *Memo) Filling(id store.DatasetID) {
+	a.s.fills[id]++
+	for _, g := range a.s.grids {
+		if g.mayRead(id) {
+			g.Reads.fills++
+		}
+	}
+}
+
+// Filled notes that all files are there, and returns the grid jobs that waited for them. These are no longer idle.
+func (a *Memo) Filled(id store.DatasetID) (waited []jjm.GridID) {
+	if a.s.fills[id]--; a.s.fills[id] > 0 {
+		return nil
+	}
+	delete(a.s.fills, id)
+	for gid, g := range a.s.grids {
+		if g.mayRead(id) && g.Reads.idle == awaitsFiles {
+			g.Reads.news++
+			g.Reads.idle = ""
+			waited = append(waited, gid)
+		}
+	}
+	return waited
+}
+
+// AwaitsFiles reports whether the first step of a grid job has to wait, because files are being added to its datasets,
+// or have been since it had its count of fills. In the first case it is idle until Filled, in the second it starts anew.
+func (a *Memo) AwaitsFiles(id jjm.GridID, fills uint64) bool {
+	g := a.Grid(id)
+	if g == nil || g.Reads == nil {
+		return false
+	}
+	r := g.Reads
+	if slices.ContainsFunc(r.datasets, func(d store.DatasetID) bool { return a.s.fills[d] > 0 }) {
+		r.idle = awaitsFiles
+		g.touch()
+		return true
+	}
+	return r.fills != fills
+}
+
+// mayRead reports whether the first step of a grid job reads a dataset, or that is not known yet.
+func (g *Grid) mayRead(id store.DatasetID) bool {
+	return g.Reads != nil && (g.Reads.datasets == nil || g.Reads.Knows(id))
+}
