@@ -49,6 +49,8 @@ func splitterTrials() map[string]trial {
 		"performance.memoryRequirement":         {value: 2000.0},
 		"include_parents":                       {value: true},
 		"deterministicPileup":                   {value: true},
+		"lheInputFiles":                         {value: true, files: madeUp()},
+		"Pieces/lheInputFiles":                  {value: true, files: madeUp(), with: keys{"pieces": madeUpPieces()}},
 		"production":                            {value: true},
 		"siteWhitelist":                         {value: []string{"near"}},
 		"siteBlacklist":                         {value: []string{"near"}},

@@ -173,6 +173,9 @@ type PartMore struct {
 	// because 0 is a valid number.
 	SkipPileup int64 `json:"skip_pileup,omitempty"`
 	HasSkip    bool  `json:"has_skip,omitempty"`
+	// LHEInput is the setting lheInputFiles: the application reads LHE files. It is nil
+	// unless the part generates events.
+	LHEInput *bool `json:"lhe_input_files,omitempty"`
 	// Seed is the random seed and Sequence the sequence number, where one was
 	// asked for. They go back to their pools when the part's job fails for good.
 	Seed     int64 `json:"seed,omitempty"`
