@@ -68,7 +68,7 @@ type File struct {
 	Locations []string `json:"locations,omitempty"`
 	// Parents are the LFNs of the files that it was made from (decision R27).
 	Parents []string `json:"parents,omitempty"`
-	// Group is JEDI's boundary: its splitter puts no files of two groups in one part.
+	// Group is JEDI's boundary: its splitters put no files of two groups in one part.
 	Group string `json:"group,omitempty"`
 	// Added is when it came into the dataset.
 	Added Time `json:"added,omitempty"`
