@@ -45,10 +45,15 @@ func MergeCutting(spec *jjm.Spec) (Cutting, jjm.Problems) {
 		return c, jjm.Problems{{Field: "merge", Text: err.Error()}}
 	}
 	c.Params.MaxMergeSize, c.Params.MaxMergeEvents = m.Bytes, m.Events
-	if c.Splitter == split.ParentlessMergeBySize {
-		c.Params.MaxMergeFiles, c.Params.MaxWaitTime = int64(m.Files), int64(m.MaxWait.D().Seconds())
+	if c.Splitter != split.WMBSMergeBySize {
+		c.Params.MaxMergeFiles = int64(m.Files)
 	}
-	c.Params.MinMergeSize = m.Bytes / 2 // a merge that is half full ends at a file that does not fit
+	if c.Splitter == split.ParentlessMergeBySize {
+		c.Params.MaxWaitTime = int64(m.MaxWait.D().Seconds())
+	}
+	if c.Splitter != split.JEDIMerge {
+		c.Params.MinMergeSize = m.Bytes / 2 // a merge that is half full ends at a file that does not fit
+	}
 	if m.Split != nil {
 		for _, key := range slices.Sorted(maps.Keys(m.Split.Params)) {
 			if err := split.CheckSettings(c.Splitter, []string{key}); err != nil {
@@ -59,8 +64,23 @@ func MergeCutting(spec *jjm.Spec) (Cutting, jjm.Problems) {
 			problems = strict.DecodeMap(m.Split.Params, "merge.split.params", &c.Params)
 		}
 	}
+	if len(problems) == 0 {
+		problems = c.tryMerge()
+	}
 	_, more := mergeTemplate(m)
 	return c, append(problems, more...)
+}
+
+// tryMerge returns a problem if the splitter refuses the settings.
+func (c *Cutting) tryMerge() jjm.Problems {
+	sp, err := split.Get(c.Splitter)
+	if err == nil {
+		_, err = sp.Count(split.Work{Closed: true}, c.Params)
+	}
+	if err != nil {
+		return jjm.Problems{{Field: "merge.split.params", Text: err.Error()}}
+	}
+	return nil
 }
 
 // mergeBy chooses the splitter.
@@ -72,9 +92,23 @@ func (c *Cutting) mergeBy(spec *jjm.Spec) (problems jjm.Problems) {
 	switch {
 	case m.Split == nil || m.Split.By == "" || m.Split.By == split.ParentlessMergeBySize:
 		return nil
+	case m.Split.By == split.JEDIMerge:
+		c.Splitter = split.JEDIMerge
+		if m.MaxWait != jjm.MergeWait {
+			bad("merge.max_wait", "%s ignores it, because a merge that is not full waits for the last output: leave it out",
+				c.Splitter)
+		}
+		if m.Files > split.MaxJEDIMergeFiles {
+			bad("merge.files", "%d is out of range: %s merges 1 to %d files at a time", m.Files, c.Splitter,
+				split.MaxJEDIMergeFiles)
+		}
+		if m.Files != jjm.MergeFiles && m.Split.Params["files_per_job"] != nil {
+			bad("merge.files", "%s ignores it beside merge.split.params.files_per_job: leave one of the two out", c.Splitter)
+		}
+		return problems
 	case m.Split.By != split.WMBSMergeBySize:
-		bad("merge.split.by", "%.60q: outputs are merged by %s or %s", m.Split.By, split.ParentlessMergeBySize,
-			split.WMBSMergeBySize)
+		bad("merge.split.by", "%.60q: outputs are merged by %s, %s or %s", m.Split.By, split.ParentlessMergeBySize,
+			split.WMBSMergeBySize, split.JEDIMerge)
 		return problems
 	}
 	c.Splitter = split.WMBSMergeBySize

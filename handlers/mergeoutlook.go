@@ -74,6 +74,13 @@ func (o *Outlook) Merges(more bool) (*jjm.MergeOutlook, error) {
 		out.Least = (out.Outputs + most - 1) / most
 		bound = fmt.Sprintf("at most %d files and %d bytes go into one", most, cut.Params.MaxMergeSize)
 	}
+	if n := cut.Params.FilesPerJob; cut.Splitter == split.JEDIMerge && n > 0 {
+		out.Least = (out.Outputs + n - 1) / n
+		out.Most, bound = out.Least, fmt.Sprintf("%d files go into each but the last", n)
+	} else if cut.Splitter == split.JEDIMerge {
+		bound = fmt.Sprintf("at most %d files go into one, which are expected to make at most %d bytes",
+			cut.Params.MaxMergeFiles, cut.Params.MaxMergeSize)
+	}
 	if out.Outputs == 0 {
 		out.Text = "their outputs are merged, and how many merges that makes is known once the outputs are: " + bound
 		return out, nil

@@ -26,6 +26,13 @@ func TestOutlook_EstimatesOnlyWhatIsKnown(t *testing.T) {
 	glf.Result = jjm.ResultGLF
 	fails := sized(100)
 	fails.Input.More = &jjm.PartMore{Failure: &jjm.CreateFailure{Code: 71101}}
+	byJEDI := func(params map[string]any) *jjm.Spec {
+		spec := merging("out")
+		spec.Merge.Split = &jjm.Splitting{By: "JEDIMerge", Params: params}
+		return spec
+	}
+	exactly := byJEDI(map[string]any{"files_per_job": 2})
+	exactly.Merge.Files = jjm.MergeFiles
 	for _, c := range []struct {
 		name  string
 		spec  *jjm.Spec
@@ -39,6 +46,11 @@ func TestOutlook_EstimatesOnlyWhatIsKnown(t *testing.T) {
 			"their 5 outputs make up to 5 merges, and at least 2: at most 4 files and 1000 bytes go into one"},
 		{"estimated", merging("out"), []*jjm.Part{sized(600), sized(600), sized(100), sized(100), sized(2000)}, false,
 			jjm.MergeOutlook{Outputs: 5, Least: 2, Most: 5, Estimated: 3}, "; about 3 if they are as large as estimated"},
+		{"by JEDI", byJEDI(nil), []*jjm.Part{sized(400), sized(400), sized(100)}, false,
+			jjm.MergeOutlook{Outputs: 3, Least: 1, Most: 3, Estimated: 2},
+			"at most 4 files go into one, which are expected to make at most 1000 bytes; about 2 if"},
+		{"by JEDI, so many files", exactly, []*jjm.Part{sized(600), sized(600), sized(600)}, false,
+			jjm.MergeOutlook{Outputs: 3, Least: 2, Most: 2, Estimated: 2}, "2 files go into each but the last"},
 		{"one without an estimate", merging("out"), []*jjm.Part{sized(600), sized(0)}, false,
 			jjm.MergeOutlook{Outputs: 2, Least: 1, Most: 2}, "up to 2 merges, and at least 1"},
 		{"two outputs each", merging("out", "log"), []*jjm.Part{sized(600), sized(600)}, false,

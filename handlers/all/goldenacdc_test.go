@@ -2,6 +2,7 @@ package all_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -159,7 +160,61 @@ func (r *wmRow) checkRecovery(id, splitter string) string {
 		}
 		return gocmp.Diff(sectionsOf(want), sectionsOf(have))
 	}
-	return gocmp.Diff(r.madeAgain(), madeOf(have)) + gocmp.Diff(sectionsMade(want), sectionsMade(have))
+	return gocmp.Diff(r.madeAgain(), madeOf(have)) + gocmp.Diff(sectionsMade(want), sectionsMade(have)) +
+		sameSkips(want, have)
+}
+
+// sameSkips compares the pile-up events that jobs skip, job by job. WMCore makes another number of jobs where it counts
+// on over events that were made; jobs that only one of both makes have nothing to be compared with.
+func sameSkips(want, have []wmGroup) string {
+	a, b := skipsOf(want), skipsOf(have)
+	n := min(len(a), len(b))
+	return gocmp.Diff(a[:n], b[:n])
+}
+
+// skipsOf returns the pile-up events to skip of each job, nil for a job that is told none.
+func skipsOf(groups []wmGroup) (skips []any) {
+	for _, g := range groups {
+		for _, j := range g.Jobs {
+			skips = append(skips, j.Baggage[skipPileup])
+		}
+	}
+	return skips
+}
+
+// In a recovery the events to skip follow from the number of jobs before and from the size of a job. They do not depend
+// on the time per event: some rows have one, some have none or 0.
+func TestGolden_WMCoreRecoveriesSkipPileupWithoutATimePerEvent(t *testing.T) {
+	skipping := 0
+	for _, name := range wmNames() {
+		splitter, _, _ := strings.Cut(name, ".")
+		golden.Rows(t, "wmcore/"+name, func(id string, r wmRow) string {
+			if !r.recovers() || r.Params["deterministicPileup"] == nil || r.timePerEvent() > 0 {
+				return ""
+			}
+			got, _, err := r.recovered(splitter, r.work())
+			if err != nil {
+				return err.Error()
+			}
+			want, have := r.want(), shown(got.parts)
+			if slices.ContainsFunc(skipsOf(want), func(n any) bool { return n != 0. && n != nil }) {
+				skipping++
+			}
+			return sameSkips(want, have)
+		})
+	}
+	if skipping < 3 {
+		t.Errorf("%d recoveries without a time per event skip more than 0 events, want 3", skipping)
+	}
+}
+
+// timePerEvent returns the seconds that an event takes, 0 if the row does not know it.
+func (r *wmRow) timePerEvent() float64 {
+	var known struct{ TimePerEvent float64 }
+	if err := json.Unmarshal(r.Params["performance"], &known); err != nil {
+		return 0
+	}
+	return known.TimePerEvent
 }
 
 // madeAgain returns the lost events, by the first number of each piece.

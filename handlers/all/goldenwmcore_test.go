@@ -298,6 +298,9 @@ func jobOf(part *jjm.Part) wmJob {
 		if m.HasSkip {
 			j.Baggage[skipPileup] = float64(m.SkipPileup)
 		}
+		if m.LHEInput != nil {
+			j.Baggage[lheInput] = *m.LHEInput
+		}
 	}
 	return j
 }
@@ -342,7 +345,7 @@ func (r *wmRow) want() []wmGroup {
 			if job.Code == failNoSite {
 				job.Reason = ""
 			}
-			maps.DeleteFunc(job.Baggage, func(key string, _ any) bool { return key != skipPileup })
+			maps.DeleteFunc(job.Baggage, func(key string, _ any) bool { return key != skipPileup && key != lheInput })
 		}
 	}
 	return r.Expected
@@ -423,9 +426,12 @@ func shown(parts []jjm.Part) []wmGroup {
 	return got
 }
 
-// skipPileup is the only key in the baggage of WMCore's jobs that concerns the cutting. The others are settings for the
-// application, which a job file refuses.
-const skipPileup = "skipPileupEvents"
+// skipPileup and lheInput are the keys in the baggage of WMCore's jobs that parts carry. A job file refuses the setting
+// of the only other key, trustPUSitelists.
+const (
+	skipPileup = "skipPileupEvents"
+	lheInput   = "lheInputFiles"
+)
 
 // failNoSite is WMCore's exit code for a part that may run at no site.
 const failNoSite = 71101

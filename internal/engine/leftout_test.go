@@ -28,6 +28,7 @@ func readers() map[string]map[string]any {
 		split.ParentlessMergeBySize: {"min_merge_size": 1500, "max_merge_size": 2500},
 		split.GangaDatasetSplitter:  {"files_per_subjob": 2}, split.SplitByFiles: {"filesPerJob": 2},
 		split.LHCbDataSplitter: {"file_bunch_size": 2, "event_bunch_size": 70},
+		split.JEDIMerge:        {"max_merge_files": 2},
 		split.JEDI:             {"records": map[string]any{"real_events": true, "events_per_job": 70}}, split.Pieces: {},
 	}
 }

@@ -62,6 +62,37 @@ func TestMerge_EventsThroughARestart(t *testing.T) {
 	})
 }
 
+// JEDI's limits hold through a restart and through a merge that fails for good: a merge that has room waits for the
+// outputs that are made again.
+func TestMerge_ByJEDIsLimits(t *testing.T) {
+	t.Parallel()
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.N == 7 {
+			return adaptertest.Play{Keyword: "-", Exit: 3}
+		}
+		return adaptertest.Play{}
+	}
+	const three = "[merge]\nconcat = true\noutput = \"out.dat\"\nattempts = 1\n" +
+		"split = {by = \"JEDIMerge\", params = {files_per_job = 3}}\n"
+	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(14)+three))
+		w.until(time.Hour, "one waits for merging", func() bool { return w.lookup(id).Counts.Completing > 0 })
+		w.reopen()
+		w.final(6*time.Hour, id)
+		w.verify(id, want{status: jjm.Done, gram: jjm.GRAMDone, jobs: -1})
+		merges := 0
+		for _, l := range w.locals(id) {
+			if l.Step == jjm.StepMerge && l.State == jjm.Completed {
+				merges++
+			}
+		}
+		if v := w.proof(id, ""); merges != 3 || v.Merge == nil || !v.Merge.Whole() || v.Merge.Files != 7 ||
+			v.Merge.Dropped != 3 || !v.Whole() {
+			t.Errorf("%d merges; %+v %+v", merges, v.Report, v.Merge)
+		}
+	})
+}
+
 func TestMerge_KillEndsBothSteps(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

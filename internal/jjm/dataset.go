@@ -68,7 +68,7 @@ type File struct {
 	Locations []string `json:"locations,omitempty"`
 	// Parents are the LFNs of the files that it was made from (decision R27).
 	Parents []string `json:"parents,omitempty"`
-	// Group is JEDI's boundary: its splitter puts no files of two groups in one part.
+	// Group is JEDI's boundary: its splitters put no files of two groups in one part.
 	Group string `json:"group,omitempty"`
 	// Added is when it came into the dataset.
 	Added Time `json:"added,omitempty"`
@@ -173,6 +173,9 @@ type PartMore struct {
 	// because 0 is a valid number.
 	SkipPileup int64 `json:"skip_pileup,omitempty"`
 	HasSkip    bool  `json:"has_skip,omitempty"`
+	// LHEInput is the setting lheInputFiles: the application reads LHE files. It is nil
+	// unless the part generates events.
+	LHEInput *bool `json:"lhe_input_files,omitempty"`
 	// Seed is the random seed and Sequence the sequence number, where one was
 	// asked for. They go back to their pools when the part's job fails for good.
 	Seed     int64 `json:"seed,omitempty"`

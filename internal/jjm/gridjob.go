@@ -399,7 +399,8 @@ type Merge struct {
 	// Output is the name of a merged file; default "merged".
 	Output string `json:"output,omitempty"`
 	// Files, Bytes and Events bound what one merge reads; a file above a bound is merged
-	// alone. Defaults 50, 5 GB, 100 000 000.
+	// alone. Defaults 50, 5 GB, 100 000 000. With JEDIMerge, Bytes bounds what it is expected
+	// to write.
 	Files  int   `json:"files,omitempty"`
 	Bytes  int64 `json:"bytes,omitempty"`
 	Events int64 `json:"events,omitempty"`

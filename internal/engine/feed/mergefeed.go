@@ -144,7 +144,7 @@ func (fd *Feeder) startMerge(ctx context.Context, job *jjm.GridJob) (*mergeFeed,
 			f.drops = append(f.drops, store.Drop{File: n, State: jjm.FileDropped, Why: "its local job is over without it"})
 			return nil
 		}
-		if job.Merging.Splitter == split.ParentlessMergeBySize {
+		if job.Merging.Splitter != split.WMBSMergeBySize {
 			file = handlers.Mergeable(file, n) // numbered in the order of arrival
 		}
 		work.Files = append(work.Files, file)

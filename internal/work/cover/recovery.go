@@ -223,16 +223,16 @@ func (r *Recovery) splitting(before *jjm.Splitting) *jjm.Splitting {
 }
 
 // kept returns the settings of the original splitting that still apply: where the parts may
-// run, what they read besides, what they need, the sections of generated events, and the
-// pile-up events to skip.
+// run, what they read besides, what they need, the sections of generated events, the pile-up
+// events to skip, and whether the application reads LHE files.
 func kept(before *jjm.Splitting) map[string]any {
 	params := map[string]any{}
 	if before == nil {
 		return params
 	}
 	keys := []string{"siteWhitelist", "siteBlacklist", "trustSitelists", "include_parents", "production", "performance"}
-	if before.By == "EventBased" {
-		keys = append(keys, "events_per_job", "events_per_lumi", "deterministicPileup")
+	if before.By == "EventBased" || before.By == "Pieces" { // Pieces: of a recovery
+		keys = append(keys, "events_per_job", "events_per_lumi", "deterministicPileup", "lheInputFiles")
 	}
 	for _, key := range keys {
 		if v, set := before.Params[key]; set {

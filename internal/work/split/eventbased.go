@@ -192,6 +192,9 @@ func (e *eventBased) part(c *Cutting) (jjm.Part, bool) {
 		m := more(in)
 		m.SkipPileup, m.HasSkip = c.carry.Serial*e.p.EventsPerJob, true
 	}
+	if made {
+		carryLHE(in, e.p)
+	}
 	estimate(in, &e.p.Performance, float64(n))
 	addParents(in, e.work, e.p, i)
 	failIfNoCluster(in)
@@ -200,6 +203,12 @@ func (e *eventBased) part(c *Cutting) (jjm.Part, bool) {
 		e.leave()
 	}
 	return part, true
+}
+
+// carryLHE passes lheInputFiles on to a part that generates events, also if it is false, as WMCore does.
+func carryLHE(in *jjm.PartInput, p *Params) {
+	set := p.LHEInputFiles
+	more(in).LHEInput = &set
 }
 
 // mask sets the n events of a part, and its sections if they are generated, and advances.

@@ -60,6 +60,8 @@ type Params struct {
 	IncludeParents bool `json:"include_parents,omitempty"`
 	// DeterministicPileup tells each part how many pile-up events to skip.
 	DeterministicPileup bool `json:"deterministicPileup,omitempty"`
+	// LHEInputFiles is passed on to parts that generate events: the application reads LHE files.
+	LHEInputFiles bool `json:"lheInputFiles,omitempty"`
 	// Production says that the parts generate events; all are of run 1.
 	Production bool `json:"production,omitempty"`
 

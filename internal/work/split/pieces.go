@@ -117,6 +117,9 @@ func (s *pieces) next(c *Cutting) (jjm.Part, bool) {
 		m := more(in)
 		m.SkipPileup, m.HasSkip = c.carry.Serial*s.p.EventsPerJob, true
 	}
+	if isGenerated(piece.LFN) {
+		carryLHE(in, s.p)
+	}
 	estimate(in, &s.p.Performance, float64(max(piece.Count, 0)))
 	addParents(in, s.work, s.p, i)
 	failIfNoCluster(in)

@@ -113,6 +113,12 @@ func subjects() []subject {
 			return p.EventBunchSize
 		}},
 		{name: JEDI, partly: never, bound: unbound, params: jediParams},
+		{name: JEDIMerge, cyclic: true, partly: never, params: jediMergeParams, bound: func(p *Params) int64 {
+			if p.FilesPerJob > 0 {
+				return p.FilesPerJob
+			}
+			return p.MaxMergeFiles
+		}},
 	}
 }
 

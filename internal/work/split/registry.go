@@ -35,7 +35,7 @@ func all() []*method {
 		eventAwareMethod(),
 		parentlessMethod(), wmbsMergeMethod(), siblingMethod(),
 		argMethod(), genericMethod(), gaussMethod(), gangaDatasetMethod(), splitByFilesMethod(), lhcbMethod(),
-		jediMethod(), piecesMethod())
+		jediMethod(), jediMergeMethod(), piecesMethod())
 }
 
 // Get returns a splitter by name. The error for an unknown name is of kind Invalid and names

@@ -19,7 +19,8 @@ func settings() map[string][]string {
 		ByEvents: {"events_per_job"},
 		ByRows:   nil,
 		EventBased: slices.Concat(sites,
-			[]string{"events_per_job", "events_per_lumi", "performance", "include_parents", "deterministicPileup"}),
+			[]string{"events_per_job", "events_per_lumi", "performance", "include_parents", "deterministicPileup",
+				"lheInputFiles"}),
 		FileBased: slices.Concat(sites,
 			[]string{"files_per_job", "jobs_per_group", "total_files", "respect_run_boundaries", "runs", "lumis",
 				"performance", "include_parents"}),
@@ -29,8 +30,10 @@ func settings() map[string][]string {
 		EventAwareLumiBased: slices.Concat(walk,
 			[]string{"events_per_job", "total_events", "job_time_limit", "allowCreationFailure",
 				"max_events_per_lumi", "legacy_max_events_per_lumi"}),
-		ParentlessMergeBySize:  slices.Concat(merge, []string{"max_merge_files", "merge_across_runs", "max_wait_time"}),
-		WMBSMergeBySize:        merge,
+		ParentlessMergeBySize: slices.Concat(merge, []string{"max_merge_files", "merge_across_runs", "max_wait_time"}),
+		WMBSMergeBySize:       merge,
+		JEDIMerge: slices.Concat(sites,
+			[]string{"files_per_job", "max_merge_files", "max_merge_size", "max_merge_events"}),
 		SiblingProcessingBased: slices.Concat(sites, []string{"files_per_job"}),
 		ArgSplitter:            {"args", "append"},
 		GenericSplitter:        {"attribute", "values", "multi_attrs"},
@@ -39,7 +42,8 @@ func settings() map[string][]string {
 		SplitByFiles:           {"filesPerJob", "maxFiles"},
 		LHCbDataSplitter:       {"file_bunch_size", "event_bunch_size"},
 		Pieces: slices.Concat(sites,
-			[]string{"pieces", "events_per_job", "events_per_lumi", "performance", "include_parents", "deterministicPileup"}),
+			[]string{"pieces", "events_per_job", "events_per_lumi", "performance", "include_parents", "deterministicPileup",
+				"lheInputFiles"}),
 		JEDI: {"task", "records", "scouts", "allow_incomplete", "chunks_to_wait", "random_seed",
 			"random_seed_offset"},
 	}
@@ -67,8 +71,6 @@ func Unit(name string) (string, error) {
 // WMCore, and why they would have no effect here.
 func foreign() map[string]string {
 	return map[string]string{
-		"lheInputFiles": "it has WMCore configure the application to read LHE files, and jjm configures no application: " +
-			"say it in its command",
 		"trustPUSitelists": "it has WMCore read pile-up from afar, and jjm does not look where pile-up is: leave it out",
 	}
 }

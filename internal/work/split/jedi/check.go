@@ -29,7 +29,8 @@ func ruleWords() map[string]numbers {
 func otherRules() map[string]string {
 	const merges = "how outputs are merged is said in [merge]"
 	return map[string]string{
-		"ZF": merges, "ZE": merges, "ZG": merges, "ZM": merges,
+		"ZF": merges + ": split = { by = \"JEDIMerge\", params = { files_per_job = N } }",
+		"ZE": merges + ": events", "ZG": merges + ": bytes", "ZM": merges + ": files",
 		"DY": "jobs that fill the least wall time of a queue cannot be made, as jjm does not know it: say with NE how many " +
 			"events a part has",
 		"MX": "it goes with DY, which is not carried out: say with NE how many events a part has",

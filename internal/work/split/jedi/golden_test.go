@@ -271,8 +271,46 @@ func TestGolden_Bunches(t *testing.T) {
 			}
 			got = append(got, one)
 		}
-		return cmp.Diff(r.Expect.Bunches, got, cmpopts.EquateEmpty())
+		return cmp.Diff(r.Expect.Bunches, got, cmpopts.EquateEmpty()) + r.merges()
 	})
+}
+
+// merges cuts the outputs of a row of merge jobs by MergeLimits, whose estimates are in bytes. The number of files is
+// that of the row; where the row shows the public defect, its jobs may be larger than the limits, and these may not.
+func (r *rowSplit) merges() string {
+	if !r.Merge {
+		return ""
+	}
+	limits, task := MergeDefaults(), r.Task.task()
+	limits.FilesPerJob, limits.Events = orDefault(task.number("ZF"), 0), orDefault(task.number("ZE"), 0)
+	limits.Files = orDefault(task.number("ZM"), limits.Files)
+	limits.Bytes = orDefault(task.number("ZG"), limits.Bytes/gb) * gb
+	rules := limits.Rules()
+	c := &Chunk{Master: r.Master.dataset()}
+	var recorded []int
+	for _, b := range r.Expect.Bunches {
+		for _, j := range b.Jobs {
+			recorded = append(recorded, len(j[0].Files))
+		}
+	}
+	var files int
+	for n := 0; ; n++ {
+		job, ok := c.Next(&rules)
+		if !ok {
+			break
+		}
+		files += len(job.Master)
+		if limits.FilesPerJob > 0 && (n >= len(recorded) || len(job.Master) != recorded[n]) {
+			return fmt.Sprintf("merge %d has %d files, recorded are %v", n, len(job.Master), recorded)
+		}
+		if limits.FilesPerJob == 0 && len(job.Master) > 1 && MergeSize(job.Master) > float64(limits.Bytes) {
+			return fmt.Sprintf("merge %d is expected to write %.0f bytes, at most %d", n, MergeSize(job.Master), limits.Bytes)
+		}
+	}
+	if files != len(r.Master.Files) {
+		return fmt.Sprintf("%d of %d outputs are merged", files, len(r.Master.Files))
+	}
+	return ""
 }
 
 // known formats a number as the rows do.

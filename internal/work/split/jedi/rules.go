@@ -1,5 +1,7 @@
 package jedi
 
+import "math"
+
 // Bounds besides the split rule: the largest output of a job and of a merge job, the output of
 // merging per input, its least work space, and its most files.
 const (
@@ -77,18 +79,88 @@ func (t *Task) jobRules(r *Rules, o Options) *float64 {
 
 // mergeRules sets the rules of merge jobs.
 func (t *Task) mergeRules(r *Rules) {
-	files := int64(mergeFiles)
-	r.MaxFiles, r.FilesPerJob, r.EventsPerJob = &files, t.number("ZF"), t.number("ZE")
-	if n := t.number("ZM"); n != nil {
-		r.MaxFiles = n
+	l := MergeDefaults()
+	for _, word := range []struct {
+		name string
+		to   *int64
+		unit int64
+	}{{"ZF", &l.FilesPerJob, 1}, {"ZM", &l.Files, 1}, {"ZG", &l.Bytes, gb}, {"ZE", &l.Events, 1}} {
+		if n := t.number(word.name); n != nil {
+			*word.to = *n * word.unit
+		}
 	}
+	l.set(r)
+}
+
+// MergeLimits bound a job that merges outputs.
+type MergeLimits struct {
+	// FilesPerJob (ZF), unless 0, is the number of files of a job, whatever their size.
+	FilesPerJob int64
+	// Files (ZM) is the most files of a job.
+	Files int64
+	// Bytes (ZG) is the most bytes that a job is expected to write; a single file may exceed it.
+	Bytes int64
+	// Events (ZE), unless 0, is the most events of a job; a single file may exceed it.
+	Events int64
+}
+
+// MergeDefaults returns the limits of JEDI: 50 files and 5 GB.
+func MergeDefaults() MergeLimits { return MergeLimits{Files: mergeFiles, Bytes: maxMergeOut} }
+
+// Rules returns the bounds of a job where the disk of the worker is unknown.
+func (l MergeLimits) Rules() Rules {
+	room := math.Inf(1)
+	r := Rules{MaxSize: &room}
+	l.set(&r)
+	return r
+}
+
+// set sets the rules of merge jobs.
+func (l MergeLimits) set(r *Rules) {
+	if l.FilesPerJob > 0 {
+		r.FilesPerJob = &l.FilesPerJob
+	}
+	if l.Events > 0 {
+		r.EventsPerJob = &l.Events
+	}
+	factor, out := mergeFactor, float64(l.Bytes)
+	r.MaxFiles, r.OutPerByte, r.MaxOut = &l.Files, &factor, &out
 	r.Boundary = &BoundaryRule{InSplit: 3}
-	factor, out := mergeFactor, float64(maxMergeOut)
-	if n := t.number("ZG"); n != nil {
-		out = float64(*n) * gb
-	}
-	r.OutPerByte, r.MaxOut = &factor, &out
 	r.WorkSize = max(r.WorkSize, mergeWork)
+}
+
+// Full reports whether no further file fits into a job.
+func (l MergeLimits) Full(records []Record) bool {
+	if l.FilesPerJob > 0 {
+		return int64(len(records)) >= l.FilesPerJob
+	}
+	var events int64
+	for i := range records {
+		if records[i].ranged() {
+			events += records[i].span()
+		}
+	}
+	return int64(len(records)) >= min(l.Files, maxTotalFiles) || MergeSize(records) >= float64(l.Bytes) ||
+		l.Events > 0 && events >= l.Events
+}
+
+// MergeSize returns the bytes that merging files is expected to write: 1.2 times their size. An empty file counts as 1
+// MB.
+func MergeSize(records []Record) (out float64) {
+	for i := range records {
+		out += math.Trunc(records[i].effective() * mergeFactor)
+	}
+	return out
+}
+
+// MergeDisk returns the bytes that merging files is expected to need on the disk of a worker: input, output, and a
+// margin of 500 MB.
+func MergeDisk(records []Record) float64 {
+	disk := MergeSize(records) + mergeWork
+	for i := range records {
+		disk += float64(records[i].Size)
+	}
+	return disk
 }
 
 // maxSize returns the bound of input and output together: what the task asks for, else what the
