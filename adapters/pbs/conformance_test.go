@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ var commandNames = []string{"qsub", "qalter", "qstat", "qselect", "qdel", "qhold
 func TestConformance_OpenPBS(t *testing.T) {
 	t.Parallel()
 	// A job that could run waits for the scheduler, long enough to be cancelled meanwhile.
-	open := func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=openpbs", "WAIT=200ms") }
+	open := func(t *testing.T) adaptertest.System { return onFake(t, "WAIT=200ms") }
 	if *realPBS {
 		open = onReal
 	}
@@ -36,16 +37,10 @@ func TestConformance_OpenPBSInItsMoods(t *testing.T) {
 		t.Run(mood, func(t *testing.T) {
 			t.Parallel()
 			adaptertest.RunOnFake(t, func(t *testing.T) adaptertest.System {
-				return onFake(t, "DIALECT=openpbs", "WAIT=200ms", mood)
+				return onFake(t, append(strings.Fields(mood), "WAIT=200ms")...)
 			})
 		})
 	}
-}
-
-func TestConformance_Torque(t *testing.T) {
-	needs.Campaign(t, needs.Systems)
-	t.Parallel()
-	adaptertest.Run(t, func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=torque") })
 }
 
 // These are operations that OpenPBS does not have; see TestHold.
@@ -60,22 +55,19 @@ func onFake(t *testing.T, settings ...string) adaptertest.System {
 	b.pace = quickPace()
 	s := adaptertest.System{
 		Adapter: b.adapter(), Owner: b.owner, Dir: t.TempDir(), Parallel: true,
-		AllExits: b.env["FAKEPBS_DIALECT"] != "torque",
-		Other:    &jjm.Owner{UID: 65534, GID: 65534, User: "nobody"},
+		AllExits: true, Other: &jjm.Owner{UID: 65534, GID: 65534, User: "nobody"},
 		Walltime: time.Second, MemoryMB: 48, Patience: await.Guard(6 * time.Minute), // on a busy machine
 		Bin: b.bin, Commands: commandNames, Submits: "qsub",
 		WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter {
-			return b.adapter(func(c *Config) { c.Bin, c.Dialect = bin, b.env["FAKEPBS_DIALECT"] })
+			return b.adapter(func(c *Config) { c.Bin = bin })
 		},
-		Requeue:    func(adaptertest.TB, string) { b.fault("rerun", true); b.do("qstat") },
-		SystemHold: func(_ adaptertest.TB, id string) { b.as("root", "qhold", "-h", "s", id) },
-	}
-	s.NotHere = map[string]string{"a lost node is reported": "the fake has one node; its rerun is what a lost MOM leads to"}
-	if b.env["FAKEPBS_DIALECT"] == "torque" {
-		s.LoseHistory = func(adaptertest.TB, string) { b.fault("lost-history", true) }
-	} else {
-		s.NotHere[holdCheck] = openPBSHold
-		s.LoseHistory = func(_ adaptertest.TB, id string) { b.do("qdel", "-x", id) }
+		Requeue:     func(adaptertest.TB, string) { b.fault("rerun", true); b.do("qstat") },
+		SystemHold:  func(_ adaptertest.TB, id string) { b.as("root", "qhold", "-h", "s", id) },
+		LoseHistory: func(_ adaptertest.TB, id string) { b.do("qdel", "-x", id) },
+		NotHere: map[string]string{
+			"a lost node is reported": "the fake has one node; its rerun is what a lost MOM leads to",
+			holdCheck:                 openPBSHold,
+		},
 	}
 	return s
 }
