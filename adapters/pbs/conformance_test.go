@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,8 @@ func TestConformance_OpenPBS(t *testing.T) {
 func TestConformance_OpenPBSInItsMoods(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
-	for _, mood := range []string{"FAULTS=one-id", "FAULTS=qdel-crash", "FAULTS=qalter-denied", "PORTS=512"} {
+	for _, mood := range []string{"FAULTS=one-id", "FAULTS=qdel-crash", "FAULTS=qalter-denied", "PORTS=512",
+		"PORTS=512 FAULTS=ports-quiet"} {
 		t.Run(mood, func(t *testing.T) {
 			t.Parallel()
 			adaptertest.RunOnFake(t, func(t *testing.T) adaptertest.System {
@@ -41,6 +43,53 @@ func TestConformance_OpenPBSInItsMoods(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestConformance_OpenPBSThatForgetsEnds runs the suite in the moods in which a job vanishes at its end. The checks
+// that wait for the report of an end must fail; the others hold.
+func TestConformance_OpenPBSThatForgetsEnds(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
+	t.Parallel()
+	for mood, more := range map[string][]string{"HISTORY=off": nil, "FAULTS=lost-history": needEndsOfCommands} {
+		t.Run(mood, func(t *testing.T) {
+			t.Parallel()
+			adaptertest.RunOnFake(t, func(t *testing.T) adaptertest.System {
+				s := onFake(t, mood, "WAIT=200ms")
+				for _, check := range slices.Concat(needEnds, more) {
+					s.NotHere[check] = "the check waits for the report of an end, and ended jobs are forgotten"
+					if strings.HasSuffix(t.Name(), "/"+strings.ReplaceAll(check, " ", "_")) {
+						s.Patience = await.Provoked(8 * time.Second)
+					}
+				}
+				return s
+			})
+		})
+	}
+}
+
+// needEnds are the checks that wait for the report of an end.
+var needEnds = []string{
+	"a banner on standard output does no harm", "a held bulk never runs before its release",
+	"a hundred jobs in a bulk", "a job that history forgot is left out", "a listing carries everything",
+	"a recycled id is another's", "a running job can be cancelled, twice", "a thousand ids in one call",
+	"a waiting job can be cancelled", "all methods may be called at once",
+	"an ended job can be cancelled without change", "every exit code comes back",
+	"hostile text is refused or passes unchanged", "ids of many bulks are answered",
+	"jobs know who they are", "jobs under a second are not missed", "known and unknown tags are found",
+	"listings are whole while jobs run", "listings are whole while jobs start and end",
+	"odd names pass unchanged", "one job of a bulk can be cancelled", "signals are told from exit codes",
+	"since hides what ended before", "the environment of the daemon changes nothing",
+	"the log has what jobs print", "the memory limit is enforced", "the walltime limit is enforced",
+	"two bulks of one tag are both found", "two cancels at once", "unknown ids are no trouble",
+}
+
+// needEndsOfCommands wait for an end too if the adapter believes that there is a history.
+var needEndsOfCommands = []string{
+	"a banner on standard error does no harm", "a command killed midway is no answer",
+	"a command that acts and hangs is given up", "a command that hangs is given up",
+	"a cut output is no answer", "a failure with a good output is a failure", "a missing command is named",
+	"a refused connection is trouble", "a reply that is lost is doubtful", "an empty output is no answer",
+	"garbage is no answer",
 }
 
 // These are operations that OpenPBS does not have; see TestHold.
