@@ -210,7 +210,8 @@ func TestGolden(t *testing.T) {
 		{names: []string{"jsonraw_js_num"},
 			setup: submit(`-N js_num -v A=007,B=1e5,C=12345678901234567890,D=+5,E=.5,F=0x10,G=1_0,H=-,I=1.0.0`)},
 		{names: []string{"exit7_json"},
-			setup: "qmgr -c 'set fake next=31'; qsub -o p/ -e p/ -N exit7 -v X=7 p/j.sh; until qstat -x -f -F json 31 | grep -q Exit; do sleep .1; done"},
+			setup: "qmgr -c 'set fake next=31'; qsub -o p/ -e p/ -N exit7 -v X=7 p/j.sh; " +
+				"until qstat -x -f -F json 31 | grep -q Exit; do sleep .1; done"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.names[0], func(t *testing.T) {

@@ -20,7 +20,7 @@ const qsubUsage = `usage: qsub [-a date_time] [-A account_string] [-c interval]
 `
 
 // qsubOptions are the options of qsub that fakepbs knows; a colon follows those that take a value.
-const qsubOptions = "A:e:fhJ:l:N:o:P:q:r:S:v:"
+const qsubOptions = "A:e:hJ:l:N:o:P:q:r:S:v:"
 
 // notCreated is what qsub prints if it creates no job.
 func notCreated(no *refusal) response {
