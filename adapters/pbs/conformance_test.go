@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +22,7 @@ var commandNames = []string{"qsub", "qalter", "qstat", "qselect", "qdel", "qhold
 func TestConformance_OpenPBS(t *testing.T) {
 	t.Parallel()
 	// A job that could run waits for the scheduler, long enough to be cancelled meanwhile.
-	open := func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=openpbs", "WAIT=200ms") }
+	open := func(t *testing.T) adaptertest.System { return onFake(t, "WAIT=200ms") }
 	if *realPBS {
 		open = onReal
 	}
@@ -32,20 +34,62 @@ func TestConformance_OpenPBS(t *testing.T) {
 func TestConformance_OpenPBSInItsMoods(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
-	for _, mood := range []string{"FAULTS=one-id", "FAULTS=qdel-crash", "FAULTS=qalter-denied", "PORTS=512"} {
+	for _, mood := range []string{"FAULTS=one-id", "FAULTS=qdel-crash", "FAULTS=qalter-denied", "PORTS=512",
+		"PORTS=512 FAULTS=ports-quiet"} {
 		t.Run(mood, func(t *testing.T) {
 			t.Parallel()
 			adaptertest.RunOnFake(t, func(t *testing.T) adaptertest.System {
-				return onFake(t, "DIALECT=openpbs", "WAIT=200ms", mood)
+				return onFake(t, append(strings.Fields(mood), "WAIT=200ms")...)
 			})
 		})
 	}
 }
 
-func TestConformance_Torque(t *testing.T) {
+// TestConformance_OpenPBSThatForgetsEnds runs the suite in the moods in which a job vanishes at its end. The checks
+// that wait for the report of an end must fail; the others hold.
+func TestConformance_OpenPBSThatForgetsEnds(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
-	adaptertest.Run(t, func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=torque") })
+	for mood, more := range map[string][]string{"HISTORY=off": nil, "FAULTS=lost-history": needEndsOfCommands} {
+		t.Run(mood, func(t *testing.T) {
+			t.Parallel()
+			adaptertest.RunOnFake(t, func(t *testing.T) adaptertest.System {
+				s := onFake(t, mood, "WAIT=200ms")
+				for _, check := range slices.Concat(needEnds, more) {
+					s.NotHere[check] = "the check waits for the report of an end, and ended jobs are forgotten"
+					if strings.HasSuffix(t.Name(), "/"+strings.ReplaceAll(check, " ", "_")) {
+						s.Patience = await.Provoked(8 * time.Second)
+					}
+				}
+				return s
+			})
+		})
+	}
+}
+
+// needEnds are the checks that wait for the report of an end.
+var needEnds = []string{
+	"a banner on standard output does no harm", "a held bulk never runs before its release",
+	"a hundred jobs in a bulk", "a job that history forgot is left out", "a listing carries everything",
+	"a recycled id is another's", "a running job can be cancelled, twice", "a thousand ids in one call",
+	"a waiting job can be cancelled", "all methods may be called at once",
+	"an ended job can be cancelled without change", "every exit code comes back",
+	"hostile text is refused or passes unchanged", "ids of many bulks are answered",
+	"jobs know who they are", "jobs under a second are not missed", "known and unknown tags are found",
+	"listings are whole while jobs run", "listings are whole while jobs start and end",
+	"odd names pass unchanged", "one job of a bulk can be cancelled", "signals are told from exit codes",
+	"since hides what ended before", "the environment of the daemon changes nothing",
+	"the log has what jobs print", "the memory limit is enforced", "the walltime limit is enforced",
+	"two bulks of one tag are both found", "two cancels at once", "unknown ids are no trouble",
+}
+
+// needEndsOfCommands wait for an end too if the adapter believes that there is a history.
+var needEndsOfCommands = []string{
+	"a banner on standard error does no harm", "a command killed midway is no answer",
+	"a command that acts and hangs is given up", "a command that hangs is given up",
+	"a cut output is no answer", "a failure with a good output is a failure", "a missing command is named",
+	"a refused connection is trouble", "a reply that is lost is doubtful", "an empty output is no answer",
+	"garbage is no answer",
 }
 
 // These are operations that OpenPBS does not have; see TestHold.
@@ -60,22 +104,19 @@ func onFake(t *testing.T, settings ...string) adaptertest.System {
 	b.pace = quickPace()
 	s := adaptertest.System{
 		Adapter: b.adapter(), Owner: b.owner, Dir: t.TempDir(), Parallel: true,
-		AllExits: b.env["FAKEPBS_DIALECT"] != "torque",
-		Other:    &jjm.Owner{UID: 65534, GID: 65534, User: "nobody"},
+		AllExits: true, Other: &jjm.Owner{UID: 65534, GID: 65534, User: "nobody"},
 		Walltime: time.Second, MemoryMB: 48, Patience: await.Guard(6 * time.Minute), // on a busy machine
 		Bin: b.bin, Commands: commandNames, Submits: "qsub",
 		WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter {
-			return b.adapter(func(c *Config) { c.Bin, c.Dialect = bin, b.env["FAKEPBS_DIALECT"] })
+			return b.adapter(func(c *Config) { c.Bin = bin })
 		},
-		Requeue:    func(adaptertest.TB, string) { b.fault("rerun", true); b.do("qstat") },
-		SystemHold: func(_ adaptertest.TB, id string) { b.as("root", "qhold", "-h", "s", id) },
-	}
-	s.NotHere = map[string]string{"a lost node is reported": "the fake has one node; its rerun is what a lost MOM leads to"}
-	if b.env["FAKEPBS_DIALECT"] == "torque" {
-		s.LoseHistory = func(adaptertest.TB, string) { b.fault("lost-history", true) }
-	} else {
-		s.NotHere[holdCheck] = openPBSHold
-		s.LoseHistory = func(_ adaptertest.TB, id string) { b.do("qdel", "-x", id) }
+		Requeue:     func(adaptertest.TB, string) { b.fault("rerun", true); b.do("qstat") },
+		SystemHold:  func(_ adaptertest.TB, id string) { b.as("root", "qhold", "-h", "s", id) },
+		LoseHistory: func(_ adaptertest.TB, id string) { b.do("qdel", "-x", id) },
+		NotHere: map[string]string{
+			"a lost node is reported": "the fake has one node; its rerun is what a lost MOM leads to",
+			holdCheck:                 openPBSHold,
+		},
 	}
 	return s
 }

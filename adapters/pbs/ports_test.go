@@ -433,17 +433,6 @@ func TestPorts_EveryCommandIsHeldToTheBudget(t *testing.T) {
 	}
 }
 
-// Torque's commands take no reserved ports.
-func TestPorts_TorqueHasNoBudget(t *testing.T) {
-	s := newSite(t, "DIALECT=torque")
-	b, next := s.bulk(1, "exit 0"), s.bulk(1, "exit 0")
-	s.submit(b)
-	s.a.ports.note(s.clock(s.a).now(), cancelPorts)
-	if _, err := s.a.Submit(t.Context(), next); err != nil {
-		t.Error(err)
-	}
-}
-
 // Submissions and questions by id leave room for listings.
 func TestPorts_ListingsHaveRoomWhenQuestionsByIDHaveNone(t *testing.T) {
 	s := newSite(t)

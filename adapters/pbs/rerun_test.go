@@ -16,8 +16,8 @@ import (
 // reruns reports whether the server shows a job as rerunnable.
 func (s *site) reruns(id string) bool {
 	s.t.Helper()
-	text := s.do("qstat", "-x", "-f", id)
-	yes, no := strings.Contains(text, "Rerunable = True"), strings.Contains(text, "Rerunable = False")
+	text := s.do("qstat", "-x", "-f", "-F", "json", id)
+	yes, no := strings.Contains(text, `"Rerunable":"True"`), strings.Contains(text, `"Rerunable":"False"`)
 	if yes == no {
 		s.t.Fatalf("no Rerunable in\n%s", text)
 	}

@@ -3,7 +3,6 @@ package pbs
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -227,36 +226,32 @@ func TestCancel_KeepsTheFactsOfEndedMembers(t *testing.T) {
 }
 
 func TestHistoryOff_EndedJobsVanishAndNothingFails(t *testing.T) {
-	for _, d := range []string{"openpbs", "torque"} {
-		t.Run(d, func(t *testing.T) {
-			t.Parallel()
-			bed := newBed(t, "DIALECT="+d, "HISTORY=off")
-			bed.stopClock()
-			s := &site{bed: bed, a: bed.adapter(), dir: t.TempDir()}
-			b := s.bulk(1, "exit 0")
-			r := s.submit(b)
-			s.until("held", b.Tag, all(1, jjm.BatchHold)) // without a probe
-			if f := s.find(b.Tag); f.Presence != adapters.Present {
-				t.Errorf("found %+v", f)
-			}
-			s.good(adapters.Release, members(b, r.ID)...)
-			s.until("gone", b.Tag, func(f map[int32]jjm.Report) bool { return len(f) == 0 })
-			s.probe()
-			if c := s.a.Capabilities(); c.Accounting || !strings.Contains(c.Guarantee, "only the wrapper") {
-				t.Errorf("%+v", c)
-			}
-			s.good(adapters.Cancel, members(b, r.ID)...)
-			if f := s.find(b.Tag); f.Presence != adapters.Absent {
-				t.Errorf("found %+v", f)
-			}
-			got, err := s.a.Account(t.Context(), s.owner, members(b, r.ID))
-			if err != nil || len(got) != 0 {
-				t.Errorf("accounted %+v, error %v", got, err)
-			}
-			if answers := s.control(adapters.Release, members(b, r.ID)...); jjm.KindOf(answers[0]) != jjm.Gone {
-				t.Errorf("release: %v", answers[0])
-			}
-		})
+	t.Parallel()
+	bed := newBed(t, "HISTORY=off")
+	bed.stopClock()
+	s := &site{bed: bed, a: bed.adapter(), dir: t.TempDir()}
+	b := s.bulk(1, "exit 0")
+	r := s.submit(b)
+	s.until("held", b.Tag, all(1, jjm.BatchHold)) // without a probe
+	if f := s.find(b.Tag); f.Presence != adapters.Present {
+		t.Errorf("found %+v", f)
+	}
+	s.good(adapters.Release, members(b, r.ID)...)
+	s.until("gone", b.Tag, func(f map[int32]jjm.Report) bool { return len(f) == 0 })
+	s.probe()
+	if c := s.a.Capabilities(); c.Accounting || !strings.Contains(c.Guarantee, "only the wrapper") {
+		t.Errorf("%+v", c)
+	}
+	s.good(adapters.Cancel, members(b, r.ID)...)
+	if f := s.find(b.Tag); f.Presence != adapters.Absent {
+		t.Errorf("found %+v", f)
+	}
+	got, err := s.a.Account(t.Context(), s.owner, members(b, r.ID))
+	if err != nil || len(got) != 0 {
+		t.Errorf("accounted %+v, error %v", got, err)
+	}
+	if answers := s.control(adapters.Release, members(b, r.ID)...); jjm.KindOf(answers[0]) != jjm.Gone {
+		t.Errorf("release: %v", answers[0])
 	}
 }
 
@@ -402,34 +397,29 @@ func TestSubmit_AnAcknowledgedIDMayBeLost(t *testing.T) {
 }
 
 func TestSubmit_RefusalsOfTheServer(t *testing.T) {
-	for _, d := range []string{"openpbs", "torque"} {
-		t.Run(d, func(t *testing.T) {
-			s := newSite(t, "DIALECT="+d)
-			try := func(what string, want jjm.Kind, n int, r jjm.Request) {
-				t.Helper()
-				b := s.bulk(n, "exit 0")
-				b.Request = r
-				_, err := s.a.Submit(t.Context(), b)
-				s.wantKind(what, err, want)
-				if f := s.find(b.Tag); f.Presence != adapters.Absent {
-					t.Errorf("%s: found %+v", what, f)
-				}
-			}
-			try("unknown queue", jjm.Invalid, 1, jjm.Request{Queue: "nosuch"})
-			try("disabled queue", jjm.Busy, 1, jjm.Request{Queue: "disabledq"})
-			try("closed queue", jjm.Denied, 1, jjm.Request{Queue: "aclq"})
-			try("more than the queue takes of one user", jjm.Busy, 3, jjm.Request{Queue: "limitq"})
-			try("too long for the queue", jjm.Invalid, 1, jjm.Request{Queue: "limitq", Walltime: jjm.Duration(2 * time.Hour)})
-			s.do("qmgr", "-c", "set server max_queued=2")
-			try("more than the server takes of one user", jjm.Busy, 3, jjm.Request{})
-			s.do("qmgr", "-c", "set server max_array_size=4")
-			try("a larger array than the server takes", jjm.Busy, 5, jjm.Request{})
-			s.probe()
-			if c := s.a.Capabilities(); c.MaxQueued != 2 && d == "openpbs" || c.MaxBulk != 4 || c.Slots != 16 ||
-				c.MaxCores != 16 {
-				t.Errorf("%+v", c)
-			}
-		})
+	s := newSite(t)
+	try := func(what string, want jjm.Kind, n int, r jjm.Request) {
+		t.Helper()
+		b := s.bulk(n, "exit 0")
+		b.Request = r
+		_, err := s.a.Submit(t.Context(), b)
+		s.wantKind(what, err, want)
+		if f := s.find(b.Tag); f.Presence != adapters.Absent {
+			t.Errorf("%s: found %+v", what, f)
+		}
+	}
+	try("unknown queue", jjm.Invalid, 1, jjm.Request{Queue: "nosuch"})
+	try("disabled queue", jjm.Busy, 1, jjm.Request{Queue: "disabledq"})
+	try("closed queue", jjm.Denied, 1, jjm.Request{Queue: "aclq"})
+	try("more than the queue takes of one user", jjm.Busy, 3, jjm.Request{Queue: "limitq"})
+	try("too long for the queue", jjm.Invalid, 1, jjm.Request{Queue: "limitq", Walltime: jjm.Duration(2 * time.Hour)})
+	s.do("qmgr", "-c", "set server max_queued=2")
+	try("more than the server takes of one user", jjm.Busy, 3, jjm.Request{})
+	s.do("qmgr", "-c", "set server max_array_size=4")
+	try("a larger array than the server takes", jjm.Busy, 5, jjm.Request{})
+	s.probe()
+	if c := s.a.Capabilities(); c.MaxQueued != 2 || c.MaxBulk != 4 || c.Slots != 16 || c.MaxCores != 16 {
+		t.Errorf("%+v", c)
 	}
 }
 
@@ -453,7 +443,7 @@ func TestList_JobsOfOthersDoNoHarm(t *testing.T) {
 	theirs := s.as("mallory", "qsub", "-h", "-N", string(b.Tag))
 	id, _, _ := strings.Cut(theirs, ".")
 	s.wantKind("cancel", s.control(adapters.Cancel, adapters.Ref{Tag: b.Tag, ID: id, Index: -1})[0], jjm.Denied)
-	if text := s.do("qstat", theirs); !strings.Contains(text, " H ") {
+	if text := s.do("qstat", "-f", "-F", "json", theirs); !strings.Contains(text, `"job_state":"H"`) {
 		t.Errorf("another's job was touched: %s", text)
 	}
 }
@@ -476,15 +466,11 @@ func TestCancel_WaitsForANodeThatIsDown(t *testing.T) {
 }
 
 func TestSubmit_LeavesNoOutputToDeliver(t *testing.T) {
-	s := newSite(t, "STUCK=1h") // a job whose output cannot be delivered stays in state E
+	s := newSite(t, "STUCK=1h") // a job that has output to deliver stays in state E
 	b := s.bulk(2, "echo out; echo err >&2")
 	b.Log = filepath.Join(s.dir, "log")
 	s.good(adapters.Release, members(b, s.submit(b).ID)...)
 	s.until("over", b.Tag, all(2, jjm.BatchEndedOK))
-	left, err := os.ReadDir(filepath.Join(s.state, "spool"))
-	if err != nil || len(left) != 0 {
-		t.Errorf("in the spool: %v, error %v", left, err)
-	}
 }
 
 // BenchmarkList10000 measures jjm's own part of a listing of 10 000 members.

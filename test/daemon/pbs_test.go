@@ -19,7 +19,7 @@ import (
 var pbsMoods = []string{
 	"FAULTS=one-id", "", "WAIT=2s", "HISTORY=off", "FAULTS=lost-history", "PORTS=512", "PORTS=12 FAULTS=ports-quiet",
 	"FAULTS=endless", "FAULTS=qdel-crash", "FAULTS=qsub-killed", "FAULTS=qalter-killed", "FAULTS=qalter-denied",
-	"FAULTS=rerun", "DIALECT=torque",
+	"FAULTS=rerun",
 }
 
 // TestDemo_RunsOnPBSInItsMoods runs the demonstration with the imitation of PBS as its batch system.

@@ -36,11 +36,11 @@ func TestEnds_AreThoseOfTheTable(t *testing.T) {
 			id := strings.TrimSpace(string(b.sh("jjmuser", "qsub -o /dev/null -e /dev/null "+tt.qsub+" s").Stdout))
 			if tt.then != "" {
 				if tt.qsub != "-h" {
-					b.until("qstat -f "+id, "job_state = R")
+					b.until("qstat -f -F json "+id, `"job_state":"R"`)
 				}
 				b.sh("jjmuser", strings.ReplaceAll(tt.then, "ID", id))
 			}
-			text := b.until("qstat -x -f "+id, "job_state = F")
+			text := b.until("qstat -x -f -F json "+id, `"job_state":"F"`)
 			got := fmt.Sprintf("%s %s %s", attribute(text, "job_state"), attribute(text, "substate"),
 				attribute(text, "Exit_status"))
 			if got != tt.want {
@@ -48,16 +48,6 @@ func TestEnds_AreThoseOfTheTable(t *testing.T) {
 			}
 		})
 	}
-}
-
-// attribute returns a value from qstat -f.
-func attribute(text, name string) string {
-	_, after, _ := strings.Cut(text, "    "+name+" = ")
-	value, _, _ := strings.Cut(after, "\n")
-	if !strings.Contains(text, "    "+name+" = ") {
-		return ""
-	}
-	return value
 }
 
 // The same was recorded in history_timeline.
@@ -88,7 +78,7 @@ func TestArrays_MembersHaveNoHoldsAndLoseTheirRecord(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)
 	b.sh("jjmuser", `printf '[ $PBS_ARRAY_INDEX = 1 ] && exit 5; sleep 60' | qsub -J 0-2 -o /dev/null -e /dev/null`)
-	b.until("qstat -f '1[1]'", "Exit_status = 5")
+	b.until("qstat -f -F json '1[1]'", `"Exit_status":5`)
 	for command, want := range map[string]int{
 		"qhold '1[2]'": 156, "qrls '1[2]'": 156, "qhold '1[0-2]'": 156, "qdel '1[1]'": 55, "qdel '1[7]'": 153, "qdel 1": 153,
 	} {
@@ -97,7 +87,7 @@ func TestArrays_MembersHaveNoHoldsAndLoseTheirRecord(t *testing.T) {
 		}
 	}
 	b.sh("jjmuser", "qdel '1[0-1]'")
-	text := b.until("qstat -x -f '1[1]'", "Subjob finished")
+	text := b.until("qstat -x -f -F json '1[1]'", "Subjob finished")
 	if attribute(text, "substate") != "70" || strings.Contains(text, "array_index") {
 		t.Errorf("a member without a record shows its array's:\n%s", text)
 	}
@@ -107,26 +97,45 @@ func TestOutput_ThatCannotBeDeliveredKeepsTheJobInStateE(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, map[string]string{"FAKEPBS_STUCK": "5s"})
 	b.sh("jjmuser", "echo echo out | qsub -o /nonexistent/dir/ -e p/")
-	b.until("qstat -f 1", "job_state = E")
-	text := b.until("qstat -x -f 1", "job_state = F")
+	b.until("qstat -f -F json 1", `"job_state":"E"`)
+	text := b.until("qstat -x -f -F json 1", `"job_state":"F"`)
 	if attribute(text, "Exit_status") != "0" || attribute(text, "substate") != "92" {
 		t.Errorf("recorded is Exit_status 0:\n%s", text)
 	}
 }
 
-func TestTorque_PrintsItsOwnTexts(t *testing.T) {
+// The exit codes, messages and states are those of qhold_ok, qhold_running and qdel_finished_x.
+func TestControl_AnswersAsRecorded(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, map[string]string{"FAKEPBS_DIALECT": "torque"})
-	if out := b.sh("jjmuser", "qstat --version; qstat -x; qsub -J 0-1 p/j.sh"); !strings.HasPrefix(string(out.Stdout),
-		"Version: 6") || out.Exit != 2 {
-		t.Errorf("exit %d: %s", out.Exit, out.Stdout)
+	b := newBed(t, nil)
+	b.sh("jjmuser", "echo sleep 60 | qsub -h; echo sleep 60 | qsub; echo exit 0 | qsub")
+	state := func(id, want string) {
+		t.Helper()
+		b.until("qstat -x -f -F json "+id, `"job_state":"`+want+`"`)
 	}
-	b.sh("jjmuser", "echo 'exit $PBS_ARRAYID' | qsub -N tag -t 0-1")
-	text := b.until("qstat -x -t", "<exit_status>1</exit_status>")
-	for _, want := range []string{"<Job_Id>1[0].pbshost</Job_Id><Job_Name>tag-0</Job_Name>",
-		"<job_array_id>1</job_array_id>"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %s in %s", want, text)
+	state("2", "R")
+	state("3", "F")
+	for _, step := range []struct{ command, id, want, state string }{
+		{"qhold 1", "1", "0 ", "H"}, {"qhold 2", "2", "0 ", "R"}, {"qrls 2", "2", "0 ", "R"}, {"qdel 2", "2", "0 ", "F"},
+		{"qdel 1", "1", "0 ", "F"}, {"qdel 1.pbshost", "1", "35 qdel: Job has finished 1.pbshost\n", "F"},
+		{"qdel 3.pbshost", "3", "35 qdel: Job has finished 3.pbshost\n", "F"}, {"qdel -x 3.pbshost", "", "0 ", ""},
+		{"qstat -x 3.pbshost", "", "153 qstat: Unknown Job Id 3.pbshost\n", ""},
+	} {
+		out := b.sh("jjmuser", step.command)
+		if got := fmt.Sprintf("%d %s", out.Exit, out.Stderr); got != step.want {
+			t.Errorf("%s: %q, recorded %q", step.command, got, step.want)
 		}
+		if step.id != "" {
+			state(step.id, step.state)
+		}
+	}
+	text := string(b.sh("jjmuser", "qstat -x -f -F json 2").Stdout)
+	if got := attribute(text, "substate") + " " + attribute(text, "Exit_status"); got != "91 271" {
+		t.Errorf("the running job that was deleted has %s, recorded 91 271", got)
+	}
+	out := b.sh("jjmuser", "qstat 1.pbshost") // as in qstat_finished_nox
+	const finished = "qstat: 1.pbshost Job has finished, use -x or -H to obtain historical job information\n"
+	if out.Exit != 35 || string(out.Stderr) != finished {
+		t.Errorf("exit %d: %s", out.Exit, out.Stderr)
 	}
 }

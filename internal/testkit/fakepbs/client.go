@@ -40,14 +40,13 @@ type response struct {
 }
 
 // call is a command of PBS: it passes everything to the server.
-func call(verb string, args []string) int {
-	dir := stateDir(os.Args[0])
+func call(dir, verb string, args []string) int {
 	if r, out := offline(dir, verb, args); out {
 		return deliver(r)
 	}
-	q := request{Verb: verb, Args: args, Env: environment(os.Environ()), User: caller()}
+	q := request{Verb: verb, Args: args, Env: environment(), User: caller()}
 	q.Dir, _ = os.Getwd()
-	if verb == "qsub" && readsStdin(args) {
+	if verb == "qsub" && scriptFile(args) == "" {
 		q.Stdin, _ = io.ReadAll(os.Stdin)
 	}
 	r, err := ask(dir, q)
@@ -73,9 +72,9 @@ func deliver(r response) int {
 	return r.Exit
 }
 
-func environment(list []string) map[string]string {
+func environment() map[string]string {
 	env := map[string]string{}
-	for _, kv := range list {
+	for _, kv := range os.Environ() {
 		name, value, _ := strings.Cut(kv, "=")
 		env[name] = value
 	}
@@ -148,6 +147,7 @@ func start(dir string) (net.Conn, error) {
 	return nil, fmt.Errorf("the server in %s did not come up; see its file log", dir)
 }
 
+// launch starts the server of a folder.
 func launch(dir string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -158,12 +158,9 @@ func launch(dir string) error {
 		return err
 	}
 	defer log.Close()
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	p, err := jjmrun.Detach(jjmrun.Detached{Argv: []string{self, "serve", abs}, Dir: "/", Env: os.Environ(), Stdout: log,
-		Stderr: log})
+	p, err := jjmrun.Detach(jjmrun.Detached{
+		Argv: []string{self, "serve"}, Dir: "/", Env: os.Environ(), Stdout: log, Stderr: log,
+	})
 	if err != nil {
 		return err
 	}

@@ -3,37 +3,93 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
 
+// operand is an identifier on a command line: 25, 25[], 25[3] or 25[3-7], with or without the
+// server's name.
+type operand struct {
+	text        string
+	bad         bool // it is none of these
+	seq         int
+	array       bool
+	first, last int // elements; -1 for the whole job
+}
+
+var operandForm = regexp.MustCompile(`^(\d+)(\[(?:(\d+)(?:-(\d+))?)?\])?(?:\.` + server + `)?$`)
+
+func operandOf(text string) operand {
+	m := operandForm.FindStringSubmatch(text)
+	if m == nil {
+		return operand{text: text, bad: true, first: -1, last: -1}
+	}
+	x := operand{text: text, seq: number(m[1]), array: m[2] != "", first: -1, last: -1}
+	if m[3] != "" {
+		x.first, x.last = number(m[3]), number(cmp.Or(m[4], m[3]))
+	}
+	return x
+}
+
+func operandsOf(words []string) (all []operand) {
+	for _, word := range words {
+		all = append(all, operandOf(word))
+	}
+	return all
+}
+
+// target is the job, and the elements of an array, that an operand stands for.
+type target struct {
+	operand
+	job   *job
+	tasks []*task
+}
+
+// find returns what an operand stands for; job is nil if there is no such job or element.
+func (c *complex) find(x operand) target {
+	t := target{operand: x}
+	for _, j := range c.jobs {
+		if j.seq != x.seq || j.array != x.array {
+			continue
+		}
+		for _, k := range j.tasks {
+			if x.first < 0 || x.first <= k.index && k.index <= x.last {
+				t.tasks = append(t.tasks, k)
+			}
+		}
+		if len(t.tasks) > 0 {
+			t.job = j
+		}
+	}
+	return t
+}
+
 // onJobs calls act for every job that is named on a command line and that the caller may
 // change. The exit code is that of the last error.
-func (c *complex) onJobs(q request, o options, act func(target) int) response {
-	if o.bad != "" || len(o.operands) == 0 {
+func (c *complex) onJobs(q request, list []operand, act func(target) *refusal) response {
+	if len(list) == 0 {
 		return response{Exit: 2, Stderr: []byte("usage: " + q.Verb + " job_identifier...\n")}
 	}
 	r := response{Die: c.fault(q.Verb + "-killed")}
-	for _, id := range o.operands {
-		t, bad := c.parseTarget(id)
-		if bad || q.Verb == "qdel" && !c.torque && elementList.MatchString(id) {
+	for _, x := range list {
+		if x.bad {
 			r.Exit = 1
-			r.Stderr = fmt.Appendf(r.Stderr, "%s: illegally formed job identifier: %s\n", q.Verb, id)
+			r.Stderr = fmt.Appendf(r.Stderr, "%s: illegally formed job identifier: %s\n", q.Verb, x.text)
 			continue
 		}
-		code := errUnknownJob
-		switch {
+		var no *refusal
+		switch t := c.find(x); {
 		case t.job == nil:
+			no = errUnknownJob
 		case t.job.owner != q.User && q.User != "root", c.fault(q.Verb + "-denied"):
-			code = errPermission
+			no = errPermission
 		default:
-			code = act(t.narrow(o.value("t")))
+			no = act(t)
 		}
-		if code != 0 {
-			r.Exit = code & 0xFF
-			r.Stderr = fmt.Appendf(r.Stderr, "%s: %s %s\n", q.Verb, texts[code], named(q.Verb, id, code))
+		if no != nil {
+			r.Exit = no.exit()
+			r.Stderr = fmt.Appendf(r.Stderr, "%s: %s %s\n", q.Verb, no.text, named(q.Verb, x.text, no))
 		}
 	}
 	return r
@@ -41,119 +97,137 @@ func (c *complex) onJobs(q request, o options, act func(target) int) response {
 
 // named returns the identifier as it appears in a message: qdel repeats what it was given,
 // the others write it in full.
-func named(verb, id string, code int) string {
-	if strings.Contains(id, ".") || verb == "qdel" && code == errUnknownJob {
+func named(verb, id string, no *refusal) string {
+	if strings.Contains(id, ".") || verb == "qdel" && no == errUnknownJob {
 		return id
 	}
 	return id + "." + server
 }
 
-func (c *complex) qdel(q request) response {
-	o, crash := parse(q.Args, "t:x"), false
-	if !c.torque {
-		o.operands, crash = c.joined(o.operands)
+// qalter knows the option -r only (array_norerun).
+func (c *complex) qalter(q request) response {
+	if c.fault("qalter-lost") {
+		return response{}
 	}
-	r := c.onJobs(q, o, func(t target) int { return c.del(t, o.has("x") && !c.torque) })
-	if crash {
-		_ = os.WriteFile(filepath.Join(c.dir, "faults", "refused"), nil, 0o666)
+	o := parse(q.Args, "r:")
+	return c.onJobs(q, operandsOf(o.operands), func(t target) *refusal {
+		if t.job.done() {
+			return errHistory
+		}
+		t.job.rerunnable = o.value("r") != "n"
+		return nil
+	})
+}
+
+func (c *complex) qdel(q request) response {
+	o := parse(q.Args, "x")
+	list, fatal := joined(operandsOf(o.operands))
+	r := c.onJobs(q, list, func(t target) *refusal { return c.del(t, o.has("x")) })
+	if fatal && c.fault("qdel-crash") {
+		_ = begin(c.dir, "refused")
 	}
 	return r
 }
 
-// narrow applies Torque's option -t to an array.
-func (t target) narrow(span string) target {
-	list, _, err := indexList(span)
-	if err != nil || !t.job.array {
-		return t
+// keptRuns and fatalRuns are how many ranges of one array a qdel deletes, and how many end
+// the server (qdel_several_operands).
+const (
+	keptRuns  = 2
+	fatalRuns = 11
+)
+
+// joined joins the operands of a qdel that follow each other in one array, as its client
+// does, and drops the ranges of an array after the first two. fatal is true if the server
+// dies of their number.
+func joined(list []operand) (kept []operand, fatal bool) {
+	type runs struct {
+		n    int // ranges of an array
+		last int // the end of its last range
+		at   int // the place of that in kept; -1 if it is lost
 	}
-	t.many, t.tasks = true, t.job.these(list)
-	return t
+	arrays := map[int]*runs{}
+	for _, x := range list {
+		if x.first < 0 {
+			kept = append(kept, x)
+			continue
+		}
+		if arrays[x.seq] == nil {
+			arrays[x.seq] = &runs{}
+		}
+		r := arrays[x.seq]
+		switch {
+		case r.n > 0 && x.first == r.last+1 && r.at >= 0:
+			kept[r.at].last = x.last
+		case r.n > 0 && x.first == r.last+1:
+		case r.n < keptRuns:
+			r.n, r.at = r.n+1, len(kept)
+			kept = append(kept, x)
+		default:
+			r.n, r.at = r.n+1, -1
+		}
+		r.last = x.last
+		fatal = fatal || r.n >= fatalRuns
+	}
+	return kept, fatal
 }
 
 // del deletes a job, or elements of an array. Deleting a whole array or a range of it makes
 // the server forget how its ended elements ended.
-func (c *complex) del(t target, purge bool) int {
-	j := t.job
+func (c *complex) del(t target, purge bool) *refusal {
 	switch {
-	case j.done() && purge:
-		c.forget(func(other *job) bool { return other == j })
-		return 0
-	case j.done():
+	case t.job.done() && purge:
+		c.forget(func(other *job) bool { return other == t.job })
+		return nil
+	case t.job.done():
 		return errHistory
-	case len(t.tasks) == 1 && !t.many && t.tasks[0].over():
+	case t.first >= 0 && t.first == t.last && t.tasks[0].over():
 		return errSubjobEnded
 	}
-	tasks := t.tasks
-	if tasks == nil {
-		tasks = j.tasks
-	}
-	for _, k := range tasks {
+	for _, k := range t.tasks {
 		switch {
-		case k.over() && j.array && !c.torque:
+		case k.over() && t.array:
 			k.began = false
 		case k.over() || k.state == 'E':
 		case k.state == 'Q':
 			k.state, k.substate, k.deleted, k.mtime = 'F', 91, true, time.Now()
-			if c.torque {
-				k.exit, k.hasExit = 271, true
-			}
 		case c.fault("mom-down"):
 			return errNoMom
 		default:
 			k.deleted = true
-			c.terminate(k)
+			k.terminate()
 		}
 	}
-	c.closeJob(j)
-	return 0
+	c.closeJob(t.job)
+	return nil
 }
 
-// qhold is qhold and qrls. OpenPBS has neither for elements of an array.
+// qhold is qhold and qrls. There is neither for elements of an array.
 func (c *complex) qhold(q request) response {
-	o := parse(q.Args, "h:t:")
+	o := parse(q.Args, "h:")
 	letters := cmp.Or(o.value("h"), "u")
-	return c.onJobs(q, o, func(t target) int {
-		j := t.job
+	return c.onJobs(q, operandsOf(o.operands), func(t target) *refusal {
+		j, comment := t.job, ""
 		switch {
 		case letters != "u" && q.User != "root":
 			return errPermission
-		case t.tasks != nil && !c.torque:
+		case t.first >= 0:
 			return errInvalid
 		case j.done():
 			return errHistory
-		case t.tasks != nil:
-			return c.holdTasks(t, q.Verb == "qhold")
 		}
-		j.holds, j.comment = strings.Trim(j.holds, letters), ""
+		j.holds = strings.Trim(j.holds, letters)
 		if q.Verb == "qrls" {
 			c.attend(j)
-			j.each(func(k *task) { k.held, k.comment = false, "" })
-			return 0
+		} else {
+			j.holds += letters
+			comment = "Job held by " + q.User + " on " + time.Now().Format(stamp)
 		}
-		j.holds += letters
-		text := "Job held by " + q.User + " on " + time.Now().Format(stamp)
-		j.each(func(k *task) { k.comment = text })
-		return 0
+		j.comment = ""
+		for _, k := range j.tasks {
+			k.comment = comment
+		}
+		return nil
 	})
-}
-
-func (j *job) each(f func(*task)) {
-	for _, t := range j.tasks {
-		f(t)
-	}
-}
-
-// holdTasks holds or releases single elements, which only Torque can. Releasing one element
-// of a held array leaves the others held.
-func (c *complex) holdTasks(t target, hold bool) int {
-	if t.job.holds != "" {
-		t.job.holds = ""
-		t.job.each(func(k *task) { k.held = true })
-	}
-	for _, k := range t.tasks {
-		k.held = hold
-	}
-	return 0
 }
 
 const qselectUsage = `usage: qselect [-a [op]date_time] [-A account_string] [-c [op]interval]
@@ -179,16 +253,17 @@ func (c *complex) qselect(q request) response {
 	if wrong != "" {
 		return response{Exit: 2, Stderr: []byte("qselect: " + wrong + "\n" + qselectUsage)}
 	}
-	if o.has("x") && !c.torque && !c.history {
+	if o.has("x") && !c.history {
 		// With exit 0, and nothing on stdout.
 		return response{Stderr: []byte("qselect: PBS is not configured to maintain job history\n")}
 	}
 	var r response
 	for _, j := range c.jobs {
-		if (!j.done() || o.has("x") || c.torque) && o.fits("N", j.name) && o.fits("u", j.owner) && o.fits("A", j.account) &&
-			o.fits("P", j.project) && (!o.has("s") || strings.IndexByte(o.value("s"), c.letter(j.row())) >= 0) &&
-			(!o.has("t") || !j.changed().Before(after)) {
-			r.Stdout = append(r.Stdout, j.id()+"\n"...)
+		w := j.row()
+		changed := w.facts().mtime.Truncate(time.Second)
+		if (!j.done() || o.has("x")) && o.fits("N", j.name) && o.fits("u", j.owner) && o.fits("A", j.account) &&
+			o.fits("P", j.project) && o.fits("s", string(w.letter())) && !(o.has("t") && changed.Before(after)) {
+			r.Stdout = append(r.Stdout, w.id()+"\n"...)
 		}
 	}
 	return r
@@ -206,33 +281,23 @@ func modified(value, zone string) (time.Time, bool) {
 	return at, err == nil && at.Unix() >= 0
 }
 
-// changed returns the mtime of a job as the server shows it: for a plain job that of its
-// run.
-func (j *job) changed() time.Time {
-	at := j.mtime
-	if !j.array && j.tasks[0].mtime.After(at) {
-		at = j.tasks[0].mtime
-	}
-	return at.Truncate(time.Second)
-}
-
 // qmgr knows a few settings: set server NAME = VALUE, set queue QUEUE NAME = VALUE.
 func (c *complex) qmgr(q request) response {
 	text := parse(q.Args, "c:").value("c")
 	setting, value, _ := strings.Cut(strings.ReplaceAll(text, " ", ""), "=")
-	switch n := number(value); setting {
+	switch setting {
 	case "setserverjob_history_enable":
 		if c.history = value == "true"; !c.history {
 			c.forget((*job).done)
 		}
 	case "setservermax_array_size":
-		c.maxArray = n
+		c.maxArray = number(value)
 	case "setservermax_queued":
-		c.maxQueued = n
+		c.maxQueued = number(value)
 	case "setqueueworkqstarted":
-		c.queue["workq"].started = value == "true"
+		c.queue["workq"].stopped = value != "true"
 	case "setfakenext": // not a setting of PBS: the next job's number
-		c.next = n
+		c.next = number(value)
 	default:
 		return response{Exit: 1, Stderr: []byte("qmgr: fakepbs does not know: " + text + "\n")}
 	}

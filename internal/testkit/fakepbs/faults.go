@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,10 +16,15 @@ func fault(dir, name string) bool {
 
 func (c *complex) fault(name string) bool { return fault(c.dir, name) }
 
+// begin begins a fault.
+func begin(dir, name string) error {
+	return os.WriteFile(filepath.Join(dir, "faults", name), nil, 0o666)
+}
+
 // offline plays the faults that keep a command from its server. Options that only ask for
 // the version need no server.
-func offline(dir, verb string, args []string) (response, bool) {
-	if len(args) == 1 && args[0] == "--version" {
+func offline(dir, verb string, args []string) (r response, out bool) {
+	if slices.Equal(args, []string{"--version"}) {
 		return response{}, false
 	}
 	for fault(dir, "frozen") {
@@ -28,8 +34,7 @@ func offline(dir, verb string, args []string) (response, bool) {
 	case fault(dir, "refused"):
 		return refused(verb, args), true
 	case fault(dir, "unauthorized"):
-		const iff = "pbs_iff: cannot connect to host\n"
-		return response{Exit: 255, Stderr: []byte(iff + iff + unauthenticated(verb))}, true
+		return response{Exit: 255, Stderr: []byte(noIff + noIff + unauthenticated(verb))}, true
 	}
 	return response{}, false
 }
@@ -38,7 +43,7 @@ func offline(dir, verb string, args []string) (response, bool) {
 // text.
 func refused(verb string, args []string) response {
 	text := fmt.Sprintf("%s: cannot connect to server %s (errno=15010)\n", verb, server)
-	r := response{Exit: errNoServer & 0xFF}
+	r := response{Exit: 15010 & 0xFF}
 	switch verb {
 	case "qdel":
 		text = "Couldn't connect to cluster: " + server + "\n"
@@ -59,6 +64,8 @@ func emptyListing(args []string) []byte {
 	return jsonText(nil)
 }
 
+const noIff = "pbs_iff: cannot connect to host\n"
+
 func unauthenticated(verb string) string {
 	return fmt.Sprintf("auth: error returned: -1\nauth: Unable to authenticate connection (%s:15001)\n"+
 		"%s: cannot connect to server %s (errno=-1)\n", server, verb, server)
@@ -67,42 +74,26 @@ func unauthenticated(verb string) string {
 // outOfPorts adds what a command prints if a port was missing (reserved_ports,
 // ports_exit255.json). r is the answer about the ids that had a port.
 func (c *complex) outOfPorts(verb string, r response) response {
-	const quiet = "pbs_iff: cannot connect to host\npbs_iff: all reserved ports in use\n"
+	const quiet = noIff + "pbs_iff: all reserved ports in use\n"
 	if c.fault("ports-quiet") {
 		r.Stderr = append([]byte(quiet), r.Stderr...)
 		return r
 	}
-	r.Exit, r.Stderr = 255, []byte(quiet+"pbs_iff: cannot connect to host\n"+unauthenticated(verb))
+	r.Exit, r.Stderr = 255, []byte(quiet+noIff+unauthenticated(verb))
 	return r
 }
 
 // misbehave plays the faults of the server itself.
 func (c *complex) misbehave() {
 	if c.fault("lost-history") {
-		c.forget(func(j *job) bool { return j.done() })
+		c.forget((*job).done)
 	}
 	if !c.fault("rerun") {
 		return
 	}
 	_ = os.Remove(filepath.Join(c.dir, "faults", "rerun"))
-	for _, j := range c.jobs {
-		for _, t := range j.tasks {
-			if t.proc != nil {
-				t.rerun = true
-				killSession(t.proc.PID, true)
-			}
-		}
+	for t := range c.running {
+		t.rerun = true
+		killSession(t.proc.PID, true)
 	}
-}
-
-// spoiled answers a command that is at fault, without its effect; is is false for others.
-func (c *complex) spoiled(q request) (r response, is bool) {
-	switch {
-	case q.Verb == "qsub" && c.fault("qsub-cut"):
-		return response{Exit: 1, Stderr: []byte(
-			"qsub: End of File\nqsub: SIGPIPE received, job submission interrupted.: Success\n")}, true
-	case q.Verb == "qalter" && c.fault("qalter-lost"):
-		return response{}, true
-	}
-	return response{}, false
 }

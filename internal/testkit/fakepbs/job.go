@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	jjmrun "jjm/internal/sys/run"
@@ -28,39 +27,47 @@ type job struct {
 	dir, home          string
 	env                map[string]string // of qsub
 	vars               []pair            // Variable_List
-	resources          []pair            // Resource_List, in its order
-	cores              int
-	walltime           int   // seconds; 0 for none
-	memory             int64 // bytes; 0 for none
-	after              time.Time
+	resources          map[string]string // Resource_List
+	limits             limits
 	script             []byte
 
-	ctime, qtime, mtime time.Time
-	endedAt             time.Time
-	ready               time.Time // when the scheduler looks at it
+	ctime   time.Time
+	mtime   time.Time
+	endedAt time.Time
+	ready   time.Time // when the scheduler looks at it
 	// comment is an array's: the last thing that happened to it, or that a listing said
 	// about one of its elements (see epitaph).
 	comment string
 }
 
+// limits are what a job may use.
+type limits struct {
+	cores    int
+	walltime int   // seconds; 0 for none
+	memory   int64 // bytes; 0 for none
+}
+
 type pair struct{ name, value string }
 
-// task is a plain job's only run, or one element of an array.
-type task struct {
-	index    int
-	state    byte // Q R E F X, and H W by the job
+// facts are what a listing shows of a run, or of an array as a whole.
+type facts struct {
 	substate int
-	exit     int
-	hasExit  bool
+	exit     string // "" if there is none
 	comment  string
-	runs     int
-	cpu      time.Duration
-	rss      int64 // kB
 	stime    time.Time
 	obit     time.Time
 	mtime    time.Time
-	began    bool // PBS has a record of this element
-	held     bool // held alone, in Torque
+}
+
+// task is a plain job's only run, or one element of an array.
+type task struct {
+	facts
+	index int
+	state byte // Q, R, E or F
+	runs  int
+	cpu   time.Duration
+	rss   int64 // kB
+	began bool  // PBS has a record of this element
 
 	proc    *jjmrun.Process
 	deleted bool
@@ -69,202 +76,80 @@ type task struct {
 	dying   chan struct{}
 }
 
-// id returns the job's identifier: 25.pbshost, or 25[].pbshost for an array.
-func (j *job) id() string {
-	if j.array {
-		return fmt.Sprintf("%d[].%s", j.seq, server)
-	}
-	return fmt.Sprintf("%d.%s", j.seq, server)
-}
-
-func (j *job) taskID(t *task) string {
-	if j.array {
-		return fmt.Sprintf("%d[%d].%s", j.seq, t.index, server)
-	}
-	return j.id()
-}
-
 // over reports whether a task has ended.
-func (t *task) over() bool { return t.state == 'F' || t.state == 'X' }
+func (t *task) over() bool { return t.state == 'F' }
 
 // done reports whether the whole job has ended.
 func (j *job) done() bool { return !j.endedAt.IsZero() }
-
-// letter returns the state that a listing shows. Ended elements of an array with live ones
-// are X.
-func (c *complex) letter(w row) byte {
-	j, t := w.job, w.task
-	ended := t == nil && j.done() || t != nil && t.over()
-	switch {
-	case ended && c.torque:
-		return 'C'
-	case ended && !j.done():
-		return 'X'
-	case ended:
-		return 'F'
-	case t == nil && j.begun():
-		return map[bool]byte{false: 'B', true: 'R'}[c.torque]
-	case t == nil:
-		return j.waitLetter()
-	case t.state == 'Q' && t.held:
-		return 'H'
-	case t.state == 'Q' && j.array && !c.torque:
-		return 'Q' // whatever holds the array
-	case t.state == 'Q':
-		return j.waitLetter()
-	}
-	return t.state
-}
 
 // begun reports whether an element has ever run.
 func (j *job) begun() bool {
 	return slices.ContainsFunc(j.tasks, func(t *task) bool { return !t.stime.IsZero() })
 }
 
-func (j *job) waitLetter() byte {
+// row is one entry of a listing: a job as a whole, or one task of it.
+type row struct {
+	job  *job
+	task *task // nil for an array as a whole
+}
+
+func (j *job) row() row {
+	if j.array {
+		return row{j, nil}
+	}
+	return row{j, j.tasks[0]}
+}
+
+// id returns 25.pbshost, 25[].pbshost for an array, or 25[3].pbshost for an element.
+func (w row) id() string {
+	switch j := w.job; {
+	case !j.array:
+		return fmt.Sprintf("%d.%s", j.seq, server)
+	case w.task == nil:
+		return fmt.Sprintf("%d[].%s", j.seq, server)
+	default:
+		return fmt.Sprintf("%d[%d].%s", j.seq, w.task.index, server)
+	}
+}
+
+// letter returns the state that a listing shows. Ended elements of an array with live ones
+// are X.
+func (w row) letter() byte {
+	j, t := w.job, w.task
 	switch {
+	case j.done():
+		return 'F'
+	case t != nil && t.over():
+		return 'X'
+	case t == nil && j.begun():
+		return 'B'
+	case t != nil && (j.array || t.state != 'Q'):
+		return t.state // of an element also while its array is held
 	case j.holds != "":
 		return 'H'
-	case time.Now().Before(j.after):
-		return 'W'
 	}
 	return 'Q'
 }
 
-// these returns the array's elements with some indices.
-func (j *job) these(indices []int) (found []*task) {
-	for _, i := range indices {
-		if k := slices.IndexFunc(j.tasks, func(t *task) bool { return t.index == i }); k >= 0 {
-			found = append(found, j.tasks[k])
-		}
-	}
-	return found
-}
-
-func (j *job) resource(name string) string {
-	for _, r := range j.resources {
-		if r.name == name {
-			return r.value
-		}
-	}
-	return ""
-}
-
-// remaining returns the array's elements that wait, "9-18", or "-".
+// remaining returns the array's elements that wait, such as "0,9-18", or "-".
 func (j *job) remaining() string {
-	var list []int
-	for _, t := range j.tasks {
-		if t.state == 'Q' {
-			list = append(list, t.index)
+	var out []string
+	for i := 0; i < len(j.tasks); i++ {
+		if j.tasks[i].state != 'Q' {
+			continue
 		}
+		first, last := j.tasks[i].index, j.tasks[i].index
+		for i+1 < len(j.tasks) && j.tasks[i+1].state == 'Q' && j.tasks[i+1].index == last+1 {
+			i, last = i+1, last+1
+		}
+		text := strconv.Itoa(first)
+		if last > first {
+			text += "-" + strconv.Itoa(last)
+		}
+		out = append(out, text)
 	}
-	if len(list) == 0 {
+	if len(out) == 0 {
 		return "-"
 	}
-	return ranges(list)
-}
-
-func ranges(list []int) string {
-	var out []string
-	for i := 0; i < len(list); {
-		k := i
-		for k+1 < len(list) && list[k+1] == list[k]+1 {
-			k++
-		}
-		if k > i {
-			out = append(out, fmt.Sprintf("%d-%d", list[i], list[k]))
-		} else {
-			out = append(out, strconv.Itoa(list[i]))
-		}
-		i = k + 1
-	}
 	return strings.Join(out, ",")
-}
-
-// find returns the job with a sequence number.
-func (c *complex) find(seq int) *job {
-	for _, j := range c.jobs {
-		if j.seq == seq {
-			return j
-		}
-	}
-	return nil
-}
-
-// target is what an identifier on a command line stands for.
-type target struct {
-	text  string // as the server names it in messages
-	job   *job
-	tasks []*task // elements meant; nil for the whole job
-	many  bool    // a range, or a list
-}
-
-// parseTarget parses 25, 25.pbshost, 25[], 25[3], 25[1-4,7].pbshost. bad is true for
-// anything else.
-func (c *complex) parseTarget(text string) (t target, bad bool) {
-	t.text = text
-	id, host, hasHost := strings.Cut(text, ".")
-	if hasHost && host != server {
-		return t, true
-	}
-	number, rest, isArray := strings.Cut(id, "[")
-	seq, err := strconv.Atoi(number)
-	if err != nil || isArray && !strings.HasSuffix(rest, "]") {
-		return t, true
-	}
-	j := c.find(seq)
-	if j == nil || isArray != j.array {
-		return t, false
-	}
-	inner := strings.TrimSuffix(rest, "]")
-	if inner == "" {
-		t.job = j
-		return t, false
-	}
-	list, many, err := indexList(inner)
-	if err != nil {
-		return t, true
-	}
-	t.many, t.tasks = many, j.these(list)
-	if len(t.tasks) > 0 {
-		t.job = j
-	}
-	return t, false
-}
-
-// indexList parses "1-4,7" and "0-9:3".
-func indexList(text string) (list []int, many bool, err error) {
-	for part := range strings.SplitSeq(text, ",") {
-		span, step, stepped := strings.Cut(part, ":")
-		first, last, isRange := strings.Cut(span, "-")
-		a, err := strconv.Atoi(first)
-		if err != nil {
-			return nil, false, err
-		}
-		b, by := a, 1
-		if isRange {
-			if b, err = strconv.Atoi(last); err != nil {
-				return nil, false, err
-			}
-		}
-		if stepped {
-			if by, err = strconv.Atoi(step); err != nil || by < 1 {
-				return nil, false, fmt.Errorf("step %q", step)
-			}
-		}
-		for i := a; i <= b; i += by {
-			list = append(list, i)
-		}
-		many = many || isRange
-	}
-	return list, many || len(list) > 1, nil
-}
-
-// sigOf returns the exit status for a wait status: PBS adds 256 for a job whose own shell
-// was killed.
-func sigOf(ws syscall.WaitStatus) int {
-	if ws.Signaled() {
-		return 256 + int(ws.Signal())
-	}
-	return ws.ExitStatus()
 }

@@ -1,30 +1,27 @@
-// Command fakepbs plays a PBS complex of one node, for tests and
-// demonstrations where no PBS is installed: qsub, qalter -r, qstat, qselect, qdel,
-// qhold, qrls, pbsnodes and a little of qmgr, chosen by the name under which it is
-// called. Jobs really run, as detached processes.
+// Command fakepbs plays an OpenPBS complex of one node, for tests and demonstrations where no
+// PBS is installed: qsub, qalter -r, qstat, qselect, qdel, qhold, qrls, pbsnodes and a little
+// of qmgr, chosen by the name under which it is called. Jobs really run, as detached processes.
 //
 // It answers as OpenPBS 23.06.06 did, defects included: exit codes, messages, the invalid
-// JSON, what history remembers. FAKEPBS_DIALECT=torque makes it answer as Torque does,
-// whose behaviour is taken from its source and manual only.
+// JSON, what history remembers. It does what recordings show and jjm meets, and no more: jobs
+// are shown as JSON only, unknown options are refused, and what jobs print is lost.
 //
 //	fakepbs install BIN   puts the commands into the folder BIN
-//	fakepbs stop          ends the server of a folder, and all jobs
+//	fakepbs stop          ends the server, and all jobs
 //
-// The complex lives in the folder FAKEPBS_DIR, or in the folder "pbs" beside
-// the command. The first command starts a server there, which holds all state
-// in memory and goes away when it is told to, when the folder is removed, or
+// The complex lives in FAKEPBS_DIR, an absolute path. The first command starts a server there, which
+// holds all state in memory and goes away when it is told to, when the folder is removed, or
 // when nothing has happened for ten minutes.
 //
 // # Settings
 //
 // The server takes them from the environment of the command that starts it.
 //
-//	FAKEPBS_DIALECT   openpbs or torque
 //	FAKEPBS_SLOTS     cores of the node; 8
-//	FAKEPBS_HISTORY   on or off; on (for Torque: keep_completed or nothing)
+//	FAKEPBS_HISTORY   on or off; on
 //	FAKEPBS_USER      who calls, read anew for every command
 //	FAKEPBS_WAIT      how long the scheduler lets a job wait that could run; 0s
-//	FAKEPBS_STUCK     how long undeliverable output holds a job in E; 300ms
+//	FAKEPBS_STUCK     how long output outside of /dev/null holds a job in E; 300ms
 //	                  (32s in PBS)
 //	FAKEPBS_PORTS     reserved ports of the host, each in use for a minute; 0
 //	                  (512 in PBS), 0 for no bound
@@ -66,26 +63,29 @@ import (
 )
 
 // verbs are the names under which fakepbs is a command of PBS.
-var verbs = []string{"qsub", "qalter", "qstat", "qselect", "qdel", "qhold", "qrls", "pbsnodes", "qmgr"}
+var verbs = map[string]func(*complex, request) response{
+	"qsub": (*complex).qsub, "qalter": (*complex).qalter, "qstat": (*complex).qstat, "qselect": (*complex).qselect,
+	"qdel": (*complex).qdel, "qhold": (*complex).qhold, "qrls": (*complex).qhold, "pbsnodes": (*complex).pbsnodes,
+	"qmgr": (*complex).qmgr,
+}
 
 func main() {
 	os.Exit(run(filepath.Base(os.Args[0]), os.Args[1:]))
 }
 
 func run(name string, args []string) int {
-	for _, v := range verbs {
-		if name == v {
-			return call(name, args)
-		}
+	dir := os.Getenv("FAKEPBS_DIR")
+	if verbs[name] != nil {
+		return call(dir, name, args)
 	}
 	var err error
 	switch {
 	case len(args) == 2 && args[0] == "install":
 		err = install(args[1])
 	case len(args) == 1 && args[0] == "stop":
-		err = stop(stateDir(os.Args[0]))
-	case len(args) == 2 && args[0] == "serve":
-		err = serve(args[1], os.Environ())
+		err = stop(dir)
+	case len(args) == 1 && args[0] == "serve":
+		err = serve(dir, environment())
 	default:
 		err = fmt.Errorf("usage: fakepbs install BIN | stop")
 	}
@@ -105,8 +105,8 @@ func install(bin string) error {
 	if err := os.MkdirAll(bin, 0o777); err != nil {
 		return err
 	}
-	for _, v := range verbs {
-		link := filepath.Join(bin, v)
+	for verb := range verbs {
+		link := filepath.Join(bin, verb)
 		if err := os.Remove(link); err != nil && !os.IsNotExist(err) {
 			return err
 		}
@@ -115,19 +115,4 @@ func install(bin string) error {
 		}
 	}
 	return nil
-}
-
-// stateDir is the folder of the complex that a command belongs to.
-func stateDir(argv0 string) string {
-	if dir := os.Getenv("FAKEPBS_DIR"); dir != "" {
-		return dir
-	}
-	if filepath.Base(argv0) != argv0 {
-		return filepath.Join(filepath.Dir(argv0), "pbs")
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return "pbs"
-	}
-	return filepath.Join(filepath.Dir(self), "pbs")
 }

@@ -4,7 +4,7 @@ import "strings"
 
 type option struct{ letter, value string }
 
-// options are those of a command line, and its operands; with "--" the first of these is "--".
+// options are those of a command line, and its operands.
 type options struct {
 	list     []option
 	operands []string
@@ -15,7 +15,7 @@ type options struct {
 func parse(args []string, known string) (o options) {
 	for len(args) > 0 {
 		a := args[0]
-		if a == "--" || len(a) < 2 || a[0] != '-' {
+		if len(a) < 2 || a[0] != '-' {
 			o.operands = args
 			return o
 		}
@@ -44,22 +44,23 @@ func parse(args []string, known string) (o options) {
 	return o
 }
 
-func (o options) has(letter string) bool {
+// get returns the value of an option that is given last.
+func (o options) get(letter string) (value string, given bool) {
 	for _, x := range o.list {
 		if x.letter == letter {
-			return true
+			value, given = x.value, true
 		}
 	}
-	return false
+	return value, given
 }
 
-// value returns the value of an option that is given last.
-func (o options) value(letter string) (value string) {
-	for _, x := range o.list {
-		if x.letter == letter {
-			value = x.value
-		}
-	}
+func (o options) has(letter string) bool {
+	_, given := o.get(letter)
+	return given
+}
+
+func (o options) value(letter string) string {
+	value, _ := o.get(letter)
 	return value
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,30 +32,30 @@ func (c *complex) now() time.Time {
 // returns the command without the ids for which there was no port left, the number of
 // ports, and whether there was one for each connection.
 func (c *complex) connect(q request) (rest request, n int, all bool) {
-	now, inUse, kept := c.now(), 0, c.used[:0]
+	now, inUse := c.now(), 0
+	c.used = slices.DeleteFunc(c.used, func(u portUse) bool { return now.Sub(u.at) >= portLife })
 	for _, u := range c.used {
-		if now.Sub(u.at) < portLife {
-			kept, inUse = append(kept, u), inUse+u.n
-		}
+		inUse += u.n
 	}
-	all, rest = true, q
+	fits := func() bool { return c.hostPorts == 0 || inUse+n < c.hostPorts }
+	if all = fits(); all {
+		n++
+	}
+	rest = q
 	rest.Args = nil
-	take := func() bool {
-		fits := c.hostPorts == 0 || inUse+n < c.hostPorts
-		all = all && fits
-		if fits {
-			n++
-		}
-		return fits
-	}
-	take()
 	for _, word := range q.Args {
 		isID := q.Verb == "qstat" && word[0] >= '0' && word[0] <= '9'
-		if !isID || take() {
+		switch {
+		case !isID:
 			rest.Args = append(rest.Args, word)
+		case fits():
+			n++
+			rest.Args = append(rest.Args, word)
+		default:
+			all = false
 		}
 	}
-	c.used = append(kept, portUse{now, n})
+	c.used = append(c.used, portUse{now, n})
 	if f, err := os.OpenFile(filepath.Join(c.dir, "connections"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666); err == nil {
 		fmt.Fprintf(f, "%d %d %s %s\n", now.UnixNano(), n, q.Verb, strings.Join(q.Args, " "))
 		f.Close()

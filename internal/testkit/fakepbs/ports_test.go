@@ -46,12 +46,11 @@ func TestOneID_JSONAnswersTheFirstOfSeveral(t *testing.T) {
 		"-x -f -F json -t 1 2 3":  `0 ["1.pbshost"] `,
 		"-x -f -F json -t 1 99":   `153 ["1.pbshost"] qstat: Unknown Job Id 99.pbshost`,
 		"-x -f -F json -t 99 1 2": `153 ["1.pbshost"] qstat: Unknown Job Id 99.pbshost`,
-		"-x -f -t 1 2 3":          `0 ["1.pbshost" "2.pbshost" "3.pbshost"] `,
 	} {
 		out := b.sh("jjmuser", "qstat "+args)
 		var ids []string
 		for _, id := range []string{"1.pbshost", "2.pbshost", "3.pbshost"} {
-			if text := string(out.Stdout); strings.Contains(text, `"`+id+`":`) || strings.Contains(text, "Job Id: "+id) {
+			if text := string(out.Stdout); strings.Contains(text, `"`+id+`":`) {
 				ids = append(ids, id)
 			}
 		}

@@ -2,46 +2,13 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"slices"
+	"strconv"
 	"time"
 )
 
-// row is one line of a listing: a job as a whole, or one task of it.
-type row struct {
-	job  *job
-	task *task // nil for an array as a whole
-}
-
-func (j *job) row() row {
-	if j.array {
-		return row{j, nil}
-	}
-	return row{j, j.tasks[0]}
-}
-
-func (w row) id() string {
-	if w.task == nil {
-		return w.job.id()
-	}
-	return w.job.taskID(w.task)
-}
-
-// holds returns Hold_Types.
-func (w row) holds() string {
-	if w.task != nil && w.task.held {
-		return "u"
-	}
-	return max(w.job.holds, "n")
-}
-
-// qstat shows jobs, queues or the server.
+// qstat shows jobs as JSON, or the queues or the server as text.
 func (c *complex) qstat(q request) response {
-	known := "fxtBQF:"
-	if c.torque {
-		known = "fxtBQ"
-	}
-	o := parse(q.Args, known)
+	o := parse(q.Args, "fxtBQF:")
 	switch {
 	case o.bad != "":
 		return response{Exit: 2, Stderr: []byte("qstat: invalid option -- '" + o.bad + "'\n")}
@@ -51,7 +18,7 @@ func (c *complex) qstat(q request) response {
 		return response{Stdout: plainText("Queue", c.queueRecords())}
 	}
 	var r response
-	if o.has("x") && !c.torque && !c.history {
+	if o.has("x") && !c.history {
 		for _, id := range append(o.operands, "")[:max(1, len(o.operands))] {
 			r.Stderr = append(r.Stderr, "qstat: PBS is not configured to maintain job history "+id+"\n"...)
 		}
@@ -59,11 +26,16 @@ func (c *complex) qstat(q request) response {
 		return r
 	}
 	rows := c.rows(o, &r)
-	if len(o.operands) > 1 && len(rows) > 0 && o.has("F") && c.fault("one-id") {
-		first := rows[0]
-		rows = slices.DeleteFunc(rows, func(w row) bool { return w != first && (w.job != first.job || first.task != nil) })
+	switch {
+	case o.value("F") == "json":
+		records := make([]record, len(rows))
+		for i, w := range rows {
+			records[i] = w.record(zoneOf(q.Env))
+		}
+		r.Stdout = jsonText(records)
+	case len(rows) > 0:
+		r.Stdout = []byte("fakepbs shows jobs with -F json only\n")
 	}
-	r.Stdout = c.show(rows, o, zoneOf(q.Env))
 	r.Endless = len(o.operands) == 0 && o.has("t") && c.fault("endless")
 	return r
 }
@@ -78,103 +50,60 @@ func zoneOf(env map[string]string) *time.Location {
 
 // rows returns what the identifiers stand for, or everything, and writes complaints about
 // them to r.
-func (c *complex) rows(o options, r *response) []row {
-	var rows []row
-	ended := o.has("x") || c.torque
-	add := func(j *job) {
-		if !j.array || !c.torque || !o.has("t") {
-			rows = append(rows, j.row())
-		}
-		if j.array && o.has("t") {
-			for _, t := range j.tasks {
-				rows = append(rows, row{j, t})
-			}
-		}
-	}
+func (c *complex) rows(o options, r *response) (rows []row) {
 	if len(o.operands) == 0 {
 		for _, j := range c.jobs {
-			if !j.done() || ended {
-				add(j)
+			if !j.done() || o.has("x") {
+				rows = append(rows, j.rows(o.has("t"))...)
 			}
 		}
+		return rows
 	}
-	complain := func(code int, format string, args ...any) {
-		r.Exit = code & 0xFF
-		r.Stderr = fmt.Appendf(r.Stderr, "qstat: "+format+"\n", args...)
-	}
+	oneID := c.fault("one-id")
 	for _, id := range o.operands {
-		if id[0] < '0' || id[0] > '9' {
-			complain(errUnknownQueue, "Unknown queue destination %s", id)
-			continue
+		found, no := c.named(id, o)
+		if no != nil {
+			r.Exit = no.exit()
+			r.Stderr = fmt.Appendf(r.Stderr, "qstat: %s\n", no.text)
 		}
-		t, bad := c.parseTarget(id)
-		switch {
-		case bad:
-			complain(1, "illegally formed job identifier: %s", id)
-		case t.job == nil:
-			complain(errUnknownJob, "%s %s", texts[errUnknownJob], named("qstat", id, 0))
-		case t.job.done() && !ended:
-			complain(errHistory, "%s Job has finished, use -x or -H to obtain historical job information", named("qstat", id, 0))
-		case t.tasks != nil:
-			for _, k := range t.tasks {
-				rows = append(rows, row{t.job, k})
-			}
-		default:
-			add(t.job)
+		if !oneID || len(rows) == 0 {
+			rows = append(rows, found...)
 		}
 	}
 	return rows
 }
 
-func (c *complex) show(rows []row, o options, zone *time.Location) []byte {
-	asXML := c.torque && o.has("x")
-	if !asXML && !o.has("f") {
-		return c.table(rows)
+// rows returns the row of a job, and with members those of an array's elements.
+func (j *job) rows(members bool) []row {
+	rows := []row{j.row()}
+	if j.array && members {
+		for _, t := range j.tasks {
+			rows = append(rows, row{j, t})
+		}
 	}
-	if asXML {
-		zone = nil
+	return rows
+}
+
+// named returns what one identifier stands for, or a complaint about it.
+func (c *complex) named(id string, o options) (rows []row, no *refusal) {
+	if _, err := strconv.Atoi(id[:1]); err != nil {
+		return nil, &refusal{code: errUnknownQueue.code, text: "Unknown queue destination " + id}
 	}
-	records := make([]record, len(rows))
-	for i, w := range rows {
-		records[i] = c.record(w, zone)
-	}
+	x, full := operandOf(id), named("qstat", id, nil)
+	t := c.find(x)
 	switch {
-	case asXML:
-		return xmlText(records)
-	case o.has("F"):
-		return jsonText(records)
+	case x.bad:
+		return nil, &refusal{code: 1, text: "illegally formed job identifier: " + id}
+	case t.job == nil:
+		return nil, &refusal{code: errUnknownJob.code, text: errUnknownJob.text + " " + full}
+	case t.job.done() && !o.has("x"):
+		const finished = " Job has finished, use -x or -H to obtain historical job information"
+		return nil, &refusal{code: errHistory.code, text: full + finished}
+	case x.first < 0:
+		return t.job.rows(o.has("t")), nil
 	}
-	return plainText("Job Id", records)
-}
-
-// table is qstat without -f.
-func (c *complex) table(rows []row) []byte {
-	if len(rows) == 0 {
-		return nil
+	for _, k := range t.tasks {
+		rows = append(rows, row{t.job, k})
 	}
-	out := []byte("Job id            Name             User              Time Use S Queue\n" +
-		"----------------  ---------------- ----------------  -------- - -----\n")
-	for _, w := range rows {
-		name, used := c.taskName(w), "0"
-		if w.task != nil && w.task.began && w.task.state != 'Q' {
-			used = clock(w.task.cpu)
-		}
-		if len(name) > 16 {
-			name = name[:15] + "*"
-		}
-		out = fmt.Appendf(out, "%-17s %-16s %-16s %9s %c %-16s\n", w.id(), name, w.job.owner, used, c.letter(w), w.job.queue)
-	}
-	return out
-}
-
-func memoryKB() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 1 << 20
-	}
-	var kb int64
-	if _, err := fmt.Sscanf(string(text), "MemTotal: %d kB", &kb); err != nil {
-		return 1 << 20
-	}
-	return kb
+	return rows, nil
 }

@@ -2,14 +2,10 @@ package main
 
 import (
 	"bytes"
-	"cmp"
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -23,154 +19,123 @@ const qsubUsage = `usage: qsub [-a date_time] [-A account_string] [-c interval]
        qsub --version
 `
 
-// The options of qsub; a colon follows those that take a value.
-const (
-	openOptions   = "a:A:c:C:e:fhIj:J:k:l:m:M:N:o:p:P:q:r:R:S:u:v:VW:Xz"
-	torqueOptions = "a:A:b:c:C:d:D:e:EfF:hIj:k:K:l:m:M:nN:o:p:P:q:Q:r:S:t:T:u:v:Vw:W:Xxz"
-)
+// qsubOptions are the options of qsub that fakepbs knows; a colon follows those that take a value.
+const qsubOptions = "A:e:hJ:l:N:o:P:q:r:S:v:"
 
-// readsStdin reports whether options make qsub read a script from its standard input.
-func readsStdin(args []string) bool {
-	o := parse(args, openOptions+"t:w:d:D:")
-	return o.bad == "" && (len(o.operands) == 0 || slices.Equal(o.operands, []string{"-"}))
-}
-
-// refusal says why a job is not created.
-type refusal struct {
-	code int
-	text string
-	help bool // the usage follows
-}
-
-func (r *refusal) response() response {
-	text := "qsub: " + r.text + "\n"
-	if r.code == errBadHost {
+// notCreated is what qsub prints if it creates no job.
+func notCreated(no *refusal) response {
+	text := "qsub: " + no.text + "\n"
+	if no.code == errBadHost {
 		text = "Unknown Host.\n" + text
 	}
-	if r.help {
+	if no.help {
 		text += qsubUsage
 	}
-	return response{Exit: r.code & 0xFF, Stderr: []byte(text)}
+	return response{Exit: no.exit(), Stderr: []byte(text)}
 }
 
-func illegal(letter string) *refusal {
-	return &refusal{code: 2, text: "illegal -" + letter + " value", help: true}
-}
+// errBadHost is the number of a server that has no address.
+const errBadHost = 15008
 
-func refuse(code int) *refusal { return &refusal{code: code, text: texts[code]} }
+func misused(text string) *refusal { return &refusal{code: 2, text: text, help: true} }
 
 // qsub creates a job.
 func (c *complex) qsub(q request) response {
-	known := openOptions
-	if c.torque {
-		known = torqueOptions
+	if c.fault("qsub-cut") {
+		const cut = "qsub: End of File\nqsub: SIGPIPE received, job submission interrupted.: Success\n"
+		return response{Exit: 1, Stderr: []byte(cut)}
 	}
-	o := parse(q.Args, known)
-	if o.bad != "" {
-		return (&refusal{code: 2, text: "invalid option -- '" + o.bad + "'", help: true}).response()
+	j, no := jobFrom(q)
+	if no == nil {
+		no = c.admit(j)
 	}
-	script, name, no := c.scriptOf(q, o.operands)
 	if no != nil {
-		return no.response()
-	}
-	j := &job{
-		owner: q.User, name: name, queue: "workq", rerunnable: true, cores: 1,
-		dir: q.Dir, home: q.Env["HOME"], env: q.Env, args: strings.Join(q.Args, " "), script: script,
-	}
-	if no := c.apply(j, parse(directives(script), known), o); no != nil {
-		return no.response()
-	}
-	if no := c.admit(j); no != nil {
-		return no.response()
+		return notCreated(no)
 	}
 	c.create(j)
-	return response{Stdout: []byte(j.id() + "\n"), Die: c.fault("qsub-killed")}
+	return response{Stdout: []byte(j.row().id() + "\n"), Die: c.fault("qsub-killed")}
 }
 
 // create gives the job its number and adds it.
 func (c *complex) create(j *job) {
-	now := time.Now()
-	j.seq, j.ctime, j.qtime, j.mtime = c.next, now, now, now
+	j.seq, j.ctime, j.mtime = c.next, time.Now(), time.Now()
 	c.next++
 	j.vars = variables(j)
 	c.attend(j)
 	for _, t := range j.tasks {
-		t.state, t.substate, t.mtime = 'Q', 10, now
+		t.state, t.substate, t.mtime = 'Q', 10, j.ctime
 	}
 	if !c.fault("lost-id") {
 		c.jobs = append(c.jobs, j)
 	}
 }
 
-func (c *complex) scriptOf(q request, rest []string) (script []byte, name string, no *refusal) {
-	switch {
-	case len(rest) == 0, rest[0] == "-":
-		return q.Stdin, "STDIN", nil
-	case rest[0] == "--":
-		return []byte("#!/bin/sh\nexec " + strings.Join(rest[1:], " ") + "\n"), "STDIN", nil
+// jobFrom makes a job of a command: of its script's directives, and of its options, which win.
+func jobFrom(q request) (*job, *refusal) {
+	j := &job{
+		owner: q.User, name: "STDIN", queue: "workq", rerunnable: true, dir: q.Dir, home: q.Env["HOME"], env: q.Env,
+		args: strings.Join(q.Args, " "), script: q.Stdin, resources: map[string]string{}, limits: limits{cores: 1},
 	}
-	path := rest[0]
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(q.Dir, path)
+	if file := scriptFile(q.Args); file != "" {
+		path := j.path(file)
+		script, err := os.ReadFile(path)
+		if err != nil {
+			return nil, &refusal{code: 1, text: "script file:: No such file or directory"}
+		}
+		j.script, j.name = script, filepath.Base(path)
 	}
-	script, err := os.ReadFile(path)
-	if err != nil {
-		return nil, "", &refusal{code: 1, text: "script file:: No such file or directory"}
+	o := parse(slices.Concat(directives(j.script), q.Args), qsubOptions)
+	if o.bad != "" {
+		return nil, misused("invalid option -- '" + o.bad + "'")
 	}
-	return script, filepath.Base(path), nil
+	for _, x := range o.list {
+		if no := j.set(x); no != nil {
+			return nil, no
+		}
+	}
+	if j.array && !j.rerunnable {
+		return nil, misused(" cannot submit non-rerunable Array Job")
+	}
+	return j, nil
+}
+
+// scriptFile returns the file that has the script; "" if that is the standard input.
+func scriptFile(args []string) string {
+	operands := parse(args, qsubOptions).operands
+	if len(operands) == 0 || operands[0] == "-" {
+		return ""
+	}
+	return operands[0]
 }
 
 // directives returns the #PBS lines before the first line with a command.
-func directives(script []byte) []string {
-	var out []string
+func directives(script []byte) (words []string) {
 	for line := range bytes.Lines(script) {
 		text := strings.TrimSpace(string(line))
-		if rest, ok := strings.CutPrefix(text, "#PBS "); ok {
-			out = append(out, strings.Fields(rest)...)
-			continue
-		}
-		if text != "" && text[0] != '#' {
-			break
-		}
-	}
-	return out
-}
-
-// apply sets what the options say; those of the command line win over the script's.
-func (c *complex) apply(j *job, inScript, given options) *refusal {
-	if inScript.bad != "" {
-		return &refusal{code: 2, text: "invalid option -- '" + inScript.bad + "'", help: true}
-	}
-	inScript.list = slices.DeleteFunc(inScript.list, func(o option) bool { return o.letter != "l" && given.has(o.letter) })
-	for _, o := range slices.Concat(given.list, inScript.list) {
-		if no := c.set(j, o); no != nil {
-			return no
+		rest, is := strings.CutPrefix(text, "#PBS ")
+		switch {
+		case is:
+			words = append(words, strings.Fields(rest)...)
+		case text != "" && text[0] != '#':
+			return words
 		}
 	}
-	if j.array && !j.rerunnable && !c.torque {
-		return &refusal{code: 2, text: " cannot submit non-rerunable Array Job", help: true}
-	}
-	return nil
+	return words
 }
 
 var jobName = regexp.MustCompile(`^[A-Za-z0-9_.+-]+$`)
 
-func (c *complex) set(j *job, o option) *refusal {
+// set sets what an option says.
+func (j *job) set(o option) *refusal {
 	switch o.letter {
 	case "N":
-		if !jobName.MatchString(o.value) || c.torque && len(o.value) > 15 {
-			return illegal("N")
-		}
-		if len(o.value) > 230 {
-			return &refusal{code: 2, text: "Job name is too long "}
-		}
-		j.name = o.value
-	case "J", "t":
-		return c.setArray(j, o)
+		return j.setName(o.value)
+	case "J":
+		return j.setArray(o.value)
 	case "h":
 		j.holds = "u"
 	case "q":
-		return setQueue(j, o.value)
+		return j.setQueue(o.value)
 	case "A":
 		j.account = o.value
 	case "P":
@@ -178,108 +143,92 @@ func (c *complex) set(j *job, o option) *refusal {
 	case "r":
 		j.rerunnable = o.value != "n"
 	case "o":
-		j.output = pathOption(o.value, j.dir)
+		j.output = "localhost:" + j.path(o.value)
 	case "e":
-		j.error = pathOption(o.value, j.dir)
+		j.error = "localhost:" + j.path(o.value)
 	case "S":
 		j.shell = o.value
 	case "l":
-		return c.setResources(j, o.value)
+		return j.setResources(o.value)
 	case "v":
 		j.vars = append(j.vars, userVariables(o.value, j.env)...)
-	case "a":
-		at, err := time.ParseInLocation("200601021504", o.value, time.Local)
-		if err != nil {
-			return illegal("a")
-		}
-		j.after = at
-	case "W":
-		return checkAttributes(o.value)
 	}
 	return nil
 }
 
-// pathOption returns a path as the server shows it. The host is "localhost" for a path that
-// was given.
-func pathOption(path, dir string) string {
-	if strings.Contains(path, ":") {
+// path returns a path that may be relative to the folder of qsub. A slash at its end stays.
+func (j *job) path(path string) string {
+	if filepath.IsAbs(path) {
 		return path
 	}
-	if !filepath.IsAbs(path) {
-		path = dir + "/" + path
-	}
-	return "localhost:" + path
+	return j.dir + "/" + path
 }
 
-func setQueue(j *job, value string) *refusal {
+func (j *job) setName(name string) *refusal {
+	switch {
+	case !jobName.MatchString(name):
+		return misused("illegal -N value")
+	case len(name) > 230:
+		return &refusal{code: 2, text: "Job name is too long "}
+	}
+	j.name = name
+	return nil
+}
+
+func (j *job) setQueue(value string) *refusal {
 	queue, host, remote := strings.Cut(value, "@")
 	if remote && host != server {
 		name := host[:min(len(host), len(server))]
 		return &refusal{code: errBadHost, text: "cannot connect to server " + name + " (errno=15008)"}
 	}
-	if queue != "" {
-		j.queue = queue
-	}
+	j.queue = queue
 	return nil
 }
 
-func (c *complex) setArray(j *job, o option) *refusal {
-	span, _, _ := strings.Cut(o.value, "%")
-	list, many, err := indexList(span)
-	if err != nil || len(list) == 0 || !c.torque && (!many || len(list) == 1 || strings.Contains(span, ",")) {
-		return illegal(o.letter)
+var arrayForm = regexp.MustCompile(`^(\d+)-(\d+)(?::(\d+))?$`)
+
+func (j *job) setArray(span string) *refusal {
+	m := arrayForm.FindStringSubmatch(span)
+	if m == nil || number(m[1]) >= number(m[2]) {
+		return misused("illegal -J value")
 	}
 	j.array, j.indices, j.tasks = true, span, nil
-	for _, i := range list {
+	for i := number(m[1]); i <= number(m[2]); i += max(1, number(m[3])) {
 		j.tasks = append(j.tasks, &task{index: i})
-	}
-	return nil
-}
-
-// checkAttributes refuses all attributes of -W but group_list.
-func checkAttributes(value string) *refusal {
-	for item := range strings.SplitSeq(value, ",") {
-		if name, _, _ := strings.Cut(item, "="); name != "group_list" {
-			return &refusal{code: errNoAttribute, text: "Error (15002) submitting job"}
-		}
 	}
 	return nil
 }
 
 // admit is the server's part: queue and limits.
 func (c *complex) admit(j *job) *refusal {
+	if !j.array {
+		j.tasks = []*task{{}}
+	}
 	queue := c.queue[j.queue]
 	switch {
 	case queue == nil:
-		return refuse(errUnknownQueue)
-	case !queue.enabled:
-		return refuse(errQueueOff)
+		return errUnknownQueue
+	case queue.disabled:
+		return errQueueOff
 	case queue.acl != "" && queue.acl != j.owner:
-		return refuse(errPermission)
-	case queue.maxWall > 0 && j.walltime > queue.maxWall:
-		return refuse(errQueueLimits)
+		return errPermission
+	case queue.maxWall > 0 && j.limits.walltime > queue.maxWall:
+		return errQueueLimits
 	case len(j.tasks) > c.maxArray:
-		return refuse(errArraySize)
-	}
-	if j.tasks == nil {
-		j.tasks = []*task{{}}
-	}
-	if most := queue.maxQueued; most > 0 && c.alive(j.owner, j.queue)+len(j.tasks) > most {
-		return &refusal{code: errUserLimit, text: "would exceed queue generic's per-user limit"}
-	}
-	if c.maxQueued > 0 && c.alive(j.owner, "")+len(j.tasks) > c.maxQueued {
-		return &refusal{code: errUserLimit, text: "would exceed complex's per-user limit"}
-	}
-	if queue.to != "" {
+		return errArraySize
+	case queue.maxQueued > 0 && c.alive(j.owner, j.queue)+len(j.tasks) > queue.maxQueued:
+		return errQueueUser
+	case c.maxQueued > 0 && c.alive(j.owner, "")+len(j.tasks) > c.maxQueued:
+		return errServerUser
+	case queue.to != "":
 		j.queue = queue.to
 	}
-	c.defaultResources(j)
+	j.addDefaults()
 	return nil
 }
 
-// alive counts the jobs of a user that have not ended.
-func (c *complex) alive(owner, queue string) int {
-	n := 0
+// alive counts the jobs of a user, in a queue or in all, that have not ended.
+func (c *complex) alive(owner, queue string) (n int) {
 	for _, j := range c.jobs {
 		if j.owner != owner || queue != "" && j.queue != queue {
 			continue
@@ -294,30 +243,28 @@ func (c *complex) alive(owner, queue string) int {
 }
 
 // variables returns the job's Variable_List.
-func variables(j *job) []pair {
-	var out []pair
+func variables(j *job) (all []pair) {
 	for _, name := range []string{"HOME", "LANG", "LOGNAME", "PATH", "MAIL", "SHELL", "TZ"} {
 		if v, ok := j.env[name]; ok {
-			out = append(out, pair{"PBS_O_" + name, v})
+			all = append(all, pair{"PBS_O_" + name, v})
 		}
 	}
-	out = append(out, pair{"PBS_O_WORKDIR", j.dir}, pair{"PBS_O_SYSTEM", "Linux"})
-	out = append(out, j.vars...)
-	return append(out, pair{"PBS_O_QUEUE", j.queue}, pair{"PBS_O_HOST", server})
+	all = append(all, pair{"PBS_O_WORKDIR", j.dir}, pair{"PBS_O_SYSTEM", "Linux"})
+	all = append(all, j.vars...)
+	return append(all, pair{"PBS_O_QUEUE", j.queue}, pair{"PBS_O_HOST", server})
 }
 
 // userVariables parses the list of -v. Quotes are removed; backslashes are doubled twice.
-func userVariables(list string, env map[string]string) []pair {
-	var out []pair
+func userVariables(list string, env map[string]string) (all []pair) {
 	typed := strings.NewReplacer(`"`, "", "'", "", `\`, `\\\\`)
 	for item := range strings.SplitSeq(list, ",") {
 		name, value, given := strings.Cut(item, "=")
 		if value = typed.Replace(value); !given {
 			value = env[name]
 		}
-		out = append(out, pair{name, mangle(value)})
+		all = append(all, pair{name, mangle(value)})
 	}
-	return out
+	return all
 }
 
 // mangle writes control characters and everything that is not ASCII as ^ and the byte plus
@@ -332,118 +279,4 @@ func mangle(s string) string {
 		b.WriteByte(ch)
 	}
 	return b.String()
-}
-
-// The forms of values of resources.
-var (
-	numberForm = regexp.MustCompile(`^\d+$`)
-	sizeForm   = regexp.MustCompile(`^(\d+)([kmgt]?)[bw]?$`)
-	timeForm   = regexp.MustCompile(`^\d+(:\d+){0,2}$`)
-	anyForm    = regexp.MustCompile(``)
-)
-
-// known maps resources to the forms of their values.
-var known = map[string]*regexp.Regexp{
-	"mem": sizeForm, "ncpus": numberForm, "ngpus": numberForm, "nodect": numberForm, "nodes": anyForm, "place": anyForm,
-	"qos": anyForm, "scratch": sizeForm, "select": anyForm, "walltime": timeForm,
-}
-
-func (c *complex) setResources(j *job, list string) *refusal {
-	for item := range strings.SplitSeq(list, ",") {
-		name, value, _ := strings.Cut(item, "=")
-		form, ok := known[name]
-		switch {
-		case !ok:
-			return &refusal{code: errResource, text: "Unknown resource Resource_List." + name}
-		case !form.MatchString(value):
-			return &refusal{code: errBadValue, text: "Illegal attribute or resource value Resource_List." + name}
-		case j.resource(name) != "":
-			continue // the command line has set it
-		}
-		switch name {
-		case "walltime":
-			j.walltime = seconds(value)
-			value = clock(time.Duration(j.walltime) * time.Second)
-		case "mem":
-			j.memory = size(value)
-		case "ncpus":
-			j.cores = number(value)
-		}
-		j.resources = append(j.resources, pair{name, value})
-	}
-	if j.resource("nodes") != "" && j.resource("select") != "" {
-		return &refusal{code: errNodesSelect, text: "Cannot be used with select or place: nodes"}
-	}
-	return j.readChunk()
-}
-
-// readChunk takes cores and memory from select or nodes.
-func (j *job) readChunk() *refusal {
-	for _, from := range []string{"select", "nodes"} {
-		for i, item := range strings.Split(j.resource(from), ":") {
-			name, value, ok := strings.Cut(item, "=")
-			if i == 0 || !ok {
-				continue
-			}
-			if _, is := known[name]; !is && from == "select" {
-				return &refusal{code: errResource, text: "Unknown resource: " + name}
-			}
-			switch name {
-			case "ncpus", "ppn":
-				j.cores = number(value)
-			case "mem":
-				j.memory = size(value)
-			}
-		}
-	}
-	return nil
-}
-
-// defaultResources adds what the server adds to every job.
-func (c *complex) defaultResources(j *job) {
-	if c.torque {
-		return
-	}
-	defaults := map[string]string{"ncpus": strconv.Itoa(j.cores), "nodect": "1", "place": "pack",
-		"select": fmt.Sprintf("1:ncpus=%d", j.cores)}
-	if j.memory > 0 {
-		defaults["mem"] = sizeText(j.memory)
-	}
-	var all []pair
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if value := cmp.Or(j.resource(name), defaults[name]); value != "" {
-			all = append(all, pair{name, value})
-		}
-	}
-	j.resources = all
-}
-
-func seconds(value string) int {
-	n := 0
-	for part := range strings.SplitSeq(value, ":") {
-		n = n*60 + number(part)
-	}
-	return n
-}
-
-func size(value string) int64 {
-	m := sizeForm.FindStringSubmatch(value)
-	if m == nil {
-		return 0
-	}
-	n, _ := strconv.ParseInt(m[1], 10, 64)
-	return n << (10 * max(0, strings.Index(" kmgt", m[2])))
-}
-
-func sizeText(n int64) string {
-	if n%(1<<20) == 0 {
-		return fmt.Sprintf("%dmb", n>>20)
-	}
-	return fmt.Sprintf("%dkb", n>>10)
-}
-
-// clock writes a duration as PBS does, "00:05:00".
-func clock(d time.Duration) string {
-	s := int(d.Seconds())
-	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
 }

@@ -29,24 +29,16 @@ func (c *complex) schedule() {
 		return
 	}
 	for _, j := range c.jobs {
-		if j.done() || j.holds != "" || !c.queue[j.queue].started {
-			continue
-		}
-		if time.Now().Before(j.after) || time.Now().Before(j.ready) {
+		if j.done() || j.holds != "" || c.queue[j.queue].stopped || time.Now().Before(j.ready) {
 			continue
 		}
 		for _, t := range j.tasks {
-			if c.free == 0 {
-				return
-			}
-			if t.state != 'Q' || t.held {
-				continue
-			}
-			if j.cores > c.free {
-				t.comment = "Not Running: Not enough free nodes available"
+			if j.limits.cores > c.free {
 				break
 			}
-			c.start(j, t)
+			if t.state == 'Q' {
+				c.run(j, t)
+			}
 		}
 	}
 }
@@ -64,16 +56,16 @@ func (c *complex) attend(j *job) {
 	})
 }
 
-// start runs one task.
-func (c *complex) start(j *job, t *task) {
+// run starts one task.
+func (c *complex) run(j *job, t *task) {
 	now := time.Now()
-	c.free -= j.cores
-	t.comment = fmt.Sprintf("Job run at %s on (%s)", now.Format("Mon Jan 02 at 15:04"), j.vnode())
+	const minute = "Mon Jan 02 at 15:04"
+	c.free -= j.limits.cores
+	t.comment = fmt.Sprintf("Job run at %s on (%s)", now.Format(minute), j.limits.vnode())
 	if !j.begun() {
-		j.comment = "Job Array Began at " + now.Format("Mon Jan 02 at 15:04")
+		j.comment = "Job Array Began at " + now.Format(minute)
 	}
-	t.state, t.substate, t.began, t.runs = 'R', 42, true, t.runs+1
-	t.stime, t.mtime = now, now
+	t.state, t.substate, t.began, t.runs, t.stime, t.mtime = 'R', 42, true, t.runs+1, now, now
 	p, err := c.launch(j, t)
 	c.all.Add(1)
 	if err != nil {
@@ -82,49 +74,30 @@ func (c *complex) start(j *job, t *task) {
 	}
 	t.proc = p
 	go c.wait(j, t, p)
-	if j.memory > 0 || j.walltime > 0 {
-		go c.limit(j, t, p)
+	if j.limits.memory > 0 || j.limits.walltime > 0 {
+		go c.limit(j.limits, t, p)
 	}
-}
-
-// overLimit has the exit statuses of jobs over a limit, in OpenPBS and in Torque.
-var overLimit = map[bool]map[string]int{
-	false: {"walltime": -29, "mem": -27}, true: {"walltime": -11, "mem": -10},
-}
-
-func (j *job) vnode() string {
-	s := fmt.Sprintf("%s:ncpus=%d", server, j.cores)
-	if j.memory > 0 {
-		s += fmt.Sprintf(":mem=%dkb", j.memory>>10)
-	}
-	return s
 }
 
 // launch starts the script through the job's shell, which leads the session, as the login
 // shell does in PBS: a job killed by signal n ends with 128+n, and only a killed shell with
 // 256+n.
 func (c *complex) launch(j *job, t *task) (*jjmrun.Process, error) {
-	path := filepath.Join(c.dir, "jobs", j.id()+".SC")
+	path := c.scriptPath(j)
 	if _, err := os.Stat(path); err != nil {
 		if err := os.WriteFile(path, j.script, 0o700); err != nil {
 			return nil, err
 		}
 	}
-	out, errs, err := c.openSpool(j, t)
-	if err != nil {
-		return nil, err
-	}
-	defer out.Close()
-	defer errs.Close()
-	shell := j.shell
-	if shell == "" {
-		shell = "/bin/bash"
-	}
+	shell := cmp.Or(j.shell, "/bin/bash")
 	return jjmrun.Detach(jjmrun.Detached{
 		Argv: []string{shell, "-c", `"$1" "$2"; exit $?`, "pbs", interpreter(j.script, shell), path},
-		Dir:  j.home, Env: c.jobEnv(j, t), Stdout: out, Stderr: errs,
+		Dir:  j.home, Env: j.environment(t),
 	})
 }
+
+// scriptPath is where the script of a job lies while it is alive.
+func (c *complex) scriptPath(j *job) string { return filepath.Join(c.dir, "jobs", j.row().id()+".SC") }
 
 // interpreter returns the one named in the first line, or the shell.
 func interpreter(script []byte, shell string) string {
@@ -135,17 +108,14 @@ func interpreter(script []byte, shell string) string {
 	return shell
 }
 
-func (c *complex) jobEnv(j *job, t *task) []string {
+func (j *job) environment(t *task) []string {
 	env := []string{
 		"HOME=" + j.home, "USER=" + j.owner, "LOGNAME=" + j.owner, "SHELL=/bin/bash",
-		"PATH=/usr/local/bin:/usr/bin:/bin", "PBS_JOBID=" + j.taskID(t), "PBS_JOBNAME=" + c.taskName(row{j, t}),
-		"PBS_QUEUE=" + j.queue, "PBS_ENVIRONMENT=PBS_BATCH", "NCPUS=" + strconv.Itoa(j.cores),
+		"PATH=/usr/local/bin:/usr/bin:/bin", "PBS_JOBID=" + row{j, t}.id(), "PBS_JOBNAME=" + j.name,
+		"PBS_QUEUE=" + j.queue, "PBS_ENVIRONMENT=PBS_BATCH", "NCPUS=" + strconv.Itoa(j.limits.cores),
 	}
-	switch {
-	case j.array && c.torque:
-		env = append(env, "PBS_ARRAYID="+strconv.Itoa(t.index))
-	case j.array:
-		env = append(env, "PBS_ARRAY_INDEX="+strconv.Itoa(t.index), "PBS_ARRAY_ID="+j.id())
+	if j.array {
+		env = append(env, "PBS_ARRAY_INDEX="+strconv.Itoa(t.index), "PBS_ARRAY_ID="+j.row().id())
 	}
 	for _, v := range j.vars {
 		env = append(env, v.name+"="+v.value)
@@ -153,19 +123,10 @@ func (c *complex) jobEnv(j *job, t *task) []string {
 	return env
 }
 
-// taskName returns the name of a task in qstat: Torque appends the index to names of
-// elements.
-func (c *complex) taskName(w row) string {
-	if c.torque && w.job.array && w.task != nil {
-		return fmt.Sprintf("%s-%d", w.job.name, w.task.index)
-	}
-	return w.job.name
-}
-
 func (c *complex) wait(j *job, t *task, p *jjmrun.Process) {
 	ws, ru, err := p.Wait()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", j.taskID(t), err)
+		fmt.Fprintf(os.Stderr, "%s: %v\n", row{j, t}.id(), err)
 		ru = &syscall.Rusage{}
 	}
 	c.mu.Lock()
@@ -176,39 +137,39 @@ func (c *complex) wait(j *job, t *task, p *jjmrun.Process) {
 	}
 	killSession(p.PID, true) // as MOM does with remaining processes
 	_ = p.Close()
-	c.end(j, t, sigOf(ws), ru)
+	exit := ws.ExitStatus()
+	if ws.Signaled() {
+		exit = 256 + int(ws.Signal())
+	}
+	c.end(j, t, exit, ru)
 }
 
 // limit kills a task that is over one of its limits; mem is enforced as by a node with
 // "$enforce mem".
-func (c *complex) limit(j *job, t *task, p *jjmrun.Process) {
-	end := time.Now().Add(time.Duration(j.walltime)*time.Second + late)
-	for {
+func (c *complex) limit(l limits, t *task, p *jjmrun.Process) {
+	end := time.Now().Add(time.Duration(l.walltime)*time.Second + late)
+	for over := false; !over; {
 		time.Sleep(50 * time.Millisecond)
 		exceeded := ""
 		switch {
-		case j.walltime > 0 && time.Now().After(end):
+		case l.walltime > 0 && time.Now().After(end):
 			exceeded = "walltime"
-		case j.memory > 0 && resident(p.PID) > j.memory:
+		case l.memory > 0 && resident(p.PID) > l.memory:
 			exceeded = "mem"
 		}
 		c.mu.Lock()
-		over := t.proc != p
+		over = t.proc != p || t.limit != ""
 		if !over && !t.deleted && exceeded != "" {
 			t.limit = exceeded
-			c.terminate(t)
-			over = true
+			t.terminate()
 		}
 		c.mu.Unlock()
-		if over {
-			return
-		}
 	}
 }
 
 // terminate sends TERM to the session of a task, and KILL after the grace time. The lock is
 // held.
-func (c *complex) terminate(t *task) {
+func (t *task) terminate() {
 	if t.dying != nil {
 		return
 	}
@@ -226,68 +187,64 @@ func (c *complex) terminate(t *task) {
 	}()
 }
 
-// end records the end of a task: E while its output is delivered, then F.
+// end records the end of a task: E while its output is copied, then F. The fake has thrown it
+// away, and acts as if a destination outside of /dev/null could not be reached.
 func (c *complex) end(j *job, t *task, exit int, ru *syscall.Rusage) {
 	defer c.all.Done()
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.schedule()
+	defer func() { c.free += j.limits.cores }()
 	t.proc, t.dying = nil, nil
 	if t.rerun && !t.deleted {
 		// Run again under the same id; the exit status of the lost run stays.
-		t.rerun = false
-		t.state, t.substate, t.exit, t.hasExit = 'Q', 10, -4, true
-		c.free += j.cores
-		c.schedule()
-		c.mu.Unlock()
+		t.rerun, t.state, t.substate, t.exit = false, 'Q', 10, "-4"
 		return
 	}
 	t.state, t.substate, t.obit, t.mtime = 'E', 50, time.Now(), time.Now()
 	t.cpu += time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 	t.rss = max(t.rss, ru.Maxrss)
-	c.mu.Unlock()
-
-	time.Sleep(exiting)
-	if !c.deliver(j, t) {
-		time.Sleep(c.stuck)
+	copying := exiting
+	if nowhere := "localhost:" + os.DevNull; j.output != nowhere || j.error != nowhere {
+		copying += c.stuck
 	}
-
+	c.mu.Unlock()
+	time.Sleep(copying)
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.free += j.cores
 	c.finish(j, t, exit)
-	c.schedule()
 }
+
+// overLimit has the exit statuses of jobs over a limit.
+var overLimit = map[string]int{"walltime": -29, "mem": -27}
+
+// endWords maps substates to the end of a comment.
+var endWords = map[int]string{91: " and terminated", 92: " and finished", 93: " and failed"}
 
 // finish gives a task its final state, and also its job if it was the last one. The lock is
 // held.
 func (c *complex) finish(j *job, t *task, exit int) {
-	now := time.Now()
-	t.state, t.mtime, t.hasExit, t.exit = 'F', now, true, exit
+	t.state, t.mtime, t.substate = 'F', time.Now(), 93
 	how := ""
 	switch {
 	case t.deleted:
 		t.substate = 91
-		if t.exit < 256 {
-			t.exit = 271
+		if exit < 256 {
+			exit = 271
 		}
 	case t.limit != "":
-		t.substate, t.exit, how = 93, overLimit[c.torque][t.limit], " and exceeded resource "+t.limit
-	case t.exit == 0:
+		exit, how = overLimit[t.limit], " and exceeded resource "+t.limit
+	case exit == 0:
 		t.substate = 92
-	default:
-		t.substate = 93
 	}
-	how = cmp.Or(how, endWords[t.substate])
+	t.exit = strconv.Itoa(exit)
 	if t.comment != "" {
-		t.comment += how
+		t.comment += cmp.Or(how, endWords[t.substate])
 	}
-	if !c.history && j.array && !c.torque {
+	if !c.history && j.array {
 		t.began = false // its record is gone
 	}
 	c.closeJob(j)
 }
-
-// endWords maps substates to the end of a comment.
-var endWords = map[int]string{91: " and terminated", 92: " and finished", 93: " and failed"}
 
 // closeJob handles the end of a job's last task. Without history the job is gone at once.
 func (c *complex) closeJob(j *job) {
@@ -301,9 +258,9 @@ func (c *complex) closeJob(j *job) {
 	}
 	j.endedAt, j.mtime = time.Now(), time.Now()
 	if j.comment != "" {
-		j.comment += endWords[j.summary().substate]
+		j.comment += endWords[j.facts().substate]
 	}
-	_ = os.Remove(filepath.Join(c.dir, "jobs", j.id()+".SC"))
+	_ = os.Remove(c.scriptPath(j))
 	if !c.history {
 		c.forget(func(other *job) bool { return other == j })
 	}

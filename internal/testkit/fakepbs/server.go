@@ -1,12 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/gob"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,7 +25,6 @@ const idle = 10 * time.Minute
 
 // settings are taken from the environment of the command that started the server.
 type settings struct {
-	torque  bool
 	slots   int
 	history bool
 	pause   time.Duration
@@ -34,16 +34,10 @@ type settings struct {
 }
 
 func settingsFrom(env map[string]string) settings {
-	s := settings{torque: env["FAKEPBS_DIALECT"] == "torque", slots: 8, history: env["FAKEPBS_HISTORY"] != "off",
-		stuck: 300 * time.Millisecond}
-	if n, err := strconv.Atoi(env["FAKEPBS_SLOTS"]); err == nil {
-		s.slots = n
-	}
-	s.hostPorts, _ = strconv.Atoi(env["FAKEPBS_PORTS"])
-	if v, err := time.ParseDuration(env["FAKEPBS_STUCK"]); err == nil {
-		s.stuck = v
-	}
+	s := settings{slots: 8, history: env["FAKEPBS_HISTORY"] != "off", hostPorts: number(env["FAKEPBS_PORTS"])}
+	s.slots = cmp.Or(number(env["FAKEPBS_SLOTS"]), s.slots)
 	s.pause, _ = time.ParseDuration(env["FAKEPBS_WAIT"])
+	s.stuck, _ = time.ParseDuration(cmp.Or(env["FAKEPBS_STUCK"], "300ms"))
 	return s
 }
 
@@ -67,8 +61,8 @@ type complex struct {
 
 // queue has the settings that a client can notice.
 type queue struct {
-	enabled   bool
-	started   bool
+	disabled  bool
+	stopped   bool
 	maxQueued int // of one user
 	maxWall   int // seconds
 	acl       string
@@ -80,28 +74,24 @@ func newComplex(dir string, s settings) *complex {
 	return &complex{
 		settings: s, dir: dir, next: 1, free: s.slots, maxArray: 20000, busy: time.Now(),
 		queue: map[string]*queue{
-			"workq":     {enabled: true, started: true},
-			"routeq":    {enabled: true, started: true, to: "workq"},
-			"disabledq": {started: true},
-			"aclq":      {enabled: true, started: true, acl: "nobody"},
-			"limitq":    {enabled: true, started: true, maxQueued: 2, maxWall: 3600},
+			"workq": {}, "routeq": {to: "workq"}, "disabledq": {disabled: true}, "aclq": {acl: "nobody"},
+			"limitq": {maxQueued: 2, maxWall: 3600},
 		},
 	}
 }
 
 // serve runs the server.
-func serve(dir string, env []string) error {
-	if err := os.Chdir(dir); err != nil {
-		return err
-	}
-	for _, sub := range []string{"jobs", "spool", "faults"} {
-		if err := os.MkdirAll(sub, 0o777); err != nil {
+func serve(dir string, env map[string]string) error {
+	for _, sub := range []string{"jobs", "faults"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
 			return err
 		}
 	}
-	vars := environment(env)
-	for name := range strings.FieldsSeq(vars["FAKEPBS_FAULTS"]) {
-		if err := os.WriteFile(filepath.Join("faults", name), nil, 0o666); err != nil {
+	if err := os.Chdir(dir); err != nil {
+		return err
+	}
+	for name := range strings.FieldsSeq(env["FAKEPBS_FAULTS"]) {
+		if err := begin(dir, name); err != nil {
 			return err
 		}
 	}
@@ -113,7 +103,7 @@ func serve(dir string, env []string) error {
 	if err := os.Chmod("socket", 0o777); err != nil {
 		return err
 	}
-	c := newComplex(dir, settingsFrom(vars))
+	c := newComplex(dir, settingsFrom(env))
 	go c.watch(l)
 	for {
 		conn, err := l.Accept()
@@ -162,15 +152,22 @@ func (c *complex) watch(l net.Listener) {
 func (c *complex) shutdown() {
 	c.mu.Lock()
 	c.ended = true
-	for _, j := range c.jobs {
-		for _, t := range j.tasks {
-			if t.proc != nil {
-				killSession(t.proc.PID, true)
-			}
-		}
+	for t := range c.running {
+		killSession(t.proc.PID, true)
 	}
 	c.mu.Unlock()
 	c.all.Wait()
+}
+
+// running yields the tasks that have a process.
+func (c *complex) running(yield func(*task) bool) {
+	for _, j := range c.jobs {
+		for _, t := range j.tasks {
+			if t.proc != nil && !yield(t) {
+				return
+			}
+		}
+	}
 }
 
 // do answers one command.
@@ -180,95 +177,51 @@ func (c *complex) do(q request) response {
 	c.busy = time.Now()
 	c.misbehave()
 	defer c.schedule()
-	if len(q.Args) == 1 && q.Args[0] == "--version" {
-		return c.versionOf()
+	if slices.Equal(q.Args, []string{"--version"}) {
+		return response{Stdout: []byte("pbs_version = " + version + "\n")}
 	}
 	rest, n, all := c.connect(q)
 	switch {
 	case all:
-		return c.perform(q)
+		return verbs[q.Verb](c, q)
 	case n > 1:
-		return c.outOfPorts(q.Verb, c.perform(rest))
+		return c.outOfPorts(q.Verb, verbs[q.Verb](c, rest))
 	}
 	return c.outOfPorts(q.Verb, response{Stdout: emptyListing(q.Args)})
 }
 
-// perform answers a command that reached the server.
-func (c *complex) perform(q request) response {
-	if r, is := c.spoiled(q); is {
-		return r
-	}
-	switch q.Verb {
-	case "qsub":
-		return c.qsub(q)
-	case "qalter":
-		return c.qalter(q)
-	case "qstat":
-		return c.qstat(q)
-	case "qselect":
-		return c.qselect(q)
-	case "qdel":
-		return c.qdel(q)
-	case "qhold", "qrls":
-		return c.qhold(q)
-	case "pbsnodes":
-		return c.pbsnodes()
-	case "qmgr":
-		return c.qmgr(q)
-	}
-	return response{Exit: 99, Stderr: fmt.Appendf(nil, "fakepbs: no verb %q\n", q.Verb)}
-}
-
-func (c *complex) versionOf() response {
-	if c.torque {
-		return response{Stdout: []byte("Version: 6.1.2\nCommit: 661e092552de43a785c15d39a3634a541d86898e\n")}
-	}
-	return response{Stdout: []byte("pbs_version = " + version + "\n")}
-}
-
 // forget removes jobs from memory.
-func (c *complex) forget(which func(*job) bool) {
-	kept := c.jobs[:0]
-	for _, j := range c.jobs {
-		if !which(j) {
-			kept = append(kept, j)
-		}
-	}
-	clear(c.jobs[len(kept):])
-	c.jobs = kept
+func (c *complex) forget(which func(*job) bool) { c.jobs = slices.DeleteFunc(c.jobs, which) }
+
+// refusal is an error of the batch protocol, or a complaint of a client. The exit code is its
+// number modulo 256.
+type refusal struct {
+	code int
+	text string
+	help bool // the usage follows
 }
 
-// The errors of the batch protocol that clients meet. Their exit code is the number modulo
-// 256.
-const (
-	errUnknownJob   = 15001
-	errNoAttribute  = 15002
-	errInvalid      = 15004
-	errPermission   = 15007
-	errBadHost      = 15008
-	errNoServer     = 15010
-	errBadValue     = 15014
-	errUnknownQueue = 15018
-	errQueueOff     = 15021
-	errResource     = 15035
-	errQueueLimits  = 15036
-	errNoMom        = 15070
-	errArraySize    = 15107
-	errNodesSelect  = 15110
-	errHistory      = 15139
-	errUserLimit    = 15142
-	errSubjobEnded  = 15159
+// The errors that clients meet.
+var (
+	errUnknownJob   = &refusal{code: 15001, text: "Unknown Job Id"}
+	errInvalid      = &refusal{code: 15004, text: "Invalid request"}
+	errPermission   = &refusal{code: 15007, text: "Unauthorized Request "}
+	errUnknownQueue = &refusal{code: 15018, text: "Unknown queue"}
+	errQueueOff     = &refusal{code: 15021, text: "Queue is not enabled"}
+	errQueueLimits  = &refusal{code: 15036, text: "Job violates queue and/or server resource limits"}
+	errNoMom        = &refusal{code: 15070, text: "Server could not connect to MOM"}
+	errArraySize    = &refusal{code: 15107, text: "Array job exceeds server or queue size limit"}
+	errHistory      = &refusal{code: 15139, text: "Job has finished"}
+	errQueueUser    = &refusal{code: 15142, text: "would exceed queue generic's per-user limit"}
+	errServerUser   = &refusal{code: 15142, text: "would exceed complex's per-user limit"}
+	errSubjobEnded  = &refusal{code: 15159, text: "Request invalid for finished array subjob"}
 )
 
-var texts = map[int]string{
-	errUnknownJob:   "Unknown Job Id",
-	errInvalid:      "Invalid request",
-	errPermission:   "Unauthorized Request ",
-	errUnknownQueue: "Unknown queue",
-	errQueueOff:     "Queue is not enabled",
-	errQueueLimits:  "Job violates queue and/or server resource limits",
-	errNoMom:        "Server could not connect to MOM",
-	errArraySize:    "Array job exceeds server or queue size limit",
-	errHistory:      "Job has finished",
-	errSubjobEnded:  "Request invalid for finished array subjob",
+// exit is the exit code.
+func (r *refusal) exit() int { return r.code & 0xFF }
+
+// number returns the number that text is; 0 for none.
+func number(text string) int {
+	n, _ := strconv.Atoi(text)
+	return n
 }

@@ -58,15 +58,20 @@ func TestGolden_ArraysAreMadeNotRerunableByQalter(t *testing.T) {
 		if len(p.lines) == 1 && seq.MatchString(p.lines[0]) {
 			b.sh("root", "qmgr -c 'set fake next="+seq.FindStringSubmatch(p.lines[0])[1]+"'")
 		}
+		command = strings.Replace(command, "qstat ", "qstat -F json ", 1)
 		if strings.Contains(command, "-t -f") {
-			b.until(command, "job_state = R")
+			b.until(command, `"job_state":"R"`)
 		}
 		got := b.sh("jjmuser", command)
 		if p.exit != "" && strconv.Itoa(got.Exit) != p.exit {
 			t.Errorf("%s: exit %d, recorded %s", command, got.Exit, p.exit)
 		}
 		for _, line := range p.lines {
-			if !strings.Contains(string(got.Stdout)+string(got.Stderr), line+"\n") {
+			if name, value, is := strings.Cut(strings.TrimSpace(line), " = "); is { // the fake has these as JSON
+				if shown := attribute(string(got.Stdout), name); shown != value {
+					t.Errorf("%s: %s is %q, recorded %q", command, name, shown, value)
+				}
+			} else if !strings.Contains(string(got.Stdout)+string(got.Stderr), line+"\n") {
 				t.Errorf("%s: the recorded line %q is not in\n%s%s", command, line, got.Stdout, got.Stderr)
 			}
 		}
@@ -99,7 +104,7 @@ func TestQdel_LosesOperandsOfOneArray(t *testing.T) {
 			if out := b.sh("jjmuser", "qdel "+strings.Join(c.operands, " ")); out.Exit != 0 || len(out.Stderr) > 0 {
 				t.Errorf("exit %d: %s", out.Exit, out.Stderr)
 			}
-			text := string(b.sh("jjmuser", "qstat -f '1[]'").Stdout)
+			text := string(b.sh("jjmuser", "qstat -f -F json '1[]'").Stdout)
 			if got := attribute(text, "array_indices_remaining"); got != c.left {
 				t.Errorf("left %s, recorded %s", got, c.left)
 			}

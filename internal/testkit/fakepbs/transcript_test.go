@@ -54,7 +54,7 @@ func TestGolden_DeletedWhileWaiting(t *testing.T) {
 			t.Errorf("%s: (-recorded +fake):\n%s", s.command, diff)
 		}
 		if strings.HasPrefix(s.command, "qrls") {
-			b.until("qstat -x -f '92[]'", "job_state = F")
+			b.until("qstat -x -f -F json '92[]'", `"job_state":"F"`)
 		}
 	}
 }
