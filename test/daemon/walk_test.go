@@ -23,7 +23,7 @@ type walkKey struct{}
 // always are the scripts that run outside of campaigns too: each shows a promise that users rely on.
 func always() []string {
 	return []string{"after", "causes", "chain", "copy", "dataset_remove", "down", "generations", "keywords", "leftout",
-		"offtypes", "outputs", "proof", "remove", "required", "run", "selection", "short", "steps", "why"}
+		"offtypes", "outputs", "proof", "remove", "required", "run", "selection", "short", "status", "steps", "why"}
 }
 
 // TestWalks runs scripts of what users do: their commands, and what these print. Each script has a daemon of its own,
