@@ -33,13 +33,17 @@ type runPart struct {
 	Files  string `help:"The files of the dataset, where the job file does not list them." placeholder:"LIST"`
 	Type   string `help:"A file that declares the job type, which the site need not have." placeholder:"TYPE.toml"`
 	Config string `help:"Configuration file (default: $$JJM_CONFIG, else ${config}, else none)." placeholder:"FILE"`
+
+	daemonPlace
 }
 
 // Help returns the text of --help below the usage.
 func (runPart) Help() string {
 	return `The local job runs as on a worker node, with the same wrapper, inputs, environment
 and $GBS_LOG, but without a daemon or a batch system, and as this account. Inputs
-that are URLs are fetched. The output of the command is shown; the folder keeps it,
+that are URLs are fetched. Only for a dataset whose files the job file does not list,
+such as the output dataset of another grid job, the daemon is asked, unless --files
+lists them: the command gets the paths at which these files lie. The output of the command is shown; the folder keeps it,
 with the command's output files, its log and its result.
 
 What would become of a local job that ended so is said on standard error.
@@ -67,7 +71,7 @@ func (r *runPart) Run(stdout io.Writer, stderr errorOutput) error {
 	if err != nil {
 		return err
 	}
-	job := &splitJob{File: r.File, Files: r.Files, Type: r.Type}
+	job := &splitJob{File: r.File, Files: r.Files, Type: r.Type, daemonPlace: r.daemonPlace}
 	doc, wrong, err := job.read(config.Model)
 	if err != nil {
 		return err
@@ -102,7 +106,7 @@ func (r *runPart) Run(stdout io.Writer, stderr errorOutput) error {
 	if err := w.pack(ctx, &doc.Spec, job, inputs); err != nil {
 		return err
 	}
-	if err := w.assign(h, &doc.Spec, config.Engine.Retry, part); err != nil {
+	if err := w.assign(h, &doc.Spec, config.Engine.Retry, job.known.lying(part)); err != nil {
 		return err
 	}
 	return w.run(ctx, stdout, stderr)

@@ -30,15 +30,21 @@ type splitJob struct {
 	JSON    bool   `name:"json" help:"One JSON object per local job, then one with the sums."`
 	Type    string `help:"A file that declares the job type, which the site need not have." placeholder:"TYPE.toml"`
 	Config  string `help:"Configuration file (default: $$JJM_CONFIG, else ${config}, else none)." placeholder:"FILE"`
+
+	daemonPlace
+
+	known known
 }
 
 // Help returns the text of --help below the usage.
 func (splitJob) Help() string {
-	return `No daemon is needed, and nothing is stored or submitted. Files are read as this
-account. If the configuration says which storages the clusters can read, the
-preview shows where each local job may run. It does not know what only the daemon
-knows: whether a cluster can satisfy the request, the files that a dataset has
-already, and the files that outputs of grid jobs were made from.
+	return `Nothing is stored or submitted. Files are read as this account. If the configuration
+says which storages the clusters can read, the preview shows where each local job
+may run. No daemon is needed, unless the job file reads a dataset whose files it does
+not list, such as the output dataset of another grid job: the daemon is asked for
+these, or --files lists them. The commands then name each file by the path at which
+it lies. The preview does not know whether a cluster can satisfy the request, nor the
+files that outputs of grid jobs were made from.
 
 Exit code 0, or 5 if the job file is wrong.
 
@@ -61,7 +67,7 @@ func (s *splitJob) Run(stdout io.Writer) error {
 	}
 	site := handlers.Site{RecommendedCPU: config.Engine.RecommendedCPU, MaxCPU: config.Engine.MaxCPU,
 		MaxLocalJobs: config.Engine.MaxLocalJobs, Open: s.open, Run: runProgram}
-	p := &preview{out: bufio.NewWriter(stdout), json: s.JSON, limit: s.Limit, spec: &doc.Spec}
+	p := &preview{out: bufio.NewWriter(stdout), json: s.JSON, limit: s.Limit, spec: &doc.Spec, known: &s.known}
 	if p.handler, err = ready(&config, s.Type, site, &doc, wrong); err != nil {
 		return err
 	}
@@ -191,7 +197,7 @@ func (s *splitJob) files(spec *jjm.Spec, site handlers.Site, cut handlers.Cuttin
 				Dataset: jjm.Dataset{Name: d.Name, Attributes: d.Attributes, Closed: !d.Open}})
 			continue
 		}
-		cut.Work.Files, cut.Work.Closed = files, !d.Open && d.Watch == ""
+		cut.Work.Files, cut.Work.Closed = files, !d.Open && d.Watch == "" && !s.known.open
 	}
 	cut.Work.Sites = plan.Sites(readers, &cut.Params, cut.Work.Files)
 	cut.Params = plan.Heeded(cut.Params, readers)
@@ -221,6 +227,8 @@ func (s *splitJob) filesOf(d *jjm.DatasetInput) (files []jjm.File, err error) {
 		name, path = s.Files, s.Files
 	case d.Watch != "":
 		return s.listing(d.Watch)
+	case d.From == "" && d.Program == nil && d.Container == "":
+		return s.known.files(s.daemonPlace, d)
 	case d.From == "":
 		return nil, jjm.Errorf(jjm.Invalid,
 			"the files of %q are known to the daemon or its program only: name a list of them with --files LIST", d.Name)
@@ -277,6 +285,7 @@ type preview struct {
 	failed  int
 	tally   *split.Tally
 	outlook *handlers.Outlook // of the merges; nil before the first part
+	known   *known
 }
 
 // print cuts the work, prints the first parts and the sums of all.
@@ -330,7 +339,7 @@ func (p *preview) part(part *jjm.Part) error {
 		p.outlook.Add(part)
 		return nil
 	}
-	cmd, err := handlers.CommandForeseen(p.handler, p.spec, part, n)
+	cmd, err := handlers.CommandForeseen(p.handler, p.spec, p.known.lying(part), n)
 	if err != nil {
 		return err
 	}

@@ -36,8 +36,8 @@ type commands struct {
 	Cat        cat        `cmd:"" group:"people" help:"Show the standard output of a local job, or another file of it." example:"jjm cat 17.3 histogram.txt"`
 	Verify     verify     `cmd:"" group:"people" help:"Was every event, row, file or section done exactly once?" example:"jjm verify 17 --recovery missing.json"`
 	Retract    retract    `cmd:"" group:"people" help:"Declare outputs lost, so that they are made again." example:"jjm retract 17 mc.17.3.out.root --reason 'disk 7 is gone' --dry-run"`
-	Split      splitJob   `cmd:"" passthrough:"" group:"people" help:"Show the local jobs that a job file would make; needs no daemon." example:"jjm split --preview job.toml --limit 5"`
-	Run        runPart    `cmd:"" passthrough:"" group:"people" help:"Run one local job of a job file on this machine; needs no daemon." example:"jjm run job.toml --part 0"`
+	Split      splitJob   `cmd:"" passthrough:"" group:"people" help:"Show the local jobs that a job file would make." example:"jjm split --preview job.toml --limit 5"`
+	Run        runPart    `cmd:"" passthrough:"" group:"people" help:"Run one local job of a job file on this machine." example:"jjm run job.toml --part 0"`
 	Record     record     `cmd:"" group:"people" help:"Show the XML record of a grid job, or a part of it." example:"jjm record 17 --path /gridjob/counts/@completed"`
 	History    history    `cmd:"" group:"people" help:"Every change of a job: when, from what to what, and why." example:"jjm history 17.3"`
 	Explain    explain    `cmd:"" group:"people" help:"By which rule an attempt was judged, and what the others say." example:"jjm explain 17.3 --attempt 1"`

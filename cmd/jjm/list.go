@@ -63,7 +63,7 @@ func (l *list) Run(c *cli) error {
 
 // of returns what is to be listed.
 func (l *list) of() (of wire.List, err error) {
-	where, err := l.where()
+	where, err := l.where(l.place)
 	if err != nil {
 		return of, err
 	}

@@ -54,6 +54,64 @@ func (o *offline) withName(p selection.Pattern) ([]string, error) {
 	return refs, nil
 }
 
+// fitting returns the status of what patterns and filters select among the records that may be read: of grid jobs, or
+// with the local jobs that fit. Records do not tell why local jobs are held or wait.
+func (o *offline) fitting(list selection.List, where selection.Filters) (found []wire.Status, err error) {
+	filter, err := where.Parse()
+	if err != nil {
+		return nil, err
+	}
+	refs, err := o.among(list)
+	if err != nil {
+		return nil, err
+	}
+	var asOf jjm.Time
+	for _, text := range refs {
+		st, ok, err := o.fits(text, &filter)
+		switch {
+		case err != nil && len(list) > 0:
+			return nil, err
+		case err != nil && jjm.KindOf(err) != jjm.Denied: // other accounts' records are passed over
+			o.c.say("jjm %s: %v", o.name, err)
+		case ok:
+			asOf = max(asOf, st.Lookup.AsOf)
+			found = append(found, st)
+		}
+	}
+	o.say(asOf)
+	return found, nil
+}
+
+// among returns the ids that patterns mean; without any those of the newest records, by ascending ids.
+func (o *offline) among(list selection.List) (refs []string, err error) {
+	if len(list) > 0 {
+		return o.named(list)
+	}
+	ids, err := o.ids(0)
+	if len(ids) > o.most {
+		o.c.say("only the newest %d records were looked at", o.most)
+		ids = ids[:o.most]
+	}
+	for _, id := range slices.Backward(ids) {
+		refs = append(refs, id.String())
+	}
+	return refs, err
+}
+
+// fits returns the status of a grid job, or with the local jobs that fit, and whether a filter selects it.
+func (o *offline) fits(text string, filter *selection.Filter) (st wire.Status, ok bool, err error) {
+	h, ref, err := o.head(text)
+	if err != nil || !filter.Grid(&h.Grid, jjm.At(time.Now())) {
+		return st, false, err
+	}
+	if filter.OfLocals() && !ref.Locals {
+		ref = jjm.Ref{Grid: ref.Grid, Locals: true, Last: -1}
+	}
+	st, _, err = o.statusOf(ref.String())
+	st.Locals = slices.DeleteFunc(st.Locals, func(l jjm.LocalJob) bool { return !filter.Local(&l) })
+	return st, err == nil && (!ref.Locals || len(st.Locals) > 0), err
+}
+
 // chosen are the grid jobs that a list selects among records.
 type chosen struct {
 	o      *offline

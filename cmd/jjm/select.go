@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 
 	"jjm/internal/api/gate/client"
@@ -14,7 +15,7 @@ import (
 type filters struct {
 	State   string `name:"job-state" placeholder:"WORD,..." help:"Local jobs in one of these states, such as failed,killed."`
 	Host    string `placeholder:"GLOB" help:"Local jobs whose host, the last one, fits, such as 'node7*'."`
-	Exit    string `placeholder:"CODES" help:"Local jobs whose last attempt ended with one of these exit codes: 3,128-255."`
+	Exit    string `aliases:"exit-code" placeholder:"CODES" help:"Local jobs whose last attempt ended with one of these exit codes: 3,128-255."`
 	Reason  string `placeholder:"GLOB" help:"Local jobs that failed, are tried again, are held or wait for a reason that fits, such as '*disk*'."`
 	Cluster string `placeholder:"NAME" help:"Local jobs that are, or were last, at this cluster."`
 	Status  string `placeholder:"WORD" help:"Grid jobs in this status, such as failed: all of it failed. Where some local jobs failed it is finished."`
@@ -23,9 +24,13 @@ type filters struct {
 	Age     string `placeholder:"AGE" help:"Grid jobs accepted at least so long ago: 7d, 36h; or between two ages: 0-12h."`
 }
 
-// where returns the filters in the form of requests. The error says which flag is wrong.
-func (f *filters) where() (selection.Filters, error) {
+// where returns the filters in the form of requests. The error says which flag is wrong. at is where the daemon is.
+func (f *filters) where(at place) (selection.Filters, error) {
 	w := selection.Filters(*f)
+	if isStates(at.State) {
+		return w, usage("--state %s: there is no such folder, and --state is the folder of the daemon's state; local jobs "+
+			"in a state are selected by --job-state %[1]s", at.State)
+	}
 	err := w.Check()
 	switch {
 	case err == nil:
@@ -34,6 +39,15 @@ func (f *filters) where() (selection.Filters, error) {
 		return w, usage("--job-%w", err)
 	}
 	return w, usage("--%w", err)
+}
+
+// isStates reports whether a text that should be a folder is a filter of states, and no such folder exists.
+func isStates(text string) bool {
+	if text == "" || (selection.Filters{State: text}).Check() != nil {
+		return false
+	}
+	info, err := os.Stat(text)
+	return err != nil || !info.IsDir()
 }
 
 // patterns parses ids and patterns of a command line. If grid is set, local jobs are an error.
@@ -129,7 +143,7 @@ func (m *many) choose(c *cli, command selection.Purpose, normally string) ([]str
 	if err != nil {
 		return nil, err
 	}
-	where, err := m.where()
+	where, err := m.where(m.place)
 	if err != nil {
 		return nil, err
 	}

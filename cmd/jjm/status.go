@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jjm/internal/api/gate/client"
+	"jjm/internal/api/selection"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -15,23 +16,33 @@ import (
 // status shows the details of jobs.
 type status struct {
 	JSON bool     `name:"json" help:"One JSON object per line."`
-	Refs []string `arg:"" optional:"" name:"ID" help:"Grid jobs or local jobs; without any, the site."`
+	Refs []string `arg:"" optional:"" name:"ID" help:"Grid jobs or local jobs: 12, 12.3, 12.3-7, 12.*, name:GLOB; without ids and filters, the site."`
 
+	filters
 	place
 }
 
 // Help returns the text of --help below the usage.
 func (*status) Help() string {
 	return "For an id that is unknown, or that belongs to another account, the line is ID error KIND TEXT (with " +
-		"--json its lookup has an error). The first such id determines the exit code."
+		"--json its lookup has an error). The first such id determines the exit code.\n\n" +
+		"Filters select among the ids or, without any, among all your jobs (an administrator's: all jobs): whole grid " +
+		"jobs or, with a filter of local jobs, these, in one table for each grid job. Where nothing fits it says so, and " +
+		"the exit code is 0. jjm status 17 --job-state failed --exit 3 shows the local jobs of 17 that failed with exit " +
+		"code 3. docs/SELECTION.md has all filters."
 }
 
 // Run carries out the command.
 func (s *status) Run(c *cli) error {
-	if len(s.Refs) == 0 {
+	where, err := s.where(s.place)
+	switch {
+	case err != nil:
+		return err
+	case where.Any():
+		return s.selected(c, where)
+	case len(s.Refs) == 0:
 		return s.site(c)
 	}
-	var err error
 	if s.Refs, err = s.named(c, "status", s.Refs, false, true); err != nil {
 		return err
 	}
@@ -55,6 +66,95 @@ func (s *status) Run(c *cli) error {
 		}
 	}
 	return first
+}
+
+// selected shows what filters select, among the ids if there are any.
+func (s *status) selected(c *cli, where selection.Filters) error {
+	list, err := patterns(s.Refs, false)
+	if err != nil {
+		return err
+	}
+	found, err := s.find(c, list, where)
+	if client.IsUnreachable(err) {
+		found, err = s.offline(c, "status", err).fitting(list, where)
+	}
+	if err != nil {
+		return err
+	}
+	found = byGridJob(found)
+	if len(found) == 0 {
+		c.say("jjm status: %s", nothingFits(list, where))
+	}
+	s.Refs = nil
+	for _, st := range found {
+		s.Refs = append(s.Refs, shownAs(st))
+	}
+	for i, st := range found {
+		if err := s.print(c, i, st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find asks the daemon for what filters select.
+func (s *status) find(c *cli, list selection.List, where selection.Filters) (found []wire.Status, err error) {
+	a, err := ask(c, s.place, wire.VerbSelect(), wire.SelectRequest{Refs: list.Words(), Where: where,
+		For: selection.ToShow})
+	if err != nil {
+		return nil, err
+	}
+	for _, refs := range inChunks(a.Select.Refs) {
+		a, err := ask(c, s.place, wire.VerbStatus(), wire.StatusRequest{Refs: refs})
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, a.Status...)
+	}
+	// A grid job that was removed since it was found is left out.
+	return slices.DeleteFunc(found, func(st wire.Status) bool { return st.Lookup.Error != nil }), nil
+}
+
+// byGridJob joins the answers that have local jobs of the same grid job. The local jobs of an answer are each in it
+// once, by ascending ids.
+func byGridJob(all []wire.Status) []wire.Status {
+	var out []wire.Status
+	at := map[jjm.GridID]int{}
+	for _, st := range all {
+		i, joined := at[st.Lookup.ID]
+		if len(st.Locals) == 0 || !joined {
+			at[st.Lookup.ID] = len(out)
+			out = append(out, st)
+			continue
+		}
+		out[i].Locals = append(out[i].Locals, st.Locals...)
+		slices.SortStableFunc(out[i].Locals, func(a, b jjm.LocalJob) int { return cmp.Compare(a.ID.N, b.ID.N) })
+		out[i].Locals = slices.CompactFunc(out[i].Locals, func(a, b jjm.LocalJob) bool { return a.ID == b.ID })
+		if len(out[i].Locals) > 1 {
+			out[i].Detail = nil
+		}
+	}
+	return out
+}
+
+// shownAs returns the id under which an answer is shown: of the grid job or, if it has local jobs, of these.
+func shownAs(st wire.Status) string {
+	if len(st.Locals) == 0 {
+		return st.Lookup.ID.String()
+	}
+	return st.Lookup.ID.String() + ".*"
+}
+
+// nothingFits says that filters select nothing, among which jobs.
+func nothingFits(list selection.List, where selection.Filters) string {
+	text := "no grid job fits the filters"
+	if where.OfLocals() || slices.ContainsFunc(list, func(p selection.Pattern) bool { return p.Ref.Locals }) {
+		text = "no local job fits the filters"
+	}
+	if len(list) > 0 {
+		text += ", of " + strings.Join(list.Words(), " ")
+	}
+	return text
 }
 
 // print prints the i-th answer. If one of several ids failed, its error is printed in its

@@ -12,7 +12,7 @@ import (
 )
 
 // TestTypes_TheDocumentsCommandsDoWhatTheySay runs every command of docs/JOB-TYPES.md in order, as a newcomer would, in
-// an empty folder. Blocks "sh anew" start with a new daemon.
+// an empty folder and one shell, in which no variable says where the daemon is. Blocks "sh anew" start a new daemon.
 func TestTypes_TheDocumentsCommandsDoWhatTheySay(t *testing.T) {
 	needs.Program(t, "python3", "python3")
 	t.Parallel()
@@ -20,15 +20,19 @@ func TestTypes_TheDocumentsCommandsDoWhatTheySay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := start(t, "")
-	ran := 0
+	home := shortDir(t)
+	d := start(t, "", "HOME="+home, "XDG_STATE_HOME=", "JJM_STATE="+home+"/.local/state/jjm")
+	ran, exports := 0, "unset JJM_STATE\n"
 	for _, m := range regexp.MustCompile("(?ms)^```sh( anew)?\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
 		if m[1] != "" {
 			d.restart()
 		}
 		for line := range strings.Lines(m[2]) {
 			ran++
-			if out, err := d.shell(line); err != nil {
+			if strings.HasPrefix(line, "export ") {
+				exports += line
+			}
+			if out, err := d.shell(exports + line); err != nil {
 				t.Fatalf("%s%v\n%s", line, err, out)
 			}
 		}

@@ -24,7 +24,7 @@ type walkKey struct{}
 func always() []string {
 	return []string{"after", "baggage", "causes", "chain", "copy", "dataset_remove", "down", "generations",
 		"jedimerge", "keywords", "leftout", "offtypes", "outputs", "proof", "remove", "required", "resources", "run",
-		"selection", "short", "steps", "why"}
+		"selection", "short", "status", "steps", "why"}
 }
 
 // TestWalks runs scripts of what users do: their commands, and what these print. Each script has a daemon of its own,

@@ -90,7 +90,7 @@ var sights = map[string]seen{
 	"advertise": {tells: "the site's ad, as brokers read it", others: siteWide, asks: []string{`{"verb":"advertise"}`}},
 	"dataset": {tells: "its datasets, and the grid jobs that read them", others: refused + "; without a `uid` " + own,
 		reads: true, asks: []string{`{"verb":"dataset","dataset":{"do":"show","uid":UID}}`,
-			`{"verb":"dataset","dataset":{"do":"show"}}`,
+			`{"verb":"dataset","dataset":{"do":"show"}}`, `{"verb":"dataset","dataset":{"do":"files","name":"hush-data","uid":UID}}`,
 			`{"verb":"dataset","dataset":{"do":"remove","names":["hush-data"],"dry_run":true,"uid":UID}}`,
 			`{"verb":"dataset","dataset":{"do":"close","name":"none","uid":UID}}`}},
 	"verify": {tells: "whether the work was done once", others: refused, asks: []string{on("verify", "")}},

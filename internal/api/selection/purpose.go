@@ -6,30 +6,31 @@ import "jjm/internal/jjm"
 // selected that it can change; what is named by its id is selected as it is.
 type Purpose string
 
-// The purposes. The empty one is to show jobs, and leaves out none.
+// The purposes. The empty one is to name jobs: whole grid jobs, unless a pattern is of local jobs. It leaves out none.
 const (
 	ToKill     Purpose = "kill"     // what is not over
 	ToRelease  Purpose = "release"  // what is held
 	ToResubmit Purpose = "resubmit" // local jobs that failed or were killed
 	ToRemove   Purpose = "remove"   // grid jobs that are over
+	ToShow     Purpose = "status"   // everything
 )
 
 // Check returns an error of kind Invalid for a word that is no purpose.
 func (p Purpose) Check() error {
 	switch p {
-	case "", ToKill, ToRelease, ToResubmit, ToRemove:
+	case "", ToKill, ToRelease, ToResubmit, ToRemove, ToShow:
 		return nil
 	}
-	return jjm.Errorf(jjm.Invalid, "for %.40q: want kill, release, resubmit, remove or nothing", string(p))
+	return jjm.Errorf(jjm.Invalid, "for %.40q: want kill, release, resubmit, remove, status or nothing", string(p))
 }
 
-// Locals reports whether local jobs are selected, not whole grid jobs. Grid jobs are shown and removed whole. The
-// others are killed whole unless a filter of local jobs is set, so that they end.
+// Locals reports whether local jobs are selected, not whole grid jobs. Grid jobs are listed and removed whole. They are
+// killed and shown whole unless a filter of local jobs is set; a grid job that is killed whole ends.
 func (p Purpose) Locals(f *Filter) bool {
 	switch p {
 	case ToRelease, ToResubmit:
 		return true
-	case ToKill:
+	case ToKill, ToShow:
 		return f.OfLocals()
 	}
 	return false

@@ -293,6 +293,7 @@ func TestPurpose_LeavesOutWhatACommandCannotChange(t *testing.T) {
 		{selection.ToKill, "new,submitting,submitted,running,completing,held", false},
 		{selection.ToRelease, "held", false}, {selection.ToResubmit, "failed,killed", true},
 		{selection.ToRemove, "new,submitting,submitted,running,completing,completed,failed,killed,held", true},
+		{selection.ToShow, "new,submitting,submitted,running,completing,completed,failed,killed,held", true},
 	} {
 		var states []string
 		for s := range jjm.NumStates {
@@ -307,6 +308,20 @@ func TestPurpose_LeavesOutWhatACommandCannotChange(t *testing.T) {
 	}
 	if selection.ToRemove.Grid(jjm.GridRunning) || selection.Purpose("eat").Check() == nil {
 		t.Error("a running grid job is removed, or a purpose is unknown and accepted")
+	}
+}
+
+// What is killed or shown by a filter of local jobs are these; grid jobs are listed and removed whole.
+func TestPurpose_SelectsLocalJobsWhereAFilterIsOfThese(t *testing.T) {
+	for purpose, want := range map[selection.Purpose][2]bool{"": {}, selection.ToKill: {false, true},
+		selection.ToShow: {false, true}, selection.ToRemove: {}, selection.ToRelease: {true, true},
+		selection.ToResubmit: {true, true}} {
+		for i, filters := range []selection.Filters{{User: "alice"}, {User: "alice", Host: "node7*"}} {
+			f, err := filters.Parse()
+			if got := purpose.Locals(&f); err != nil || got != want[i] {
+				t.Errorf("%q, %+v: %v, want %v; error %v", purpose, filters, got, want[i], err)
+			}
+		}
 	}
 }
 

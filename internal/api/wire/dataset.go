@@ -8,10 +8,10 @@ import (
 )
 
 // VerbDataset is the verb "dataset": it adds files to datasets, closes datasets, marks
-// files as missing or broken, removes datasets, and shows datasets.
+// files as missing or broken, removes datasets, and shows datasets and their files.
 func VerbDataset() Verb[DatasetRequest, DatasetAnswer] {
 	return Verb[DatasetRequest, DatasetAnswer]{About{Name: "dataset", MaxBytes: MaxRequest,
-		Help: "Datasets: add files, close, mark files as lost, remove, show."}}
+		Help: "Datasets: add files, close, list files, mark files as lost, remove, show."}}
 }
 
 // DatasetRequest asks for one operation on datasets.
@@ -42,13 +42,14 @@ const (
 	DatasetAdd    = "add"
 	DatasetClose  = "close"
 	DatasetShow   = "show"
+	DatasetFiles  = "files"
 	DatasetMark   = "mark"
 	DatasetRemove = "remove"
 )
 
 // Dataset is one operation on the datasets of an account.
 type Dataset struct {
-	Do string `json:"do"` // add, close, show, mark or remove
+	Do string `json:"do"` // add, close, show, files, mark or remove
 	// Name is the name of the dataset. "show" without a name shows all.
 	Name string `json:"name,omitempty"`
 	// Names are the datasets and containers to remove, at most MaxRemoved in one request.
@@ -67,6 +68,8 @@ type Dataset struct {
 	State  string   `json:"state,omitempty"`
 	Reason string   `json:"reason,omitempty"`
 	DryRun bool     `json:"dry_run,omitempty"`
+	// From is the number of the first file that "files" lists, from 0: the Next of the answer before.
+	From int64 `json:"from,omitempty"`
 }
 
 // MaxFiles is the most files, or outputs, that one request may name.
@@ -88,6 +91,17 @@ type Datasets struct {
 	// Shown are the datasets that "show" asked for. After "add" and "close" it is the
 	// dataset concerned.
 	Shown []DatasetState `json:"shown"`
+	// Files are files of the dataset of "files", at most MaxFiles, in the order in which they were added. Files that are
+	// marked are left out. Next is where the next request goes on; 0 after the last.
+	Files []DatasetFile `json:"files,omitempty"`
+	Next  int64         `json:"next,omitempty"`
+}
+
+// DatasetFile is a file of a dataset.
+type DatasetFile struct {
+	jjm.File
+	// Lies is the absolute path at which a file lies that a local job of this site made; "" for other files.
+	Lies string `json:"lies,omitempty"`
 }
 
 // MarkedFile is the effect of a mark on one file.
@@ -162,8 +176,11 @@ type Input struct {
 // check returns the first mistake that can be found without the store.
 func (d *Dataset) check() error {
 	switch {
-	case !slices.Contains([]string{DatasetAdd, DatasetClose, DatasetShow, DatasetMark, DatasetRemove}, d.Do):
-		return jjm.Errorf(jjm.Invalid, "dataset.do %.40q: want add, close, mark, remove or show", d.Do)
+	case !slices.Contains([]string{DatasetAdd, DatasetClose, DatasetShow, DatasetFiles, DatasetMark, DatasetRemove},
+		d.Do):
+		return jjm.Errorf(jjm.Invalid, "dataset.do %.40q: want add, close, files, mark, remove or show", d.Do)
+	case d.From != 0 && d.Do != DatasetFiles || d.From < 0:
+		return jjm.Errorf(jjm.Invalid, "dataset.from: want a number from 0, with files only")
 	case d.Do != DatasetAdd && len(d.Files) > 0:
 		return jjm.Errorf(jjm.Invalid, "dataset.files: only add takes files")
 	case d.Do != DatasetAdd && d.Container != "":

@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/state"
@@ -34,6 +35,8 @@ func (ds *Datasets) Dataset(ctx context.Context, caller wire.Caller, d wire.Data
 		err = ds.marks.mark(ctx, caller, uid, d, &out)
 	case wire.DatasetRemove:
 		return wire.Datasets{Removed: ds.remove(ctx, caller, uid, d), Shown: []wire.DatasetState{}}, nil
+	case wire.DatasetFiles:
+		err = ds.list(ctx, caller, uid, d, &out)
 	case wire.DatasetClose:
 		if _, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name); err != nil {
 			return out, err
@@ -45,6 +48,51 @@ func (ds *Datasets) Dataset(ctx context.Context, caller wire.Caller, d wire.Data
 	}
 	out.Shown, err = ds.showDatasets(ctx, caller, uid, d)
 	return out, err
+}
+
+// list adds files of a dataset to an answer.
+func (ds *Datasets) list(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset, out *wire.Datasets) error {
+	set, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name)
+	if err != nil {
+		return err
+	}
+	marks, err := ds.b.Store.Marks(ctx, set.ID)
+	if err != nil {
+		return err
+	}
+	owner := jjm.Owner{User: caller.User, UID: caller.UID}
+	if uid != caller.UID {
+		if owner, err = makerOf(ctx, ds.b.Store, set.ID); err != nil {
+			return err
+		}
+	}
+	root, some, last := ds.outside.areas.RootPath(owner), 0, int64(0)
+	err = ds.b.Store.Files(ctx, set.ID, d.From, wire.MaxFiles, func(n int64, f jjm.File) error {
+		some, last = some+1, n
+		if marks[n] != jjm.FileReady {
+			return nil
+		}
+		file := wire.DatasetFile{File: f}
+		if f.Path != "" && owner.UID == uid {
+			file.Lies = filepath.Join(root, f.Path)
+		}
+		out.Files = append(out.Files, file)
+		return nil
+	})
+	if some == wire.MaxFiles {
+		out.Next = last + 1
+	}
+	return err
+}
+
+// makerOf returns the owner of the grid job that fills a dataset. The user is "" if none does.
+func makerOf(ctx context.Context, from *store.Store, id store.DatasetID) (jjm.Owner, error) {
+	made, err := from.Made(ctx, id)
+	if err != nil || made.Grid == 0 {
+		return jjm.Owner{UID: -1}, err
+	}
+	job, err := from.Grid(ctx, made.Grid)
+	return job.Owner, err
 }
 
 // mayAdd returns an error for callers who may not submit grid jobs: they may not add

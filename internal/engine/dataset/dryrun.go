@@ -58,17 +58,34 @@ func (ds *Datasets) DryRun(ctx context.Context, owner jjm.Owner, h handlers.Hand
 	parts = parts[:min(len(parts), dryParts)] // splitters may return more than MaxParts
 	plan := &wire.Plan{Type: spec.Type, Cluster: fit.Clusters[0], Clusters: fit.Clusters,
 		Splitter: cut.Splitter, Jobs: cut.Jobs, Why: slices.Concat(cut.Why, fit.Notes, passedOver(&cut)), Parts: parts}
-	for i, p := range parts {
-		cmd, err := handlers.CommandForeseen(h, spec, &p, i)
-		if err != nil {
-			return wire.Submitted{}, err
-		}
-		plan.Commands = append(plan.Commands, cmd.Argv)
+	if plan.Commands, err = ds.outside.dryCommands(ctx, ds.lineage, owner, h, spec, parts); err != nil {
+		return wire.Submitted{}, err
 	}
 	if spec.Merge != nil {
 		plan.Merge, err = outlook(h, spec, cut, parts)
 	}
 	return wire.Submitted{Plan: plan}, err
+}
+
+// dryCommands returns the commands of parts. They name files that local jobs made by the paths at which these lie now.
+func (o outside) dryCommands(ctx context.Context, ln *lineage.Lineage, owner jjm.Owner, h handlers.Handler,
+	spec *jjm.Spec, parts []jjm.Part) (commands [][]string, err error) {
+	opened, err := ln.Foreseeing(ctx, owner.UID, spec.Datasets)
+	if err != nil {
+		return nil, err
+	}
+	root := o.areas.RootPath(owner)
+	for i, p := range parts {
+		if p.Input, err = opened.Lying(ctx, p.Input, root); err != nil {
+			return nil, err
+		}
+		cmd, err := handlers.CommandForeseen(h, spec, &p, i)
+		if err != nil {
+			return nil, err
+		}
+		commands = append(commands, cmd.Argv)
+	}
+	return commands, nil
 }
 
 // ownable returns an error of kind Internal if the store would refuse one of the parts, as it does when

@@ -121,6 +121,9 @@ func folderName(o jjm.Owner) string {
 	return "uid" + strconv.Itoa(o.UID)
 }
 
+// RootPath returns the absolute path of an owner's area. The area is not asked.
+func (as *Areas) RootPath(o jjm.Owner) string { return Path(as.work, o) }
+
 // WorkPath returns the absolute path of the folder in which the application of an attempt
 // runs or ran. The area is not asked.
 func (as *Areas) WorkPath(o jjm.Owner, id jjm.AttemptID) string {

@@ -1,6 +1,7 @@
 package lineage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -50,6 +51,44 @@ func (ln *Lineage) Opening(ctx context.Context, job *jjm.GridJob) (*Opened, erro
 		o.of[of], o.some = filled, o.some || len(filled) > 0
 	}
 	return o, nil
+}
+
+// Foreseeing returns the paths for the local jobs that a grid job of an account would have now.
+func (ln *Lineage) Foreseeing(ctx context.Context, uid int, inputs []jjm.DatasetInput) (*Opened, error) {
+	o := &Opened{ln: ln, of: map[string][]store.DatasetID{}}
+	for i := range inputs {
+		set, err := ln.b.Store.DatasetNamed(ctx, uid, inputs[i].Name)
+		if jjm.KindOf(err) == jjm.Gone {
+			continue // the grid job would make the dataset
+		}
+		if err != nil {
+			return nil, err
+		}
+		filled, err := ln.b.Store.Filled(ctx, []store.DatasetID{set.ID})
+		if err != nil {
+			return nil, err
+		}
+		of := inputs[i].Name
+		if !inputs[i].Secondary {
+			o.master, of = set.ID, jjm.OwnFiles
+		}
+		o.of[of], o.some = filled, o.some || len(filled) > 0
+	}
+	return o, nil
+}
+
+// Lying returns the input of a part in which the names of files that local jobs made are replaced by the paths at which
+// they lie. root is the path of the work area.
+func (o *Opened) Lying(ctx context.Context, in *jjm.PartInput, root string) (*jjm.PartInput, error) {
+	given, err := o.given(ctx, in)
+	if err != nil || len(given) == 0 {
+		return in, err
+	}
+	paths := make(map[named]string, len(given))
+	for _, g := range given {
+		paths[named{g.Of, g.LFN}] = filepath.Join(root, g.Path)
+	}
+	return in.Renamed(func(of, lfn string) string { return cmp.Or(paths[named{of, lfn}], lfn) }), nil
 }
 
 // Given is a file of a part that a local job of this site made.

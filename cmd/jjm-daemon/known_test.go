@@ -1,0 +1,25 @@
+package main
+
+import (
+	"testing"
+
+	"jjm/internal/jjm"
+)
+
+// The master and a secondary dataset may have files of the same name, and of the same part only some are made here.
+func TestKnown_FilesAreNamedByWhereTheyLie(t *testing.T) {
+	k := known{lies: map[fileOf]string{{jjm.OwnFiles, "a"}: "/work/a", {"cards", "a"}: "/work/cards/a"}}
+	part := &jjm.Part{Input: &jjm.PartInput{Files: []string{"a", "b"},
+		More: &jjm.PartMore{Secondary: []jjm.StreamFiles{{Dataset: "cards", Files: []string{"a"}}}}}}
+	got := k.lying(part).Input
+	if got.Files[0] != "/work/a" || got.Files[1] != "b" || got.More.Secondary[0].Files[0] != "/work/cards/a" {
+		t.Errorf("%+v, %+v", got, got.More)
+	}
+	if part.Input.Files[0] != "a" {
+		t.Error("the part itself is changed")
+	}
+	plain := &jjm.Part{}
+	if k.lying(plain) != plain || (&known{}).lying(part) != part {
+		t.Error("a part without such files is changed")
+	}
+}
