@@ -170,8 +170,8 @@ func TestContainer_OfManyDatasetsMakesFullParts(t *testing.T) {
 
 // 5000 datasets of a file each and a thousand files for each local job make five local jobs; while somebody waits, a
 // fifth of both.
-// The files of a container's datasets enter the grid job's in a transaction each. Between two of them, and after a death
-// between two of them, the splitter must not cut what is there.
+// The files of a container's datasets enter the grid job's in a transaction each. Between two of them, and after a
+// death between two of them, the splitter must not cut what is there.
 func TestContainer_NobodyCutsItsFilesBeforeAllAreThere(t *testing.T) {
 	t.Parallel()
 	for _, dies := range []bool{false, true} {

@@ -9,31 +9,33 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// adding keeps grid jobs from cutting the files of a dataset until filled is called: files that belong together are
-// being added to it, in several transactions.
-func (ds *Datasets) adding(id store.DatasetID) (filled func()) {
-	ds.s.Adjust(func(a *state.Memo) { a.Filling(id) })
+// filler keeps grid jobs from cutting a part of files that belong together while they are added to a dataset in several
+// transactions.
+type filler struct {
+	s *state.State
+
+	mu     sync.Mutex
+	filled map[Source]func() // of the sources that a stop of the daemon may have cut short, until they are read again
+}
+
+// adding keeps grid jobs from cutting the files of a dataset until filled is called.
+func (fi *filler) adding(id store.DatasetID) (filled func()) {
+	fi.s.Adjust(func(a *state.Memo) { a.Filling(id) })
 	return func() {
 		var waited []jjm.GridID
-		ds.s.Adjust(func(a *state.Memo) { waited = a.Filled(id) })
+		fi.s.Adjust(func(a *state.Memo) { waited = a.Filled(id) })
 		for _, reader := range waited {
-			ds.s.WakeGrid(reader)
+			fi.s.WakeGrid(reader)
 		}
 	}
 }
 
-// resumed are the sources that a stop of the daemon may have cut short, until they are read again.
-type resumed struct {
-	mu     sync.Mutex
-	filled map[Source]func()
-}
-
-// over ends the wait for a source, if there is one.
-func (r *resumed) over(s Source) {
-	r.mu.Lock()
-	filled := r.filled[s]
-	delete(r.filled, s)
-	r.mu.Unlock()
+// read ends the wait for a source, if there is one.
+func (fi *filler) read(s Source) {
+	fi.mu.Lock()
+	filled := fi.filled[s]
+	delete(fi.filled, s)
+	fi.mu.Unlock()
 	if filled != nil {
 		filled()
 	}
@@ -41,10 +43,10 @@ func (r *resumed) over(s Source) {
 
 // Resume keeps grid jobs from cutting the files of containers until these were read once: when the daemon stopped, a
 // part of their files may have been added.
-func (ds *Datasets) Resume(ctx context.Context) error {
+func (fi *filler) Resume(ctx context.Context) error {
 	of := map[Source]jjm.DatasetInput{}
 	uids := map[Source]int{}
-	v := ds.s.View()
+	v := fi.s.View()
 	for id, g := range v.Grids() {
 		for i := range g.Job.Spec.Datasets {
 			if d := g.Job.Spec.Datasets[i]; d.Container != "" && g.Job.Step.Prepared && !g.Job.Status.Final() {
@@ -55,17 +57,17 @@ func (ds *Datasets) Resume(ctx context.Context) error {
 	v.Close()
 	all := map[Source]func(){}
 	for src, d := range of {
-		have, err := ds.b.Store.DatasetNamed(ctx, uids[src], d.Name)
+		have, err := fi.s.B.Store.DatasetNamed(ctx, uids[src], d.Name)
 		switch {
 		case jjm.KindOf(err) == jjm.Gone:
 			continue
 		case err != nil:
 			return err
 		}
-		all[src] = ds.adding(have.ID)
+		all[src] = fi.adding(have.ID)
 	}
-	ds.resumed.mu.Lock()
-	ds.resumed.filled = all
-	ds.resumed.mu.Unlock()
+	fi.mu.Lock()
+	fi.filled = all
+	fi.mu.Unlock()
 	return nil
 }

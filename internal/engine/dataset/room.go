@@ -26,7 +26,7 @@ type Datasets struct {
 	types   *jobtype.Types
 	lineage *lineage.Lineage
 	sources *fair.Keyed[Source] // reads sources, fairly between accounts
-	resumed resumed
+	*filler
 	marks   marker
 	compare *comparer
 	cleared *fair.Keyed[int] // deletes what is stored of removed datasets, by account
@@ -36,7 +36,8 @@ type Datasets struct {
 // patience (see fair.Keyed). It starts no goroutine; Run does.
 func New(s *state.State, as *areas.Areas, types *jobtype.Types, ln *lineage.Lineage, width int,
 	patience time.Duration) *Datasets {
-	ds := &Datasets{b: s.B, s: s, outside: outside{s.B, as}, types: types, lineage: ln, marks: marker{s.B, s}}
+	ds := &Datasets{b: s.B, s: s, outside: outside{s.B, as}, types: types, lineage: ln, marks: marker{s.B, s},
+		filler: &filler{s: s}}
 	ds.compare = &comparer{s.B, ds.marks, newSights()}
 	ds.cleared = fair.ByAccount(width, patience, ds.clear)
 	ds.sources = fair.NewKeyed(width, patience, func(src Source) int { return s.Accounts.Of(src.Grid) }, ds.LookAt)

@@ -54,7 +54,7 @@ func (ds *Datasets) KickSources(job *jjm.GridJob) {
 // the dataset is closed or the grid job is fully cut. A watched folder is still read then,
 // because its files may vanish before local jobs read them.
 func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
-	defer ds.resumed.over(s)
+	defer ds.read(s)
 	job := ds.s.JobOf(s.Grid)
 	if job.ID == 0 || !job.Step.Prepared || job.Status.Final() {
 		ds.compare.sights.forget(s)

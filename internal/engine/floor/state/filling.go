@@ -38,7 +38,8 @@ func (a *Memo) Filled(id store.DatasetID) (waited []jjm.GridID) {
 }
 
 // AwaitsFiles reports whether the first step of a grid job has to wait, because files are being added to its datasets,
-// or have been since it had its count of fills. In the first case it is idle until Filled, in the second it starts anew.
+// or have been since it had its count of fills. In the first case it is idle until Filled; in the second it starts
+// anew.
 func (a *Memo) AwaitsFiles(id jjm.GridID, fills uint64) bool {
 	g := a.Grid(id)
 	if g == nil || g.Reads == nil {
