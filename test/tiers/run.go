@@ -59,6 +59,8 @@ func newRun(t tier, dir string) (*run, error) {
 	if r.jobs, err = jobs(r.machine); err != nil {
 		return nil, err
 	}
+	t.join(r.jobs)
+	r.tier = t
 	if err := makeSlots(r.file("slots"), len(t.lanes), r.jobs); err != nil {
 		return nil, err
 	}
@@ -123,8 +125,8 @@ func (r *run) makePrograms() error {
 	return nil
 }
 
-// jobs returns how many test programs run at a time: JJM_TEST_JOBS, or two. On a quick machine they are three: the
-// tests of a real system wait for it nearly all the time, so both programs of its step run at once.
+// jobs returns how many test programs run at a time: JJM_TEST_JOBS, or two. On a quick machine they are three, because
+// tests of real systems wait nearly all the time.
 func jobs(m machine) (int, error) {
 	text := os.Getenv("JJM_TEST_JOBS")
 	switch {
@@ -270,11 +272,11 @@ func (r *run) argv(s step, packages []string, events string) []string {
 	return argv
 }
 
-// jobsOf returns how many packages go test works on at a time. Programs of other steps wait for
-// slots meanwhile; those of cached steps do not, so each lane has its share.
+// jobsOf returns how many packages go test works on at a time. Programs of other steps wait for slots meanwhile. Those
+// of cached steps do not, so one job is left to the other lanes, which wait more than they work.
 func (r *run) jobsOf(s step) int {
-	if s.cached {
-		return max(1, r.jobs/len(r.tier.lanes))
+	if s.cached && len(r.tier.lanes) > 1 {
+		return max(1, r.jobs-1)
 	}
 	return r.jobs
 }

@@ -18,12 +18,11 @@ const slotsVar = "JJM_SLOTS"
 // slotPause is the pause between two looks for a free slot.
 const slotPause = 50 * time.Millisecond
 
-// makeSlots makes a folder of slots for each lane, and deals out n slots to them, from the last lane on: it has the
-// tests of real systems, which wait more than they work. Each lane has at least one slot: a lane that waits for a
-// batch system must not hold up the others.
+// makeSlots makes a folder of slots for each lane, and deals out n slots to them. Each lane has at least one: a lane
+// that waits for a batch system must not hold up the others.
 func makeSlots(dir string, lanes, n int) error {
 	for i := range max(n, lanes) {
-		lane := slotsOf(dir, lanes-1-i%lanes)
+		lane := slotsOf(dir, i%lanes)
 		if err := os.MkdirAll(lane, 0o755); err != nil {
 			return err
 		}

@@ -13,7 +13,8 @@ import (
 type tier struct {
 	// env is the value of JJM_TIER.
 	env string
-	// lanes run at the same time; the steps of a lane run one after the other.
+	// lanes run at the same time; the steps of a lane run one after the other. A batch system is in one lane only. The
+	// last lanes are joined where fewer test programs run at a time.
 	lanes [][]step
 	// checks is how many cases each property test draws (RAPID_CHECKS).
 	checks int
@@ -124,7 +125,7 @@ func tiers() map[string]tier {
 	return map[string]tier{
 		"unit": {env: "unit", checks: fewChecks, partial: true, lanes: [][]step{{unit}}},
 		"test": {env: "test", checks: fewChecks, alone: true, // real systems wait more than they work
-			lanes: [][]step{{unit, embedded}, {slurm, condor, sge, door, doors}}},
+			lanes: [][]step{{unit, embedded}, {slurm, doors}, {condor, sge, door}}},
 		needs.Faults:      campaign(needs.Faults, faults...),
 		needs.Hostile:     campaign(needs.Hostile, hostile, others),
 		needs.Gatekeepers: campaign(needs.Gatekeepers, doors, doorAll, compared),
@@ -160,6 +161,13 @@ func (t *tier) keep(names []string) error {
 	}
 	t.lanes, t.partial = kept, true
 	return nil
+}
+
+// join makes one lane of the last ones, so that there are at most n.
+func (t *tier) join(n int) {
+	if n = max(n, 1); len(t.lanes) > n {
+		t.lanes = append(slices.Clone(t.lanes[:n-1]), slices.Concat(t.lanes[n-1:]...))
+	}
 }
 
 func tierNames() []string { return slices.Sorted(maps.Keys(tiers())) }

@@ -266,20 +266,41 @@ func TestSlots_OnlySoManyRunAtATime(t *testing.T) {
 	}
 }
 
-// Both programs of a real system's step run at once on a quick machine.
-func TestSlots_OnAQuickMachineTheLaneOfRealSystemsHasTwo(t *testing.T) {
+// On a quick machine two real systems are up at the same time, else one.
+func TestJoin_ASlowMachineHasOneRealSystemAtATime(t *testing.T) {
 	t.Setenv("JJM_TEST_JOBS", "")
-	for start, want := range map[time.Duration][]int{time.Millisecond: {1, 2}, 2 * time.Millisecond: {1, 1}} {
+	for start, want := range map[time.Duration]string{
+		time.Millisecond:     "unit embedded | slurm gatekeepers | condor sge door",
+		2 * time.Millisecond: "unit embedded | slurm gatekeepers condor sge door",
+	} {
 		n, err := jobs(machine{start: cost{Wall: start}})
-		dir := filepath.Join(t.TempDir(), "slots")
-		if err := errors.Join(err, makeSlots(dir, len(want), n)); err != nil {
+		if err != nil {
 			t.Fatal(err)
 		}
-		for lane := range want {
-			if files, err := os.ReadDir(slotsOf(dir, lane)); err != nil || len(files) != want[lane] {
-				t.Errorf("a process starts in %v: lane %d has %d slots, want %d, error %v", start, lane, len(files), want[lane], err)
+		test := tiers()["test"]
+		test.join(n)
+		var lanes []string
+		up := map[string]int{}
+		for i, lane := range test.lanes {
+			var names []string
+			for _, s := range lane {
+				names = append(names, s.name)
+				for _, system := range s.systems {
+					if at, is := up[system]; is && at != i {
+						t.Errorf("a process starts in %v: %s is in two lanes", start, system)
+					}
+					up[system] = i
+				}
 			}
+			lanes = append(lanes, strings.Join(names, " "))
 		}
+		if got := strings.Join(lanes, " | "); got != want {
+			t.Errorf("a process starts in %v: %s, want %s", start, got, want)
+		}
+	}
+	one := tiers()["test"]
+	if one.join(1); len(one.lanes) != 1 || len(one.lanes[0]) != 7 {
+		t.Errorf("%+v", one.lanes)
 	}
 }
 
