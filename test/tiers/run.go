@@ -56,7 +56,7 @@ func newRun(t tier, dir string) (*run, error) {
 	if r.machine, err = measureMachine(); err != nil {
 		return nil, err
 	}
-	if r.jobs, err = jobs(r.machine); err != nil {
+	if r.jobs, err = jobs(r.machine, len(t.lanes)); err != nil {
 		return nil, err
 	}
 	t.join(r.jobs)
@@ -125,13 +125,13 @@ func (r *run) makePrograms() error {
 	return nil
 }
 
-// jobs returns how many test programs run at a time: JJM_TEST_JOBS, or two. On a quick machine they are three, because
-// tests of real systems wait nearly all the time.
-func jobs(m machine) (int, error) {
+// jobs returns how many test programs of a tier with so many lanes run at a time: JJM_TEST_JOBS, or two. On a quick
+// machine each lane has one, because tests of real systems wait nearly all the time.
+func jobs(m machine, lanes int) (int, error) {
 	text := os.Getenv("JJM_TEST_JOBS")
 	switch {
 	case text == "" && m.slowness() == 1:
-		return 3, nil
+		return max(2, lanes), nil
 	case text == "":
 		return 2, nil
 	}
@@ -272,11 +272,15 @@ func (r *run) argv(s step, packages []string, events string) []string {
 	return argv
 }
 
-// jobsOf returns how many packages go test works on at a time. Programs of other steps wait for slots meanwhile. Those
-// of cached steps do not, so one job is left to the other lanes, which wait more than they work.
+// jobsOf returns how many packages go test works on at a time. Where lanes run beside each other it is one that runs and
+// one that is compiled meanwhile; programs wait for slots. Those of cached steps do not, so one job is left to the other
+// lanes.
 func (r *run) jobsOf(s step) int {
-	if s.cached && len(r.tier.lanes) > 1 {
+	switch {
+	case len(r.tier.lanes) == 1:
+		return r.jobs
+	case s.cached:
 		return max(1, r.jobs-1)
 	}
-	return r.jobs
+	return 2
 }

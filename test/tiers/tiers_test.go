@@ -273,7 +273,7 @@ func TestJoin_ASlowMachineHasOneRealSystemAtATime(t *testing.T) {
 		time.Millisecond:     "unit embedded | slurm gatekeepers | condor sge door",
 		2 * time.Millisecond: "unit embedded | slurm gatekeepers condor sge door",
 	} {
-		n, err := jobs(machine{start: cost{Wall: start}})
+		n, err := jobs(machine{start: cost{Wall: start}}, len(tiers()["test"].lanes))
 		if err != nil {
 			t.Fatal(err)
 		}
