@@ -15,6 +15,7 @@ import (
 // TestChains_ErrorsReturnEarly finds conditions of an if or for that carry an error on: "err == nil &&", where the body
 // sets that error. Keeping the first of two errors ("if cerr := f.Close(); err == nil") is allowed.
 func TestChains_ErrorsReturnEarly(t *testing.T) {
+	inTree(t)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -35,6 +36,7 @@ func TestChains_ErrorsReturnEarly(t *testing.T) {
 }
 
 func TestChains_AreFound(t *testing.T) {
+	inTree(t)
 	for text, want := range map[string]int{
 		"if err == nil && n == 0 { err = e }":                   1,
 		"if n == 0 && err == nil { n, err = f() }":              1,

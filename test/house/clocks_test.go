@@ -15,6 +15,7 @@ import (
 // "provoked: why" marks a time that must pass on every machine, such as the deadline of a command that the test lets
 // hang, and "pause: why" marks a rest between two looks.
 func TestClocks_NoVerdictDependsOnOne(t *testing.T) {
+	inTree(t)
 	files := 0
 	dirs := map[string][]string{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -62,6 +63,7 @@ func ofTests(path string) bool {
 }
 
 func TestClocks_EachWayIsFound(t *testing.T) {
+	inTree(t)
 	for _, c := range []struct {
 		text string
 		want int

@@ -1,4 +1,4 @@
-package house
+package house_test
 
 import (
 	"os"
@@ -38,6 +38,7 @@ func unused() map[string]string {
 // TestDead_EveryFunctionIsReachedByAProgram compares the functions that deadcode (Rapid Type Analysis from the
 // programs' main functions) calls unreachable with the list, in both directions.
 func TestDead_EveryFunctionIsReachedByAProgram(t *testing.T) {
+	inTree(t)
 	needs.Campaign(t, needs.Lint)
 	cmd := exec.Command("go", "tool", "golang.org/x/tools/cmd/deadcode", "./cmd/...")
 	cmd.Stderr = os.Stderr // the tests run in the root folder

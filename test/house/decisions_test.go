@@ -11,6 +11,7 @@ import (
 
 // The decision that a comment names must exist in docs/DECISIONS.md.
 func TestDecisions_EveryOneNamedInTheCodeIsWrittenDown(t *testing.T) {
+	inTree(t)
 	page, err := os.ReadFile("docs/DECISIONS.md")
 	if err != nil {
 		t.Fatal(err)

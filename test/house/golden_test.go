@@ -1,4 +1,4 @@
-package house
+package house_test
 
 import (
 	"bufio"
@@ -31,7 +31,7 @@ const (
 // The reasons why a column expects nothing of jjm.
 const (
 	origin   = "where the row comes from"
-	words    = "an error's text in the original"
+	errText  = "an error's text in the original"
 	loading  = "how the original loads its files; the column files has those that it saw, in order"
 	derived  = "follows from other columns"
 	original = "what the original does where jjm follows its specification"
@@ -65,7 +65,7 @@ func unread() map[string]string {
 		"wmcore/* sequence":                       origin,
 		"wmcore/* call_index":                     origin,
 		"wmcore/* note":                           origin,
-		"wmcore/* raises_msg":                     words,
+		"wmcore/* raises_msg":                     errText,
 		"wmcore/* limit":                          loading,
 		"wmcore/* by_proxy":                       loading,
 		"wmcore/* groups_seen":                    loading,
@@ -99,6 +99,7 @@ func unread() map[string]string {
 // that they read rows into and the fields of these that they use. A file or a column that none reads must be in the
 // list, and no other may be.
 func TestGolden_EveryColumnIsReadByATest(t *testing.T) {
+	inTree(t)
 	readers := goldenReaders(t)
 	left := unread()
 	for _, name := range goldenFiles(t) {

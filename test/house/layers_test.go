@@ -89,6 +89,7 @@ var sameLayer = map[string]bool{
 }
 
 func TestLayers_NoPackageImportsUpwards(t *testing.T) {
+	inTree(t)
 	imports, all := importsOf(t, "."), readLayers(t)
 	if len(imports) < 100 {
 		t.Fatalf("only %d packages found: the test does not see the tree", len(imports))
@@ -104,6 +105,7 @@ func TestLayers_NoPackageImportsUpwards(t *testing.T) {
 }
 
 func TestLayers_AnUpwardImportIsFound(t *testing.T) {
+	inTree(t)
 	all := readLayers(t)
 	for _, c := range []struct {
 		pkg, imp string

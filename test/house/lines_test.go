@@ -21,6 +21,7 @@ const (
 
 // Lines of sources and of documents fit side by side on a screen.
 func TestLines_AreNotTooLong(t *testing.T) {
+	inTree(t)
 	for _, file := range append(sources(t), pages(t)...) {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -104,6 +105,7 @@ func filesOf(t *testing.T, extension string) []string {
 
 // The test sees what it looks for.
 func TestLines_ALongOneIsSeen(t *testing.T) {
+	inTree(t)
 	long := []byte("package p\nvar a = f(" + strings.Repeat("b, ", 50) + "\n\tc)\n" +
 		"var s = \"" + strings.Repeat("x", 130) + "\"\n")
 	whole := longTexts(long)

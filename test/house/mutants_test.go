@@ -1,4 +1,4 @@
-package house
+package house_test
 
 import (
 	"encoding/json"
@@ -28,6 +28,7 @@ const mutants = "JJM_MUTANTS"
 // setting always has its default, except where its value is checked. The test that is listed for the setting must fail
 // there.
 func TestSettings_AProofFailsWithoutItsSetting(t *testing.T) {
+	inTree(t)
 	needs.Campaign(t, needs.Lint)
 	wanted, where := os.Getenv(mutants), "./..."
 	if wanted == "" {

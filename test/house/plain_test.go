@@ -24,6 +24,7 @@ var forAuthors = []string{"jjm/adapters/conformance", "jjm/internal/testkit/test
 
 // No text of a program shows a value in Go syntax: a list in brackets, a struct in braces, "2h0m0s".
 func TestPlain_NoTextShowsAValueAsGoDoes(t *testing.T) {
+	inTree(t)
 	needs.Campaign(t, needs.Lint)
 	root, err := os.Getwd()
 	if err != nil {
@@ -60,6 +61,7 @@ func TestPlain_NoTextShowsAValueAsGoDoes(t *testing.T) {
 
 // The test finds what it looks for.
 func TestPlain_AValueAsGoHasItIsSeen(t *testing.T) {
+	inTree(t)
 	const head = "package time\ntype Duration int64\nfunc (Duration) String() string { return \"\" }\n" +
 		"type says struct{}\nfunc (says) String() string { return \"\" }\n" +
 		"func sayf(format string, args ...any) {}\nvar list []string; var table map[string]int; var b []byte\n" +

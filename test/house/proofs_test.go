@@ -1,4 +1,4 @@
-package house
+package house_test
 
 // proof names the test of a package that shows what a setting does. Several tests are joined by "|".
 type proof struct{ key, in, tests string }

@@ -20,6 +20,7 @@ const (
 )
 
 func TestRooms_AreSmallAndSayWhatTheyNeed(t *testing.T) {
+	inTree(t)
 	var sizes sizes
 	err := filepath.WalkDir("internal/engine", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -44,6 +45,7 @@ func TestRooms_AreSmallAndSayWhatTheyNeed(t *testing.T) {
 }
 
 func TestRooms_WhatIsTooLargeIsFound(t *testing.T) {
+	inTree(t)
 	list := func(n int, line string) string {
 		var out []string
 		for i := range n {

@@ -1,4 +1,4 @@
-package house
+package house_test
 
 import (
 	"errors"
@@ -95,6 +95,7 @@ func settingNamed(t *testing.T, key string) (setting, bool) {
 // TestSettings_EachIsObserved wants for every setting a test that shows its effect with two values.
 // TestSettings_AProofFailsWithoutItsSetting tests these names.
 func TestSettings_EachIsObserved(t *testing.T) {
+	inTree(t)
 	named := map[string]proof{}
 	for _, p := range proofs() {
 		if _, twice := named[p.key]; twice {

@@ -13,6 +13,7 @@ import (
 
 // All tests are skipped in one way, by internal/testkit/needs: it says so loudly, and fails in CI.
 func TestSkips_OnlyNeedsLeavesTestsOut(t *testing.T) {
+	inTree(t)
 	files := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
@@ -34,6 +35,7 @@ func TestSkips_OnlyNeedsLeavesTestsOut(t *testing.T) {
 }
 
 func TestSkips_EachWayIsFound(t *testing.T) {
+	inTree(t)
 	for _, c := range []struct {
 		line string
 		want int

@@ -13,6 +13,7 @@ import (
 
 // The repository holds what people wrote, and no program that somebody built and added by mistake.
 func TestTree_HoldsNoPrograms(t *testing.T) {
+	inTree(t)
 	for _, name := range tracked(t) {
 		if !strings.Contains(name, "/testdata/") && isProgram(t, name) {
 			t.Errorf("%s is a program: git rm --cached it", name)
@@ -26,6 +27,7 @@ func TestTree_HoldsNoPrograms(t *testing.T) {
 
 // Who opens the repository sees the contracts and the documents first, not every package.
 func TestTree_TheRootHasFewEntries(t *testing.T) {
+	inTree(t)
 	const most = 16
 	var root []string
 	for _, name := range tracked(t) {

@@ -17,6 +17,7 @@ var givesTo = map[string]bool{
 
 // The comment of a function says "returns", not "gives", about its result.
 func TestWords_AnExportedFunctionReturns(t *testing.T) {
+	inTree(t)
 	for _, path := range sources(t) {
 		found, err := giving(path, nil)
 		if err != nil {
@@ -31,6 +32,7 @@ func TestWords_AnExportedFunctionReturns(t *testing.T) {
 }
 
 func TestWords_AGivingFunctionIsFound(t *testing.T) {
+	inTree(t)
 	for _, c := range []struct {
 		text string
 		want string

@@ -272,9 +272,9 @@ func (r *run) argv(s step, packages []string, events string) []string {
 	return argv
 }
 
-// jobsOf returns how many packages go test works on at a time. Where lanes run beside each other it is one that runs and
-// one that is compiled meanwhile; programs wait for slots. Those of cached steps do not, so one job is left to the other
-// lanes.
+// jobsOf returns how many packages go test works on at a time. Where lanes run beside each other it is one that runs
+// and one that is compiled meanwhile; programs wait for slots. Those of cached steps do not, so one job is left to the
+// other lanes.
 func (r *run) jobsOf(s step) int {
 	switch {
 	case len(r.tier.lanes) == 1:
