@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// mostCauses limits the different causes of a grid job; later ones are counted together.
+	// mostCauses limits the different causes of a grid job; further causes are counted together.
 	mostCauses = 100
 	// ShownCauses limits the causes that are shown.
 	ShownCauses = 10
