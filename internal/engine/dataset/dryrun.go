@@ -94,7 +94,7 @@ func ownable(parts []jjm.Part) error {
 	for i := range parts {
 		p := &parts[i]
 		if p.Unit == jjm.UnitEvent || p.Unit == jjm.UnitRow {
-			continue // they own none of the files that they read
+			continue // such parts own none of the files that they read
 		}
 		if _, err := p.Pieces(); err != nil {
 			return jjm.Errorf(jjm.Internal, "part %d could not be stored, by a mistake in jjm itself, please report it: %w",

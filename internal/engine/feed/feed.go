@@ -161,8 +161,8 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 	return nil
 }
 
-// cutNext cuts the next chunk. The error is of kind Invalid if there are fewer serial numbers
-// for outputs than parts.
+// cutNext cuts the next chunk, at most as many parts as there are serial numbers for outputs. If
+// there is a part and no number is left, the error is of kind Invalid.
 func (fd *Feeder) cutNext(ctx context.Context, job *jjm.GridJob, f *feed) ([]jjm.Part, split.Left, split.Carry, error) {
 	room, err := fd.s.PartsRoom(ctx, job, fd.b.Chunk())
 	if err != nil {
