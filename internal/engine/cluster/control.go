@@ -222,7 +222,7 @@ func (cs *Clusters) RefOf(l *jjm.LocalJob) (adapters.Ref, jjm.Owner, bool) {
 
 // refIn returns the batch job of an attempt of a bulk. known is false while the batch system's id is not known.
 func refIn(b *state.Bulk, l *jjm.LocalJob) (ref adapters.Ref, known bool) {
-	if l.BatchID != "" && !state.PartOf(l.BatchID, b.ID) { // the local job points to a duplicate, or the bulk's id is unknown
+	if l.BatchID != "" && !state.PartOf(l.BatchID, b.ID) { // l points to a duplicate, or the bulk's id is unknown
 		return adapters.Ref{Tag: l.Tag, ID: l.BatchID, Index: -1}, true
 	}
 	return adapters.Ref{Tag: l.Tag, ID: b.ID, Index: l.Pos}, b.ID != ""
