@@ -1,20 +1,20 @@
-// Package engine carries out what package plan decides: it wires the rooms, loads what is
-// stored, and runs their loops. Policy is in plan and analyse, facts are in store; the engine
-// is the only writer of both memory and store.
+// Package engine carries out the decisions of package plan: it wires the rooms, loads the stored
+// state, and runs the rooms' loops. Policy is in plan and analyse, facts are in store; the engine is
+// the only writer of both memory and store.
 //
-// Its loops are level-triggered: each looks at the present state, asks plan what to do about
-// it, and does one thing. A loop can be stopped anywhere and started again, because an intent
-// is stored before its effect (a bulk before its submission command, a kill before its cancel
-// command), and because a loop looks for the effect before it repeats it.
+// Its loops are level-triggered: each loop looks at the present state, asks plan what to do, and
+// does one thing. A loop can be stopped anywhere and started again, because an intent is stored
+// before its effect (a bulk before its submission command, a kill before its cancel command), and
+// because a loop looks for an effect before it repeats the effect.
 //
 // Package store is authoritative. The engine keeps a row of every live local job in memory,
 // loaded at start and written through: a change is committed first and then applied to memory,
-// so memory never shows what is not stored.
+// so memory never shows a change that is not stored.
 //
-// Whatever an account can delay - reading its files, its helper process, its commands - is done
-// account by account (package fair), so that a slow account delays only itself.
+// Everything that an account can delay - reading its files, its helper process, its commands - is
+// done account by account (package fair), so that a slow account delays only itself.
 //
-// What every room works with:
+// The packages that every room works with:
 //
 //	base      store, clock, log, settings, failpoints
 //	state     live grid jobs and local jobs in memory, and the changes of them
@@ -24,13 +24,13 @@
 //	outputs   the names of local jobs' output files
 //	lineage   which files were made from which
 //	jobtype   what job types say about a grid job
-//	sweep     removes folders that no row points to any more
+//	sweep     removes folders to which no row points any longer
 //	remote    inputs that lie on servers, fetched for their owners
 //	choice    the jobs that patterns and filters select
 //	dependency  grid jobs that begin after others
 //
-// The rooms. None imports another. What a room needs of others it declares as an interface of
-// its own, and package engine passes the room that implements it.
+// The rooms follow. No room imports another. A room declares what it needs of other rooms as an
+// interface, and package engine passes the room that implements the interface.
 //
 //	gridjob   the life of a grid job: accepted, prepared, cut, collected
 //	dataset   the datasets of accounts, and where their files come from
@@ -80,7 +80,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// What New needs, and the engine's part of the configuration; see package base.
+// These are the parts of New's arguments; see package base.
 type (
 	Deps          = base.Deps
 	Folders       = base.Folders
@@ -116,14 +116,14 @@ type Engine struct {
 	ended
 }
 
-// asked are what answers questions.
+// asked are the parts that answer requests.
 type asked struct {
 	answers         *answer.Answers
 	chooser         *choice.Chooser
 	*answer.Reasons // the verb why
 }
 
-// ahead are what grid jobs wait for before they begin.
+// ahead are the parts that hold grid jobs back before they begin.
 type ahead struct {
 	remote       *remote.Inputs
 	dependencies *dependency.Dependencies
@@ -152,7 +152,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 	return e, nil
 }
 
-// build makes the rooms, from those that others need to those that need them.
+// build makes the rooms, each after the rooms that it needs.
 func build(cfg Config, deps Deps) *Engine {
 	var names []string
 	for _, c := range deps.Clusters {
@@ -186,8 +186,8 @@ func build(cfg Config, deps Deps) *Engine {
 	return e
 }
 
-// connect passes to each room what it needs of rooms that build made later, and says who is
-// told of changes.
+// connect passes to each room the later rooms that it needs, and registers the functions that
+// changes call.
 func (e *Engine) connect() {
 	e.jobs.Connect(gridjob.Rooms{Clusters: e.clusters, Datasets: e.datasets, Feeder: e.feeder, Prover: e.prover,
 		Records: e.records}, e.intake.Settle)
@@ -198,8 +198,8 @@ func (e *Engine) connect() {
 		e.dependencies.Changed}
 }
 
-// load fills the memory from the store, and wakes the loops for whatever was in progress when
-// the daemon stopped.
+// load fills the memory from the store, and wakes the loops for everything that was in progress
+// when the daemon stopped.
 func (e *Engine) load(ctx context.Context) error {
 	if err := e.state.Load(ctx); err != nil {
 		return err
@@ -223,12 +223,12 @@ func (e *Engine) load(ctx context.Context) error {
 	return nil
 }
 
-// Reconfigure replaces the settings. All but Workers, which New reads, apply at once.
+// Reconfigure replaces the settings. All but Workers, which New reads, apply immediately.
 func (e *Engine) Reconfigure(cfg Config) { e.state.B.Reconfigure(cfg) }
 
-// Run runs all loops until ctx ends, then waits for them. Local jobs in batch systems are not
-// touched. The error is nil, or wraps base.ErrCrashed if a failpoint of a test stopped the
-// engine.
+// Run runs all loops until ctx ends, then waits for them. It does not touch local jobs in batch
+// systems when it ends. The error is nil, or wraps base.ErrCrashed if a failpoint of a test stopped
+// the engine.
 func (e *Engine) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -5,7 +5,7 @@ import (
 )
 
 // transaction returns the participants of every change in the order in which they store
-// their share. Why says what the place depends on.
+// their share. Why is the reason for the place.
 func (e *Engine) transaction() []state.Participant {
 	return []state.Participant{
 		{Name: "datasets begin", Why: "a prepared grid job reads its datasets from now on", Do: e.datasets.Begin},

@@ -8,14 +8,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The verbs of the daemon's socket. Each is the work of one room, whose method has the details.
+// These are the verbs of the daemon's socket. Each calls a method of one room, which has the details.
 
 // Submit checks a job file and stores the grid job; see package gridjob.
 func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit) (wire.Submitted, error) {
 	return e.jobs.Submit(ctx, caller, req)
 }
 
-// Copy makes a new grid job of what an old one asked for, with edits; see package gridjob.
+// Copy makes a new grid job from the request of an old grid job, with edits; see package gridjob.
 func (e *Engine) Copy(ctx context.Context, caller wire.Caller, id jjm.GridID, how wire.CopyHow) (wire.Copied, error) {
 	return e.jobs.Copy(ctx, caller, id, how)
 }
@@ -37,21 +37,20 @@ func (e *Engine) Select(ctx context.Context, caller wire.Caller, req wire.Select
 	return e.chooser.Select(ctx, caller, req)
 }
 
-// Resubmit runs local jobs again that failed or were killed, and reopens grid jobs for that. The
+// Resubmit runs failed and killed local jobs again, and reopens ended grid jobs for that. The
 // result has an entry for each grid job.
 func (e *Engine) Resubmit(ctx context.Context, caller wire.Caller, refs []jjm.Ref,
 	how wire.ResubmitHow) []wire.Resubmitted {
 	return e.reopener.Resubmit(ctx, caller, refs, how)
 }
 
-// Remove orders that grid jobs are removed that are over. The result has an entry for each grid
-// job.
+// Remove orders the removal of ended grid jobs. The result has an entry for each grid job.
 func (e *Engine) Remove(ctx context.Context, caller wire.Caller, refs []jjm.Ref, force, dry bool) []wire.Removed {
 	return e.remover.Remove(ctx, caller, refs, force, dry)
 }
 
-// Remark adds something that a gatekeeper noticed to a grid job's history; news is false
-// if it is there already.
+// Remark adds a gatekeeper's text to a grid job's history; news is false if the text was not
+// added, because it is the last remark already or the grid job has ended.
 func (e *Engine) Remark(ctx context.Context, caller wire.Caller, id jjm.GridID, text string) (news bool, err error) {
 	return e.wishes.Remark(ctx, caller, id, text)
 }
@@ -61,7 +60,7 @@ func (e *Engine) Release(ctx context.Context, caller wire.Caller, refs []jjm.Ref
 	return e.wishes.Release(ctx, caller, refs, dry)
 }
 
-// Dataset adds files to a dataset, marks some of them, closes it, or shows some.
+// Dataset adds files to a dataset, marks or lists its files, closes it, or removes or shows datasets.
 func (e *Engine) Dataset(ctx context.Context, caller wire.Caller, d wire.Dataset) (wire.Datasets, error) {
 	return e.datasets.Dataset(ctx, caller, d)
 }
@@ -79,25 +78,25 @@ func (e *Engine) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, 
 	return e.prover.Verify(ctx, caller, id, recovery)
 }
 
-// Replay asks the grid job's type again how to prepare and cut it, and compares the
-// answer with what is stored.
+// Replay asks the grid job's type again how to prepare and cut the grid job, and compares the
+// answers with the stored plan and parts.
 func (e *Engine) Replay(ctx context.Context, caller wire.Caller, id jjm.GridID) (wire.Replayed, error) {
 	return e.prover.Replay(ctx, caller, id)
 }
 
-// Order stores an order, or ends one, and returns the orders in force. A nil order only
-// lists them.
+// Order stores or ends an order, and returns the orders that it changed. A nil order lists the
+// orders in force.
 func (e *Engine) Order(ctx context.Context, caller wire.Caller, o *wire.Order) ([]jjm.Order, error) {
 	return e.site.Order(ctx, caller, o)
 }
 
-// Ban stores or lifts a ban, and returns the bans in force. A nil ban only lists them.
+// Ban stores or lifts a ban, and returns this ban. A nil ban lists the bans in force.
 func (e *Engine) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.Banned, error) {
 	return e.site.Ban(ctx, caller, b)
 }
 
-// Low returns which file system lacks the space to accept new work, for people, or "" if
-// there is enough.
+// Low returns why no new work is accepted, for people: a part of the site is lost, or a file
+// system lacks space; else "".
 func (e *Engine) Low() string { return e.state.Low() }
 
 // Reset closes the circuit breaker of a cluster.
@@ -117,7 +116,7 @@ func (e *Engine) Resolve(ctx context.Context, caller wire.Caller, h jjm.Handle) 
 	return e.answers.Resolve(ctx, caller, h)
 }
 
-// Lookup returns the status of each grid job, as gatekeepers are told it.
+// Lookup returns the status of each grid job, as gatekeepers see it.
 func (e *Engine) Lookup(ctx context.Context, caller wire.Caller, ids []jjm.GridID) []wire.Lookup {
 	return e.answers.Lookup(ctx, caller, ids)
 }
@@ -132,8 +131,8 @@ func (e *Engine) List(ctx context.Context, caller wire.Caller, l wire.List) ([]w
 	return e.answers.List(ctx, caller, l)
 }
 
-// Watch calls send with the status of the grid jobs at once and after every change, until
-// they are final, send fails, or ctx ends.
+// Watch calls send with the status of the grid jobs immediately and after every change, until
+// they are over, send fails, or ctx ends.
 func (e *Engine) Watch(ctx context.Context, caller wire.Caller, refs []jjm.Ref, send func([]wire.Status) error) error {
 	return e.answers.Watch(ctx, caller, refs, send)
 }
@@ -150,7 +149,7 @@ func (e *Engine) Records(ctx context.Context, caller wire.Caller, path string, o
 	return e.answers.RecordsOf(ctx, caller, path, of, send)
 }
 
-// Output opens an output tar of a grid job, or one file alone, and returns its size in bytes.
+// Output opens an output tar of a grid job, or a single file, and returns its size in bytes.
 func (e *Engine) Output(ctx context.Context, caller wire.Caller, ref jjm.Ref, want wire.Wanted) (io.ReadCloser,
 	int64, wire.Output, error) {
 	return e.answers.Output(ctx, caller, ref, want)
@@ -163,8 +162,8 @@ func (e *Engine) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, file 
 	return e.answers.Cat(ctx, caller, ref, file)
 }
 
-// ListFiles lists the files of an attempt of one local job, by default the last one; more is set if there are more of
-// them.
+// ListFiles lists the files of an attempt of one local job, by default of the last attempt; more is set if there are
+// more files.
 func (e *Engine) ListFiles(ctx context.Context, caller wire.Caller, ref jjm.Ref, attempt *int32) (files []jjm.JobFile,
 	more bool, err error) {
 	return e.answers.ListFiles(ctx, caller, ref, attempt)
@@ -175,15 +174,15 @@ func (e *Engine) Attempts(ctx context.Context, caller wire.Caller, ref jjm.Ref) 
 	return e.answers.Attempts(ctx, caller, ref)
 }
 
-// Explain returns an attempt of one local job, by number or of nil the last that ended, and what the
-// rules say of it.
+// Explain returns an attempt of one local job, and what the rules say about it. If attempt is nil it is
+// the attempt that ended last.
 func (e *Engine) Explain(ctx context.Context, caller wire.Caller, ref jjm.Ref, attempt *int32) (wire.Explained,
 	error) {
 	return e.answers.Explain(ctx, caller, ref, attempt)
 }
 
-// History returns the last entries of the journal about a grid job or local job, at most
-// limit.
+// History returns the last entries of the journal about a grid job or local job, or about none,
+// at most limit.
 func (e *Engine) History(ctx context.Context, caller wire.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
 	return e.answers.History(ctx, caller, ref, limit)
 }

@@ -32,8 +32,8 @@ func attemptsOf(ctx context.Context, st *store.Store, job *jjm.GridJob, l *jjm.L
 	return all, nil
 }
 
-// attemptOf returns an attempt as people see it. What only the row of the local job knows belongs
-// to its current or last attempt.
+// attemptOf returns an attempt as people see it. Facts that only the row of the local job has
+// belong to its current or last attempt.
 func attemptOf(a *store.Attempt, job *jjm.GridJob, l *jjm.LocalJob) wire.Attempt {
 	row := &jjm.LocalJob{Exit: -1}
 	if a.ID.Attempt == shownAttempt(l).Attempt {
@@ -69,7 +69,7 @@ func attemptOf(a *store.Attempt, job *jjm.GridJob, l *jjm.LocalJob) wire.Attempt
 	return out
 }
 
-// evidenceOf returns evidence in short.
+// evidenceOf returns a summary of evidence.
 func evidenceOf(ev *jjm.Evidence) *wire.Evidence {
 	b := &ev.Batch
 	out := &wire.Evidence{Batch: b.State.String(), BatchExit: b.Exit, BatchSignal: b.Signal, Reason: b.Reason,
@@ -97,5 +97,5 @@ func evidenceOf(ev *jjm.Evidence) *wire.Evidence {
 	return out
 }
 
-// mostWords limits the keywords of a log that are told: one is right, and more are a mistake.
+// mostWords limits the keywords of a log that are shown: one keyword is right, and more are a mistake.
 const mostWords = 5

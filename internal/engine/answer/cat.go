@@ -14,11 +14,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Cat opens a file of an attempt of a local job, by default the current or last one: stdout,
-// stderr, glf, "script", which is the command line of the attempt as a shell script, or one that
-// is named by its path below the folder in which the application ran. live reports whether the file may
-// still grow. If the file does not exist but may come to exist, the error is of kind Gone and
-// live is returned with it; otherwise live is nil beside an error.
+// Cat opens a file of an attempt of a local job, by default of the current or last attempt: stdout,
+// stderr, glf, "script", which is the command line of the attempt as a shell script, or a file
+// named by its path below the folder in which the application ran. live reports whether the file
+// may still grow. If the file does not exist but may come to exist, Cat returns live and an error
+// of kind Gone; with any other error live is nil.
 func (an *Answers) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, file wire.CatFile) (io.ReadCloser,
 	func() bool, error) {
 	job, l, id, err := an.oneAttempt(ctx, caller, ref, file.Attempt)
@@ -33,7 +33,7 @@ func (an *Answers) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, fil
 		defer v.Close()
 		return v.Current(id) != nil
 	}
-	running := live() // asked before: what it makes until it is over is found
+	running := live() // asked before open: a file that the attempt makes before it ends is found
 	f, err := an.open(ctx, job, id, file)
 	if jjm.KindOf(err) == jjm.Gone && slices.Contains(wire.Files(), file.Path) {
 		file.File, file.Path = file.Path, ""
@@ -66,7 +66,7 @@ func (an *Answers) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, fil
 	return nil, nil, jjm.Errorf(jjm.Gone, "%s is %s and has no file %s: %s names what there is", l.ID, at, file, list)
 }
 
-// catScript is Cat of the script. It never grows.
+// catScript is Cat for the script, which never grows.
 func (an *Answers) catScript(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob, id jjm.AttemptID) (io.ReadCloser,
 	func() bool, error) {
 	one := []jjm.LocalJob{*l}
@@ -106,7 +106,7 @@ func (an *Answers) ListFiles(ctx context.Context, caller wire.Caller, ref jjm.Re
 	return all, more, nil
 }
 
-// whereInstead says where to look for files that are gone.
+// whereInstead returns the part of an error that says where to look for files that are gone, "" if there is no tar.
 func whereInstead(job *jjm.GridJob) string {
 	if job.Tar == "" {
 		return ""
@@ -114,8 +114,8 @@ func whereInstead(job *jjm.GridJob) string {
 	return ": what was collected is in the tar, jjm output " + job.ID.String()
 }
 
-// oneAttempt returns what oneLocal does, and the id of an attempt of it: the one with the
-// number, or of nil that which people are shown.
+// oneAttempt returns the results of oneLocal, and the id of the local job's attempt with the
+// number. If number is nil, it is the attempt that people are shown.
 func (an *Answers) oneAttempt(ctx context.Context, caller wire.Caller, ref jjm.Ref, number *int32) (*jjm.GridJob,
 	*jjm.LocalJob, jjm.AttemptID, error) {
 	job, l, err := an.oneLocal(ctx, caller, ref)
@@ -137,8 +137,8 @@ func (an *Answers) oneAttempt(ctx context.Context, caller wire.Caller, ref jjm.R
 	return job, l, id, nil
 }
 
-// oneLocal returns the local job that a reference means, which must be one, and its grid
-// job.
+// oneLocal returns the local job that a reference means, and its grid job. The error is of
+// kind Invalid if the reference does not mean exactly one local job.
 func (an *Answers) oneLocal(ctx context.Context, caller wire.Caller, ref jjm.Ref) (*jjm.GridJob, *jjm.LocalJob, error) {
 	if !ref.Locals || ref.First != ref.Last {
 		return nil, nil, jjm.Errorf(jjm.Invalid, "%s: want one local job, such as %s.0", ref, ref.Grid)
@@ -151,7 +151,7 @@ func (an *Answers) oneLocal(ctx context.Context, caller wire.Caller, ref jjm.Ref
 	return &job, &s.Locals[0], err
 }
 
-// open opens a file of an attempt. Kind Gone if it is not there.
+// open opens a file of an attempt. The error is of kind Gone if the file is not there.
 func (an *Answers) open(ctx context.Context, job *jjm.GridJob, id jjm.AttemptID, file wire.CatFile) (io.ReadCloser,
 	error) {
 	if file.Path == "" {
@@ -182,8 +182,8 @@ func (an *Answers) folderGone(job *jjm.GridJob) bool {
 	return err == nil && job.Step.Prepared && !ar.HasGrid(job.ID)
 }
 
-// shownAttempt is the attempt whose files people are shown: the current one, or the last
-// that has any.
+// shownAttempt returns the attempt whose files people are shown: the current attempt, or the
+// last attempt that has files.
 func shownAttempt(l *jjm.LocalJob) jjm.AttemptID {
 	id := outputs.LastAttempt(l)
 	if l.Phase == jjm.RetryWait && id.Attempt > 0 {

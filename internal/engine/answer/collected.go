@@ -18,9 +18,9 @@ import (
 	"jjm/sandbox"
 )
 
-// collected opens one of the files that the tar of a grid job has or will have. Its name is that in the tar or, for one
-// local job, also the one below the folder in which that ran. The grid job may still be running. The error is of kind
-// Conflict if the local job may still write the file, and Gone if it ended without it.
+// collected opens one of the files that the tar of a grid job has or will have. name is the file's name in the tar or,
+// if ref is one local job, its path below the folder in which the local job ran. The grid job may still be running. The
+// error is of kind Conflict if the local job may still write the file, and Gone if the local job ended without it.
 func (an *Answers) collected(ctx context.Context, caller wire.Caller, job *jjm.GridJob, ref jjm.Ref, name string) (
 	io.ReadCloser, int64, wire.Output, error) {
 	nothing := func(err error) (io.ReadCloser, int64, wire.Output, error) { return nil, 0, wire.Output{}, err }
@@ -55,8 +55,8 @@ func (an *Answers) collected(ctx context.Context, caller wire.Caller, job *jjm.G
 // catter opens a file of a local job, as Answers.Cat does.
 type catter func(context.Context, wire.Caller, jjm.Ref, wire.CatFile) (io.ReadCloser, func() bool, error)
 
-// inWork says how to see a file of a local job that was not collected and is still in its work folder, "" if it is not
-// there.
+// inWork returns the part of an error that says how to see a file of a local job that was not collected and is still in
+// the work folder, "" if the file is not there.
 func inWork(ctx context.Context, cat catter, caller wire.Caller, ref jjm.Ref, name string) string {
 	if !ref.Locals {
 		return ""
@@ -65,12 +65,12 @@ func inWork(ctx context.Context, cat catter, caller wire.Caller, ref jjm.Ref, na
 	if err != nil {
 		return ""
 	}
-	_ = f.Close() // it was only looked for
+	_ = f.Close() // it was opened only to see whether it exists
 	return fmt.Sprintf(" among its outputs; it is in the work folder, jjm cat %s %s", ref, quote(name))
 }
 
-// openEntry opens the file of an entry of the tar. It returns an error if the length has changed; the reader checks the
-// rest.
+// openEntry opens the file of an entry of the tar. It returns an error if the length has changed. The reader must check
+// the SHA-256.
 func (an *Answers) openEntry(job *jjm.GridJob, e sandbox.TarEntry) (io.ReadCloser, int64, wire.Output, error) {
 	if e.Path == "" {
 		return io.NopCloser(bytes.NewReader(e.Content)), int64(len(e.Content)), wire.Output{Name: e.Name}, nil
@@ -93,8 +93,8 @@ func (an *Answers) openEntry(job *jjm.GridJob, e sandbox.TarEntry) (io.ReadClose
 	return f, size, wire.Output{Name: e.Name, SHA256: e.SHA256, Path: filepath.Join(ar.Root(), e.Path)}, nil
 }
 
-// asInTar gives the files of one local job the names that they have in the tar. No other local job has files of
-// such names.
+// asInTar sets the names of the files of one local job to their names in the tar. No other local job has files of such
+// names.
 func asInTar(entries []sandbox.TarEntry) {
 	names := sandbox.TarNames{}
 	for i := range entries {
@@ -104,8 +104,8 @@ func asInTar(entries []sandbox.TarEntry) {
 	}
 }
 
-// entryOf returns the entry with a name: first by the name in the tar, then by the file's own, and last by that in the
-// tar below any folder.
+// entryOf returns the entry with a name. It searches first by the name in the tar, then by the file's own name, and
+// last by the name in the tar after any folders in name are dropped.
 func entryOf(entries []sandbox.TarEntry, name string) (sandbox.TarEntry, bool) {
 	for _, is := range []func(sandbox.TarEntry) bool{
 		func(e sandbox.TarEntry) bool { return e.Name == name },
@@ -132,7 +132,8 @@ func ownName(e sandbox.TarEntry) string {
 // mostNames limits the names in an error.
 const mostNames = 10
 
-// namesOf returns the names of the files that a local job left, for an error: their own, or those in the tar.
+// namesOf returns the names of the files that a local job left, for an error: their own names, or their names in the
+// tar.
 func namesOf(entries []sandbox.TarEntry, own bool) string {
 	var names []string
 	for _, e := range entries {

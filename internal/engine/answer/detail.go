@@ -26,7 +26,7 @@ func (an *Answers) showDetail(ctx context.Context, job *jjm.GridJob, s *wire.Sta
 	return nil
 }
 
-// showUsed adds how the last attempt that ended was judged, and what it and all of them used.
+// showUsed adds how the last ended attempt was judged, and the resources that it and all attempts used.
 func showUsed(d *wire.LocalDetail, attempts []wire.Attempt) {
 	ended, lost := 0, 0
 	all, wasted := &jjm.Usage{}, &jjm.Usage{}
@@ -51,7 +51,7 @@ func showUsed(d *wire.LocalDetail, attempts []wire.Attempt) {
 	}
 }
 
-// limitsOf returns what a job file and the site say about retries of a local job.
+// limitsOf returns the limits of a job file and the site on retries of a local job.
 func limitsOf(spec *jjm.Spec, l *jjm.LocalJob, site jjm.Limits) *wire.LocalDetail {
 	d := &wire.LocalDetail{Limits: spec.Retry.Or(site)}
 	byLog := spec.Result == jjm.ResultGLF && l.Step != jjm.StepMerge

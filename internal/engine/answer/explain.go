@@ -10,8 +10,9 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// Explain returns an attempt of a local job that ended, and what the rules say of it: the one with
-// the number, or of nil the last. Of one that has not ended the error is of kind Conflict.
+// Explain returns an ended attempt of a local job, and what the rules say about it: the attempt with
+// the number, or the last ended attempt if number is nil. The error is of kind Conflict if the attempt
+// has not ended.
 func (an *Answers) Explain(ctx context.Context, caller wire.Caller, ref jjm.Ref, number *int32) (wire.Explained,
 	error) {
 	job, l, id, err := an.oneAttempt(ctx, caller, ref, number)
@@ -40,7 +41,7 @@ func (an *Answers) Explain(ctx context.Context, caller wire.Caller, ref jjm.Ref,
 	return out, nil
 }
 
-// caseOf returns the case of an attempt as it was judged, with the rules and limits of now.
+// caseOf returns the case of an attempt as it was judged, with the present rules and limits.
 func caseOf(b *base.Base, job *jjm.GridJob, l *jjm.LocalJob, a *store.Attempt) analyse.Input {
 	spec, basis := &job.Spec, a.Verdict.Basis
 	if basis == nil { // an older jjm judged it

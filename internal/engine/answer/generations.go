@@ -8,8 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// showGenerations adds to a status how the generations ended that are past, and whether
-// another one is to begin.
+// showGenerations adds to a status how past generations ended, and whether another
+// generation is to begin.
 func (an *Answers) showGenerations(job *jjm.GridJob, s *wire.Status) {
 	v := an.s.View()
 	defer v.Close()

@@ -16,7 +16,7 @@ import (
 // defaultList is how many grid jobs a list shows if the caller does not say.
 const defaultList = 50
 
-// listPage is how many rows are read from the store at a time where not each of them is shown.
+// listPage is the least number of rows that are read from the store at a time if not every row is shown.
 const listPage = 200
 
 // List returns grid jobs that the caller may see, newest first.
@@ -36,7 +36,7 @@ func (an *Answers) List(ctx context.Context, caller wire.Caller, l wire.List) ([
 	if f.Limit = l.Limit; !among.all {
 		f.Limit = max(l.Limit, listPage)
 	}
-	var out []wire.Status // not of the size of the limit, which is a caller's
+	var out []wire.Status // not allocated by the limit, which a caller chooses
 	for {
 		jobs, err := an.b.Store.Grids(ctx, f)
 		if err != nil {
@@ -71,7 +71,7 @@ type among struct {
 	filter selection.Filter
 	now    jjm.Time
 	ch     *choice.Chooser
-	all    bool // it has none
+	all    bool // there are no patterns and no filters
 }
 
 func newAmong(l wire.List, ch *choice.Chooser, now jjm.Time) (a among, err error) {
@@ -111,9 +111,9 @@ func (an *Answers) listed(ctx context.Context, job jjm.GridJob) (wire.Status, er
 // watchEvery is how often Watch looks for changes of its grid jobs.
 const watchEvery = 250 * time.Millisecond
 
-// Watch calls send with the status of the grid jobs at once and after every change, until
-// all are final. It returns the first error about one of them, that of send, or that of
-// ctx.
+// Watch calls send with the status of the grid jobs immediately and after every change, until
+// all are over. It returns the first error about a grid job, the error of send, or the error
+// of ctx.
 func (an *Answers) Watch(ctx context.Context, caller wire.Caller, refs []jjm.Ref,
 	send func([]wire.Status) error) error {
 	tick := time.NewTicker(watchEvery)
@@ -149,8 +149,8 @@ func allFinal(states []wire.Status) bool {
 	return !slices.ContainsFunc(states, func(s wire.Status) bool { return !s.Over() })
 }
 
-// version tells whether anything changed: the number of a live grid job grows with each change
-// of it, and the wish to reopen one that is over is carried out or refused.
+// version identifies the present state of a grid job: change grows with each change of a live grid
+// job, and wish is the number of the open wish to reopen an ended grid job, 0 if there is none.
 type version struct {
 	change uint64
 	wish   int64

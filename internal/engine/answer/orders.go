@@ -10,11 +10,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ordersAtOnce is how many journal entries are read at a time to find those of one account.
+// ordersAtOnce is how many journal entries are read at a time to find the entries of one account.
 const ordersAtOnce = 1000
 
 // orders returns the last entries of the journal that belong to no grid job, at most limit (0: all), oldest first.
-// Administrators get all of them, an account those that it may see.
+// Administrators get all of these entries, an account gets the entries that it may see.
 func orders(ctx context.Context, an *Answers, caller wire.Caller, limit int) ([]jjm.JournalEntry, error) {
 	if caller.Admin {
 		return an.b.Store.History(ctx, jjm.Ref{}, limit)
@@ -51,11 +51,11 @@ func orders(ctx context.Context, an *Answers, caller wire.Caller, limit int) ([]
 	}
 }
 
-// shows reports whether an account may see a journal entry that belongs to no grid job: one about a cluster, a queue
-// or a job type, about the account itself, a grid job of its own (mine) or a dataset of its own. Only administrators
-// see entries of any other kind. The entries are written by orderEntry and banEntry of package site and by tellMarks
-// and tellRemoval of package dataset: what an account can choose, a reason, comes after what is compared here, or
-// before it in marks.
+// shows reports whether an account may see a journal entry that belongs to no grid job: an entry about a cluster, a
+// queue or a job type, about the account itself, or about a grid job (mine) or a dataset of the account. Only
+// administrators see other entries. The entries are written by orderEntry and banEntry of package site and by tellMarks
+// and tellRemoval of package dataset. An account can choose the text of a reason, so the reason comes after the words
+// that are compared here, or before them in marks.
 func shows(en jjm.JournalEntry, caller wire.Caller, mine func(jjm.GridID) bool) bool {
 	kind, rest, _ := strings.Cut(en.Cause, " ")
 	switch en.Source {

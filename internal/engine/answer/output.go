@@ -12,9 +12,9 @@ import (
 	"jjm/sandbox"
 )
 
-// Output opens an output tar, the newest or that of a generation, and returns its size in
-// bytes. Without a complete tar the error is of kind Conflict, or with Partial a tar of the
-// outputs so far is made. With a File it opens this one alone; see collected.
+// Output opens an output tar, the newest or the tar of a generation, and returns its size in
+// bytes. If there is no complete tar, the error is of kind Conflict; with Partial, Output makes a
+// tar of the outputs so far instead. With a File it opens only this file; see collected.
 func (an *Answers) Output(ctx context.Context, caller wire.Caller, ref jjm.Ref, want wire.Wanted) (
 	io.ReadCloser, int64, wire.Output, error) {
 	id := ref.Grid
@@ -47,8 +47,8 @@ func (an *Answers) Output(ctx context.Context, caller wire.Caller, ref jjm.Ref, 
 	return f, job.TarBytes, out, nil
 }
 
-// withTar returns a grid job as it was when a generation got its tar; 0 is the newest that has
-// one.
+// withTar returns a grid job as it was when a generation got its tar. 0 is the newest generation
+// that has a tar.
 func withTar(job *jjm.GridJob, generation int) (jjm.GridJob, error) {
 	was, found := *job, job.Generation == generation
 	if generation == 0 {
@@ -69,8 +69,8 @@ func withTar(job *jjm.GridJob, generation int) (jjm.GridJob, error) {
 		"grid job %s is %s: its output tar is not complete (--partial returns what there is)", job.ID, job.Status)
 }
 
-// partial makes a tar of the outputs of the local jobs that have ended. Its name is
-// removed at once, so the file is gone when the reader closes it.
+// partial makes a tar of the outputs of the local jobs that have ended. It removes the name of the
+// tar immediately, so the file is gone when the reader closes it.
 func (an *Answers) partial(ctx context.Context, job *jjm.GridJob) (io.ReadCloser, int64, wire.Output, error) {
 	ar, err := an.areas.Of(job.Owner)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// expectedEnd returns when a grid job will end at the pace of the last hour, nil if that
-// cannot be told: it is not running, some of its local jobs are not known, or too few ended.
+// expectedEnd returns when a grid job will end at the pace of the last hour. It returns nil if the
+// grid job is not running, if it may still get more local jobs, or if too few local jobs ended.
 func expectedEnd(g *state.Grid, now jjm.Time) *wire.ExpectedEnd {
 	known := g.Closed() || !g.Processes() && g.Merge == nil
 	if g.Job.Status != jjm.GridRunning || g.Job.Kill || !known {
@@ -31,7 +31,7 @@ func expectedEnd(g *state.Grid, now jjm.Time) *wire.ExpectedEnd {
 			}
 		}
 	}
-	p.Left -= held // they go on when somebody releases them
+	p.Left -= held // held local jobs go on when somebody releases them
 	end := p.End()
 	if end == 0 {
 		return nil

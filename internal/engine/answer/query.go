@@ -13,9 +13,9 @@ import (
 	"jjm/xmldb/head"
 )
 
-// Lookup returns the status of each grid job as gatekeepers are told it: of live ones from
-// memory, of finished ones from the store; once the first generation is over, as it ended. What
-// is wrong with one is in its answer.
+// Lookup returns the status of each grid job as gatekeepers see it: of live grid jobs from memory, of
+// finished grid jobs from the store. Once the first generation is over, it is the status at the end
+// of that generation. An error about one grid job is in its Lookup.Error.
 func (an *Answers) Lookup(ctx context.Context, caller wire.Caller, ids []jjm.GridID) []wire.Lookup {
 	out := make([]wire.Lookup, len(ids))
 	for i, id := range ids {
@@ -55,21 +55,21 @@ func (an *Answers) lookup(ctx context.Context, caller wire.Caller, id jjm.GridID
 		an.noteTold(&told)
 		return l, nil
 	}
-	// What was told of the end stays; what could be fetched is gone.
+	// The status at the end stays as it was; the tar can no longer be fetched.
 	l.Removed, l.Tar = &wire.Removal{By: gone.Actor, Time: gone.Time, Done: gone.Done}, ""
 	l.Message = strings.TrimPrefix(l.Message+"; "+gone.Text(), "; ")
 	return l, nil
 }
 
-// noteTold notes that a gatekeeper is told the end of a grid job, if it is one of a gatekeeper.
+// noteTold notes that a gatekeeper learns the end of a grid job, if a gatekeeper submitted the grid job.
 func (an *Answers) noteTold(told *jjm.GridJob) {
 	if told.Status.Final() && (told.Origin != nil || told.Spec.Key != "") {
 		an.rooms.Told(told.ID)
 	}
 }
 
-// answer returns the status of a grid job that gatekeepers and people are told. g may be
-// made of a row of the history.
+// answer returns the status of a grid job for gatekeepers and people. g may be made of a row
+// of the history.
 func (an *Answers) answer(mem state.Memory, g *state.Grid) wire.Lookup {
 	v := an.rooms.Records.Outside(mem, g)
 	return wire.Lookup{
@@ -83,8 +83,8 @@ func (an *Answers) answer(mem state.Memory, g *state.Grid) wire.Lookup {
 // maxLocals bounds the local jobs in one answer; it is the default of max_local_jobs.
 const maxLocals = 100_000
 
-// Status returns the details of grid jobs, and of the local jobs that refs select. What
-// is wrong with one is in its answer; the error is not nil only if ctx ended.
+// Status returns the details of grid jobs, and of the local jobs that refs select. An error
+// about one reference is in its Lookup.Error; Status itself fails only if ctx ended.
 func (an *Answers) Status(ctx context.Context, caller wire.Caller, refs []jjm.Ref) ([]wire.Status, error) {
 	out := make([]wire.Status, 0, len(refs))
 	for _, ref := range refs {
@@ -163,7 +163,7 @@ func (an *Answers) status(ctx context.Context, caller wire.Caller, ref jjm.Ref) 
 	return s, nil
 }
 
-// recoveredBy returns the grid jobs that recover one that is over and left work undone.
+// recoveredBy returns the grid jobs that recover a grid job that ended and is not done.
 func recoveredBy(ctx context.Context, from *store.Store, job *jjm.GridJob) ([]jjm.GridID, error) {
 	if !job.Status.Final() || job.Status == jjm.Done {
 		return nil, nil
@@ -171,8 +171,8 @@ func recoveredBy(ctx context.Context, from *store.Store, job *jjm.GridJob) ([]jj
 	return from.Recoveries(ctx, job.ID)
 }
 
-// noLocal returns an error that says why there is no such local job, and whether it may
-// still be made.
+// noLocal returns an error of kind Gone that says why there is no such local job, and whether it
+// may still be made.
 func noLocal(ref jjm.Ref, l wire.Lookup) error {
 	c := l.Counts
 	switch {
@@ -220,8 +220,8 @@ func (an *Answers) statusOf(mem state.Memory, g *state.Grid) wire.Status {
 	return s
 }
 
-// troubleOf returns, for people, what keeps a grid job from going on: why its last step failed, and what has been
-// unknown for long.
+// troubleOf returns, for people, the trouble that keeps a grid job from going on: why its last step failed, and the
+// result of Clusters.TroubleOf.
 func (an *Answers) troubleOf(mem state.Memory, g *state.Grid) []string {
 	unknown := an.rooms.Clusters.TroubleOf(mem, g)
 	if g.Trouble() == "" || g.Job.Status.Final() {
@@ -235,8 +235,8 @@ func (an *Answers) recordPath(id jjm.GridID) string {
 	return filepath.Join(an.b.Deps.RecordDir, id.String(), head.File)
 }
 
-// Record publishes the record of a grid job and returns what the XPath query path finds
-// in it; "" returns the whole record.
+// Record publishes the record of a grid job and returns the results of the XPath query path in
+// it; "" returns the whole record.
 func (an *Answers) Record(ctx context.Context, caller wire.Caller, id jjm.GridID, path string) ([]string, error) {
 	if _, err := an.s.Find(ctx, caller, id); err != nil {
 		return nil, err
@@ -245,9 +245,10 @@ func (an *Answers) Record(ctx context.Context, caller wire.Caller, id jjm.GridID
 	return an.b.Deps.Records.Query(id, path)
 }
 
-// History returns the last entries of the journal about what ref selects, at most limit.
-// The zero reference selects the entries about orders, bans and marks of files; an account gets
-// those of the site and of what is its own. The journal of a grid job that was removed stays.
+// History returns the last entries of the journal about the jobs that ref selects, at most limit.
+// The zero reference selects the entries that belong to no grid job: about orders, bans, marks of
+// files and removals of datasets. An account gets the entries of these that it may see. The journal
+// of a removed grid job stays.
 func (an *Answers) History(ctx context.Context, caller wire.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry,
 	error) {
 	if ref == (jjm.Ref{}) {

@@ -14,8 +14,8 @@ const recordsAtOnce = 200
 
 // RecordsOf evaluates the XPath query path on the records of the selected grid jobs that the
 // caller may see, newest first, and calls send for each record in which it finds something. A
-// record that cannot be read is sent with its error, and the next ones follow. The error is of
-// kind Invalid for a bad query or status, or that of send.
+// record that cannot be read is sent with its error, and the next records follow. RecordsOf
+// returns an error of kind Invalid for a bad query or status, or the error of send.
 func (an *Answers) RecordsOf(ctx context.Context, caller wire.Caller, path string, of wire.Selection,
 	send func(wire.Found) error) error {
 	f := store.Filter{Status: of.Status, Type: of.Type, Owner: of.Owner, All: true, Limit: recordsAtOnce,
@@ -54,7 +54,7 @@ func (an *Answers) askRecord(ctx context.Context, caller wire.Caller, job *jjm.G
 	lines, err := an.queryOn(job.ID, path, of.Cluster)
 	switch k := jjm.KindOf(err); {
 	case k == jjm.Gone:
-		return nil // its record is removed
+		return nil // the record is removed
 	case k == jjm.Invalid:
 		return err
 	case err != nil:
@@ -66,8 +66,8 @@ func (an *Answers) askRecord(ctx context.Context, caller wire.Caller, job *jjm.G
 	return send(found)
 }
 
-// queryOn evaluates the query on the record of a grid job if that has, or had, local jobs
-// on the cluster; "" is any cluster. For other grid jobs it returns nothing.
+// queryOn evaluates the query on the record of a grid job if the grid job has, or had, local
+// jobs on the cluster; "" is any cluster. For other grid jobs it returns nothing.
 func (an *Answers) queryOn(id jjm.GridID, path, cluster string) ([]string, error) {
 	if cluster != "" {
 		all, err := an.b.Deps.Records.Query(id, "/gridjob/clusterjobs/clusterjob/@cluster")

@@ -1,6 +1,6 @@
-// Package answer answers what people and gatekeepers ask: the status of a grid job and its
-// details, records, outputs and history. It changes nothing but records, which it publishes
-// before they are read.
+// Package answer answers requests of people and gatekeepers: for the status of a grid job and its
+// details, records, outputs and history. It changes only records, which it publishes before they
+// are read.
 package answer
 
 import (
@@ -19,7 +19,7 @@ import (
 	"jjm/sandbox"
 )
 
-// Jobs returns what goes into an output tar; package gridjob implements it.
+// Jobs returns the contents of an output tar; package gridjob implements it.
 type Jobs interface {
 	LogLines(context.Context, jjm.GridID) ([]string, error)
 	TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts, counted func()) iter.Seq2[sandbox.TarEntry,
@@ -40,24 +40,24 @@ type Records interface {
 type Clusters interface {
 	TroubleOf(state.Memory, *state.Grid) []string
 	ShowWaits(mem state.Memory, g *state.Grid, rows []jjm.LocalJob, now jjm.Time)
-	// Full names the limits that keep ready local jobs from being submitted.
+	// Full returns, for people, the limits that keep ready local jobs from being submitted.
 	Full(mem state.Memory, g *state.Grid, now jjm.Time) string
 	View(mem state.Memory, name string, of func(jjm.GridID) bool, may func(uid int) bool) wire.Cluster
 }
 
-// Rooms are what Answers needs of other rooms.
+// Rooms are the parts of other rooms that Answers needs.
 type Rooms struct {
 	Jobs     Jobs
 	Records  Records
 	Clusters Clusters
 	// Settle carries out the requests about a handle that gatekeepers left in the spool.
 	Settle func(context.Context, wire.Caller, jjm.Handle) error
-	// Told is called when a gatekeeper is told the end of a grid job. It does not block.
+	// Told is called when a gatekeeper learns the end of a grid job. It does not block.
 	Told func(jjm.GridID)
 }
 
-// Answers answers questions. Its methods may be called from many goroutines. Each checks
-// what the caller may see.
+// Answers answers requests of people and gatekeepers. Its methods may be called from many
+// goroutines. Each method checks what the caller may see.
 type Answers struct {
 	b        *base.Base
 	s        *state.State

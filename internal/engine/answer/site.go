@@ -35,8 +35,8 @@ func (an *Answers) JobTypes() []wire.JobType {
 }
 
 // Clusters returns the state of the batch systems, with the orders about them and their
-// queues, and the number of local jobs that wait and run. An account is told of its own grid
-// jobs alone which local jobs have been unknown for long; administrators of all.
+// queues, and the number of local jobs that wait and run. Local jobs that have been unknown for
+// long are named to administrators, and to the accounts that they belong to.
 func (an *Answers) Clusters(_ context.Context, caller wire.Caller) []wire.Cluster {
 	v := an.s.View()
 	defer v.Close()

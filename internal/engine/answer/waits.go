@@ -8,8 +8,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// waitsFor returns, for people, what keeps local jobs of a grid job from going on: limits on what may be submitted, or
-// what the batch system says of those that it has.
+// waitsFor returns, for people, why local jobs of a grid job do not go on: the limits on submissions, or the batch
+// system's reason for the local jobs that it has.
 func (an *Answers) waitsFor(mem state.Memory, g *state.Grid) string {
 	if why := an.rooms.Clusters.Full(mem, g, jjm.At(an.b.Now())); why != "" {
 		return why
@@ -17,8 +17,9 @@ func (an *Answers) waitsFor(mem state.Memory, g *state.Grid) string {
 	return batchWaits(g)
 }
 
-// batchWaits returns the reason for which most of the local jobs wait in their batch systems, and how many of those
-// that have not ended; "" if none waits, or no batch system says why. What is held there is told as a hold.
+// batchWaits returns the reason for which most of the waiting local jobs wait in their batch systems, and how many of
+// the unfinished local jobs that concerns; "" if none waits, or no batch system says why. Held local jobs do not count:
+// they are shown as holds.
 func batchWaits(g *state.Grid) string {
 	n := map[string]int{}
 	live, most := 0, ""
@@ -42,13 +43,13 @@ func batchWaits(g *state.Grid) string {
 	return fmt.Sprintf("%s (%d of %s)", most, n[most], jjm.Count(live, "local job"))
 }
 
-// awaited returns the grid jobs after whose end another one begins, and which are not over.
+// awaited returns the unfinished grid jobs after whose end job begins.
 func awaited(mem state.Memory, job *jjm.GridJob) (ids []jjm.GridID) {
 	if job.Step.Prepared || job.Status.Final() || job.Kill {
 		return nil
 	}
 	for _, id := range job.Spec.After {
-		p := plan.Predecessor{ID: id, Status: jjm.Done} // one that is not in memory is over
+		p := plan.Predecessor{ID: id, Status: jjm.Done} // a grid job that is not in memory is over
 		if g := mem.Grid(id); g != nil {
 			p.Status = g.Job.Status
 		}

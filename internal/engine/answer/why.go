@@ -13,13 +13,13 @@ import (
 // mostCauses is how many causes are listed for a grid job.
 const mostCauses = 20
 
-// Causes tells the causes of local jobs; package cluster implements it.
+// Causes finds the causes of local jobs; package cluster implements it.
 type Causes interface {
-	// Of returns the function that tells the cause of each unfinished local job of g.
+	// Of returns a function that returns the cause of an unfinished local job of g.
 	Of(mem state.Memory, g *state.Grid, now jjm.Time) func(*jjm.LocalJob) why.Cause
 }
 
-// Reasons answers what unfinished jobs wait for. Its methods may be called from many goroutines.
+// Reasons finds out what unfinished jobs wait for. Its methods may be called from many goroutines.
 type Reasons struct {
 	b      *base.Base
 	s      *state.State
@@ -31,8 +31,8 @@ func NewReasons(s *state.State, causes Causes) *Reasons {
 	return &Reasons{b: s.B, s: s, causes: causes}
 }
 
-// Why returns what grid jobs, or the local jobs that refs select, wait for. What is wrong with one is in its answer;
-// the error is not nil only if ctx ended.
+// Why returns what grid jobs, or the local jobs that refs select, wait for. An error about one reference is in its
+// Why.Error; Why itself fails only if ctx ended.
 func (rs *Reasons) Why(ctx context.Context, caller wire.Caller, refs []jjm.Ref) ([]wire.Why, error) {
 	out := make([]wire.Why, 0, len(refs))
 	for _, ref := range refs {
@@ -86,8 +86,8 @@ func (rs *Reasons) why(ctx context.Context, caller wire.Caller, ref jjm.Ref) (wi
 	return out, nil
 }
 
-// selected returns the local jobs that ref selects. Those of a grid job that is over are not looked for: why is asked
-// about what has not ended.
+// selected returns the local jobs that ref selects. For an ended grid job it returns no error if they are not in
+// memory, because ended local jobs wait for nothing.
 func selected(g *state.Grid, ref jjm.Ref) ([]jjm.LocalJob, error) {
 	if !ref.Locals {
 		return g.Locals, nil
@@ -104,7 +104,7 @@ func selected(g *state.Grid, ref jjm.Ref) ([]jjm.LocalJob, error) {
 	return g.Locals[from:max(from, to)], nil
 }
 
-// factsOf returns what is known of a grid job as a whole.
+// factsOf returns the facts about a grid job as a whole.
 func factsOf(mem state.Memory, g *state.Grid) why.GridFacts {
 	f := why.GridFacts{ID: g.Job.ID, Status: g.Job.Status, Reason: g.Job.Reason, Accepted: g.Job.Accepted,
 		Ended: g.Job.Ended, Trouble: g.Trouble(), Awaited: awaited(mem, &g.Job), Prepared: g.Job.Step.Prepared,
@@ -115,7 +115,7 @@ func factsOf(mem state.Memory, g *state.Grid) why.GridFacts {
 	return f
 }
 
-// causeOf returns a cause as it is told.
+// causeOf returns a cause in the form of the socket.
 func causeOf(c why.Cause) *wire.Cause {
 	return &wire.Cause{Code: string(c.Code), Text: c.Text, Since: c.Since, Until: c.Until, Remedy: c.Remedy}
 }

@@ -15,8 +15,9 @@ import (
 
 // absences returns the attempts of an account that the listing should have shown and did
 // not, with how long and how often they have been missing. Bulks acknowledged after the
-// listing was asked for do not count. Attempts whose record may be one that could not be read are
-// unknown, but not returned.
+// listing was asked for do not count. An attempt whose record may be an unread record is unknown
+// and not returned, unless only unread records without tag and id excuse it and their excuse has
+// ended ([plan.Absence.Excuses]).
 func (w *watcher) absences(asked jjm.Time, account jjm.Owner, unread []adapters.Unread) map[jjm.AttemptID]plan.Absence {
 	v := w.s.View()
 	defer v.Close()
@@ -46,7 +47,7 @@ func (w *watcher) absences(asked jjm.Time, account jjm.Owner, unread []adapters.
 	return out
 }
 
-// absentee is an attempt that listings miss, or one to be released, and its batch job.
+// absentee is an attempt that listings miss, or that is to be released or cancelled, and its batch job.
 type absentee struct {
 	id  jjm.AttemptID
 	ref adapters.Ref
@@ -56,8 +57,8 @@ type absentee struct {
 // line and its answer.
 const absentees = 500
 
-// absent asks plan what each absence means by now, and acts on it. One command asks about
-// many attempts, because a batch system that loses jobs loses thousands at once.
+// absent acts on plan's present verdict about each absence. One command asks about many
+// attempts, because a batch system that loses jobs loses thousands at once.
 func (w *watcher) absent(ctx context.Context, account jjm.Owner, missing map[jjm.AttemptID]plan.Absence) {
 	var ask, prove []absentee
 	for id, a := range missing {
@@ -78,8 +79,8 @@ func (w *watcher) absent(ctx context.Context, account jjm.Owner, missing map[jjm
 }
 
 // lookInto asks accounting about some missing attempts and proves the absence of others,
-// in the account's lane. It does nothing while an earlier inquiry of the account goes on:
-// the next listing calls it again.
+// in the account's lane. It does nothing while an earlier inquiry of the account goes on;
+// the watch loop calls it again after the next listing.
 func (w *watcher) lookInto(ctx context.Context, account jjm.Owner, ask, prove []absentee) {
 	if len(ask)+len(prove) == 0 || w.inquiries.Taken(account) {
 		return
@@ -94,7 +95,7 @@ func (w *watcher) lookInto(ctx context.Context, account jjm.Owner, ask, prove []
 	}, func() {})
 }
 
-// judgeAbsence returns plan's verdict about one absence. watched is for how long the
+// judgeAbsence returns plan's verdict about one absence. watched is how long the
 // account's jobs have been observed. known is false if the attempt is no longer current.
 func (w *watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Duration) (v plan.AbsenceVerdict,
 	ref adapters.Ref, known bool) {
@@ -141,7 +142,7 @@ func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 		case ok && r.State.Ended():
 			w.ends.Report(a.id, r, jjm.At(w.b.Now()))
 			found = true
-		case ok && r.State == jjm.BatchUnknown: // it may be there: it is asked for again, and never lost
+		case ok && r.State == jjm.BatchUnknown: // the job may be there: accounting is asked again, and the job is never lost
 			w.b.Complain(slog.LevelWarn, "unread-end/"+a.id.LocalID.String(), "accounting may have a record that cannot be read",
 				"cluster", w.name, "local", a.id.LocalID, "record", r.Reason)
 		default:
@@ -177,7 +178,7 @@ func (w *watcher) prove(ctx context.Context, account jjm.Owner, lost []absentee)
 }
 
 // cancelAndLook cancels batch jobs and searches for their tags, both within the deadline
-// of cmd, and has the watch loop note the outcome.
+// of cmd. The watch loop then notes the outcome.
 func (w *watcher) cancelAndLook(ctx, cmd context.Context, account jjm.Owner, lost []absentee,
 	refs []adapters.Ref) error {
 	results, err := w.c.adapter.Control(cmd, account, adapters.Cancel, refs)

@@ -16,8 +16,8 @@ import (
 // are in memory at once.
 const maxAssigned = 16 << 20
 
-// assignments returns what the wrappers of the next attempts of local jobs are to run. It
-// stops at maxAssigned, so it may return fewer than members, but at least one.
+// assignments returns the assignments of the wrappers for the next attempts of local jobs.
+// It stops at maxAssigned, so it may return fewer assignments than members, but at least one.
 func (cs *Clusters) assignments(ctx context.Context, members []jjm.LocalJob) ([]sandbox.Assignment, error) {
 	if err := cs.s.ReadInputs(ctx, members); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ type assigning struct {
 	opened *lineage.Opened
 }
 
-// assignment returns what the wrapper of l's next attempt is to run.
+// assignment returns the assignment of the wrapper for l's next attempt.
 func (cs *Clusters) assignment(ctx context.Context, g *assigning, l *jjm.LocalJob) (sandbox.Assignment, error) {
 	if l.Step == jjm.StepMerge {
 		return cs.mergeAssignment(&g.job, l)
@@ -79,7 +79,7 @@ func (cs *Clusters) assignment(ctx context.Context, g *assigning, l *jjm.LocalJo
 	return a, err
 }
 
-// mergeAssignment returns what the wrapper of a local job of the merge step is to run.
+// mergeAssignment returns the assignment of the wrapper for a local job of the merge step.
 // Its input files are paths in the work area.
 func (cs *Clusters) mergeAssignment(job *jjm.GridJob, l *jjm.LocalJob) (sandbox.Assignment, error) {
 	ar, err := cs.areas.Of(job.Owner)

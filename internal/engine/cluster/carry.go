@@ -50,7 +50,7 @@ func (c *Cluster) carried(ar *areas.Area, b *jjm.Bulk, out *adapters.Bulk) error
 }
 
 // leastProxy is how long a proxy must be valid at submission. Batch systems refuse
-// shorter ones: HTCondor's CRED_MIN_TIME_LEFT is 2 minutes by default.
+// proxies that end sooner: HTCondor's CRED_MIN_TIME_LEFT is 2 minutes by default.
 const leastProxy = 5 * time.Minute
 
 // proxy returns the path of the proxy that the batch system is to carry and renew, "" for

@@ -11,8 +11,8 @@ import (
 )
 
 // Choose returns the clusters that spec names and that can meet its request, with notes
-// on those that cannot. There are problems if none can, or if the site does not have one
-// of them.
+// on the clusters that cannot. It returns problems if no cluster can, or if the site does
+// not have a cluster that spec names.
 func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
 	candidates, unknown := plan.Candidates(spec.Clusters, cs.s.Names)
 	var fit state.Choice
@@ -38,7 +38,7 @@ func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
 	return fit, append(unknown, unmet...)
 }
 
-// unmet returns what of a request this cluster cannot meet.
+// unmet returns a problem for each part of a request that this cluster cannot meet.
 func (c *Cluster) unmet(r jjm.Request) jjm.Problems {
 	ps := unmet(c.name, r, c.caps())
 	var err error
@@ -58,7 +58,7 @@ func (c *Cluster) unmet(r jjm.Request) jjm.Problems {
 	return ps
 }
 
-// unmet returns what of a request exceeds the capabilities of a cluster.
+// unmet returns a problem for each part of a request that exceeds the capabilities of a cluster.
 func unmet(name string, r jjm.Request, caps adapters.Capabilities) jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {

@@ -26,11 +26,11 @@ type Cluster struct {
 	config  base.ClusterConfig
 	adapter adapters.Adapter
 
-	// ready is closed after the first probe, whether it succeeded or not, or at once if
-	// the adapter cannot probe.
+	// ready is closed after the first probe, whether it succeeded or not. If the adapter
+	// cannot probe, loops closes it.
 	ready  chan struct{}
 	probed sync.Once
-	// unprobed says since when probes have failed, and why; nil if the last one succeeded
+	// unprobed says since when probes have failed, and why; nil if the last probe succeeded
 	// or there was none.
 	unprobed atomic.Pointer[unprobed]
 	failing  failing
@@ -39,7 +39,7 @@ type Cluster struct {
 
 	// mu is taken after the memory lock, never before.
 	mu   sync.Mutex
-	busy map[jjm.Owner]deadline // accounts whose submission was answered Busy: until then work goes elsewhere if it can
+	busy map[jjm.Owner]deadline // accounts whose submission was answered Busy; work that can goes elsewhere until then
 }
 
 // workers are the parts of a Cluster. Each guards its fields with a mutex of its own.
@@ -96,7 +96,7 @@ func (c *Cluster) lanes() fair.Lanes {
 // caps returns the adapter's capabilities. A probe may change them at any time.
 func (c *Cluster) caps() adapters.Capabilities { return c.adapter.Capabilities() }
 
-// wakeGrids wakes the grid jobs of this cluster, whose health changed.
+// wakeGrids wakes the grid jobs that may use this cluster, because its health changed.
 func (c *Cluster) wakeGrids() {
 	v := c.s.View()
 	defer v.Close()
@@ -108,8 +108,8 @@ func (c *Cluster) wakeGrids() {
 	c.s.WakeSubmit() // of all clusters: waiting work may now go elsewhere, or come here
 }
 
-// patience is the deadline of an adapter call as a multiple of that of one command: a
-// call waits for its turn, and may run a command twice.
+// patience is the deadline of an adapter call as a multiple of the deadline of one command:
+// a call waits for its turn, and may run a command twice.
 const patience = 3
 
 // command returns a context for one adapter call on behalf of an account. The adapter
@@ -126,8 +126,8 @@ func (c *Cluster) deadline() time.Duration {
 	return c.b.Conf().Command.D()
 }
 
-// hints returns the channel on which the batch system signals changes, nil if it does
-// not.
+// hints returns the channel on which the batch system signals changes, nil if it signals
+// none.
 func (c *Cluster) hints() <-chan struct{} {
 	if w, ok := c.adapter.(adapters.Watcher); ok {
 		return w.Changed()

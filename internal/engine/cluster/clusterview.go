@@ -18,7 +18,8 @@ type ideal interface {
 	Reset()
 }
 
-// view returns the state of the cluster for people, without the counts of jobs. of says whose grid jobs are named.
+// view returns the state of the cluster for people, without the counts of jobs. of selects the grid jobs that it may
+// name.
 func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster {
 	caps, polling := c.caps(), c.polling()
 	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots,
@@ -39,16 +40,15 @@ func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster 
 	return w
 }
 
-// View returns the state of a cluster for people, without the counts of jobs. of says for which grid jobs it tells
-// which local jobs have been unknown for long; nil means all. may says of which accounts it tells the learnt limits.
+// View returns the state of a cluster for people, without the counts of jobs. of selects the grid jobs whose long
+// unknown local jobs are named; nil selects all. may selects the accounts whose learnt limits are shown.
 func (cs *Clusters) View(mem state.Memory, name string, of func(jjm.GridID) bool, may func(uid int) bool) wire.Cluster {
 	w := cs.all[name].view(mem, of)
 	w.Learnt = cs.all[name].refusals.limits(may)
 	return w
 }
 
-// limits returns the bounds on jobs here, those of the batch system and those of the
-// configuration.
+// limits returns the bounds on jobs here, of the batch system and of the configuration.
 func (c *Cluster) limits(caps adapters.Capabilities) wire.Limits {
 	pending := c.config.MaxPending
 	if pending == 0 {
@@ -62,8 +62,8 @@ func (c *Cluster) limits(caps adapters.Capabilities) wire.Limits {
 	}
 }
 
-// Waiting returns the number of local jobs that wait to be submitted. One that may go to
-// several clusters counts once.
+// Waiting returns the number of local jobs that wait to be submitted. A local job that may
+// go to several clusters counts once.
 func (cs *Clusters) Waiting() int {
 	v := cs.s.View()
 	defer v.Close()
@@ -110,8 +110,9 @@ func (cs *Clusters) Reset(_ context.Context, caller wire.Caller, cluster string)
 	return nil
 }
 
-// TroubleOf returns, for people, what about a grid job has been unknown for too long:
-// outages, missing local jobs, unsettled submissions, sources that cannot be read.
+// TroubleOf returns, for people, the long outages that concern a grid job, its local jobs that
+// have been missing for long, unsettled submissions, local jobs on clusters that the site no
+// longer has, and dataset sources that cannot be read.
 func (cs *Clusters) TroubleOf(mem state.Memory, g *state.Grid) []string {
 	if g.Job.Status.Final() {
 		return nil

@@ -29,14 +29,14 @@ type controller struct {
 
 	mu      sync.Mutex
 	cancels map[jjm.AttemptID]lastCancel
-	// releases has, for each release that is stored but not known to be done, when it was
-	// last sent.
+	// releases holds the time of the last command for each release that is stored but not
+	// known to be done.
 	releases map[jjm.AttemptID]time.Time
 	// duplicates are second batch jobs of attempts, to be cancelled.
 	duplicates map[jjm.Owner][]adapters.Ref
 }
 
-// lastCancel is when a cancel of an attempt was last sent. If sent is false it never was,
+// lastCancel is when a cancel of an attempt was last sent. If sent is false, none was sent,
 // and at lies so far back that the cancel is due.
 type lastCancel struct {
 	at   time.Time
@@ -92,16 +92,16 @@ func owners(cancels map[jjm.Owner]dueCancels, releases map[jjm.Owner][]absentee)
 	return all
 }
 
-// dueCancels are the batch jobs of one owner to cancel now, those that run last. again are the attempts whose
-// batch jobs were cancelled before and did not end.
+// dueCancels are the batch jobs of one owner to cancel now. running are the running ones, which are cancelled last.
+// again are the attempts whose batch jobs were cancelled before and did not end.
 type dueCancels struct {
 	refs    []adapters.Ref
 	running []adapters.Ref
 	again   []jjm.AttemptID
 }
 
-// all returns the batch jobs in the order in which they are cancelled: what runs frees its place last, or another
-// job of the list would take it.
+// all returns the batch jobs in the order in which they are cancelled. Running jobs come last, because another job of
+// the list would start in the place that a running job frees.
 func (d dueCancels) all() []adapters.Ref { return slices.Concat(d.refs, d.running) }
 
 // cancelsDue returns the batch jobs to cancel now, duplicates included, and forgets
@@ -170,7 +170,7 @@ func (ct *controller) cancel(ctx context.Context, owner jjm.Owner, refs []adapte
 	fair.Pause(ctx, 10*time.Millisecond)
 }
 
-// CancelDuplicate has the control loop cancel a second batch job of an attempt.
+// CancelDuplicate orders the control loop to cancel a second batch job of an attempt.
 func (cs *Clusters) CancelDuplicate(l *jjm.LocalJob, owner jjm.Owner, ref adapters.Ref) {
 	v := cs.s.View()
 	b := v.Bulk(l.Tag)
@@ -192,7 +192,7 @@ func (cs *Clusters) clusterOf(tag jjm.Tag) *Cluster {
 	return nil
 }
 
-// AskCancel has the control loop of its cluster cancel the batch job of an attempt.
+// AskCancel orders the control loop of an attempt's cluster to cancel the batch job.
 func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
 	v := cs.s.View()
 	b := v.Bulk(l.Tag)
@@ -222,7 +222,7 @@ func (cs *Clusters) RefOf(l *jjm.LocalJob) (adapters.Ref, jjm.Owner, bool) {
 
 // refIn returns the batch job of an attempt of a bulk. known is false while the batch system's id is not known.
 func refIn(b *state.Bulk, l *jjm.LocalJob) (ref adapters.Ref, known bool) {
-	if l.BatchID != "" && !state.PartOf(l.BatchID, b.ID) { // it points to a duplicate, or the bulk's id is unknown
+	if l.BatchID != "" && !state.PartOf(l.BatchID, b.ID) { // l points to a duplicate, or the bulk's id is unknown
 		return adapters.Ref{Tag: l.Tag, ID: l.BatchID, Index: -1}, true
 	}
 	return adapters.Ref{Tag: l.Tag, ID: b.ID, Index: l.Pos}, b.ID != ""
@@ -238,7 +238,7 @@ func (cs *Clusters) Settle(tag jjm.Tag) (d time.Duration, open bool) {
 	return c.batchSettle(), true
 }
 
-// addCancel adds an attempt to those whose batch job is to be cancelled.
+// addCancel adds an attempt to the attempts whose batch jobs are to be cancelled.
 func (ct *controller) addCancel(id jjm.AttemptID) {
 	ct.mu.Lock()
 	if _, known := ct.cancels[id]; !known {
@@ -248,7 +248,7 @@ func (ct *controller) addCancel(id jjm.AttemptID) {
 	fair.Kick(ct.controlKick)
 }
 
-// addDuplicate adds a second batch job of an attempt to those to be cancelled.
+// addDuplicate adds a second batch job of an attempt to the duplicates to be cancelled.
 func (ct *controller) addDuplicate(owner jjm.Owner, ref adapters.Ref) {
 	ct.mu.Lock()
 	if ct.duplicates == nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // orderEnds leaves orders to end in the work area, for wrappers that the batch system
-// does not end or has forgotten. Wrappers look for them at each heartbeat. Workers that
+// does not end or has forgotten. Wrappers look for orders at each heartbeat. Workers that
 // do not see the work area cannot be ordered this way. An attempt that is no longer current
 // gets no order: the folder of its bulk may be gone.
 func (c *Cluster) orderEnds(of []jjm.AttemptID) {

@@ -7,9 +7,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// failing is since when the commands of a cluster have failed, listings and submissions of any account, and why the
-// first did. It is for people: see health for what is decided on. Without it a cluster whose probe says nothing, and
-// whose only account cannot be listed, would be shown as one that nobody asked anything.
+// failing holds since when the commands of a cluster (listings and submissions of any account) have failed, and why the
+// first of them failed. It is shown to people; decisions use health. Without it, a cluster whose probe reports nothing
+// and whose only account cannot be listed would be shown as not asked yet.
 type failing struct {
 	mu    sync.Mutex
 	since jjm.Time // 0: the last command was answered
@@ -28,7 +28,8 @@ func (f *failing) note(err error, now jjm.Time) {
 	}
 }
 
-// tell sets what w says of a cluster that has answered no command yet, and no probe with a number.
+// tell sets Healthy, Since and Cause of w while commands fail, if the cluster has answered no listing yet and no probe
+// has reported a number of slots.
 func (f *failing) tell(w *wire.Cluster) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,7 +38,8 @@ func (f *failing) tell(w *wire.Cluster) {
 	}
 }
 
-// last returns since when the commands have failed, and why the first did; 0 if the last one was answered.
+// last returns since when the commands have failed, and why the first of them failed; 0 if the last command was
+// answered.
 func (f *failing) last() (since jjm.Time, cause string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

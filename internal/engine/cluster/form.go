@@ -8,9 +8,9 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// choose takes the members of the next bulk out of what is ready. They have one owner and
-// one shape, and are shared fairly among the grid jobs. b is nil if nothing is to be
-// submitted now.
+// choose takes the members of the next bulk from the ready local jobs. The members have one
+// owner and one shape, and are shared fairly among the grid jobs. b is nil if nothing is to
+// be submitted now.
 func (sb *submitter) choose() (b *jjm.Bulk, members []jjm.LocalJob, err error) {
 	tag, err := jjm.NewTag(sb.b.Store.Nonce())
 	if err != nil {
@@ -31,7 +31,7 @@ func (sb *submitter) choose() (b *jjm.Bulk, members []jjm.LocalJob, err error) {
 	return b, members, nil
 }
 
-// placed names the local jobs of a grid job that have one place.
+// placed identifies the local jobs of a grid job that have one place.
 type placed struct {
 	grid  jjm.GridID
 	place int32
@@ -78,9 +78,10 @@ func (sb *submitter) shapeOf(job *jjm.GridJob, place int32) shape {
 	return s
 }
 
-// shares returns how many members of which grid jobs the next bulk has: plan.Share divides what
-// is ready among clusters, plan.Site divides this cluster's room among grid jobs, and of these
-// the budgets of one shape make the bulk. It is empty while the cluster has no room.
+// shares returns the number of members that the next bulk takes from each grid job and place.
+// plan.Share divides the ready local jobs among clusters, plan.Site divides this cluster's room
+// among grid jobs, and the budgets of one shape make the bulk. The result is empty while the
+// cluster has no room.
 func (sb *submitter) shares(a *state.Memo, now jjm.Time) []plan.Budget {
 	here := sb.s.Positions[sb.name]
 	all := sb.demand(a, now) // first, because it also makes local jobs ready whose time has come
@@ -127,7 +128,7 @@ func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []pl
 	return plan.Site(alike, max(sb.c.caps().MaxBulk, 1))
 }
 
-// fill takes the members of b out of what is ready and returns copies of their rows.
+// fill takes the members of b from the ready local jobs and returns copies of their rows.
 func (sb *submitter) fill(a *state.Memo, b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.LocalJob {
 	var members []jjm.LocalJob
 	for _, budget := range shares {

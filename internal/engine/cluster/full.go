@@ -11,7 +11,7 @@ import (
 )
 
 // Full returns, for people, the limits that keep the ready local jobs of g from being submitted
-// now. It returns "" if some of them can be, and if something else keeps them; see Waits.
+// now. It returns "" if some of them can be submitted, or if no limit keeps them; see Waits.
 func (cs *Clusters) Full(mem state.Memory, g *state.Grid, now jjm.Time) string {
 	if _, some := cs.Waits(mem, g, now); !some {
 		return ""
@@ -54,8 +54,8 @@ func fullFor(cs *Clusters, mem state.Memory, g *state.Grid, place int32, loads l
 	return strings.Join(why, "; ")
 }
 
-// full names the limit because of which an owner may have no more local jobs on c, "" if there
-// is room.
+// full returns, for people, the limit because of which an owner may have no more local jobs on
+// c, "" if there is room.
 func full(c *Cluster, loads loads, o jjm.Owner) string {
 	at := c.s.Positions[c.name]
 	if limit, full := plan.Full(loads.all[at], c.bounds()); full {
@@ -69,8 +69,8 @@ func full(c *Cluster, loads loads, o jjm.Owner) string {
 	return ""
 }
 
-// limitText names a limit of an owner by its setting, or by what the batch system said; perUser
-// is how the name of a setting for each user ends.
+// limitText returns the text about a limit of an owner: the name of its setting, or the words of
+// the batch system. perUser is the suffix of the name of a setting for each user, else "".
 func limitText(c *Cluster, l plan.Limit, perUser string, o jjm.Owner) string {
 	name := ""
 	learnt, why := c.refusals.most(c.account(o))

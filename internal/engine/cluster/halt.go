@@ -22,9 +22,9 @@ type halter struct {
 }
 
 // Halting returns a function that cancels the batch jobs of those local jobs of a grid job that are to be killed, on
-// the clusters where a cancel is final. When it returns, none of them starts any more. It logs errors, and leaves
-// the rest to the control loop. On other clusters it does nothing: there the daemon's claims keep wrappers from
-// starting the application.
+// the clusters where a cancel is final. Once it has returned, none of the cancelled jobs starts. If a cancel fails, it
+// logs the error, and the control loop repeats the cancel. On other clusters it does nothing: there the daemon's claims
+// keep wrappers from starting the application.
 func Halting(cs *Clusters) func(context.Context, jjm.GridID) {
 	return func(ctx context.Context, id jjm.GridID) {
 		for _, name := range cs.s.Names {
@@ -39,7 +39,7 @@ func (h *halter) all(ctx context.Context, match func(*state.Grid) bool) {
 	if !c.caps().FinalCancel {
 		return
 	}
-	// Submissions that began before the kill was stored are over then, and later ones see it.
+	// Wait until the submissions that began before the kill was stored are over. Later submissions see the kill.
 	h.sending.Lock()
 	h.sending.Unlock() //nolint:staticcheck // it only waits
 	for owner, jobs := range h.doomed(match) {
@@ -50,8 +50,8 @@ func (h *halter) all(ctx context.Context, match func(*state.Grid) bool) {
 	}
 }
 
-// doomed returns the batch jobs here of local jobs that are to be killed, by owner, without those whose result is
-// read. A bulk whose id is not stored is named by its tag.
+// doomed returns the batch jobs here of local jobs that are to be killed and whose result was not read, by owner. A
+// bulk whose id is not stored is named by its tag.
 func (h *halter) doomed(match func(*state.Grid) bool) map[jjm.Owner][]absentee {
 	c := h.c
 	v := c.s.View()
@@ -77,7 +77,7 @@ func (h *halter) doomed(match func(*state.Grid) bool) map[jjm.Owner][]absentee {
 	return out
 }
 
-// cancel cancels batch jobs of one owner in one call, and notes the ends of those that had not started.
+// cancel cancels batch jobs of one owner in one call, and notes the ends of the jobs that had not started.
 func (h *halter) cancel(ctx context.Context, owner jjm.Owner, jobs []absentee) error {
 	c := h.c
 	cmd, done := c.command(ctx, c.account(owner))
@@ -112,8 +112,8 @@ func (h *halter) cancel(ctx context.Context, owner jjm.Owner, jobs []absentee) e
 // proves reports whether the report of a cancelled job proves that none of its processes was or will be started.
 func (h *halter) proves(r *jjm.Report) bool { return r.NeverStarted() && h.c.caps().FinalCancel }
 
-// submit submits a bulk. Where a cancel is final it returns errKilled if a member is to be killed: then nothing is
-// submitted.
+// submit submits a bulk. On a cluster where a cancel is final, it submits nothing and returns errKilled if a member is
+// to be killed.
 func (h *halter) submit(cmd context.Context, b *jjm.Bulk, order adapters.Bulk) (adapters.Receipt, error) {
 	if !h.c.caps().FinalCancel {
 		return h.c.adapter.Submit(cmd, order)
@@ -138,7 +138,7 @@ func (h *halter) kills(b *jjm.Bulk) bool {
 	return false
 }
 
-// takeBack takes back a bulk that was not submitted because of members to be killed. The others get another
+// takeBack takes back a bulk that was not submitted because of members to be killed. The other members get another
 // attempt.
 func (h *halter) takeBack(ctx context.Context, tag jjm.Tag) error {
 	return h.c.s.Change(ctx, "submit-again", func(ch *state.Change) error {

@@ -14,8 +14,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// health says whether the batch system answers listings, and what about its jobs has been
-// unknown for too long.
+// health records whether the batch system answers listings, and which jobs and submissions
+// have been unknown for too long.
 type health struct {
 	c    *Cluster
 	b    *base.Base
@@ -24,21 +24,21 @@ type health struct {
 
 	// mu is taken after the memory lock, never before.
 	mu       sync.Mutex
-	cause    string    // why it is not healthy, "" = healthy
+	cause    string    // why the cluster is not healthy, "" = healthy
 	badSince time.Time // valid if cause is not ""
 	lastGood time.Time
 	back     time.Time // when the last outage ended
 	overdue  overdue
 }
 
-// overdue is what about a cluster has been unknown for longer than UnknownWarn.
+// overdue is everything about a cluster that has been unknown for UnknownWarn or longer.
 type overdue struct {
-	cluster bool                     // it answers no listing
+	cluster bool                     // the cluster answers no listing
 	missing map[jjm.AttemptID]absent // attempts missing from its listings
 	bulks   map[jjm.Tag]lateBulk     // bulks whose submission is not settled
 }
 
-// lateBulk is a bulk of which it is not known whether the batch system has it.
+// lateBulk is a bulk whose submission is not settled.
 type lateBulk struct {
 	since jjm.Time
 	jobs  int
@@ -53,8 +53,8 @@ func (h *health) healthy() bool {
 	return h.cause == ""
 }
 
-// note records whether the cluster answers listings, and logs when that changes; err is
-// why it does not. seen says that it has just answered one.
+// note records whether the cluster answers listings, and logs a change. err is why it does
+// not answer, nil if it does. seen is set if it has just answered a listing.
 func (h *health) note(err error, seen bool) {
 	cause := ""
 	if err != nil {
@@ -163,7 +163,7 @@ func byLocal(a, b jjm.AttemptID) int {
 	return int(a.N - b.N)
 }
 
-// outage returns that the cluster has answered no listing for too long, for people, or
+// outage returns a text for people if the cluster has answered no listing for too long, or
 // nil.
 func (h *health) outage() []string {
 	h.mu.Lock()

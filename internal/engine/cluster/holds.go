@@ -12,18 +12,18 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// holder notes holds by the batch system, has plan.Hold decide about them, and stores the
-// decisions.
+// holder notes holds by the batch system, asks plan.Hold for decisions about the holds, and
+// stores the decisions.
 type holder struct {
 	c *Cluster
 	b *base.Base
 	s *state.State
 }
 
-// holdNews is a new Holding of a local job, as a look at it produced.
+// holdNews is the new Holding of a local job after a look at its hold.
 type holdNews struct {
 	id  jjm.AttemptID
-	old *jjm.Holding // the one that the look saw; the news counts only if it is still there
+	old *jjm.Holding // the Holding that the look saw; the news counts only if it is still there
 	now jjm.Holding
 }
 
@@ -40,15 +40,15 @@ func (cs *Clusters) maxHoldAge(result string) time.Duration {
 	return cs.b.Conf().HoldMaxAge.D()
 }
 
-// holdRules returns the rules of the cluster followed by those of the site. The first
-// that applies decides.
+// holdRules returns the rules of the cluster followed by the rules of the site. The first
+// rule that applies decides.
 func (ho *holder) holdRules() []plan.HoldRule {
 	own, site := ho.c.config.Hold, ho.b.Conf().Hold
 	return append(own[:len(own):len(own)], site...)
 }
 
-// noteHolds stores what a listing reports about holds and what plan decides about them, and
-// hands the decided releases to the control loop. added is by how much the age of each hold has
+// noteHolds stores the holds that a listing reports and plan's decisions about them, and hands
+// the decided releases to the control loop. added is the time by which the age of each hold has
 // grown since the account's last listing.
 func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added time.Duration) error {
 	news, releases := ho.lookAtHolds(reports, added)
@@ -107,9 +107,9 @@ func (ho *holder) pointsTo(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 	return l
 }
 
-// keepHoldings stores the news that a restart must not forget, and only shows the rest in
-// memory, so that a listing in which nothing but ages changed writes nothing. A holding that
-// changed since it was looked at is skipped; the next look sees it.
+// keepHoldings stores the news that a restart must not forget, and puts the rest in memory only,
+// so that a listing in which only ages changed writes nothing. It skips a holding that changed
+// since the look; the next look sees it.
 func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
 	var store []holdNews
 	cs.s.Adjust(func(a *state.Memo) {
@@ -132,9 +132,9 @@ func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
 	})
 }
 
-// keepHolding stores one piece of news. If the decision is to fail: a local job held by
-// its application has no attempt left, and fails at once; for one held by the batch
-// system the attempt must end first.
+// keepHolding stores one piece of news. If the decision is to fail, a local job held by its
+// application fails in this change, because it has no attempt left. The attempt of a local
+// job held by the batch system must end first.
 func keepHolding(c *state.Change, n *holdNews) {
 	live := c.Live.Local(n.id.LocalID)
 	if live == nil || live.Attempt != n.id.Attempt || live.State.Final() || live.Holding != n.old {
@@ -155,8 +155,8 @@ func keepHolding(c *state.Change, n *holdNews) {
 	}
 }
 
-// holdTick is how often the age of holds by applications grows. It does not grow while
-// the daemon is down, because nobody can release them then.
+// holdTick is how often the age of holds by applications grows. The age does not grow while
+// the daemon is down, because nobody can release the local jobs then.
 const holdTick = time.Minute
 
 // holdLoop lets holds by applications age, and fails local jobs whose hold reaches its
@@ -174,8 +174,8 @@ func (cs *Clusters) holdLoop(ctx context.Context) {
 	}
 }
 
-// heldByApplications returns the local jobs in state held, their holds older by the given
-// time.
+// heldByApplications returns the holdings of the local jobs in state held, older by the
+// given time.
 func (cs *Clusters) heldByApplications(older time.Duration) []holdNews {
 	v := cs.s.View()
 	defer v.Close()

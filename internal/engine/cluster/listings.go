@@ -13,8 +13,8 @@ import (
 )
 
 // straggle is how long, beyond twice the time of the last round, a round waits for the listings
-// of several accounts. Later ones are applied when they come, because one account may delay its
-// own commands.
+// of several accounts. Later listings are applied when they come, because one account may delay
+// its own commands.
 const straggle = 2 * time.Second
 
 // listers is how many accounts are listed at the same time.
@@ -27,13 +27,13 @@ type look struct {
 	took    time.Duration
 	listing adapters.Listing
 	err     error
-	// then, if set, is something else for the watch loop to run; the other fields are not
-	// set.
+	// then, if set, is a function for the watch loop to run; in that case the other fields
+	// are not set.
 	then func()
 }
 
-// tell has the watch loop run a function. Where all jobs run as one account, inquiries run in
-// the watch loop itself, so it runs at once.
+// tell hands a function to the watch loop. If all jobs run as one account, inquiries run in the
+// watch loop itself, so tell runs the function itself.
 func (w *watcher) tell(ctx context.Context, then func()) {
 	if w.inquiries.OneAccount {
 		then()
@@ -54,8 +54,8 @@ type asking struct {
 	all   sync.WaitGroup
 	// heard is the error of the last listing of each account, nil if it succeeded.
 	heard map[jjm.Owner]error
-	// before is how long the listings of the last round took, took those of the present
-	// one so far.
+	// before is how long the listings of the last round took, took how long the listings of
+	// the present round have taken so far.
 	before, took time.Duration
 	// idle is when an idle cluster was last listed.
 	idle time.Time
@@ -89,9 +89,9 @@ func (w *watcher) ask(ctx context.Context, account jjm.Owner) {
 	})
 }
 
-// watchOnce makes one listing for each account and applies each as it comes. A listing
-// that fails changes no job; it counts against the health of the cluster, or is the
-// account's own trouble.
+// watchOnce makes one listing for each account and applies each listing as it comes. A
+// failed listing changes no job. It counts against the health of the cluster, unless it is
+// only the account's own trouble (plan.Heard).
 func (w *watcher) watchOnce(ctx context.Context) error {
 	w.cycle++
 	accounts := w.accounts()
@@ -165,8 +165,8 @@ func (w *watcher) take(ctx context.Context, l look) error {
 	return w.applyListing(ctx, l.listing, w.asked, l.account)
 }
 
-// complainOfListing logs that an account cannot be listed. Where all jobs run as one
-// account, note logs it as an outage.
+// complainOfListing logs that an account cannot be listed. If all jobs run as one account,
+// health.note logs the failure as an outage instead.
 func (w *watcher) complainOfListing(l look) {
 	if w.b.Deps.Account != nil {
 		return

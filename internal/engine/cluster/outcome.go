@@ -14,7 +14,7 @@ import (
 )
 
 // outcome stores the outcome of a submission command. It acts only on an answer that is
-// certain, and leaves the others to plan.Reconcile.
+// certain, and leaves other answers to plan.Reconcile.
 //
 //	no error          accepted
 //	Invalid, Denied   refused: the batch system does not have the bulk and never will
@@ -84,7 +84,7 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 	return sb.release(ctx, tag)
 }
 
-// noteAccepted notes that the batch system takes bulks of an account.
+// noteAccepted notes that the batch system accepted a bulk of an account.
 func (sb *submitter) noteAccepted(tag jjm.Tag) {
 	v := sb.s.View()
 	var account jjm.Owner
@@ -135,9 +135,9 @@ func (sb *submitter) setReleased(tag jjm.Tag) {
 	sb.s.Adjust(func(a *state.Memo) { a.SetReleased(tag, now) })
 }
 
-// unreleased returns the errors of a release that call for another try. A job that is gone
-// needs none: it ran already, or was lost, which its absence will show. Shortly after the
-// submission it does, because some batch systems show a bulk late.
+// unreleased returns the errors of a release that call for another try. A job that is gone needs
+// no other try: it ran already, or was lost, which its absence will show. Shortly after the
+// submission it needs one, because some batch systems show a bulk late.
 func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {
 	late := jjm.At(sb.b.Now()).Sub(b.Settled) < sb.c.caps().Settle
 	return errors.Join(slices.DeleteFunc(slices.Clone(results), func(err error) bool {
@@ -146,7 +146,7 @@ func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {
 }
 
 // refused settles a bulk that the batch system will never accept. Members that may go to
-// another cluster go there, the others fail (decision R19).
+// another cluster go there, the other members fail (decision R19).
 func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error {
 	return sb.s.Change(ctx, "refuse", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
@@ -171,8 +171,8 @@ func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error
 }
 
 // takeBack ends the attempts of a bulk that the batch system certainly does not have. Members
-// to be killed are killed, those for which again returns true get another attempt on any
-// cluster, the others fail.
+// to be killed are killed, members for which again returns true get another attempt on any
+// cluster, and the other members fail.
 func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string, again func(*jjm.LocalJob, *state.Grid) bool) {
 	for _, m := range b.Members {
 		if ch.Live.Current(m) == nil {
@@ -202,7 +202,7 @@ func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string, again 
 }
 
 // tried counts a submission that certainly failed. If all members of the bulk may go to a
-// healthy cluster they do; else the bulk is submitted here again.
+// healthy cluster they go there; else the bulk is submitted here again.
 func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error {
 	return sb.s.Change(ctx, "submit-again", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
@@ -231,8 +231,8 @@ func (sb *submitter) moveOn(ctx context.Context, b *jjm.Bulk) error {
 	return sb.tried(ctx, b.Tag, jjm.Errorf(jjm.Busy, "cluster %s is paused, or its maintenance is near", sb.name))
 }
 
-// movable reports whether every member of a bulk that is not being killed may go to a
-// better cluster.
+// movable reports whether a bulk has members that are not being killed, and all of these may
+// go to a better cluster.
 func (sb *submitter) movable(mem state.Memory, b *jjm.Bulk, now jjm.Time) bool {
 	movable := false
 	for _, m := range b.Members {

@@ -9,9 +9,9 @@ import (
 )
 
 // Commands that ask the batch system run as the account whose jobs they ask about, and that
-// account may replace them or their configuration. So an answer counts for the account's own
-// bulks only: ids and tags of other accounts' bulks in it are dropped. Where all jobs run as
-// one account there are no others, and nothing is checked.
+// account may replace the commands or their configuration. So an answer counts for the
+// account's own bulks only: ids and tags of other accounts' bulks in the answer are dropped.
+// If all jobs run as one account there are no other accounts, and nothing is checked.
 
 // ownReports returns the reports of a listing without those about bulks of other
 // accounts. Reports of tags that no live bulk has are kept.
@@ -37,7 +37,7 @@ func (c *Cluster) ownReports(reports []jjm.Report, account jjm.Owner) []jjm.Repo
 // ids are the batch system's ids of some bulks.
 type ids map[string]bool
 
-// holds reports whether an id is that of one of the bulks, or of a job in one (see
+// holds reports whether an id belongs to one of the bulks, or to a job in one of them (see
 // [state.PartOf]).
 func (of ids) holds(id string) bool {
 	if len(of) == 0 {
@@ -62,8 +62,8 @@ func (c *Cluster) foreignIDs(mem state.Memory, account jjm.Owner) ids {
 	return out
 }
 
-// checkReceipt returns an error of kind Ambiguous if the id in the receipt of a submission is
-// that of another account's bulk: the account's commands lie, so it is unknown whether the
+// checkReceipt returns an error of kind Ambiguous if the id in the receipt of a submission
+// belongs to another account's bulk: the account's commands lie, so it is unknown whether the
 // batch system has the bulk.
 func (c *Cluster) checkReceipt(owner jjm.Owner, receipt adapters.Receipt) error {
 	account := c.account(owner)

@@ -12,9 +12,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// How often a batch system is probed for its limits. They change only when its administrator
-// changes them. While it does not answer it is probed more often, because until it does only
-// the safest limits are assumed. An idle one is listed as often, to learn whether it answers.
+// probeEvery is how often a batch system is probed for its limits, which change only when its
+// administrator changes them. probeAgain is how often it is probed while it does not answer,
+// because until it answers only the safest limits are assumed. An idle cluster is listed at the
+// same intervals, to learn whether it answers.
 const (
 	probeEvery = 5 * time.Minute
 	probeAgain = 30 * time.Second
@@ -49,7 +50,7 @@ func (c *Cluster) probe(ctx context.Context, p adapters.Prober) bool {
 	return true
 }
 
-// notProbed logs that a probe failed, and keeps it for administrators to see.
+// notProbed logs that a probe failed, and keeps the failure for administrators to see.
 func (c *Cluster) notProbed(err error) {
 	c.b.Complain(slog.LevelWarn, "probe/"+c.name, "batch system could not be probed for its limits", "cluster", c.name,
 		"error", err)
@@ -58,13 +59,13 @@ func (c *Cluster) notProbed(err error) {
 	}
 }
 
-// unprobed is an outage of probes: since when they have failed, and why the first did.
+// unprobed is an outage of probes: since when they have failed, and why the first of them failed.
 type unprobed struct {
 	since jjm.Time
 	cause string
 }
 
-// tell sets what w says of the outage. A cluster that has given no listing since then is not
+// tell adds the outage to w. A cluster that has answered no listing since the outage began is not
 // healthy: nothing shows that its commands work.
 func (u *unprobed) tell(w *wire.Cluster) {
 	if w.Healthy && w.LastSeen < u.since {

@@ -16,8 +16,7 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// settler settles bulks of which it is not known whether the batch system has them, and
-// releases held bulks.
+// settler settles bulks that the batch system may or may not have, and releases held bulks.
 type settler struct {
 	c    *Cluster
 	b    *base.Base
@@ -26,19 +25,19 @@ type settler struct {
 
 	// mu is taken after the memory lock, never before.
 	mu      sync.Mutex
-	retryAt map[jjm.Tag]deadline // when to look at an unsettled bulk again; due now if it has no entry
+	retryAt map[jjm.Tag]deadline // when to look at an unsettled bulk again; a bulk without an entry is due now
 	odd     map[jjm.Tag]oddRefusal
 }
 
 // oddRefusal is a refusal marked by [adapters.Unexplained].
 type oddRefusal struct {
-	since time.Time // when the first of those in a row was heard
-	text  string    // of the last one
+	since time.Time // when the first such refusal in a row came
+	text  string    // the words of the last such refusal
 }
 
-// settleDue settles the unsettled bulks that are due, those of one account one after another.
-// After a crash, every bulk without ids is due at once. It returns after how long the next one
-// is due.
+// settleDue settles the unsettled bulks that are due, the bulks of one account one after another.
+// After a crash, every bulk without ids is due immediately. It returns the time until the next
+// bulk is due.
 func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error) {
 	next = time.Hour
 	due := map[jjm.Owner][]jjm.Tag{}
@@ -74,8 +73,8 @@ func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error
 	return next, nil
 }
 
-// settleAll settles bulks of one account. Trouble with one does not stop the others. The
-// error is not nil only after a failpoint or when ctx ends.
+// settleAll settles bulks of one account. An error about one bulk does not stop the others.
+// settleAll returns an error only after a failpoint or when ctx ends.
 func (st *settler) settleAll(ctx context.Context, tags []jjm.Tag) error {
 	for _, tag := range tags {
 		err := st.settle(ctx, tag)
@@ -93,7 +92,7 @@ func (st *settler) settleAll(ctx context.Context, tags []jjm.Tag) error {
 	return nil
 }
 
-// retryIn returns after how long an unsettled bulk is due.
+// retryIn returns the time until an unsettled bulk is due.
 func (st *settler) retryIn(tag jjm.Tag) time.Duration {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -223,8 +222,8 @@ func wrapperClaims(ar *areas.Area, b *jjm.Bulk) map[int32]jjm.Claim {
 }
 
 // cancelExtra cancels duplicates of a bulk, given by their batch ids, and logs each as an
-// error. A member that runs there already, by its claim, is not cancelled: its attempt
-// will be pointed to it.
+// error. It does not cancel a job that already runs, by its claim: the attempt will point
+// to that job.
 func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -263,11 +262,12 @@ func (st *settler) settled(tag jjm.Tag) {
 	delete(st.odd, tag)
 }
 
-// unexplainedFor is how long a bulk is submitted again that the batch system refuses in words
-// that its adapter does not know. They may tell of a limit that passes, or of a mistake.
+// unexplainedFor is how long a bulk is submitted again while the batch system refuses it in
+// words that its adapter does not know. The reason may be a limit that passes, or a mistake.
 const unexplainedFor = 24 * time.Hour
 
-// heard notes how a submission of a bulk ended, if it was not accepted.
+// heard notes the outcome of a submission of a bulk: it keeps a refusal in unknown words, and
+// forgets earlier ones after any other outcome.
 func (st *settler) heard(tag jjm.Tag, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -290,7 +290,7 @@ func (st *settler) isGivenUp(tag jjm.Tag) bool {
 	return odd && st.b.Now().Sub(r.since) >= unexplainedFor
 }
 
-// whyRefused returns why a bulk is refused: what the batch system said of it, if it is given up.
+// whyRefused returns why a bulk is refused: the words of the batch system if the bulk is given up, else why.
 func (st *settler) whyRefused(tag jjm.Tag, why string) string {
 	if !st.isGivenUp(tag) {
 		return why

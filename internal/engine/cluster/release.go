@@ -12,7 +12,7 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// askRelease has the control loop release attempts whose release is stored.
+// askRelease orders the control loop to release attempts whose release is stored.
 func (ct *controller) askRelease(ids ...jjm.AttemptID) {
 	if len(ids) == 0 {
 		return
@@ -41,7 +41,7 @@ func (ct *controller) releaseHeld(ctx context.Context, owner jjm.Owner, jobs []a
 	}
 }
 
-// releasesDue returns what to release now, and forgets releases that are done and
+// releasesDue returns the attempts to release now, and forgets releases that are done and
 // attempts that have ended.
 func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
 	now, again := ct.b.Now(), ct.b.Conf().CancelAgain.D()
@@ -72,7 +72,7 @@ func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
 	for _, id := range over {
 		delete(ct.releases, id)
 	}
-	for _, id := range wait { // due again at once
+	for _, id := range wait { // due again immediately
 		ct.releases[id] = now.Add(-again)
 	}
 	ct.mu.Unlock()
@@ -80,8 +80,8 @@ func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
 }
 
 // sendRelease runs one command and stores the outcomes. A permanent refusal also settles
-// a release: it is stored with its reason. Errors after which a retry can help do not;
-// the control loop sends those releases again.
+// a release, and is stored with its reason. An error after which a retry can help does not
+// settle a release; the control loop sends the release again.
 func (ct *controller) sendRelease(ctx context.Context, owner jjm.Owner, jobs []absentee) error {
 	refs := make([]adapters.Ref, len(jobs))
 	for i := range jobs {
@@ -148,7 +148,7 @@ func (ct *controller) released(ctx context.Context, ends map[jjm.AttemptID]strin
 	})
 }
 
-// WakeReleases has the control loops carry out the releases that a change stored.
+// WakeReleases orders the control loops to carry out the releases that a change stored.
 func (cs *Clusters) WakeReleases(c *state.Change) {
 	for _, id := range c.Releases {
 		if cl := cs.all[c.Locals[id.LocalID].Cluster]; cl != nil {

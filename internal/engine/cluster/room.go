@@ -3,10 +3,9 @@
 // unknown, applies listings, proves absence, cancels and releases. It reports ends to package
 // endings and leaves verdicts to package verdict; policy is in package plan.
 //
-// A bulk goes through these steps; a crash between any two is found and continued by the
-// settler:
+// A bulk goes through these steps. After a crash between two steps the settler continues:
 //
-//	choose   members are taken out of what is ready, in memory
+//	choose   members are taken from the ready local jobs, in memory
 //	intend   the assignment file is written, then the bulk is stored    BulkIntent
 //	act      the submission command runs
 //	outcome  the batch system's id is stored                            BulkAccepted
@@ -63,7 +62,7 @@ func (cs *Clusters) Loops() (loops []func(context.Context)) {
 }
 
 // loops returns the loops of one cluster. Submission waits for the first probe, which
-// tells its limits.
+// finds the cluster's limits.
 func (c *Cluster) loops() []func(context.Context) {
 	loops := []func(context.Context){c.watcher.watchLoop, c.controller.controlLoop, func(ctx context.Context) {
 		c.awaitProbe(ctx)
@@ -79,9 +78,10 @@ func (c *Cluster) loops() []func(context.Context) {
 	return loops
 }
 
-// runAdapter runs an adapter's own loop. If the loop ends before the daemon stops, that is
-// logged and it is started again; the daemon goes on. Where a cancel is final, what was killed
-// before the daemon stopped is cancelled first, so that the adapter starts none of it.
+// runAdapter runs an adapter's own loop. If the loop ends before the daemon stops, runAdapter
+// starts it again, and logs an error of the loop. If a cancel is final on the cluster, it first
+// cancels the jobs that were killed before the daemon stopped, so that the adapter starts none of
+// them.
 func (c *Cluster) runAdapter(ctx context.Context, r adapters.Runner) {
 	c.halter.all(ctx, func(*state.Grid) bool { return true })
 	for ctx.Err() == nil {

@@ -21,8 +21,8 @@ func (c *Cluster) serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	return !halted
 }
 
-// queueOpen reports whether no order about this cluster or about the queue that local jobs of a
-// grid job and place would go to here keeps them from being submitted now.
+// queueOpen reports whether local jobs of a grid job and place may be submitted here now: no
+// order about this cluster, or about the queue that they would go to, forbids it.
 func (c *Cluster) queueOpen(mem state.Memory, g *state.Grid, place int32, now jjm.Time) bool {
 	return c.cs.closed(mem, g, place, c.name, now) == ""
 }
@@ -42,7 +42,7 @@ func (c *Cluster) rank(mem state.Memory, now jjm.Time) plan.Rank {
 }
 
 // busyFirst and busyMost bound how long a cluster that answered Busy to a submission gets no
-// work that can go elsewhere. The time doubles with each such answer in a row.
+// work that can go elsewhere. The time doubles with each Busy in a row.
 const (
 	busyFirst = time.Minute
 	busyMost  = 16 * time.Minute
@@ -69,8 +69,9 @@ func (c *Cluster) accountOf(tag jjm.Tag) jjm.Owner {
 	return jjm.Owner{}
 }
 
-// wasBusy reports whether the cluster answered Busy to submissions lately. If it did to one
-// account only, and has bulks of others, that is the account's own trouble and does not count.
+// wasBusy reports whether the cluster answered Busy to submissions lately. If it answered Busy to
+// one account only and has bulks of other accounts, that is the account's own trouble and does not
+// count.
 func (c *Cluster) wasBusy(mem state.Memory) bool {
 	h := plan.Heard{Own: c.b.Deps.Account != nil}
 	var busy jjm.Owner
@@ -129,8 +130,8 @@ func (cs *Clusters) loads(mem state.Memory) loads {
 	return ls
 }
 
-// bounds returns the limits of the cluster. The batch system's own limit counts per account:
-// where all jobs run as one account it limits the cluster, else each owner.
+// bounds returns the limits of the cluster. The batch system's own limit counts per account: if
+// all jobs run as one account it limits the cluster, else each owner.
 func (c *Cluster) bounds() plan.Bounds {
 	all := plan.Bounds{Pending: c.maxPending(), Running: c.config.MaxRunning}
 	if o := c.b.Deps.Account; o != nil {
@@ -156,8 +157,8 @@ func (c *Cluster) maxPending() int {
 	return c.b.Conf().MaxPending
 }
 
-// standing returns what plan.Share needs to know of all clusters, and a function that
-// returns the room of one owner on each.
+// standing returns the facts about all clusters that plan.Share needs, and a function that
+// returns the room of one owner on each cluster.
 func (cs *Clusters) standing(mem state.Memory, now jjm.Time) (site []plan.Candidate, roomOf func(jjm.Owner) []int) {
 	loads := cs.loads(mem)
 	for i, name := range cs.s.Names {
@@ -183,8 +184,8 @@ func (cs *Clusters) standing(mem state.Memory, now jjm.Time) (site []plan.Candid
 	}
 }
 
-// want returns what plan.Share needs to know of a grid job that has local jobs of a place
-// ready for the cluster at position here.
+// want returns the facts that plan.Share needs about a grid job that has local jobs of a
+// place ready for the cluster at position here.
 func (cs *Clusters) want(mem state.Memory, g *state.Grid, place int32, here int, rooms []int, now jjm.Time) plan.Want {
 	have := g.ByCluster[cs.s.Names[here]]
 	w := plan.Want{
@@ -201,7 +202,7 @@ func (cs *Clusters) want(mem state.Memory, g *state.Grid, place int32, here int,
 }
 
 // halted reports whether an order keeps any member of a bulk from being submitted: a pause of
-// its grid job, type, user or queue or of this cluster, or a maintenance window.
+// the member's grid job, type, user or queue, a pause of this cluster, or a maintenance window.
 func (c *Cluster) halted(b *jjm.Bulk) bool {
 	v := c.s.View()
 	defer v.Close()

@@ -9,15 +9,15 @@ import (
 )
 
 // strays are live batch jobs under tags of this store whose attempts have ended: a duplicate
-// that was found too late, or a job that the batch system had lost and found again. One that
-// stays is cancelled. Only the watch loop touches this.
+// that was found too late, or a job that the batch system had lost and found again. A stray that
+// stays is cancelled. Only the watch loop touches the fields.
 type strays struct {
-	seen map[strayKey]time.Time // when each was first listed, or last cancelled
-	// account is that of the listing being applied, listed the strays in it.
+	seen map[strayKey]time.Time // when each stray was first listed, or last cancelled
+	// account is the account of the listing being applied, listed are the strays in it.
 	account jjm.Owner
 	listed  map[strayKey]bool
-	// lately is when an account last had an open bulk or a stray: it is listed for some
-	// time after that.
+	// lately holds the time at which each account last had an open bulk or a stray. The
+	// account is listed for some time after that.
 	lately map[jjm.Owner]time.Time
 }
 
@@ -57,7 +57,7 @@ func (w *watcher) stray(r *jjm.Report) {
 }
 
 // cancelStrays cancels strays of the listing that have stayed for strayAge, again every
-// strayAge, and forgets those that are gone.
+// strayAge, and forgets the strays of the account that are gone.
 func (w *watcher) cancelStrays() {
 	now := w.b.Now()
 	for key, since := range w.strays.seen {
@@ -74,8 +74,8 @@ func (w *watcher) cancelStrays() {
 	}
 }
 
-// also returns open with the accounts added that had an open bulk or a stray lately, and
-// remembers those that have one now.
+// also returns open with those accounts added that had an open bulk or a stray lately, and
+// remembers the accounts that have one now.
 func (s *strays) also(open []jjm.Owner, isOpen map[jjm.Owner]bool, now time.Time) []jjm.Owner {
 	for key := range s.seen {
 		s.lately[key.account] = now
@@ -96,8 +96,8 @@ func (s *strays) also(open []jjm.Owner, isOpen map[jjm.Owner]bool, now time.Time
 	return open
 }
 
-// RecallAccounts has the accounts of all live grid jobs listed for some time after a
-// restart, even without an open bulk: strays of theirs may still run.
+// RecallAccounts makes the watch loops list the accounts of all live grid jobs for some time
+// after a restart, even without an open bulk, because strays of these accounts may still run.
 func (cs *Clusters) RecallAccounts() {
 	v := cs.s.View()
 	defer v.Close()

@@ -30,7 +30,7 @@ type submitter struct {
 
 	mu sync.Mutex
 	// aside are the owners whose submissions failed for a reason of their own, such as
-	// their work area: until then they get no new bulk.
+	// their work area, each with the deadline until which it gets no new bulk.
 	aside map[jjm.Owner]deadline
 }
 
@@ -39,7 +39,7 @@ func newSubmitter(c *Cluster) *submitter {
 		aside: map[jjm.Owner]deadline{}}
 }
 
-// submitLoop forms bulks of ready local jobs and submits them, and settles those whose
+// submitLoop forms bulks of ready local jobs and submits them, and settles the bulks whose
 // submission is in doubt.
 func (sb *submitter) submitLoop(ctx context.Context) {
 	defer sb.submits.Running.Wait()
@@ -54,8 +54,8 @@ func (sb *submitter) submitLoop(ctx context.Context) {
 	}
 }
 
-// submitOnce settles what is due, then submits until nothing is ready of accounts whose
-// lane is free. It returns after how long something will be due.
+// submitOnce settles the bulks that are due, then submits until no account whose lane is
+// free has ready local jobs. It returns the time until something will be due.
 func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
 	wait, err := sb.c.settler.settleDue(ctx)
 	if err != nil {
@@ -86,8 +86,8 @@ func (sb *submitter) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJ
 	return err
 }
 
-// handOver stores a bulk and submits it. Members beyond maxAssigned become ready again; members
-// whose assignment is too long fail, and the others form a new bulk.
+// handOver stores a bulk and submits it. Members beyond maxAssigned become ready again. If an
+// assignment is too long, its local job fails, and the other members form a new bulk.
 func (sb *submitter) handOver(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
 	as, err := sb.c.cs.assignments(ctx, members)
 	if err != nil {
@@ -104,7 +104,7 @@ func (sb *submitter) handOver(ctx context.Context, b *jjm.Bulk, members []jjm.Lo
 	return sb.launch(ctx, b, as)
 }
 
-// shorten cuts a bulk to its first n members; the others are ready again.
+// shorten cuts a bulk to its first n members; the other members are ready again.
 func (sb *submitter) shorten(b *jjm.Bulk, n int) {
 	if n == len(b.Members) {
 		return
@@ -120,7 +120,7 @@ func isGiven(a sandbox.Assignment) bool { return len(a.Given) > 0 }
 func isTooLong(a sandbox.Assignment) bool { return a.TooLong() }
 
 // failTooLong fails the local jobs whose assignment is too long. Another attempt would
-// have the same.
+// have the same assignment.
 func (sb *submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as []sandbox.Assignment) error {
 	text := fmt.Sprintf(
 		"its command line, environment and list of inputs have more than %d bytes together: cut the work into "+
@@ -151,7 +151,7 @@ func (sb *submitter) formed(b *jjm.Bulk) {
 // is tried again.
 const asideFor = 5 * time.Second
 
-// setAside keeps an owner from getting new bulks for asideFor, so that the others go on.
+// setAside keeps an owner from getting new bulks for asideFor, so that other owners go on.
 func (sb *submitter) setAside(owner jjm.Owner, err error) {
 	if !errors.Is(err, base.ErrCrashed) {
 		sb.complainOf(owner, err)
@@ -189,7 +189,7 @@ func (sb *submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 		sb.giveBack(b)
 		if jjm.KindOf(err) == jjm.Conflict {
 			sb.discard(b)
-			return nil // a member was killed meanwhile: the others form a new bulk
+			return nil // a member changed meanwhile: the other members form a new bulk
 		}
 		return err
 	}
@@ -285,7 +285,7 @@ func (sb *submitter) openBulk(tag jjm.Tag) (*jjm.Bulk, *areas.Area, error) {
 	return &b, ar, err
 }
 
-// nextDue returns after how long the next waiting local job may become ready for this
+// nextDue returns the time until the next waiting local job may become ready for this
 // cluster, at most an hour.
 func (sb *submitter) nextDue() time.Duration {
 	v := sb.s.View()
@@ -308,7 +308,7 @@ func (sb *submitter) nextDue() time.Duration {
 // wakeSubmit wakes the submit loop. It does not block.
 func (sb *submitter) wakeSubmit() { fair.Kick(sb.submitKick) }
 
-// writeAssignment writes the assignment file of a bulk. Where workers do not see the work area
+// writeAssignment writes the assignment file of a bulk. If the workers do not see the work area,
 // it also links the files that other local jobs made and that go with the bulk.
 func (sb *submitter) writeAssignment(ar *areas.Area, tag jjm.Tag, as []sandbox.Assignment) error {
 	if err := ar.WriteAssignment(tag, as); err != nil {

@@ -13,16 +13,16 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// refusals are what the accounts of a cluster may have there, as far as its refusals tell. They
-// are kept in memory only: after a restart they are learnt again.
+// refusals holds how many jobs the accounts may have on a cluster, as learnt from refusals. It is
+// kept in memory only: after a restart the limits are learnt again.
 type refusals struct {
 	c *Cluster
 
 	// mu is taken after the memory lock, never before.
 	mu     sync.Mutex
 	learnt map[jjm.Owner]plan.Learnt
-	// alone has the bulks of one member that were refused. Their accounts get no other bulk
-	// until these are accepted or taken back.
+	// alone has, by account, a refused bulk of one member. The account gets no other bulk until
+	// that bulk is accepted or taken back.
 	alone map[jjm.Owner]jjm.Tag
 }
 
@@ -31,7 +31,7 @@ func newRefusals(c *Cluster) *refusals {
 }
 
 // tooMany handles the refusal of a bulk for the number of jobs. A bulk of several members is
-// broken up, and the next ones are smaller. A bulk of one member waits.
+// broken up, and the next bulks are smaller. A bulk of one member waits.
 func (sb *submitter) tooMany(ctx context.Context, tag jjm.Tag, cause error) error {
 	b, have := sb.refusedBulk(tag)
 	if b == nil {
@@ -61,8 +61,8 @@ func (sb *submitter) refusedBulk(tag jjm.Tag) (b *jjm.Bulk, have int) {
 	return &bulk, max(0, jobsOf(sb.c, v.Memory, bulk.Owner)-live.Open)
 }
 
-// jobsOf returns how many jobs the account of an owner has in the batch system, with those that
-// are being submitted.
+// jobsOf returns how many jobs the account of an owner has in the batch system, with the jobs
+// that are being submitted.
 func jobsOf(c *Cluster, mem state.Memory, o jjm.Owner) int {
 	loads, at := c.cs.loads(mem), c.s.Positions[c.name]
 	l := loads.all[at]
@@ -75,7 +75,7 @@ func jobsOf(c *Cluster, mem state.Memory, o jjm.Owner) int {
 	return l.Pending + l.Running
 }
 
-// breakUp takes back a bulk. Its members form smaller ones.
+// breakUp takes back a bulk. Its members form smaller bulks.
 func (sb *submitter) breakUp(ctx context.Context, tag jjm.Tag, cause error) error {
 	err := sb.s.Change(ctx, "break-up", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
@@ -101,7 +101,7 @@ func (r *refusals) refused(account jjm.Owner, tag jjm.Tag, l plan.Learnt, alone 
 	}
 }
 
-// accepted notes that a bulk was accepted of an account that has have jobs now.
+// accepted notes that a bulk of an account was accepted. have is how many jobs the account has now.
 func (r *refusals) accepted(account jjm.Owner, have int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,15 +127,16 @@ func (r *refusals) waitsAlone(mem state.Memory, account jjm.Owner) bool {
 	return false
 }
 
-// most returns the limit that the cluster told of an account, and its words; 0 if none is known.
+// most returns the limit on an account's jobs that was learnt from the cluster, and the cluster's words; 0 if none is
+// known.
 func (r *refusals) most(account jjm.Owner) (most int, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.learnt[account].Most(jjm.At(r.c.b.Now()))
 }
 
-// limits returns the limits that the cluster told, by account. may reports whether the caller may see what belongs
-// to an account; an account that runs the jobs of all callers is shown to all of them.
+// limits returns the limits that were learnt from the cluster, sorted by account. may reports whether the caller may
+// see what belongs to an account; an account that runs the jobs of all callers is shown to every caller.
 func (r *refusals) limits(may func(uid int) bool) (all []wire.LearntLimit) {
 	now := jjm.At(r.c.b.Now())
 	r.mu.Lock()
@@ -154,8 +155,8 @@ func (r *refusals) limits(may func(uid int) bool) (all []wire.LearntLimit) {
 	return all
 }
 
-// mostQueued returns how many jobs an account may have in the batch system: what that told when
-// it was asked, or less if it refused more; 0 for no limit.
+// mostQueued returns how many jobs an account may have in the batch system: the limit that the
+// batch system reports, or less if it refused more; 0 for no limit.
 func (r *refusals) mostQueued(account jjm.Owner) int {
 	told := r.c.caps().MaxQueued
 	learnt, _ := r.most(account)

@@ -12,7 +12,7 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// unknowns are the attempts that listings do not show, or not so that they can be read.
+// unknowns are the attempts that listings do not show, and the records that cannot be read.
 type unknowns struct {
 	missing map[jjm.AttemptID]plan.Absence
 	told    map[jjm.Owner]map[string]bool // unread records of the last listing, which were logged
@@ -22,10 +22,10 @@ func newUnknowns() unknowns {
 	return unknowns{map[jjm.AttemptID]plan.Absence{}, map[jjm.Owner]map[string]bool{}}
 }
 
-// unreadOf takes the reports of unknown state out of a listing, and returns them with its unread
-// records: both make a local job unknown. Records with a tag that the store does not know, or that
-// is another account's, are left out if they have no id. Each record is logged once, as long as
-// listings have it.
+// unreadOf removes the reports of unknown state from a listing, and returns them with the unread
+// records of the listing: both make a local job unknown. It leaves out records without an id whose
+// tag is unknown to the store or belongs to another account. It logs each record once, as long as
+// listings have the record.
 func unreadOf(w *watcher, listing *adapters.Listing, account jjm.Owner) (unread []adapters.Unread) {
 	unread = slices.Clone(listing.Unread)
 	listing.Reports = slices.DeleteFunc(listing.Reports, func(r jjm.Report) bool {
@@ -62,8 +62,8 @@ func tellUnread(b *base.Base, u adapters.Unread, stranger bool, of ...any) {
 		append(of, "record", u.Text)...)
 }
 
-// mayBe reports whether one of the unread records may be that of a local job of a bulk. nameless is
-// set if only records may be of which neither tag nor id could be read.
+// mayBe reports whether one of the unread records may belong to a local job of a bulk. nameless is
+// set if only records without a readable tag and id may belong to it.
 func mayBe(unread []adapters.Unread, b *state.Bulk, l *jjm.LocalJob) (may, nameless bool) {
 	ref := adapters.Ref{Tag: b.Tag, ID: l.BatchID, Index: l.Pos}
 	if ref.ID == "" {

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// noteWaits notes why batch jobs wait and until when, for people. It is kept in memory only,
-// and written to a record when that is written for another reason, because a scheduler's
+// noteWaits notes why batch jobs wait and until when, for people. The notes are kept in memory
+// only, and are in a record only when it is written for another reason, because a scheduler's
 // estimates change with every listing.
 func (ho *holder) noteWaits(reports []jjm.Report, at jjm.Time) {
 	type news struct {

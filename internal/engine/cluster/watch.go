@@ -18,7 +18,7 @@ import (
 )
 
 // watcher lists the batch system and compares the listings with memory. Only its loop
-// touches the fields, except ends, the channels, and those with locks of their own
+// touches the fields, except ends, the channels, and the fields with locks of their own
 // (inquiries, times).
 type watcher struct {
 	c         *Cluster
@@ -27,8 +27,8 @@ type watcher struct {
 	ends      *endings.Endings
 	name      string
 	watchKick chan struct{}
-	// cycle numbers the rounds of listings, asked is when the listing being applied was
-	// asked for.
+	// cycle numbers the rounds of listings. asked is the time at which the listing being
+	// applied was asked for.
 	cycle    uint32
 	asked    jjm.Time
 	restarts map[jjm.AttemptID]int // restarts by the batch system that listings showed
@@ -44,7 +44,7 @@ type watcher struct {
 // times is how long rounds of listings take, successful listings only.
 type times struct {
 	mu   sync.Mutex
-	took time.Duration // what a round takes by plan.Took, smoothed over the last two
+	took time.Duration // how long a round takes by plan.Took, smoothed over the last two rounds
 	last time.Duration // of the last round, -1 before the first; only the watch loop reads it
 }
 
@@ -106,9 +106,9 @@ func (w *watcher) rest(ctx context.Context) error {
 	}
 }
 
-// interval returns the time until the next round: by itself, after something asks for one, and
-// after results wait for one. Results are less urgent, or a cluster on which jobs end all the
-// time would be listed without a pause.
+// interval returns the time until the next round: every without any reason, soon after something
+// asks for a round, and result between two looks at waiting results. Results are less urgent;
+// otherwise a cluster on which jobs end all the time would be listed without a pause.
 func (w *watcher) interval() (every, soon, result time.Duration) {
 	p, took := w.c.polling(), w.pace()
 	return p.Every(took), p.Soon(took), p.AfterResult(took)
@@ -136,8 +136,8 @@ func (w *watcher) inBatch() (n int) {
 	return n
 }
 
-// listed notes how long the successful listings of this round took. before is how long
-// those of the round before took.
+// listed notes how long the successful listings of this round took. before is how long the
+// listings of the round before took.
 func (w *watcher) listed(before, took time.Duration) {
 	w.times.mu.Lock()
 	w.times.took, w.times.last = plan.Took(before, took), took
@@ -198,7 +198,7 @@ func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 }
 
 // compare marks the attempts that the listing shows as seen, and returns the reports that
-// are news: those of live jobs, and those of ended jobs by attempt.
+// are news: alive has the reports of live jobs, ended the reports of ended jobs by attempt.
 func (w *watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[jjm.AttemptID]jjm.Report) {
 	v := w.s.View()
 	defer v.Close()
@@ -231,9 +231,8 @@ func (w *watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[j
 	return alive, ended
 }
 
-// owns reports whether a batch job is the one that an attempt points to: by the attempt's
-// batch id, else by the id of its bulk. While neither is known, any job of the tag is
-// accepted.
+// owns reports whether an attempt points to a batch job: by the attempt's batch id, else by
+// the id of its bulk. While neither id is known, any job of the tag is accepted.
 func owns(b *state.Bulk, l *jjm.LocalJob, id string) bool {
 	switch {
 	case l.BatchID != "":
@@ -255,8 +254,8 @@ func (w *watcher) tells(mem state.Memory, l *jjm.LocalJob, r *jjm.Report) bool {
 	return plan.Live(w.liveInput(mem, l, *r)).Changed
 }
 
-// liveInput returns what plan.Live decides on. OwnHold is set while the hold that jjm itself
-// submits with may still show.
+// liveInput returns the input of plan.Live. OwnHold is set while a listing may still show the
+// hold with which jjm itself submits.
 func (w *watcher) liveInput(mem state.Memory, l *jjm.LocalJob, r jjm.Report) plan.LiveInput {
 	held := w.c.caps().TwoPhase
 	if b := mem.Bulk(l.Tag); b != nil {
@@ -297,9 +296,9 @@ func (w *watcher) live(ch *state.Change, r jjm.Report) {
 	}
 }
 
-// duplicate notes a live batch job under an attempt's tag and index that is not the one
-// the attempt points to: the bulk was submitted twice. Package verdict reads the claim to
-// learn which one runs, and cancels the other.
+// duplicate notes a live batch job under an attempt's tag and index to which the attempt
+// does not point: the bulk was submitted twice. Package verdict reads the claim to learn
+// which batch job runs, and cancels the other.
 func (w *watcher) duplicate(id jjm.AttemptID, r jjm.Report) {
 	w.b.Log.Error("two batch jobs for one attempt", "cluster", w.name, "local", id.LocalID, "tag", r.Tag, "batch", r.ID)
 	w.ends.Suspect(id, r)
@@ -307,12 +306,13 @@ func (w *watcher) duplicate(id jjm.AttemptID, r jjm.Report) {
 }
 
 // heartbeatFresh reports whether the heartbeat of a missing attempt was fresh when the harvest
-// of its owner last looked. If it was never looked at, it counts as fresh. The watch loop must
-// not look itself, because a work area can hang.
+// of its owner last looked. A heartbeat that was never looked at counts as fresh. The watch loop
+// must not look itself, because a work area can hang.
 func (cs *Clusters) heartbeatFresh(id jjm.AttemptID) bool { return !cs.ends.Stale(id) }
 
-// accounts returns the accounts to list: those with open bulks here, and those that had
-// some or a stray lately; on an idle cluster see idle.
+// accounts returns the accounts to list: the accounts that have open bulks here, or had open
+// bulks or strays lately. If there are none, it returns an account whose grid job may use an
+// unhealthy cluster, or the result of idle.
 func (w *watcher) accounts() []jjm.Owner {
 	v := w.s.View()
 	defer v.Close()
@@ -325,7 +325,7 @@ func (w *watcher) accounts() []jjm.Owner {
 		}
 	}
 	out = w.strays.also(out, seen, w.b.Now())
-	// list for one that would submit here, to learn whether the cluster is back
+	// list for an account that would submit here, to learn whether the cluster is back
 	if len(out) == 0 && !w.c.health.healthy() {
 		for _, g := range v.Grids() {
 			if slices.Contains(g.Job.Step.Clusters, w.name) && !g.Job.Status.Final() {
@@ -339,9 +339,9 @@ func (w *watcher) accounts() []jjm.Owner {
 	return out
 }
 
-// idle returns whose jobs to list on a cluster that has none, now and then, so that it is known
-// whether it answers before somebody needs it. Where jobs run as their owners it is nobody's:
-// there only probes tell.
+// idle returns the service account now and then, so that a cluster without jobs is listed and it
+// is known whether the cluster answers before somebody needs it. If jobs run as their owners it
+// returns nil: then only probes show whether the cluster answers.
 func (w *watcher) idle() []jjm.Owner {
 	every, now := probeEvery, w.b.Now()
 	if !w.c.health.healthy() {
@@ -362,8 +362,8 @@ func (w *watcher) pace() time.Duration {
 	return w.times.took
 }
 
-// recall has an account listed for some time, even if it has no open bulk.
+// recall makes the watch loop list an account for some time, even if it has no open bulk.
 func (w *watcher) recall(account jjm.Owner) { w.strays.lately[account] = w.b.Now() }
 
-// wakeWatch has the batch system listed soon. It does not block.
+// wakeWatch makes the watch loop list the batch system soon. It does not block.
 func (w *watcher) wakeWatch() { fair.Kick(w.watchKick) }

@@ -9,12 +9,12 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// watchClock counts for how long the jobs of one account have been observed on a cluster.
-// It stands still while the account gets no listing. Only the watch loop uses it.
+// watchClock counts how long the jobs of one account have been observed on a cluster. It
+// stands still while the account gets no listing. Only the watch loop uses it.
 type watchClock struct {
 	plan.Watched
 	asked time.Time     // when the last successful listing was asked for
-	added time.Duration // what that listing added
+	added time.Duration // the time that this listing added
 }
 
 // listedBy counts a successful listing of an account.
@@ -26,15 +26,16 @@ func (w *watcher) listedBy(account jjm.Owner, asked time.Time) {
 	w.clocks[account] = v
 }
 
-// notListed stops the clock of an account whose listing failed. The clocks of others are
-// not affected.
+// notListed stops the clock of an account whose listing failed. The clocks of other accounts
+// are not affected.
 func (w *watcher) notListed(account jjm.Owner) {
 	v := w.clocks[account]
 	v.Watched = v.Failed()
 	w.clocks[account] = v
 }
 
-// unwatched forgets the clocks and answers of accounts that are no longer listed.
+// unwatched forgets the clocks, answers and logged unread records of accounts that are no
+// longer listed.
 func (w *watcher) unwatched(listed []jjm.Owner) {
 	gone := func(account jjm.Owner) bool { return !slices.Contains(listed, account) }
 	maps.DeleteFunc(w.told, func(account jjm.Owner, _ map[string]bool) bool { return gone(account) })

@@ -12,8 +12,8 @@ import (
 )
 
 // Waits returns, for people, why no cluster accepts the unsent local jobs of g now: one text
-// for each place that no cluster accepts. some is true if a cluster accepts those of another
-// place.
+// for each place that no cluster accepts. some is true if a cluster accepts the local jobs of
+// another place.
 func (cs *Clusters) Waits(mem state.Memory, g *state.Grid, now jjm.Time) (why []string, some bool) {
 	if o, halted := mem.Halted(g, now); halted {
 		return []string{o.String()}, false
@@ -42,7 +42,7 @@ func (cs *Clusters) Waits(mem state.Memory, g *state.Grid, now jjm.Time) (why []
 	return why, some
 }
 
-// nobodyTakes returns why no cluster accepts the local jobs of a place now, "" if one
+// nobodyTakes returns why no cluster accepts the local jobs of a place now, "" if a cluster
 // does.
 func (cs *Clusters) nobodyTakes(mem state.Memory, g *state.Grid, place int32, now jjm.Time) string {
 	var why []string
@@ -61,8 +61,8 @@ func (cs *Clusters) nobodyTakes(mem state.Memory, g *state.Grid, place int32, no
 	return strings.Join(why, "; ")
 }
 
-// WaitsFor returns why no cluster accepts any unsent local job of g now, "" if one
-// accepts some.
+// WaitsFor returns why no cluster accepts any unsent local job of g now, "" if a cluster
+// accepts some of them.
 func (cs *Clusters) WaitsFor(mem state.Memory, g *state.Grid, now jjm.Time) string {
 	why, some := cs.Waits(mem, g, now)
 	if some {
@@ -72,8 +72,8 @@ func (cs *Clusters) WaitsFor(mem state.Memory, g *state.Grid, now jjm.Time) stri
 }
 
 // closed returns, for people, the order that keeps local jobs of g of a place from being
-// submitted to a cluster now: a pause of it or of their queue, or a maintenance window. It
-// returns "" if there is none.
+// submitted to a cluster now: a pause of the cluster or of their queue, or a maintenance
+// window. It returns "" if there is none.
 func (cs *Clusters) closed(mem state.Memory, g *state.Grid, place int32, name string, now jjm.Time) string {
 	r := state.RequestAt(&g.Job, place)
 	if o, paused := mem.OrderedAt(jjm.OrderPause, name, r, now); paused {
@@ -107,9 +107,10 @@ func (cs *Clusters) Shut(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	})
 }
 
-// ShowWaits sets Waits of the unsent local jobs among rows: which clusters can read their
-// files, if not all of the grid job's can, and why none of these accepts them now. The caller
-// holds the memory lock; the rows are copies.
+// ShowWaits sets Waits of the unsent local jobs among rows: the clusters that they may go to, if
+// these are not all clusters of the grid job, and why none of these accepts them now. It also sets
+// Waits of local jobs on clusters that the site no longer has. The caller holds the memory lock;
+// the rows are copies.
 func (cs *Clusters) ShowWaits(mem state.Memory, g *state.Grid, rows []jjm.LocalJob, now jjm.Time) {
 	state.ShowPlaces(g, rows, now)
 	texts := map[int32]*jjm.Waiting{} // by place; nil: some cluster accepts them
@@ -154,9 +155,9 @@ func (cs *Clusters) keeps(mem state.Memory, g *state.Grid, place int32, now jjm.
 	return cs.nobodyTakes(mem, g, place, now)
 }
 
-// open returns the clusters that local jobs of g of a place may go to now: those that no pause
-// and no maintenance window closes to them, and of these only those whose queue is not
-// drained, if there is one.
+// open returns the clusters that local jobs of g of a place may go to now: the clusters that no
+// pause and no maintenance window closes to them. If some of these are not drained, it returns
+// only those.
 func (cs *Clusters) open(mem state.Memory, g *state.Grid, place int32, now jjm.Time) []string {
 	names := slices.DeleteFunc(mem.Candidates(g, place), func(name string) bool {
 		return cs.closed(mem, g, place, name, now) != ""

@@ -10,14 +10,14 @@ import (
 	"jjm/internal/policy/why"
 )
 
-// Causes tells the causes of local jobs. It decides nothing.
+// Causes finds the causes of local jobs, for people. It decides nothing.
 type Causes struct{ *Clusters }
 
 // NewCauses returns the Causes of these clusters.
 func NewCauses(cs *Clusters) Causes { return Causes{cs} }
 
-// Of returns the function that tells the cause of each unfinished local job of g. It is for use while the memory lock
-// is held.
+// Of returns a function that returns the cause of an unfinished local job of g. The function may be called only while
+// the memory lock is held.
 func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.LocalJob) why.Cause {
 	kept := map[int32]why.Cause{} // by place
 	silent := map[string]why.Cause{}
@@ -46,7 +46,7 @@ func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.L
 	}
 }
 
-// refusedBulk returns why the bulk of a local job was not submitted so far, if it is certain that it was not.
+// refusedBulk returns why the bulk of a local job was not submitted so far, if it certainly was not submitted.
 func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 	b := mem.Bulk(l.Tag)
 	if l.State != jjm.Submitting || l.Phase == jjm.Doubtful || b == nil || b.Error == "" {
@@ -63,7 +63,7 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 	return out
 }
 
-// silent returns why the cluster answers no listing and since when; the zero Cause if it does.
+// silent returns why the cluster answers no listing and since when; the zero Cause if it answers.
 func (h *health) silent() why.Cause {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,8 +80,8 @@ func (h *health) missing(id jjm.AttemptID) jjm.Time {
 	return h.overdue.missing[id].since
 }
 
-// kept returns what keeps local jobs of g of a place from being submitted now; it has no code if nothing does. It asks
-// in the order of Waits and Full.
+// kept returns the cause that keeps local jobs of g of a place from being submitted now; the cause has no code if
+// nothing keeps them. It checks in the order of Waits and Full.
 func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func() loads, now jjm.Time) why.Cause {
 	if o, halted := mem.Halted(g, now); halted {
 		return orderCause(o)
@@ -102,7 +102,7 @@ func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func()
 	return cs.submissionFails(mem, g, place, now)
 }
 
-// orderCause is the cause of local jobs that an order keeps from being submitted.
+// orderCause returns the cause of local jobs that an order keeps from being submitted.
 func orderCause(o jjm.Order) why.Cause {
 	c := why.Cause{Code: why.Paused, Text: o.String(), Since: o.Since, Until: o.Until}
 	if o.Until == 0 {
@@ -112,7 +112,7 @@ func orderCause(o jjm.Order) why.Cause {
 }
 
 // refusedBy returns why no cluster takes local jobs of g of a place: the first cause in the order of clusters, with the
-// texts of all. It has no code if one takes them.
+// texts of all causes. The cause has no code if a cluster takes them.
 func (cs Causes) refusedBy(mem state.Memory, g *state.Grid, place int32, now jjm.Time) why.Cause {
 	if len(g.Among(place)) == 0 {
 		return why.Cause{}
@@ -149,8 +149,8 @@ func (cs Causes) closedFor(mem state.Memory, g *state.Grid, place int32, name st
 	return closedBySilence(cs.all[name])
 }
 
-// closedBySilence is the cause of local jobs that cannot be submitted to the cluster while it does not answer; it has
-// no code if it answers.
+// closedBySilence returns the cause of local jobs that cannot be submitted to a cluster that does not answer; the cause
+// has no code if the cluster answers.
 func closedBySilence(c *Cluster) why.Cause {
 	s := c.health.silent()
 	if s.Text == "" {
@@ -161,8 +161,8 @@ func closedBySilence(c *Cluster) why.Cause {
 		Remedy: "see jjm clusters; jjm goes on by itself once it answers"}
 }
 
-// submissionFails returns the last failure of the commands of the clusters that local jobs of g of a place may go to;
-// it has no code if one of them has no trouble.
+// submissionFails returns, of the clusters that local jobs of g of a place may go to, why the commands of the first one
+// fail. The cause has no code if the last command of one of the clusters was answered.
 func (cs Causes) submissionFails(mem state.Memory, g *state.Grid, place int32, now jjm.Time) why.Cause {
 	var first why.Cause
 	for _, name := range cs.open(mem, g, place, now) {

@@ -9,13 +9,13 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// filler keeps grid jobs from cutting a part of files that belong together while they are added to a dataset in several
+// filler keeps grid jobs from cutting a dataset while files that belong together are added to it in several
 // transactions.
 type filler struct {
 	s *state.State
 
 	mu     sync.Mutex
-	filled map[Source]func() // of the sources that a stop of the daemon may have cut short, until they are read again
+	filled map[Source]func() // by source that a stop of the daemon may have interrupted, until it is read again
 }
 
 // adding keeps grid jobs from cutting the files of a dataset until filled is called.
@@ -30,7 +30,7 @@ func (fi *filler) adding(id store.DatasetID) (filled func()) {
 	}
 }
 
-// read ends the wait for a source, if there is one.
+// read notes that a source was read, and ends the wait of Resume for it.
 func (fi *filler) read(s Source) {
 	fi.mu.Lock()
 	filled := fi.filled[s]
@@ -41,8 +41,8 @@ func (fi *filler) read(s Source) {
 	}
 }
 
-// Resume keeps grid jobs from cutting the files of containers until these were read once: when the daemon stopped, a
-// part of their files may have been added.
+// Resume keeps grid jobs from cutting the files of containers until the containers were read once: when the daemon
+// stopped, perhaps only a part of their files had been added.
 func (fi *filler) Resume(ctx context.Context) error {
 	of := map[Source]jjm.DatasetInput{}
 	uids := map[Source]int{}

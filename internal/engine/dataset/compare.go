@@ -22,8 +22,8 @@ const sourceActor = "(source)"
 type sight struct {
 	// missed are the files that the last look did not find.
 	missed map[string]bool
-	// listed are hashes of the LFNs that a program has ever listed. About other files of
-	// the dataset it says nothing.
+	// listed are hashes of the LFNs that a program has ever listed. The program says
+	// nothing about other files of the dataset.
 	listed map[uint64]bool
 }
 
@@ -31,7 +31,7 @@ type sight struct {
 type sights struct {
 	seed maphash.Seed
 	mu   sync.Mutex
-	of   map[Source]*sight // mu guards the map; fair.Keyed lets one look at a time use each
+	of   map[Source]*sight // mu guards the map; fair.Keyed lets only one look at a time use a sight
 }
 
 func newSights() *sights { return &sights{seed: maphash.MakeSeed(), of: map[Source]*sight{}} }
@@ -51,8 +51,8 @@ func (ss *sights) forget(s Source) {
 	delete(ss.of, s)
 }
 
-// remembers adds what a program listed to the sight, and makes the look cover all that it
-// ever listed. Looks into folders say themselves what they cover.
+// remembers adds the files that a program listed to the sight, and makes the look cover all
+// files that the program ever listed. A look into a folder already says what it covers.
 func (ss *sights) remembers(si *sight, look *catalogue.Look) {
 	if look.Covers != nil {
 		return
@@ -146,8 +146,8 @@ func (cp *comparer) judge(ctx context.Context, si *sight, set store.Dataset, loo
 	return f, err
 }
 
-// remark gives files the mark state, or with FileReady removes the marks that a
-// comparison made.
+// remark marks files with state, or with FileReady removes the marks that a comparison
+// made.
 func (cp *comparer) remark(ctx context.Context, set store.Dataset, state jjm.FileState, files []string,
 	why map[string]string) error {
 	d := wire.Dataset{Name: set.Name, LFNs: files, State: state.String(), Reason: "as it was again"}

@@ -31,10 +31,10 @@ func (ds *Datasets) checkContainer(ctx context.Context, uid int, d *jjm.DatasetI
 	return nil
 }
 
-// takeContainer adds to the dataset d, whose id is given, the files of a container's datasets that it lacks
-// (decision R30). whole says that no more can come, because all these datasets are closed.
-// Readers learn of the files, and read them, when all are there: a splitter that takes what it finds would
-// cut short parts of each dataset otherwise.
+// takeContainer adds to the dataset d, whose id is given, the files of a container's datasets that
+// d lacks (decision R30). whole says that no more can come, because all these datasets are closed.
+// Readers are woken, and may read, only when all files are there: otherwise a splitter that takes
+// the files that it finds would cut parts that are too small from each dataset.
 func (ds *Datasets) takeContainer(ctx context.Context, job *jjm.GridJob, id store.DatasetID,
 	d *jjm.DatasetInput) (whole bool, err error) {
 	filled := ds.adding(id)
@@ -46,7 +46,7 @@ func (ds *Datasets) takeContainer(ctx context.Context, job *jjm.GridJob, id stor
 	return whole, nil
 }
 
-// takeMembers is takeContainer without its care for readers. news are the datasets that got files.
+// takeMembers is takeContainer without holding back and waking readers. news are the datasets that got files.
 func (ds *Datasets) takeMembers(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput) (whole bool,
 	news []store.DatasetID, err error) {
 	members, err := ds.b.Store.Members(ctx, job.Owner.UID, d.Container)
@@ -80,8 +80,8 @@ func (ds *Datasets) tell(ctx context.Context, news []store.DatasetID) error {
 	})
 }
 
-// takeMember adds the next chunk of files of one dataset of the container; more says that
-// it has further ones. It appends the dataset that got files to news.
+// takeMember adds the next chunk of files of one dataset of the container; more says that the
+// dataset has further files. It appends the dataset that got files to news.
 func (ds *Datasets) takeMember(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput, m *store.Dataset,
 	news *[]store.DatasetID) (more bool, err error) {
 	var got store.DatasetID

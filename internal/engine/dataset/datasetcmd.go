@@ -11,8 +11,9 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// Dataset adds files to a dataset, marks some, closes it, removes datasets, or only shows some, as
-// d.Do says. It returns the datasets that are there afterwards. Grid jobs that read a changed dataset are woken.
+// Dataset does what d.Do says: it adds files to a dataset, marks or lists files of it, closes it, removes datasets, or
+// only shows datasets. Except after a removal, it returns the datasets as they are afterwards. It wakes the grid jobs
+// that read a changed dataset.
 func (ds *Datasets) Dataset(ctx context.Context, caller wire.Caller, d wire.Dataset) (out wire.Datasets, err error) {
 	uid := caller.UID
 	if d.UID != nil {
@@ -95,8 +96,8 @@ func makerOf(ctx context.Context, from *store.Store, id store.DatasetID) (jjm.Ow
 	return job.Owner, err
 }
 
-// mayAdd returns an error for callers who may not submit grid jobs: they may not add
-// files either.
+// mayAdd returns an error of kind Denied for a caller who may not submit grid jobs, and so may not
+// add files either.
 func (ds *Datasets) mayAdd(caller wire.Caller) error {
 	if err := ds.b.MayRun(caller); err != nil {
 		return err
@@ -106,8 +107,8 @@ func (ds *Datasets) mayAdd(caller wire.Caller) error {
 	return v.NotBanned(state.Whom(jjm.Owner{User: caller.User, UID: caller.UID}, nil, nil))
 }
 
-// notFilled returns an error of kind Conflict for the output dataset of a live grid job:
-// readers would take added files for its outputs.
+// notFilled returns an error of kind Conflict for the output dataset of a live grid job,
+// because readers would mistake added files for its outputs.
 func (ds *Datasets) notFilled(uid int, name string) error {
 	v := ds.s.View()
 	defer v.Close()
@@ -120,8 +121,8 @@ func (ds *Datasets) notFilled(uid int, name string) error {
 	return nil
 }
 
-// showDatasets returns the dataset that d names, or all of the account uid.
-// Administrators who name no account get those of all accounts.
+// showDatasets returns the dataset that d names, or all datasets of the account uid.
+// Administrators who name no account get the datasets of all accounts.
 func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset) ([]wire.DatasetState,
 	error) {
 	var all []store.Dataset
@@ -186,8 +187,8 @@ func (ds *Datasets) readersOf(ctx context.Context, id store.DatasetID) ([]wire.D
 	return out, nil
 }
 
-// closeDataset closes a dataset; changed is false if it was closed. why goes into the journals
-// of the grid jobs that read it.
+// closeDataset closes a dataset; changed is false if it was closed already. why goes into the
+// journals of the grid jobs that read the dataset.
 func (ds *Datasets) closeDataset(ctx context.Context, uid int, name, why string) (changed bool, err error) {
 	err = ds.s.Change(ctx, "dataset-close", func(c *state.Change) error {
 		set, found, err := c.Tx.FindDataset(uid, name)

@@ -15,9 +15,9 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// CheckDatasets returns what is wrong with the datasets of a job file whose job type has
-// accepted it: datasets that do not exist, sources that cannot be read, settings of the
-// splitter, too many local jobs. clusters are those that the grid job may use.
+// CheckDatasets returns the problems of the datasets of a job file that its job type has
+// accepted: datasets that do not exist, sources that cannot be read, settings of the
+// splitter, too many local jobs. clusters are the clusters that the grid job may use.
 func (ds *Datasets) CheckDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, h handlers.Handler,
 	site handlers.Site, clusters []string) jjm.Problems {
 	var ps jjm.Problems
@@ -85,14 +85,14 @@ func (ds *Datasets) CheckDatasets(ctx context.Context, owner jjm.Owner, spec *jj
 	return tooMany(spec, cut, site)
 }
 
-// CheckMerge returns what is wrong with how a job file merges outputs.
+// CheckMerge returns the problems of the merge settings of a job file.
 func (ds *Datasets) CheckMerge(spec *jjm.Spec, clusters []string) jjm.Problems {
 	cut, ps := handlers.MergeCutting(spec)
 	return append(ps, plan.CheckSiteLists("merge.split.params", &cut.Params, ds.s.Names, clusters)...)
 }
 
 // tooMany returns a problem if the files would make more local jobs than the site allows.
-// It can tell only if the job file lists all files.
+// It returns nil unless the job file lists all files by name.
 func tooMany(spec *jjm.Spec, cut handlers.Cutting, site handlers.Site) jjm.Problems {
 	work := split.Work{Closed: true, Queue: cut.Work.Queue}
 	for i := range spec.Datasets {
@@ -113,9 +113,9 @@ func tooMany(spec *jjm.Spec, cut handlers.Cutting, site handlers.Site) jjm.Probl
 	return ps
 }
 
-// FillDatasets makes the datasets for which a job file lists files and adds these: listed
-// in the job file, found by wildcards, or in lists that it names. Doing it again changes
-// nothing.
+// FillDatasets makes the datasets for which a job file lists files and adds these files: files
+// in the job file itself, found by its wildcards, or in lists that it names. Doing so again
+// changes nothing.
 func (ds *Datasets) FillDatasets(ctx context.Context, job *jjm.GridJob, h handlers.Handler) error {
 	if len(job.Spec.Datasets) == 0 {
 		return nil
@@ -146,8 +146,8 @@ func (ds *Datasets) FillDatasets(ctx context.Context, job *jjm.GridJob, h handle
 	return nil
 }
 
-// permanent makes errors of kind Conflict or Gone Invalid, because a retry of a
-// preparation cannot help.
+// permanent turns errors of kind Conflict or Gone into errors of kind Invalid, because a
+// retry of a preparation cannot help.
 func permanent(err error) error {
 	if k := jjm.KindOf(err); k == jjm.Conflict || k == jjm.Gone {
 		return jjm.Errorf(jjm.Invalid, "%w", err)
@@ -155,8 +155,8 @@ func permanent(err error) error {
 	return err
 }
 
-// addFiles adds files to a dataset of an account, which it makes if need be, and returns
-// how many were new.
+// addFiles adds files to a dataset of an account, makes the dataset if need be, and returns
+// how many files were new.
 func (ds *Datasets) addFiles(ctx context.Context, uid int, name string, files []jjm.File) (added int, err error) {
 	return ds.addFilesIn(ctx, uid, jjm.Dataset{Name: name}, files)
 }
@@ -183,8 +183,8 @@ func (ds *Datasets) addFilesIn(ctx context.Context, uid int, d jjm.Dataset, file
 	return added, nil
 }
 
-// checkPlace returns an error if d is to be in another container than it is, or is the
-// name of a container itself. made says that the dataset is new.
+// checkPlace returns an error if d names another container than the dataset is in, or if the
+// dataset is itself a container. made says that the dataset is new.
 func checkPlace(c *state.Change, uid int, d jjm.Dataset, made bool) error {
 	have, err := c.S.B.Store.DatasetNamed(c.Ctx, uid, d.Name)
 	switch {
@@ -224,8 +224,8 @@ func roomFor(c *state.Change, id store.DatasetID, name string) error {
 // file.
 func hasList(d *jjm.DatasetInput) bool { return len(d.Files) > 0 || d.From != "" }
 
-// mayClose returns an error of kind Conflict for a job file that would close a dataset that
-// somebody else keeps open: it lists files of it, and does not leave it open.
+// mayClose returns an error of kind Conflict for a job file that lists files of a dataset without
+// open, and so would close a dataset that was left open for more files.
 func (ds *Datasets) mayClose(ctx context.Context, owner jjm.Owner, d jjm.DatasetInput) error {
 	if !hasList(&d) || d.Open {
 		return nil
@@ -239,7 +239,7 @@ func (ds *Datasets) mayClose(ctx context.Context, owner jjm.Owner, d jjm.Dataset
 	who := ds.opener(v.Memory, &jjm.GridJob{Owner: owner}, d.Name)
 	switch {
 	case who == "" && err != nil, who == "" && ds.filling(v.Memory, owner, d.Name):
-		return nil // it is new, or being made by another grid job that will close it
+		return nil // the dataset is new, or being made by another grid job that will close it
 	case who == "":
 		who = owner.User
 	}
@@ -275,7 +275,7 @@ func (ds *Datasets) filling(mem state.Memory, owner jjm.Owner, name string) bool
 	return false
 }
 
-// noDataset says how an account comes to a dataset that it does not have.
+// noDataset returns a text that says how an account can get a dataset that it does not have.
 func noDataset(owner jjm.Owner, name string) string {
 	return fmt.Sprintf("%s has no dataset %s: if it is the output_dataset of another job, submit the job that fills it first; "+
 		"else list its files here, or make it with \"jjm dataset add\"", owner.User, name)

@@ -17,8 +17,8 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// The bounds of a dry run: the local jobs that it shows, and the files of each dataset that it
-// reads. It is one request on the socket, so it must be quick.
+// dryParts bounds the local jobs that a dry run shows, dryFiles the files of each dataset that it
+// reads. A dry run is one request on the socket, so it must be quick.
 const (
 	dryParts = 10
 	dryFiles = 200_000
@@ -67,7 +67,7 @@ func (ds *Datasets) DryRun(ctx context.Context, owner jjm.Owner, h handlers.Hand
 	return wire.Submitted{Plan: plan}, err
 }
 
-// dryCommands returns the commands of parts. They name files that local jobs made by the paths at which these lie now.
+// dryCommands returns the commands of parts. They name files that local jobs made by the present paths of the files.
 func (o outside) dryCommands(ctx context.Context, ln *lineage.Lineage, owner jjm.Owner, h handlers.Handler,
 	spec *jjm.Spec, parts []jjm.Part) (commands [][]string, err error) {
 	opened, err := ln.Foreseeing(ctx, owner.UID, spec.Datasets)
@@ -88,13 +88,13 @@ func (o outside) dryCommands(ctx context.Context, ln *lineage.Lineage, owner jjm
 	return commands, nil
 }
 
-// ownable returns an error of kind Internal if the store would refuse one of the parts, as it does when
-// they are made in earnest.
+// ownable returns an error of kind Internal if the store would refuse one of the parts when the grid
+// job is really cut.
 func ownable(parts []jjm.Part) error {
 	for i := range parts {
 		p := &parts[i]
 		if p.Unit == jjm.UnitEvent || p.Unit == jjm.UnitRow {
-			continue // they own none of the files that they read
+			continue // such parts own none of the files that they read
 		}
 		if _, err := p.Pieces(); err != nil {
 			return jjm.Errorf(jjm.Internal, "part %d could not be stored, by a mistake in jjm itself, please report it: %w",
@@ -104,11 +104,12 @@ func ownable(parts []jjm.Part) error {
 	return nil
 }
 
-// passedOver says which files the splitter will leave out for what their descriptions say, nil if none.
+// passedOver returns texts about the files that the splitter will leave out because of their descriptions, nil if there
+// are none.
 func passedOver(cut *handlers.Cutting) (texts []string) {
 	leaver, err := split.LeaverOf(cut.Splitter, cut.Params)
 	if err != nil {
-		return nil // the cut says what is wrong with the settings
+		return nil // the cut returns the error about the settings
 	}
 	var left jjm.LeftList
 	for i := range cut.Work.Files {
@@ -196,7 +197,7 @@ func (ds *Datasets) dryWork(ctx context.Context, owner jjm.Owner, spec *jjm.Spec
 	return known, nil
 }
 
-// tellDry sets what WMBSMergeBySize needs to know about the parents of the files.
+// tellDry sets the facts about the parents of the files that WMBSMergeBySize needs.
 func (ds *Datasets) tellDry(ctx context.Context, owner jjm.Owner, dataset string, work *split.Work) error {
 	maker, err := ds.lineage.MakerOf(ctx, owner.UID, dataset, work.Files[:min(lineage.SomeFiles, len(work.Files))])
 	if err != nil {
@@ -228,7 +229,7 @@ func (g *gathered) add(f jjm.File) error {
 	return nil
 }
 
-// dryDataset returns the files of a dataset, with those that the job file would add to
+// dryDataset returns the files of a dataset, with the files that the job file would add to
 // it.
 func (ds *Datasets) dryDataset(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, site handlers.Site,
 	now jjm.Time) ([]jjm.File, store.Dataset, error) {

@@ -21,8 +21,8 @@ type marker struct {
 	s *state.State
 }
 
-// mark gives the files that d names the mark d.State, or removes their marks if that is
-// "ready". The outcome for each file is added to out. A dry run stores nothing.
+// mark marks the files that d names with d.State, or removes their marks if d.State is
+// "ready". It adds the outcome for each file to out. A dry run stores nothing.
 func (mk marker) mark(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset, out *wire.Datasets) error {
 	set, err := mk.b.Store.DatasetNamed(ctx, uid, d.Name)
 	if err != nil {
@@ -34,8 +34,7 @@ func (mk marker) mark(ctx context.Context, caller wire.Caller, uid int, d wire.D
 	return mk.markAll(ctx, caller, set, d, out)
 }
 
-// markAll marks files of a dataset, and the same files of datasets that took them from
-// it.
+// markAll marks files of a dataset, and the same files in datasets that took them from it.
 func (mk marker) markAll(ctx context.Context, caller wire.Caller, set store.Dataset, d wire.Dataset,
 	out *wire.Datasets) error {
 	lost := fileStateOf(d.State)
@@ -65,7 +64,7 @@ func (mk marker) markAll(ctx context.Context, caller wire.Caller, set store.Data
 		tellMarks(c, caller, set, d.State, fmt.Sprintf("%s of dataset %s now %s: %s", jjm.Count(fresh, "file"), d.Name,
 			d.State,
 			d.Reason), fresh)
-		// before Withdraw lets any of them give a file back
+		// before Withdraw makes any local job give a file back
 		if err := mk.ownersOf(c.Live, ctx, set.ID, all, out.Marked); err != nil {
 			return err
 		}
@@ -87,7 +86,7 @@ func (mk marker) markAll(ctx context.Context, caller wire.Caller, set store.Data
 	})
 }
 
-// unmark removes marks of files of a dataset, and of datasets that took them from it.
+// unmark removes marks of files of a dataset, and of the same files in datasets that took them from it.
 func (mk marker) unmark(ctx context.Context, caller wire.Caller, set store.Dataset, d wire.Dataset,
 	out *wire.Datasets) error {
 	return mk.changeMarks(ctx, d.DryRun, func(c *state.Change) error {
@@ -100,8 +99,8 @@ func (mk marker) unmark(ctx context.Context, caller wire.Caller, set store.Datas
 	})
 }
 
-// unmarkIn removes marks of files of one dataset. out has one entry for each file, in
-// however many datasets it is.
+// unmarkIn removes marks of files of one dataset. out has one entry for each file, even if
+// the file is in several datasets.
 func (mk marker) unmarkIn(c *state.Change, caller wire.Caller, set store.Dataset, d wire.Dataset, lfns []string,
 	out *wire.Datasets) error {
 	if err := mk.cutsNow(c.Live, set); err != nil {
@@ -129,7 +128,7 @@ func (mk marker) unmarkIn(c *state.Change, caller wire.Caller, set store.Dataset
 	return nil
 }
 
-// changeMarks carries out a change of marks; a dry one is rolled back.
+// changeMarks carries out a change of marks; a dry run is rolled back.
 func (mk marker) changeMarks(ctx context.Context, dry bool, decide func(*state.Change) error) error {
 	err := mk.s.Change(ctx, "dataset-mark", func(c *state.Change) error {
 		if err := decide(c); err != nil || !dry {
@@ -160,9 +159,9 @@ func tellMarks(c *state.Change, caller wire.Caller, set store.Dataset, to, what 
 		Source: c.Name, Actor: caller.User})
 }
 
-// cutsNow returns an error of kind Busy while a grid job is in the middle of cutting a dataset:
-// with more files to read, its splitter would continue in another file than the one in which it
-// stopped. Such a cutting does not pause, so it ends soon.
+// cutsNow returns an error of kind Busy while a grid job is in the middle of cutting a dataset: with
+// more files to read, its splitter would continue in another file than the file in which it stopped.
+// Such a cutting does not pause, so it ends soon.
 func (mk marker) cutsNow(mem state.Memory, set store.Dataset) error {
 	for id, g := range mem.Grids() {
 		if g.Job.Owner.UID != set.UID || g.Job.Step.Closed || len(g.Job.Step.Carry) == 0 ||
@@ -182,9 +181,9 @@ func (mk marker) cutsNow(mem state.Memory, set store.Dataset) error {
 	return nil
 }
 
-// ownersOf adds to out which live local jobs own some of the marked files: in Back those that
-// wait for submission and will give them back, in Locals those that a batch system has, which
-// go on and whose reports count.
+// ownersOf adds to out the local jobs that own some of the marked files: in Back the local jobs that
+// wait for submission and will give the files back, in Locals the local jobs that a batch system
+// has, which go on and whose reports count.
 func (mk marker) ownersOf(mem state.Memory, ctx context.Context, id store.DatasetID, all []store.Marked,
 	out []wire.MarkedFile) error {
 	lines := make(map[string]int, len(out))

@@ -45,8 +45,8 @@ func (o outside) list(ctx context.Context, owner jjm.Owner, folder string) ([]ca
 }
 
 // expand returns the files that a job file lists for a dataset, with each wildcard replaced by
-// the files that match it now, at most so many in all. The errors are those of
-// [catalogue.Expand], and of kind Busy if a folder cannot be read now.
+// the files that match it now, at most most files in all. It returns the errors of
+// [catalogue.Expand], and an error of kind Busy if a folder cannot be read now.
 func (o outside) expand(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, most int) ([]jjm.File, error) {
 	named, all := d.Named()
 	if all || len(d.Files) == 0 {

@@ -17,8 +17,8 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// clearAgain is after how long what is stored of removed datasets is deleted that could not be
-// deleted before.
+// clearAgain is the time after which a failed deletion of the rows of removed datasets is tried
+// again.
 const clearAgain = time.Second
 
 // remove removes the datasets and containers d.Names of an account, each in a change of its own.
@@ -43,9 +43,9 @@ func (ds *Datasets) remove(ctx context.Context, caller wire.Caller, uid int, d w
 	return out
 }
 
-// removeOne removes the dataset out.Name, or if there is none the container of that name, and
-// sets the other fields of out. The error is of kind Gone if there is neither, and Conflict or
-// Busy if a grid job or another dataset needs it.
+// removeOne removes the dataset out.Name, or if there is no such dataset the container of that name,
+// and sets the other fields of out. The error is of kind Gone if there is neither, and Conflict or
+// Busy if a grid job or another dataset needs the dataset or container.
 func removeOne(c *state.Change, caller wire.Caller, uid int, out *wire.RemovedDataset) error {
 	set, found, err := c.Tx.FindDataset(uid, out.Name)
 	if err != nil {
@@ -65,8 +65,8 @@ func removeOne(c *state.Change, caller wire.Caller, uid int, out *wire.RemovedDa
 	return nil
 }
 
-// removeContainer removes a container: the dataset that stands for it, if there is one, and what
-// its datasets know of it. These stay.
+// removeContainer removes a container: the dataset that stands for the container, if there is one,
+// and the membership of its datasets. The datasets themselves stay.
 func removeContainer(c *state.Change, caller wire.Caller, uid int, head store.Dataset, out *wire.RemovedDataset) error {
 	members, err := c.Tx.Members(uid, out.Name)
 	if err != nil {
@@ -93,7 +93,8 @@ func removeContainer(c *state.Change, caller wire.Caller, uid int, head store.Da
 	return nil
 }
 
-// removeSet removes one dataset that no live grid job uses.
+// removeSet removes one dataset. The error is of kind Conflict if a grid job or another dataset needs
+// the dataset, and Busy if that grid job is just being removed.
 func removeSet(c *state.Change, set *store.Dataset) error {
 	needs, err := c.Tx.Needs(set.ID)
 	if err != nil {
@@ -156,7 +157,7 @@ func live(mem state.Memory, uid int, name, container string) error {
 	return stillUsed(ids)
 }
 
-// stillUsed is the error for a dataset that live grid jobs read or fill.
+// stillUsed returns the error about a dataset that live grid jobs read or fill.
 func stillUsed(ids []jjm.GridID) error {
 	return jjm.Errorf(jjm.Conflict, "it is read or filled by %s, not over yet, which would lose files: "+
 		"wait for the end (jjm wait %s), or kill what needs it (jjm kill %s)", some(ids), args(ids), args(ids))
@@ -165,7 +166,7 @@ func stillUsed(ids []jjm.GridID) error {
 // mostNamed is how many grid jobs an error names.
 const mostNamed = 3
 
-// some names up to three grid jobs and says how many more there are.
+// some returns a text that names up to three grid jobs and says how many more there are.
 func some(ids []jjm.GridID) string {
 	words := make([]string, 0, mostNamed)
 	for _, id := range ids[:min(len(ids), mostNamed)] {
@@ -201,7 +202,7 @@ func tellRemoval(c *state.Change, caller wire.Caller, uid int, what string) {
 		Cause: fmt.Sprintf("%s (%s)", what, by), Source: c.Name, Actor: caller.User})
 }
 
-// clearAll deletes what is stored of removed datasets until ctx ends, those first that were
+// clearAll deletes the rows of removed datasets until ctx ends, first of the datasets that were
 // removed before the daemon stopped.
 func (ds *Datasets) clearAll(ctx context.Context) {
 	left, err := ds.b.Store.RemovedDatasets(ctx)
@@ -215,8 +216,8 @@ func (ds *Datasets) clearAll(ctx context.Context) {
 	ds.cleared.Run(ctx)
 }
 
-// clear deletes what is stored of the removed datasets of an account, a chunk of files at a time. It
-// returns after how long to try again, 0 if nothing is left.
+// clear deletes the rows of the removed datasets of an account, a chunk of files at a time. It
+// returns the time after which to try again, 0 if nothing is left.
 func (ds *Datasets) clear(ctx context.Context, uid int) time.Duration {
 	err := ds.clearOf(ctx, uid)
 	switch {

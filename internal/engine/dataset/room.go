@@ -1,6 +1,6 @@
 // Package dataset keeps the datasets of accounts: files that people add and mark, and files
-// from watched folders, programs and containers, which it reads repeatedly. What local jobs are
-// made of the files is decided in package feed.
+// from watched folders, programs and containers, which it reads repeatedly. Package feed decides
+// which local jobs are made of the files.
 package dataset
 
 import (
@@ -29,7 +29,7 @@ type Datasets struct {
 	*filler
 	marks   marker
 	compare *comparer
-	cleared *fair.Keyed[int] // deletes what is stored of removed datasets, by account
+	cleared *fair.Keyed[int] // deletes the rows of removed datasets, by account
 }
 
 // New returns a Datasets that reads width sources at a time; each keeps its place for

@@ -19,7 +19,7 @@ import (
 	"jjm/internal/work/catalogue"
 )
 
-// Source names a dataset of a grid job whose files come from a source that is read
+// Source identifies a dataset of a grid job whose files come from a source that is read
 // repeatedly: a watched folder, a program, or the datasets of a container.
 type Source struct {
 	Grid jjm.GridID
@@ -30,8 +30,8 @@ type Source struct {
 const (
 	sourceDeadline = 10 * time.Minute
 	sourceOutput   = 256 << 20
-	// settle is for how long a file in a watched folder must be unchanged: a younger one
-	// may still be being written.
+	// settle is how long a file in a watched folder must be unchanged: a file that changed
+	// later may still be being written.
 	settle = 30 * time.Second
 )
 
@@ -40,7 +40,7 @@ func fromOutside(d *jjm.DatasetInput) bool {
 	return d.Watch != "" || len(d.Program) > 0 || d.Container != ""
 }
 
-// KickSources has the sources of a grid job read soon.
+// KickSources asks for the sources of a grid job to be read soon.
 func (ds *Datasets) KickSources(job *jjm.GridJob) {
 	for i := range job.Spec.Datasets {
 		if fromOutside(&job.Spec.Datasets[i]) {
@@ -49,10 +49,10 @@ func (ds *Datasets) KickSources(job *jjm.GridJob) {
 	}
 }
 
-// LookAt reads a source once: it adds new files to the dataset, and marks those that the source
-// no longer has or has changed. It returns after how long to read it again, 0 for never: once
-// the dataset is closed or the grid job is fully cut. A watched folder is still read then,
-// because its files may vanish before local jobs read them.
+// LookAt reads a source once: it adds new files to the dataset, and marks the files that the source
+// no longer has or has changed. It returns the time after which to read the source again, 0 for
+// never: once the dataset is closed or the grid job is fully cut. Even then it reads a watched folder
+// until the grid job ends, because files may vanish before local jobs read them.
 func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
 	defer ds.read(s)
 	job := ds.s.JobOf(s.Grid)
@@ -119,8 +119,8 @@ func (ds *Datasets) sourceTrouble(s Source, err error) {
 	fair.Kick(ds.s.PubKick)
 }
 
-// takeFrom reads a folder or program as the owner. waiting is the number of files that
-// may still be being written. To a closed dataset it adds nothing.
+// takeFrom reads a folder or program as the owner. waiting is the number of files that may
+// still be being written. It adds nothing from a folder to a closed dataset.
 func (ds *Datasets) takeFrom(ctx context.Context, s Source, job *jjm.GridJob, have store.Dataset,
 	closed bool) (waiting int, err error) {
 	if err := ds.outside.mayLook(job.Owner); err != nil {
@@ -163,8 +163,8 @@ func (ds *Datasets) takeProgram(ctx context.Context, job *jjm.GridJob, id store.
 	return look, err
 }
 
-// takeFolder adds the new files of a watched folder to the dataset id, unless that is closed, and
-// returns its listing for comparison.
+// takeFolder adds the new files of a watched folder to the dataset id, unless the dataset is closed,
+// and returns the listing of the folder for comparison.
 func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, id store.DatasetID, d *jjm.DatasetInput,
 	closed bool) (look catalogue.Look, waiting int, err error) {
 	folder, pattern, err := catalogue.SplitWatch(d.Watch)

@@ -20,9 +20,9 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// feeds are the cuttings in progress, by grid job. The step of a grid job takes its feed out
-// and, if what it cut was stored, keeps it again: a cutting continues only from what was
-// stored.
+// feeds are the cuttings in progress, by grid job. The step of a grid job takes its feed out and
+// keeps it again only if the cut parts were stored: a cutting continues only from the stored
+// parts.
 type feeds struct {
 	mu sync.Mutex
 	of map[jjm.GridID]*feed
@@ -37,8 +37,7 @@ func (fs *feeds) take(id jjm.GridID) *feed {
 	return f
 }
 
-// keep stores f and drops the feeds of grid jobs that have ended, which nothing else
-// would.
+// keep stores f and drops the feeds of grid jobs that have ended, which nothing else drops.
 func (fs *feeds) keep(id jjm.GridID, f *feed, whose func(jjm.GridID) int) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -58,8 +57,8 @@ type feed struct {
 	drops []store.Drop
 	// blank are files that will never be cut by this splitter, to be stored as dropped at the end.
 	blank []store.Drop
-	// made and carry are those of the step as this cutting last stored them. If they
-	// differ, another change cut or gave back something, and the cutting must start anew.
+	// made and carry are the step's values as this cutting last stored them. If the step has
+	// other values, another change cut or gave back something, and the cutting must start again.
 	made  int
 	carry []byte
 	// complete says that no more files will come.
@@ -69,7 +68,7 @@ type feed struct {
 	fills    uint64 // the count of fills when it started; see state.Memo.AwaitsFiles
 }
 
-// LookAgain returns after how long a grid job that waits for input is to be stepped
+// LookAgain returns the time after which a grid job that waits for input is to be stepped
 // without news, 0 for never; see state.Memory.WaitsForTime.
 func (fd *Feeder) LookAgain(id jjm.GridID) (again time.Duration) {
 	v := fd.s.View()
@@ -91,9 +90,9 @@ func (fd *Feeder) TellReaders(c *state.Change, a *state.Memo) {
 	}
 }
 
-// Feed cuts the next chunk of the files that the first step of a grid job reads: parts, local
-// jobs, ledger entries, states of files and the splitter's carry are stored in one transaction.
-// If nothing can be cut, the step becomes idle.
+// Feed cuts the next chunk of the files that the first step of a grid job reads. It stores parts,
+// local jobs, ledger entries, states of files and the splitter's carry in one transaction. If
+// nothing can be cut, the step becomes idle.
 func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting) error {
 	v := fd.s.View()
 	r := v.Grid(job.ID).Reads
@@ -162,8 +161,8 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 	return nil
 }
 
-// cutNext cuts the next chunk, at most as many parts as there are serial numbers for
-// their outputs.
+// cutNext cuts the next chunk, at most as many parts as there are serial numbers for outputs. If
+// there is a part and no number is left, the error is of kind Invalid.
 func (fd *Feeder) cutNext(ctx context.Context, job *jjm.GridJob, f *feed) ([]jjm.Part, split.Left, split.Carry, error) {
 	room, err := fd.s.PartsRoom(ctx, job, fd.b.Chunk())
 	if err != nil {
@@ -200,7 +199,7 @@ func (fd *Feeder) setIdle(id jjm.GridID, news uint64, left split.Left) {
 }
 
 // storeFiles stores the states of the files after a cut: fully cut, or dropped by the
-// splitter. over says that no more will be cut.
+// splitter. over says that nothing more will be cut.
 func (f *feed) storeFiles(tx *store.Tx, g *jjm.GridJob, left split.Left, over bool) error {
 	done := make([]int64, len(left.Done))
 	for i, pos := range left.Done {
@@ -231,8 +230,8 @@ func (f *feed) storeFiles(tx *store.Tx, g *jjm.GridJob, left split.Left, over bo
 // transaction.
 const noticeChunk = 20_000
 
-// startFeed makes new files of the datasets files of the step, and starts a cutting of
-// all that can be cut.
+// startFeed adds the new files of the datasets to the files of the step, and starts a
+// cutting of all files that can be cut.
 func (fd *Feeder) startFeed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting) (*feed, error) {
 	f := &feed{made: job.Step.Made, carry: job.Step.Carry}
 	if err := fd.noteInputs(ctx, job.ID, f); err != nil {
@@ -268,8 +267,8 @@ func (fd *Feeder) startFeed(ctx context.Context, job *jjm.GridJob, cut *state.Cu
 	return f, err
 }
 
-// countFirst returns an error of kind Invalid if the files that are there would make too many
-// local jobs, before any is made. Later cuts are checked by [Feeder.Feed].
+// countFirst returns an error of kind Invalid if the present files would make too many local jobs,
+// before any local job is made. [Feeder.Feed] checks later cuts.
 func (fd *Feeder) countFirst(job *jjm.GridJob, cut *state.Cutting, work split.Work) error {
 	if job.Step.Made > 0 {
 		return nil
@@ -286,8 +285,8 @@ func (fd *Feeder) countFirst(job *jjm.GridJob, cut *state.Cutting, work split.Wo
 	return nil
 }
 
-// noteInputs notes in memory which datasets the step reads, and in f the present counts
-// of news and marks.
+// noteInputs notes in memory which datasets the step reads, and in f the present counts of
+// news, marks and fills.
 func (fd *Feeder) noteInputs(ctx context.Context, id jjm.GridID, f *feed) error {
 	inputs, err := fd.b.Store.Inputs(ctx, id)
 	if err != nil {
@@ -301,15 +300,15 @@ func (fd *Feeder) noteInputs(ctx context.Context, id jjm.GridID, f *feed) error 
 	return nil
 }
 
-// awaitsFiles reports whether a cutting has perhaps read a part of files that belong together, because they were being
-// added meanwhile.
+// awaitsFiles reports whether a cutting has perhaps read only a part of files that belong together, because these files
+// were being added meanwhile.
 func (fd *Feeder) awaitsFiles(id jjm.GridID, f *feed) (waits bool) {
 	fd.s.Adjust(func(a *state.Memo) { waits = a.AwaitsFiles(id, f.fills) })
 	return waits
 }
 
-// workOf returns what the splitter needs: the files that can be cut, the files of
-// secondary datasets, and what it asks about siblings, families and ancestors.
+// workOf returns the input of the splitter: the files that can be cut, the files of
+// secondary datasets, and the facts about siblings, families and ancestors that it needs.
 func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutting, f *feed) (split.Work, error) {
 	work := cut.Work
 	work.Files, work.Secondary = nil, nil
@@ -376,7 +375,7 @@ func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutti
 	return work, nil
 }
 
-// siblingsOf returns what the other grid jobs that read the same files have made of each.
+// siblingsOf returns how far the other grid jobs that read the same files are with each file, nil if there are none.
 func (fd *Feeder) siblingsOf(ctx context.Context, id jjm.GridID, numbers []int64) ([]split.SiblingState, error) {
 	states, err := fd.b.Store.Siblings(ctx, id, 0, split.SiblingProcessingBased)
 	if err != nil || states == nil {

@@ -12,8 +12,8 @@ import (
 	"jjm/internal/work/split"
 )
 
-// Successors collects the local jobs that own files and end in this change. Those whose work is
-// to be done again get a successor: a new local job with the same part, but new output names,
+// Successors collects the local jobs that own files and end in this change. A local job whose work
+// is to be done again gets a successor: a new local job with the same part, but new output names,
 // numbers and seed (decision R17).
 func (fd *Feeder) Successors(c *state.Change) error {
 	for _, l := range c.Changed {
@@ -31,8 +31,9 @@ func (fd *Feeder) Successors(c *state.Change) error {
 	return nil
 }
 
-// makeSuccessor makes the successor of a local job that failed, if plan.GiveBack says so,
-// its outputs can be named and some of its files can still be read.
+// makeSuccessor makes the successor of a local job that ended without completing, if
+// plan.GiveBack says so, the successor's outputs can be named and some of the files can still
+// be read.
 func makeSuccessor(c *state.Change, l *jjm.LocalJob) error {
 	inputs, err := c.S.B.Store.PartInputs(c.Ctx, l.ID.Grid, []int32{l.ID.N})
 	if err != nil {
@@ -97,8 +98,8 @@ func nameable(c *state.Change, l *jjm.LocalJob) (bool, error) {
 	return err == nil, err
 }
 
-// replace makes a new local job for the part that l gives back; before is how many local
-// jobs had it before. It returns the new id.
+// replace makes a new local job for the part that l gives back, and returns its id. before is
+// how many local jobs had the part before.
 func replace(c *state.Change, l *jjm.LocalJob, part jjm.Part, before int) (jjm.LocalID, error) {
 	g := c.Grid(l.ID.Grid)
 	part, err := renumbered(g, l, part)
@@ -166,8 +167,8 @@ func renumbered(g *jjm.GridJob, l *jjm.LocalJob, p jjm.Part) (jjm.Part, error) {
 	return p, err
 }
 
-// release returns the seed and the sequence number of a part to their pools. The seeds of
-// parts are those of the pool plus offset.
+// release returns the seed and the sequence number of a part to their pools. The seed of a
+// part is a seed of the pool plus offset.
 func release(carry *split.Carry, more *jjm.PartMore, offset int64) {
 	if more.Seed != 0 {
 		carry.Seeds.GiveBack(more.Seed - offset)
@@ -178,7 +179,7 @@ func release(carry *split.Carry, more *jjm.PartMore, offset int64) {
 }
 
 // freeSeed returns the seed of a local job without successor to the pool, so that the next new
-// local job takes it (JEDI, random seeds). Its sequence number stays used: it counts as an
+// local job takes the seed (JEDI, random seeds). The sequence number stays used: it counts as an
 // input that was not processed.
 func freeSeed(c *state.Change, l *jjm.LocalJob, in *jjm.PartInput) error {
 	if in.More == nil || in.More.Seed == 0 || l.Step != jjm.StepWork {
@@ -195,7 +196,7 @@ func freeSeed(c *state.Change, l *jjm.LocalJob, in *jjm.PartInput) error {
 	return err
 }
 
-// seedOffset returns what the job file adds to the numbers of the pool of seeds.
+// seedOffset returns the offset that the job file adds to the numbers of the pool of seeds.
 func seedOffset(spec *jjm.Spec) int64 {
 	if spec.Split == nil {
 		return 0
@@ -209,12 +210,12 @@ func seedOffset(spec *jjm.Spec) int64 {
 	return 0
 }
 
-// InputsOver stores what became of the files of local jobs that end in this change.
+// InputsOver stores the new states of the files of local jobs that end in this change.
 func (fd *Feeder) InputsOver(c *state.Change) error { return endInputs(c, c.EndedReaders) }
 
-// endInputs stores what became of the files of ended local jobs, and takes back what
-// retracted ones had finished. Local jobs that gave their work back lose their ledger
-// entries.
+// endInputs stores the new states of the files of ended local jobs, and takes back the finished
+// state of the files of retracted local jobs. Local jobs that gave their work back lose their
+// ledger entries.
 func endInputs(c *state.Change, ended []*jjm.LocalJob) error {
 	if len(ended)+len(c.Retracted) == 0 {
 		return nil

@@ -33,8 +33,8 @@ func (fd *Feeder) LoseFiles(c *state.Change) error {
 	return nil
 }
 
-// lose marks a file in all datasets that have it: the one in which a local job read it, those from which that took it,
-// and those that took it from any of these.
+// lose marks a file in all datasets that have it: the dataset in which a local job read the file, the datasets from
+// which this dataset took the file, and the datasets that took it from any of these.
 func lose(c *state.Change, by jjm.LocalID, f state.GoneFile) error {
 	from, err := c.Tx.MembersTaken(f.Dataset, f.LFN)
 	if err != nil {

@@ -27,16 +27,16 @@ func openMerge(c *state.Change, g *jjm.GridJob) error {
 	return c.Tx.OpenInputs(g.ID, jjm.StepMerge, []store.Reads{{Dataset: id, Master: true}})
 }
 
-// unmerged returns the dataset of the outputs that a grid job has to merge, and makes it
-// if need be. Its name, "(merge of 17)", is not one that people can use.
+// unmerged returns the dataset of the outputs that a grid job has to merge, and makes it if
+// need be. People cannot use its name, such as "(merge of 17)".
 func unmerged(c *state.Change, g *jjm.GridJob) (store.DatasetID, error) {
 	id, _, err := c.Tx.PutDataset(g.Owner.UID, jjm.Dataset{Name: fmt.Sprintf("(merge of %s)", g.ID)})
 	return id, err
 }
 
-// origin is what outputs were made from: the files that local jobs of the first step
-// read, each once, and the luminosity sections of them that were processed, if the work
-// was cut into sections.
+// origin describes what outputs were made from: the files that local jobs of the first step
+// read, each once, and the processed luminosity sections of these files, if the work was cut
+// into sections.
 type origin struct {
 	parents []string
 	lumis   []jjm.LumiRange
@@ -44,8 +44,8 @@ type origin struct {
 	first int64
 }
 
-// originOf returns what a local job's outputs were made from. For a merge that is what
-// the merged outputs were made from.
+// originOf returns the origin of a local job's outputs. The origin of a merge is the origin
+// of the merged outputs.
 func originOf(c *state.Change, l *jjm.LocalJob) (o origin, err error) {
 	if !c.Live.Grid(l.ID.Grid).Processes() {
 		return o, nil

@@ -14,8 +14,9 @@ import (
 // change:
 //
 //	all outputs merged           completed
-//	the merge failed for good    failed; if it reads files, and no other merge has or merged outputs of
-//	                             it, its work is done again (JEDI: unmerged cancelled, inputs retried)
+//	the merge failed for good    failed; if the local job reads files, and no other merge has or merged
+//	                             its outputs, its work is done again (JEDI: unmerged cancelled, inputs
+//	                             retried)
 func (fd *Feeder) MergesOver(c *state.Change) error {
 	settled := map[jjm.LocalID]*jjm.LocalJob{}
 	for _, l := range c.EndedReaders {
@@ -81,7 +82,7 @@ func settleMaker(c *state.Change, l, j *jjm.LocalJob) error {
 	switch {
 	case l.State == jjm.Completed:
 		switch waiting := below[jjm.FileReady] + below[jjm.FileDropped] + below[jjm.FileFailed]; {
-		case below[jjm.FilePicked] > 0: // another merge has some of them
+		case below[jjm.FilePicked] > 0: // another merge has some of the outputs
 		case waiting == 0:
 			c.Move(j, jjm.Completed, "", "its outputs are merged")
 		case j.Kill:
@@ -102,9 +103,9 @@ func settleMaker(c *state.Change, l, j *jjm.LocalJob) error {
 	return nil
 }
 
-// failOrphan fails a local job whose outputs cannot be merged, because another one that read
-// the same file failed for good (WMCore fails them when the fileset closes). It gets no
-// successor, whose outputs could not be merged either.
+// failOrphan fails a local job whose outputs cannot be merged, because another local job that
+// read the same file failed permanently (WMCore fails such jobs when the fileset closes). It gets
+// no successor, because the successor's outputs could not be merged either.
 func failOrphan(c *state.Change, id jjm.LocalID, why string) {
 	if live := c.Live.Local(id); live == nil || !live.IsMerging() || c.Orphans[id] {
 		return

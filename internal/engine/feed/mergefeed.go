@@ -21,10 +21,10 @@ import (
 // of local jobs that no longer wait to be merged.
 type mergeFeed struct {
 	feed
-	lfns []string // of the files, as numbers
+	lfns []string // the LFNs of the files, in the order of numbers
 }
 
-// FeedMerge makes local jobs that merge the outputs of the first step so far. Unlike Feed
+// FeedMerge makes local jobs that merge the present outputs of the first step. Unlike Feed,
 // it starts a new cutting each time.
 func (fd *Feeder) FeedMerge(ctx context.Context, job *jjm.GridJob) error {
 	f, err := fd.startMerge(ctx, job)
@@ -116,8 +116,8 @@ func (f *mergeFeed) storeDrops(tx *store.Tx, g *jjm.GridJob, left split.Left) er
 	return tx.DropFiles(g.ID, jjm.StepMerge, drops)
 }
 
-// startMerge makes new outputs files of the step, and starts a cutting of those that wait
-// to be merged.
+// startMerge adds new outputs to the files of the step, and starts a cutting of the outputs
+// that wait to be merged.
 func (fd *Feeder) startMerge(ctx context.Context, job *jjm.GridJob) (*mergeFeed, error) {
 	f := &mergeFeed{feed: feed{carry: job.Merging.Carry}}
 	work := split.Work{Now: jjm.At(fd.b.Now())}

@@ -12,9 +12,9 @@ import (
 )
 
 // MakeOutput makes the output dataset of a new grid job that may use this number of clusters.
-// Its name must be free, so that it holds no other files; if it is not, the error is a
-// jjm.Problems. With several clusters it becomes a container, in which each cluster gets a
-// dataset once a local job on it made something (decision R30).
+// If the name is not free, so that the dataset would hold other files, the error is a
+// jjm.Problems. With several clusters it makes a container, in which each cluster gets a dataset
+// once a local job on it completes (decision R30).
 func (fd *Feeder) MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) error {
 	d := jjm.Dataset{Name: job.Spec.OutputDataset}
 	if d.Name == "" {
@@ -44,8 +44,8 @@ func (fd *Feeder) MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) er
 }
 
 // AddOutputs adds the outputs of completed local jobs to the output dataset of their grid
-// job, with the files that they were made from as parents (decision R27), and outputs to
-// be merged to the dataset of the merge step.
+// job, with the files that the outputs were made from as parents (decision R27). It adds
+// outputs that are to be merged to the dataset of the merge step.
 func (fd *Feeder) AddOutputs(c *state.Change) error {
 	results := map[jjm.LocalID]*jjm.Result{}
 	for i := range c.Ends {
@@ -82,8 +82,8 @@ func (fd *Feeder) AddOutputs(c *state.Change) error {
 }
 
 // outputDataset returns the dataset for the outputs from a cluster, and makes it if need be. It
-// returns 0 if that dataset was removed before the grid job was reopened: another dataset may have
-// its name now, and gets none of these outputs.
+// returns 0 if that dataset was removed before the grid job was reopened, or if another dataset has
+// its name now: the other dataset gets none of these outputs.
 func outputDataset(c *state.Change, job *jjm.GridJob, cluster string) (store.DatasetID, error) {
 	name := job.Spec.OutputDataset
 	made, err := c.Tx.MadeBy(job.ID)
@@ -113,9 +113,9 @@ func outputDataset(c *state.Change, job *jjm.GridJob, cluster string) (store.Dat
 	return id, c.Tx.SetMaker(id, job.ID)
 }
 
-// addUnmerged adds the outputs of a local job to the dataset of the merge step.
-// WMBSMergeBySize keeps outputs made from one file together, in the order of its events,
-// so for it they have parents, sections and first events.
+// addUnmerged adds the outputs of a local job to the dataset of the merge step. For
+// WMBSMergeBySize it sets parents, sections and first events, because this splitter keeps
+// outputs made from one file together, in the order of its events.
 func addUnmerged(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result) error {
 	files := outputs.Mergeable(&job.Spec, l, r)
 	if job.Merging != nil && job.Merging.Splitter == split.WMBSMergeBySize {
@@ -135,8 +135,8 @@ func addUnmerged(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Resu
 	return err
 }
 
-// outputDatasets returns the datasets that a grid job fills, the one that stands for a container
-// included. Removed ones are not among them.
+// outputDatasets returns the datasets that a grid job fills, including the dataset that stands for
+// a container, and without removed datasets.
 func outputDatasets(c *state.Change, job *jjm.GridJob) ([]store.DatasetID, error) {
 	made, err := c.Tx.MadeBy(job.ID)
 	ids := make([]store.DatasetID, len(made))
@@ -165,7 +165,7 @@ func outputsOf(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result
 			f.Checksum = "sha256:" + out.SHA256
 		}
 		p, err := sandbox.OutputPath(r.AttemptID(), out.Name)
-		if err == nil && len(f.Problems()) == 0 { // else its wrapper was forged: a name that no list can hold
+		if err == nil && len(f.Problems()) == 0 { // else the wrapper was forged: no list can hold the name
 			f.Parents, f.Lumis, f.Path = o.parents, o.lumis, p
 			files = append(files, f)
 		}
@@ -173,7 +173,7 @@ func outputsOf(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result
 	return files, nil
 }
 
-// closeOutput closes the datasets that a grid job filled, which has ended.
+// closeOutput closes the datasets that an ended grid job filled.
 func closeOutput(c *state.Change, job *jjm.GridJob) error {
 	if job.Merging != nil {
 		id, err := unmerged(c, job)

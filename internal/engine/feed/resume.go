@@ -10,9 +10,9 @@ import (
 	"jjm/internal/work/split"
 )
 
-// Unfit returns which local jobs of a grid job, of those given, cannot do their work again, and
-// why: a file that they own cannot be read any more, or the random seed that they gave back is
-// another one's by now.
+// Unfit returns which of the given local jobs of a grid job cannot do their work again, and why: a
+// file that they own can no longer be read, or another local job has the random seed that they gave
+// back.
 func (fd *Feeder) Unfit(ctx context.Context, job *jjm.GridJob, locals []int32) (map[int32]string, error) {
 	if len(job.Spec.Datasets) == 0 || len(locals) == 0 {
 		return nil, nil
@@ -42,7 +42,7 @@ func (fd *Feeder) Unfit(ctx context.Context, job *jjm.GridJob, locals []int32) (
 }
 
 // Resume makes local jobs that failed or were killed own their work as before their end: their
-// files are to be processed, and their seeds taken. Unfit says nothing about them.
+// files are to be processed, and their seeds are taken. Unfit must have returned none of them.
 func (fd *Feeder) Resume(c *state.Change, id jjm.GridID, locals []int32) error {
 	job := c.Grid(id)
 	if len(job.Spec.Datasets) == 0 {
@@ -73,8 +73,8 @@ func (fd *Feeder) Resume(c *state.Change, id jjm.GridID, locals []int32) error {
 	return err
 }
 
-// seedsOf returns the seeds of local jobs, as numbers of the pool; those without one are left
-// out.
+// seedsOf returns the seeds of local jobs, as numbers of the pool, without the local jobs that have
+// no seed.
 func (fd *Feeder) seedsOf(ctx context.Context, job *jjm.GridJob, locals []int32) (map[int32]int64, error) {
 	if job.Step.Splitter != split.JEDI {
 		return nil, nil

@@ -17,11 +17,11 @@ import (
 	"jjm/sandbox"
 )
 
-// Retract declares outputs of a grid job lost (decision R15). Everything that the same local
-// jobs made is lost with them; a lost merged file stands for the local jobs whose outputs are
-// in it. While the grid job lives, new local jobs do their work again. Once it has ended, their
-// work counts as missing, and the result has the job file of a recovery if w asks for one; package
-// reopen is asked where the grid job is to be reopened. With DryRun nothing is stored.
+// Retract declares outputs of a grid job lost (decision R15). All other outputs of the same local
+// jobs are lost too; a lost merged file stands for the local jobs whose outputs are in it. While
+// the grid job lives, new local jobs do the work again. Once the grid job has ended, the work counts
+// as missing, and the result has the job file of a recovery if w asks for one. Package reopen handles
+// requests to reopen the grid job. With DryRun nothing is stored.
 func (fd *Feeder) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted,
 	error) {
 	out := wire.Retracted{ID: id}
@@ -66,9 +66,9 @@ type retraction struct {
 	job    *jjm.GridJob
 	caller wire.Caller
 	wish   wire.Retract
-	// work are the local jobs of the first step whose outputs are lost, merges those of the
-	// second step whose merged files hold some of them, both ascending. made are the names of
-	// all outputs of these, by local job.
+	// work are the local jobs of the first step whose outputs are lost. merges are the local
+	// jobs of the second step whose merged files hold some of these outputs. Both ascend. made
+	// are the names of all outputs of these local jobs, by local job.
 	work, merges []int32
 	made         map[int32][]string
 	// locals and lost are the answer.
@@ -76,7 +76,7 @@ type retraction struct {
 	lost   []string
 }
 
-// find finds the local jobs that made the named outputs, and all others that are
+// find finds the local jobs that made the named outputs, and all other local jobs that are
 // affected.
 func (r *retraction) find() error {
 	r.made = map[int32][]string{}
@@ -106,8 +106,8 @@ func (r *retraction) find() error {
 	return nil
 }
 
-// maker returns the number of the local job that made an output, by its name in the tar.
-// The error is of kind Gone if there is none.
+// maker returns the number of the local job that made an output, by the output's name in the
+// tar. The error is of kind Gone if no local job made such an output.
 func (r *retraction) maker(name string) (int32, error) {
 	none := jjm.Errorf(jjm.Gone, "%.80q: it made no such output: want a name from its tar, such as %s", name,
 		sandbox.OutputName(outputs.Stem(r.job), jjm.LocalID{Grid: r.job.ID, N: 3}, "out.root"))
@@ -149,7 +149,7 @@ func (r *retraction) outputs(n int32) ([]string, error) {
 	}
 	made := []string{}
 	for _, a := range attempts {
-		// It may have begun again since it was read: what it made is told by the attempt that it had completed then.
+		// The local job may have begun again since it was read. Its outputs are those of the attempt that it had completed.
 		if a.ID.Attempt != locals[0].Attempt || a.Evidence == nil || a.Evidence.Result == nil {
 			continue
 		}
@@ -164,8 +164,8 @@ func (r *retraction) outputs(n int32) ([]string, error) {
 	return made, nil
 }
 
-// affected returns the local jobs of the first step whose outputs are lost, and the merges
-// whose files hold some of them. A lost merged file loses all outputs in it, and with these the
+// affected returns the local jobs of the first step whose outputs are lost, and the merges whose
+// files hold some of these outputs. If a merged file is lost, all outputs in it are lost, and so are
 // other merged files that hold outputs of the same local jobs, until nothing more is found.
 func (r *retraction) affected(named map[int32]bool) (work, merges map[int32]bool, err error) {
 	work, merges = map[int32]bool{}, map[int32]bool{}
@@ -225,7 +225,7 @@ func (r *retraction) merged() (map[int32][]int32, error) {
 	return holds, nil
 }
 
-// store stores what is lost, and makes new local jobs for it if the grid job lives.
+// store stores which outputs are lost, and makes new local jobs for the work if the grid job lives.
 func (r *retraction) store(c *state.Change) error {
 	reason := r.wish.Reason
 	if r.wish.DryRun {
@@ -304,7 +304,7 @@ func mayRedo(g *state.Grid) error {
 	return nil
 }
 
-// redo makes a new local job for the part of l, whose outputs are lost, and returns its
+// redo makes a new local job for the part of l, whose outputs are lost, and returns the new
 // id. l gives its part back.
 func redo(c *state.Change, l *jjm.LocalJob, why, actor string) (next string, err error) {
 	if l == nil {
@@ -342,7 +342,7 @@ func redo(c *state.Change, l *jjm.LocalJob, why, actor string) (next string, err
 	return id.String(), nil
 }
 
-// endGivenBack gives a local job that had completed, or waits to be merged, the state
+// endGivenBack sets the state of a local job that had completed, or waits to be merged, to
 // failed/given-back.
 func endGivenBack(c *state.Change, l *jjm.LocalJob, why, actor string) {
 	from, to := jjm.StateWord(l.State, l.Phase), string(jjm.GivenBack)
@@ -356,8 +356,8 @@ func endGivenBack(c *state.Change, l *jjm.LocalJob, why, actor string) {
 		From: from, To: to, Cause: why, Source: c.Name, Actor: actor})
 }
 
-// markLost marks the lost outputs in the output datasets of the grid job, so that grid
-// jobs that read these stop using them.
+// markLost marks the lost outputs in the output datasets of the grid job, so that grid jobs
+// that read these datasets stop using the outputs.
 func (r *retraction) markLost(c *state.Change, reason string) error {
 	if r.job.Spec.OutputDataset == "" || len(r.lost) == 0 {
 		return nil
@@ -383,7 +383,7 @@ func (r *retraction) markLostIn(c *state.Change, id store.DatasetID, reason stri
 		if err != nil {
 			return err
 		}
-		if there { // outputs that were merged are not in it, only the merged file is
+		if there { // the dataset has the merged file, not the outputs in it
 			marks = append(marks, store.Mark{LFN: name, State: jjm.FileLost})
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// redoUnmerged makes a new local job for the work of one whose lost outputs wait to be
-// merged. FeedMerge then drops these. The error is of kind Busy while a merge reads some
-// of them.
+// redoUnmerged makes a new local job for the work of a local job whose lost outputs wait to
+// be merged. FeedMerge then drops these outputs. The error is of kind Busy while a merge
+// reads some of them.
 func (r *retraction) redoUnmerged(c *state.Change, id jjm.LocalID, why string) (next string, err error) {
 	l := c.Local(id)
 	below, err := outputsBelow(c, l)
@@ -21,8 +21,8 @@ func (r *retraction) redoUnmerged(c *state.Change, id jjm.LocalID, why string) (
 	return redo(c, l, why, r.caller.User)
 }
 
-// undoMerges retracts the merges of a live grid job that hold lost outputs. The outputs that
-// they read become unmerged again, and FeedMerge drops them.
+// undoMerges retracts the merges of a live grid job that hold lost outputs. The outputs that the
+// merges read become unmerged again, and FeedMerge drops these outputs.
 func (r *retraction) undoMerges(c *state.Change, reason string) error {
 	for _, n := range r.merges {
 		id := jjm.LocalID{Grid: r.job.ID, N: n}

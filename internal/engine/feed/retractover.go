@@ -9,9 +9,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Lost returns what outputs of a grid job that is over are lost with those named, as if they
-// were retracted, and the local jobs that made them. It changes nothing. The error is a
-// Conflict if these cannot make them again.
+// Lost returns the outputs of an ended grid job that would be lost if the named outputs were
+// retracted, and the local jobs that made them. It changes nothing. The error is of kind Conflict
+// if these local jobs cannot make the outputs again.
 func (fd *Feeder) Lost(ctx context.Context, job *jjm.GridJob, w wire.Retract) (wire.Retracted, []int32, error) {
 	out := wire.Retracted{ID: job.ID}
 	made, err := fd.b.Store.MadeBy(ctx, job.ID)
@@ -39,9 +39,9 @@ func (fd *Feeder) Lost(ctx context.Context, job *jjm.GridJob, w wire.Retract) (w
 	return out, r.work, nil
 }
 
-// MakeAgain retracts outputs of a grid job that is being reopened in a change, and has them
-// made again: by new local jobs, if they were made of files of a dataset, else by the same local
-// jobs, whose parts nobody else can own. These it returns, to be run again.
+// MakeAgain retracts outputs of a grid job that a change reopens. If the outputs were made of files
+// of a dataset, new local jobs make them again. Else the same local jobs must make them again,
+// because no other local job can own their parts; MakeAgain returns them, to be run again.
 func (fd *Feeder) MakeAgain(c *state.Change, id jjm.GridID, actor string, w wire.Retract) (same []int32, err error) {
 	g := c.Live.Grid(id)
 	r := &retraction{fd: fd, ctx: c.Ctx, job: &g.Job, wish: w, caller: wire.Caller{User: actor}}

@@ -1,7 +1,7 @@
 // Package feed makes local jobs: of the files of datasets, of the outputs to be merged, and of
-// work that local jobs gave back. It also keeps what follows from the ends of local jobs that
+// work that local jobs gave back. It also stores the consequences of the ends of local jobs that
 // read files: states of files, ledger entries, output datasets. Splitters decide how files are
-// cut, plan.GiveBack decides what is done again.
+// cut, plan.GiveBack decides which work is done again.
 package feed
 
 import (

@@ -9,8 +9,8 @@ import (
 )
 
 // Withdraw ends the local jobs of a grid job that wait for submission and own files that were
-// marked as unreadable. They give back what they own, and successors do the rest without the
-// marked files. Local jobs that a batch system has go on.
+// marked as unreadable. They give back their work, and successors do the work without the marked
+// files. Local jobs that a batch system has go on.
 func (fd *Feeder) Withdraw(ctx context.Context, id jjm.GridID) error {
 	marked, due := fd.withdrawDue(id)
 	if !due {
@@ -41,7 +41,7 @@ func (fd *Feeder) withdrawDue(id jjm.GridID) (marked uint64, due bool) {
 	return g.Reads.Marked(), g.Reads.ToWithdraw()
 }
 
-// withdrawSome ends those of the given local jobs that still wait for submission.
+// withdrawSome ends the given local jobs, except those that no longer wait for submission.
 func (fd *Feeder) withdrawSome(ctx context.Context, id jjm.GridID, locals []int32) error {
 	locals = slices.DeleteFunc(slices.Clone(locals), func(n int32) bool {
 		return !fd.waitsToBeSent(jjm.LocalID{Grid: id, N: n})
@@ -54,13 +54,13 @@ func (fd *Feeder) withdrawSome(ctx context.Context, id jjm.GridID, locals []int3
 		for _, n := range locals {
 			at := jjm.LocalID{Grid: id, N: n}
 			if live := c.Live.Local(at); live == nil || !state.Withdrawable(live) {
-				continue // it was submitted meanwhile, or killed
+				continue // the local job was submitted or killed meanwhile
 			}
 			l := c.Local(at)
 			c.Withdrawn[at] = true
 			l.Ended, l.Message = c.Now, "some of what it would have read cannot be read any more"
 			if l.NotBefore != 0 && l.Attempt > 0 {
-				l.Attempt-- // it had the number of its next attempt already
+				l.Attempt-- // the local job had the number of its next attempt already
 			}
 			c.Move(l, jjm.Failed, jjm.BySystem, l.Message)
 		}

@@ -12,15 +12,15 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// Submit checks a job file and stores the grid job that it describes, unless the caller has one
-// with the same request key; then that one is returned. All mistakes are reported at once, as
-// jjm.Problems, and nothing is left behind. With DryRun it stores nothing and returns what
-// would be made.
+// Submit checks a job file and stores the grid job that it describes. If the caller already has a
+// grid job with the same request key, Submit returns that grid job. All mistakes are reported
+// together, as jjm.Problems, and nothing is left behind. With DryRun it stores nothing and returns
+// the plan of the grid job.
 func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, req wire.Submit) (wire.Submitted, error) {
 	return js.submit(ctx, caller, req, nil)
 }
 
-// submit is Submit; of is the grid job of which the new one is a copy, nil if it is none.
+// submit is Submit; of is the grid job of which the new grid job is a copy, nil if it is no copy.
 func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit, of *jjm.GridJob) (wire.Submitted,
 	error) {
 	if err := js.b.MayRun(caller); err != nil {
@@ -69,8 +69,7 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 }
 
 // mayAccept returns an error for a grid job that the site does not accept now: its owner is
-// banned, a drain order concerns it, its owner has as much as one may have, or there is too
-// little space.
+// banned, a drain order concerns it, its owner has reached a quota, or there is too little space.
 func (js *Jobs) mayAccept(mem state.Memory, owner jjm.Owner, spec *jjm.Spec, req wire.Submit, fit state.Choice) error {
 	if err := mem.NotBanned(state.Whom(owner, req.Origin, req.Credentials)); err != nil {
 		return err
@@ -84,7 +83,7 @@ func (js *Jobs) mayAccept(mem state.Memory, owner jjm.Owner, spec *jjm.Spec, req
 	return js.s.HasSpace()
 }
 
-// dryRun says what would be made, and what would be fetched for it.
+// dryRun returns the plan of a grid job, with the inputs that would be fetched for it.
 func (js *Jobs) dryRun(ctx context.Context, owner jjm.Owner, h handlers.Handler, spec *jjm.Spec, site handlers.Site,
 	fit state.Choice) (wire.Submitted, error) {
 	out, err := js.rooms.Datasets.DryRun(ctx, owner, h, spec, site, fit)
@@ -100,7 +99,7 @@ func (js *Jobs) dryRun(ctx context.Context, owner jjm.Owner, h handlers.Handler,
 	return out, err
 }
 
-// examine finds the mistakes in a job file that only the job type and the site can tell. It
+// examine finds the mistakes in a job file that only the job type and the site can find. It
 // returns the handler and the clusters that would be used.
 func (js *Jobs) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site,
 	base string) (h handlers.Handler, fit state.Choice, problems jjm.Problems) {
@@ -126,8 +125,8 @@ func (js *Jobs) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, si
 	return h, fit, append(problems, more...)
 }
 
-// unread returns how an unknown job type becomes known, to follow the error about it; "" if
-// the site has no file of it. look is that of internal/engine/floor/base.Deps.
+// unread returns the remedy for an unknown job type, to be added to the error; "" if the site has
+// no file of the type. look is base.SiteFiles.Unread.
 func unread(look func(typ string) string, typ string) string {
 	if look == nil {
 		return ""
@@ -138,7 +137,7 @@ func unread(look func(typ string) string, typ string) string {
 	return ""
 }
 
-// addedBy returns the files that a type adds to those of the job file.
+// addedBy returns the files that a type adds to the inputs of the job file.
 func addedBy(h handlers.Handler, spec *jjm.Spec, site handlers.Site) ([]jjm.Input, jjm.Problems) {
 	added, err := handlers.Added(h, spec, site)
 	if err != nil {
@@ -216,8 +215,8 @@ func (js *Jobs) insert(c *state.Change, job jjm.GridJob, clusters int, why strin
 	return job.ID, nil
 }
 
-// keyHolder returns the grid job that has the request key. If spec allows the reuse of
-// the key, a cancelled grid job loses it and is not returned, even if it was reopened since.
+// keyHolder returns the grid job that has the request key. If spec allows the reuse of the
+// key, a cancelled grid job loses the key and is not returned, even if it was reopened since.
 func (js *Jobs) keyHolder(c *state.Change, uid int, spec jjm.Spec) (jjm.GridID, bool, error) {
 	if spec.Key == "" {
 		return 0, false, nil
@@ -230,7 +229,7 @@ func (js *Jobs) keyHolder(c *state.Change, uid int, spec jjm.Spec) (jjm.GridID, 
 	if g := c.Live.Grid(id); g != nil {
 		cancelled = g.Job.Told().Kill
 	} else {
-		job, _, err := js.b.Store.Kept(context.Background(), id) // it may be removed
+		job, _, err := js.b.Store.Kept(context.Background(), id) // the grid job may be removed
 		if err != nil {
 			return 0, false, err
 		}
@@ -261,8 +260,8 @@ func putHandle(c *state.Change, uid int, key string, id jjm.GridID) error {
 	return c.Tx.PutHandle(jjm.HandleOf(uid, key), store.Handle{UID: uid, Grid: id, Time: c.Now})
 }
 
-// ensureHandle makes the handle name a grid job that existed already. One that was
-// accepted by a jjm without handles has none yet.
+// ensureHandle makes the handle name a grid job that existed already. A grid job that was
+// accepted by a jjm without handles has no handle yet.
 func (js *Jobs) ensureHandle(ctx context.Context, c *state.Change, uid int, key string, id jjm.GridID) error {
 	if h, err := js.b.Store.Handle(ctx, jjm.HandleOf(uid, key)); err == nil && h.Grid == id && h.Refused == "" {
 		return nil

@@ -22,8 +22,8 @@ import (
 )
 
 // collect makes the output tar of a grid job whose local jobs have all ended, and then
-// commits the final status. If it is killed meanwhile, nothing is committed, and the next
-// step collects again.
+// commits the final status. If the grid job is killed meanwhile, nothing is committed, and
+// the next step collects again.
 func (js *Jobs) collect(ctx context.Context, id jjm.GridID) error {
 	facts, live := js.gridFacts(id)
 	if !live {
@@ -84,7 +84,7 @@ func (js *Jobs) collect(ctx context.Context, id jjm.GridID) error {
 	return err
 }
 
-// pastTars returns the names of the tars of the generations that are past.
+// pastTars returns the names of the tars of past generations.
 func pastTars(job *jjm.GridJob) (names []string) {
 	for _, e := range job.Endings {
 		if e.Tar != "" {
@@ -124,11 +124,10 @@ func (js *Jobs) finalRow(id jjm.GridID, facts *plan.GridFacts) jjm.GridJob {
 // errEnough stops an iteration whose reader wants no more.
 var errEnough = errors.New("enough")
 
-// TarEntries returns what goes into the output tar, in this order: the files of each local
-// job's last attempt, jjm's own log of the grid job, and the record. On the way it counts in
-// facts how many recorded outputs there are, how many are lost, and what is left out, and sets job.Usage. Once all
-// outputs were yielded it calls counted, which may change job, so that log and record show the
-// final status.
+// TarEntries returns the entries of the output tar, in this order: the files of each local job's last
+// attempt, jjm's own log of the grid job, and the record. Meanwhile it counts in facts the recorded
+// outputs, the lost ones and the outputs left out, and sets job.Usage. After all outputs it calls
+// counted, which may change job, so that log and record show the final status.
 func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts,
 	counted func()) iter.Seq2[sandbox.TarEntry, error] {
 	return func(yield func(sandbox.TarEntry, error) bool) {
@@ -177,7 +176,7 @@ func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.Gr
 	}
 }
 
-// addUsage adds what all attempts of a local job used. ev is the evidence of the last that ended.
+// addUsage adds the usage of all attempts of a local job. ev is the evidence of the attempt that ended last.
 func addUsage(ctx context.Context, st *store.Store, job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) error {
 	state.AddUsage(job, l, ev)
 	if l.Attempt == 0 || ev == nil {
@@ -194,8 +193,8 @@ func addUsage(ctx context.Context, st *store.Store, job *jjm.GridJob, l *jjm.Loc
 	return nil
 }
 
-// collected returns the entries of one local job. Retracted are those of its grid job whose
-// outputs are lost.
+// collected returns the entries of one local job. retracted has the local jobs of the grid job
+// whose outputs are lost.
 func (js *Jobs) collected(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence,
 	retracted map[int32]string) (entries []sandbox.TarEntry, err error) {
 	report, err := js.createFailed(ctx, outputs.Stem(job), l)
@@ -211,8 +210,8 @@ func (js *Jobs) collected(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob
 	return append(entries, localEntries(job, l, withoutMerged(job, l, ev))...), nil
 }
 
-// CollectedOf returns the state of a local job, and the entries that the tar of its grid job
-// has of it, or would have now. An unknown local job is Gone.
+// CollectedOf returns the state of a local job, and its entries in the tar of its grid job, or the
+// entries that it would have now. The error is of kind Gone if there is no such local job.
 func (js *Jobs) CollectedOf(ctx context.Context, job *jjm.GridJob, n int32) (jjm.State, []sandbox.TarEntry, error) {
 	l, ev, err := js.b.Store.ResultOf(ctx, jjm.LocalID{Grid: job.ID, N: n})
 	if err != nil {
@@ -226,7 +225,7 @@ func (js *Jobs) CollectedOf(ctx context.Context, job *jjm.GridJob, n int32) (jjm
 	return l.State, entries, err
 }
 
-// sumUp tells in the manifest which outputs local jobs completed without, and what was left out.
+// sumUp adds lines to the manifest about outputs without which local jobs completed, and about outputs left out.
 func sumUp(job *jjm.GridJob, facts *plan.GridFacts, yield func(sandbox.TarEntry, error) bool) error {
 	var lines []string
 	for _, w := range job.Warnings {
@@ -235,7 +234,7 @@ func sumUp(job *jjm.GridJob, facts *plan.GridFacts, yield func(sandbox.TarEntry,
 		}
 	}
 	for _, left := range facts.LeftOut {
-		if left.Reason != jjm.LeftNotMade { // the warnings tell of these
+		if left.Reason != jjm.LeftNotMade { // the warnings name these outputs
 			lines = append(lines, left.String())
 		}
 	}
@@ -256,7 +255,7 @@ func withoutMerged(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evi
 	return logsOnly(job, l, ev)
 }
 
-// logsOnly returns the evidence of a local job without its outputs other than the log.
+// logsOnly returns the evidence of a local job without its outputs, except for logs.
 func logsOnly(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evidence {
 	if ev == nil || ev.Result == nil {
 		return ev
@@ -365,11 +364,12 @@ func (js *Jobs) LogLines(ctx context.Context, id jjm.GridID) ([]string, error) {
 }
 
 // retire publishes the record of a final grid job, removes the folders of its bulks, moves its
-// rows to the history and forgets it. It returns after how long to try again, 0 if it is done.
+// rows to the history and forgets the grid job. It returns the time after which to try again, 0 if
+// all is done.
 func (js *Jobs) retire(ctx context.Context, id jjm.GridID) time.Duration {
 	js.rooms.Records.PublishNow(ctx, id)
 	if js.rooms.Records.Behind(id) {
-		return 5 * time.Second // once forgotten, its record would never be written
+		return 5 * time.Second // the record of a forgotten grid job would never be written
 	}
 	js.sweep(ctx, id)
 	job := js.s.JobOf(id)
@@ -397,17 +397,17 @@ func (js *Jobs) retire(ctx context.Context, id jjm.GridID) time.Duration {
 	return 0
 }
 
-// sweep removes the folders of the bulks of a grid job that has ended, except those that other
-// live grid jobs use. It comes before the move to the history: after a crash in between, the
-// next start still finds the owner by the grid job's row and sweeps the rest.
+// sweep removes the folders of the bulks of an ended grid job, except folders that other live grid
+// jobs use. It comes before the move to the history: after a crash in between, the next start still
+// finds the owner by the grid job's row and sweeps the rest.
 func (js *Jobs) sweep(ctx context.Context, id jjm.GridID) {
 	js.s.Mark(func(m *state.Marks) { m.Sweep(id) })
 	js.sweeper.SweepUnused(ctx, js.s.JobOf(id).Owner.UID)
 }
 
 // shareTar lets the owner and the administrators read a tar in the work area by access
-// lists, so that they can read it while the daemon is down. Where the file system has no
-// access lists, they can get it from the daemon only.
+// lists, so that they can read it while the daemon is down. If the file system has no access
+// lists, they can get the tar from the daemon only.
 func (js *Jobs) shareTar(ar *areas.Area, job *jjm.GridJob, path string) {
 	err := ar.Share(path, append([]int{job.Owner.UID}, js.b.Deps.Readers...)...)
 	switch {

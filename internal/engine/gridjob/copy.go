@@ -8,11 +8,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Copy makes a new grid job of what an old one asked for, with edits (Ganga, copy), whatever became of the old one. It
-// is checked and accepted as a job file of the caller's own: paths are relative to the folder of the old one, and files
-// are read as they are now. With DryRun nothing is stored.
+// Copy makes a new grid job from the request of an old grid job, with edits (Ganga, copy), however the old one ended.
+// The new grid job is checked and accepted like a job file of the caller: paths are relative to the folder of the old
+// grid job, and files are read as they are now. With DryRun nothing is stored.
 //
-// Only the owner copies a grid job: the new one belongs to who makes it, and would run what somebody else wrote.
+// Only the owner may copy a grid job: the copy belongs to the caller, and would run commands that somebody else wrote.
 func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, id jjm.GridID, how wire.CopyHow) (wire.Copied, error) {
 	old, err := js.s.Find(ctx, caller, id)
 	if err != nil {
@@ -35,7 +35,7 @@ func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, id jjm.GridID, how
 	return out, err
 }
 
-// parse reads the job file of a submission; of is the grid job of which it is a copy, nil if it is none. model finds
+// parse reads the job file of a submission; of is the grid job of which it is a copy, nil if it is no copy. model finds
 // models.
 func parse(req wire.Submit, of *jjm.GridJob, model func(string) (jobfile.Model, jjm.Problems)) (jobfile.Doc,
 	jjm.Problems) {
@@ -48,7 +48,7 @@ func parse(req wire.Submit, of *jjm.GridJob, model func(string) (jobfile.Model, 
 	return doc, problems
 }
 
-// whence is the cause of a new grid job for its history.
+// whence returns the cause of a new grid job for its history.
 func whence(typ string, of *jjm.GridJob) string {
 	if of == nil {
 		return "accepted: " + typ

@@ -19,7 +19,7 @@ type creationReport struct {
 }
 
 // createFailed returns the entry of createfailed.json for a local job whose part must not
-// be submitted, nil for any other.
+// be submitted, nil for any other local job.
 func (js *Jobs) createFailed(ctx context.Context, stem string, l *jjm.LocalJob) (*sandbox.TarEntry, error) {
 	if l.Phase != jjm.CreateFailed || l.Tag != "" || l.Exit < 0 {
 		return nil, nil

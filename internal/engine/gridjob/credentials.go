@@ -12,8 +12,8 @@ import (
 )
 
 // The credentials of a grid job are files in its owner's work area, in a folder named after its
-// handle, readable only by the account that its jobs run as. They are nowhere else: not in the
-// store, the journal, the record or the log.
+// handle, readable only by the account that its jobs run as. There is no other copy of them: not
+// in the store, the journal, the record or the log.
 
 // checkCredentials returns problems for credentials that a job asks for and that did not come
 // with the submission, and for a missing request key, which renewals need. jjm.CheckCredentials
@@ -32,8 +32,8 @@ func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) 
 	return ps
 }
 
-// completedOrigin adds to the origin of a grid job what its credentials say about their bearer.
-// What the gatekeeper itself reported is kept, because it has verified that.
+// completedOrigin adds the bearer that the credentials name to the origin of a grid job. It keeps
+// what the gatekeeper itself reported, because the gatekeeper has verified that.
 func completedOrigin(o *jjm.Origin, given []jjm.Credential) *jjm.Origin {
 	if o == nil {
 		return nil // no gatekeeper: the account itself submits
@@ -53,8 +53,8 @@ func completedOrigin(o *jjm.Origin, given []jjm.Credential) *jjm.Origin {
 }
 
 // putCredentials stores the credentials that spec asks for and that are newer than the stored
-// ones, and returns their kinds. It is called before the grid job is stored, so that no job
-// starts without them.
+// credentials, and returns their kinds. It is called before the grid job is stored, so that no job
+// starts without credentials.
 func (js *Jobs) putCredentials(owner jjm.Owner, spec *jjm.Spec, given []jjm.Credential) (kinds []string, err error) {
 	h := jjm.HandleOf(owner.UID, spec.Key)
 	for _, c := range given {
@@ -79,8 +79,8 @@ func (js *Jobs) putCredentials(owner jjm.Owner, spec *jjm.Spec, given []jjm.Cred
 }
 
 // dropCredentials removes the credentials of a grid job that has ended or was not stored,
-// unless another live grid job of the owner has the same key. over is its id, 0 if it was
-// not stored.
+// unless another live grid job of the owner has the same key. over is the id of the grid job,
+// 0 if it was not stored.
 func (js *Jobs) dropCredentials(owner jjm.Owner, spec *jjm.Spec, over jjm.GridID) {
 	if len(spec.Credentials) == 0 || js.keyLives(owner, spec.Key, over) {
 		return
@@ -107,8 +107,8 @@ func (js *Jobs) keyLives(owner jjm.Owner, key string, but jjm.GridID) bool {
 	return false
 }
 
-// Renew replaces the credentials of a grid job by newer ones. It returns which kinds were
-// newer, and notes on jobs that they do not reach.
+// Renew replaces the credentials of a grid job by newer credentials. It returns which kinds
+// were newer, and notes on jobs that the newer credentials do not reach.
 func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal,
 	error) {
 	job, err := js.s.Find(ctx, caller, id)
@@ -122,8 +122,8 @@ func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, gi
 	return wire.Renewal{Kinds: kinds, NotReached: js.rooms.Clusters.NotReached(id, kinds)}, err
 }
 
-// renewable returns an error if the caller may not renew the credentials of a grid job,
-// or if it needs none.
+// renewable returns an error if the caller may not renew the credentials of a grid job, or
+// if the grid job needs none.
 func renewable(caller wire.Caller, job *jjm.GridJob, given []jjm.Credential) error {
 	switch {
 	case job.Status.Final():
@@ -141,7 +141,7 @@ func renewable(caller wire.Caller, job *jjm.GridJob, given []jjm.Credential) err
 }
 
 // onBehalf returns an error of kind Denied unless each of the credentials has the subject of
-// the grid job's submitter. It is asked of callers other than the owner.
+// the grid job's submitter. It checks callers other than the owner.
 func onBehalf(job *jjm.GridJob, given []jjm.Credential) error {
 	whose := ""
 	if job.Origin != nil {

@@ -13,8 +13,8 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// stepGrid steps one grid job until nothing is left to do now. It returns after how long
-// to step it again without being woken, 0 for never.
+// stepGrid steps one grid job until nothing is left to do now. It returns the time after
+// which to step the grid job again without being woken, 0 for never.
 func (js *Jobs) stepGrid(ctx context.Context, id jjm.GridID) time.Duration {
 	for ctx.Err() == nil {
 		facts, live := js.gridFacts(id)
@@ -23,7 +23,7 @@ func (js *Jobs) stepGrid(ctx context.Context, id jjm.GridID) time.Duration {
 		}
 		if facts.Status.Final() {
 			if js.s.Revived(id) {
-				return 0 // it is being reopened
+				return 0 // the grid job is being reopened
 			}
 			return js.retire(ctx, id)
 		}
@@ -97,7 +97,7 @@ func (js *Jobs) carryOut(ctx context.Context, id jjm.GridID, act plan.GridAction
 	return nil
 }
 
-// setStatus stores a status, unless it is final: collect commits those with the tar.
+// setStatus stores a status, unless it is final: collect commits a final status with the tar.
 func (js *Jobs) setStatus(ctx context.Context, id jjm.GridID, to jjm.GridStatus, reason string) error {
 	v := js.s.View()
 	job := &v.Grid(id).Job
@@ -114,8 +114,8 @@ func (js *Jobs) setStatus(ctx context.Context, id jjm.GridID, to jjm.GridStatus,
 	})
 }
 
-// showTrouble sets, for people, why a grid job makes no progress, or clears it if err is
-// nil. It reports whether that was shown before.
+// showTrouble sets, for people, why a grid job makes no progress, or clears that text if err
+// is nil. It reports whether the same text was shown before.
 func (js *Jobs) showTrouble(ctx context.Context, id jjm.GridID, err error) (shown bool) {
 	text := ""
 	if err != nil && ctx.Err() == nil {
@@ -131,10 +131,10 @@ func (js *Jobs) showTrouble(ctx context.Context, id jjm.GridID, err error) (show
 	return shown
 }
 
-// gridTrouble decides what becomes of a grid job after an error: one for which trying again is no
-// use (plan.Hopeless) ends it as broken, a failpoint or the end of ctx ends the step, any other
-// error is retried. again says that the same error came before. It returns after how long to step
-// the grid job again.
+// gridTrouble decides how a grid job continues after an error. An error that a retry cannot cure
+// (plan.Hopeless) ends the grid job as broken, a failpoint or the end of ctx ends the step, and any
+// other error is retried. again says that the same error came before. gridTrouble returns the time
+// after which to step the grid job again.
 func (js *Jobs) gridTrouble(ctx context.Context, id jjm.GridID, act plan.GridAction, err error,
 	again bool) time.Duration {
 	if ctx.Err() != nil || errors.Is(err, base.ErrCrashed) {

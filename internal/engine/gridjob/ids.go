@@ -19,7 +19,7 @@ import (
 // mostSkipped is how many ids one grid job skips because their folders exist.
 const mostSkipped = 1000
 
-// lookPatience is how long a submission waits for the names in its owner's work area. If they come later, the next
+// lookPatience is how long a submission waits for the names in its owner's work area. If the names come later, the next
 // submission uses them; prepare refuses a folder that was not seen.
 const lookPatience = time.Second
 
@@ -28,8 +28,8 @@ type unreserved struct{ id jjm.GridID }
 
 func (u unreserved) Error() string { return fmt.Sprintf("id %d is not reserved", u.id) }
 
-// ids decides which id a new grid job gets. It knows the folders in work areas that no grid job of this store has made,
-// by account: an area is read once, before the first grid job of its owner is accepted.
+// ids decides which id a new grid job gets. It holds, by account, the folders in work areas that no grid job of this
+// store has made. It reads an area once, before the first grid job of the owner is accepted.
 type ids struct {
 	b     *base.Base
 	areas *areas.Areas
@@ -38,8 +38,8 @@ type ids struct {
 	of map[int]*strange
 }
 
-// reserving stores a grid job by do. If do finds that its id is not reserved, reserving reserves it and tries again, so
-// that no transaction waits for the folders of the site.
+// reserving stores a grid job by calling do. If do finds that the id is not reserved, reserving reserves the id and
+// calls do again, so that no transaction waits for the folders of the site.
 func (is *ids) reserving(ctx context.Context, do func() error) error {
 	for {
 		err := do()
@@ -53,8 +53,8 @@ func (is *ids) reserving(ctx context.Context, do func() error) error {
 	}
 }
 
-// passOver skips the ids whose folder or record exists, and returns their paths. The error is unreserved if the next id
-// is not reserved.
+// passOver skips the ids whose folder or record exists, and returns the paths of these. The error is an unreserved if
+// the next id is not reserved.
 func (is *ids) passOver(c *state.Change, owner jjm.Owner, there map[jjm.GridID]bool) (skipped []string, err error) {
 	next, err := c.Tx.NextGrid()
 	if err != nil {
@@ -82,7 +82,7 @@ func (is *ids) passOver(c *state.Change, owner jjm.Owner, there map[jjm.GridID]b
 	return skipped, nil
 }
 
-// occupied returns the path of what exists of a grid job that is not stored, "" if nothing does.
+// occupied returns the path of the folder or record of a grid job that is not stored, "" if neither exists.
 func (is *ids) occupied(owner jjm.Owner, id jjm.GridID, there map[jjm.GridID]bool) string {
 	if there[id] {
 		return is.areas.GridPath(owner, id)
@@ -94,7 +94,7 @@ func (is *ids) occupied(owner jjm.Owner, id jjm.GridID, there map[jjm.GridID]boo
 	return ""
 }
 
-// warnSkipped logs the folders because of which ids were skipped.
+// warnSkipped logs each folder that made jjm skip an id.
 func (is *ids) warnSkipped(id jjm.GridID, skipped []string) {
 	for _, path := range skipped {
 		is.b.Log.Warn("an id is skipped: a folder of a grid job that this store does not know has its number; move it away",
@@ -108,8 +108,8 @@ type strange struct {
 	ids  map[jjm.GridID]bool
 }
 
-// strangersOf returns the ids above those of this store that have folders in the owner's area, as far as they are known
-// in time.
+// strangersOf returns the ids above the highest id of this store that have folders in the owner's area. It returns nil
+// if the area does not answer in time.
 func (is *ids) strangersOf(ctx context.Context, owner jjm.Owner) map[jjm.GridID]bool {
 	is.mu.Lock()
 	s := is.of[owner.UID]
@@ -151,8 +151,8 @@ func (is *ids) readStrangers(s *strange, owner jjm.Owner) {
 	}
 }
 
-// giveOut records that an id is given out. The grid job is stored by then, so an error of
-// the disk is logged and does not refuse it.
+// giveOut records that an id is given out. The grid job is stored already, so an error of the
+// disk is logged and the grid job is not refused.
 func (is *ids) giveOut(id jjm.GridID) {
 	if is.b.Deps.IDs == nil {
 		return

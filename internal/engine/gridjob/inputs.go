@@ -31,8 +31,8 @@ func (b *inputBudget) take(n int64) error {
 // spent reports whether the limit was exceeded.
 func (b *inputBudget) spent() bool { return b.left < 0 }
 
-// sizeOf returns the size of an open input as its metadata says, holes of sparse files
-// included; 0 if there is none.
+// sizeOf returns the size of an open input from its metadata, including the holes of sparse
+// files; 0 if the metadata has no size.
 func sizeOf(f io.Reader) int64 {
 	switch f := f.(type) {
 	case interface{ Size() int64 }:
@@ -45,9 +45,9 @@ func sizeOf(f io.Reader) int64 {
 	return 0
 }
 
-// within returns a function that opens inputs as open does, until they have more than limit
-// bytes in all; 0 is no bound. An input whose metadata says that it is too large is not read at
-// all, one that grows is cut off with an error.
+// within returns a function that opens inputs as open does, until the inputs have more than limit
+// bytes in all; 0 is no bound. An input that is too large by its metadata is not read at all. An
+// input that grows beyond the limit is cut off with an error.
 func within(limit int64, open func(string) (io.ReadCloser, error)) func(string) (io.ReadCloser, error) {
 	b := &inputBudget{limit, limit}
 	return func(path string) (io.ReadCloser, error) {
@@ -60,7 +60,7 @@ func within(limit int64, open func(string) (io.ReadCloser, error)) func(string) 
 			f.Close()
 			return nil, err
 		}
-		if _, folder := f.(*tree.Source); folder { // it is never read beyond its size
+		if _, folder := f.(*tree.Source); folder { // a folder is never read beyond its size
 			*b = ahead
 			return f, nil
 		}
@@ -83,9 +83,9 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkInputs returns problems for inputs that cannot be opened, and if the sizes of those
-// that are files exceed the site's limit in all. added are those of the job type. Servers
-// are not asked.
+// checkInputs returns problems for inputs that cannot be opened, and if the sizes of the
+// files and folders exceed the site's limit in all. added are the inputs of the job type. It
+// asks no servers.
 func (js *Jobs) checkInputs(owner jjm.Owner, base string, spec *jjm.Spec, added []jjm.Input) (ps jjm.Problems) {
 	limit := js.b.Conf().MaxInputBytes
 	open, budget := js.types.Packable(owner, base), &inputBudget{limit, limit}

@@ -14,8 +14,8 @@ import (
 )
 
 // prepare makes the work area and the sandbox, asks the job type how to cut the work,
-// chooses clusters, fills datasets, and stores the outcome. After a crash it does all of
-// it again, which changes nothing that exists.
+// chooses clusters, fills datasets, and stores the outcome. After a crash it does all this
+// again, which changes nothing that exists.
 func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
 	job := js.s.JobOf(id)
 	h, err := js.b.Deps.Types.Get(job.Spec.Type)
@@ -41,7 +41,7 @@ func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
 		return fmt.Errorf("prepare grid job %s: %w", id, err)
 	}
 	if there, err := js.remote.Bring(&job, inputs); err != nil || !there {
-		return err // it is looked at again when they are
+		return err // the grid job is woken when the inputs are there
 	}
 	if err := js.pack(ctx, &job, inputs); err != nil {
 		return fmt.Errorf("prepare grid job %s: %w", id, err)
@@ -61,7 +61,7 @@ func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
 		g := c.Grid(id)
 		g.Step.Prepared, g.Step.Cluster, g.Step.Clusters = true, fit.Clusters[0], fit.Clusters
 		g.Step.Splitter, g.Step.Why, g.Step.Expected = cut.Splitter, slices.Concat(cut.Why, fit.Notes), cut.Jobs
-		if !g.Kill { // one that is being killed stays aborting
+		if !g.Kill { // a grid job that is being killed stays aborting
 			c.Status(g, jjm.Defined, fmt.Sprintf("%s on %s", howMany(&job.Spec, cut.Jobs), strings.Join(fit.Clusters, ", ")), "")
 		}
 		return nil
@@ -75,8 +75,8 @@ func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
 }
 
 // pack makes the sandbox package and writes the file that all local jobs of a grid job
-// share. Doing it again changes nothing. A folder that another grid job left under the same
-// number is refused.
+// share. Doing so again changes nothing. It returns an error if another grid job left a
+// folder under the same number.
 func (js *Jobs) pack(ctx context.Context, job *jjm.GridJob, inputs []jjm.Input) error {
 	ar, err := js.areas.Of(job.Owner)
 	if err != nil {
@@ -101,9 +101,8 @@ func (js *Jobs) pack(ctx context.Context, job *jjm.GridJob, inputs []jjm.Input) 
 	return ar.WriteJob(shared)
 }
 
-// generate cuts the next chunk of a grid job: parts, local jobs, ledger entries and the
-// splitter's carry are stored in one transaction. Datasets and merges are left to the
-// Feeder.
+// generate cuts the next chunk of a grid job, and stores parts, local jobs, ledger entries
+// and the splitter's carry in one transaction. It leaves datasets and merges to the Feeder.
 func (js *Jobs) generate(ctx context.Context, id jjm.GridID) error {
 	job := js.s.JobOf(id)
 	v := js.s.View()

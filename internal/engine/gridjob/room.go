@@ -1,6 +1,6 @@
-// Package gridjob brings grid jobs through their lives: accepted, prepared, cut, collected,
-// moved to the history. Plan decides the next step (plan.Grid); package feed makes local jobs
-// from datasets and merges, the other rooms are asked through the interfaces here.
+// Package gridjob leads grid jobs through their lives: accepted, prepared, cut, collected, moved to
+// the history. Package plan decides the next step (plan.Grid), package feed makes local jobs from
+// datasets and merges. The other rooms are called through the interfaces here.
 package gridjob
 
 import (
@@ -63,7 +63,7 @@ type Records interface {
 	FillHead(context.Context, *xmldb.Head) error
 }
 
-// Rooms are what Jobs needs of other rooms.
+// Rooms are the other rooms that Jobs needs.
 type Rooms struct {
 	Clusters Clusters
 	Datasets Datasets
@@ -75,8 +75,8 @@ type Rooms struct {
 // Settle carries out the requests about a handle that gatekeepers left in the spool.
 type Settle func(context.Context, wire.Caller, jjm.Handle) error
 
-// Jobs accepts grid jobs and steps each, one step at a time. Its methods may be called
-// from many goroutines.
+// Jobs accepts grid jobs and steps each grid job, one step at a time. Its methods may be
+// called from many goroutines.
 type Jobs struct {
 	b       *base.Base
 	s       *state.State
@@ -107,7 +107,7 @@ func New(s *state.State, as *areas.Areas, types *jobtype.Types, sw *sweep.Sweepe
 // Connect sets the other rooms. It is called once, before any other method.
 func (js *Jobs) Connect(rooms Rooms, settle Settle) { js.rooms, js.settle = rooms, settle }
 
-// Wake has a grid job stepped soon. It does not block.
+// Wake asks for a grid job to be stepped soon. It does not block.
 func (js *Jobs) Wake(id jjm.GridID) { js.work.Kick(id) }
 
 // Run steps grid jobs until ctx ends.

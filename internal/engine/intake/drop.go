@@ -18,8 +18,8 @@ const dropRescan = 10 * time.Second
 // dropPatience is how long a fragment may wait for a record that does not exist yet.
 const dropPatience = time.Hour
 
-// dropLoop adds fragments that programs outside jjm leave in the drop folder to records. A folder that is removed or
-// replaced is made again and opened.
+// dropLoop adds fragments that programs outside jjm leave in the drop folder to records. If the folder is removed or
+// replaced, dropLoop makes it again if need be, and opens it.
 func (it *Intake) dropLoop(ctx context.Context) {
 	for ctx.Err() == nil && it.b.Deps.DropDir != "" {
 		d, err := xmldb.OpenDrop(it.b.Deps.DropDir, it.warnDrop)
@@ -54,13 +54,13 @@ func (it *Intake) watchDrop(ctx context.Context, d *xmldb.Drop) {
 	}
 }
 
-// warnDrop logs trouble with the drop folder, once while it lasts: accounts can cause it at every scan.
+// warnDrop logs trouble with the drop folder only on change, because accounts can cause it at every scan.
 func (it *Intake) warnDrop(msg string, args ...any) {
 	it.b.Complain(slog.LevelWarn, "drop/"+msg+fmt.Sprint(args...), msg, args...)
 }
 
-// takeDropped adds the fragments in the folder to records. A fragment is accepted only
-// from the owner of the job that it is about, or from root.
+// takeDropped adds the fragments in the folder to records. It accepts a fragment only from
+// the owner of the job that the fragment is about, or from root.
 func (it *Intake) takeDropped(ctx context.Context, d *xmldb.Drop) error {
 	found, err := d.Scan(ctx)
 	if err != nil {
@@ -85,8 +85,8 @@ func (it *Intake) takeDropped(ctx context.Context, d *xmldb.Drop) error {
 	return nil
 }
 
-// mayDrop returns an error if the writer of a fragment may not add to the record of the
-// job that it is about, or if there is no such job.
+// mayDrop returns an error if the writer of a fragment may not add to the record of the job
+// that the fragment is about, or if there is no such live job.
 func (it *Intake) mayDrop(f xmldb.Dropped) error {
 	v := it.s.View()
 	defer v.Close()

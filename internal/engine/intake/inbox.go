@@ -16,24 +16,24 @@ import (
 	"jjm/internal/storage/spool"
 )
 
-// maxOld is how many entries of the spool itself are read at once. An older jjm, which
-// had no boxes for accounts, read as many.
+// maxOld is how many entries of the spool itself are read at once. An older jjm, which had
+// no boxes for accounts, read the same number.
 const maxOld = 1_000_000
 
-// boxes is what is known of the boxes in the spool: each account has a folder of its own
-// in it, its box. The spool itself counts as a box, for entries of an older jjm.
+// boxes are the known boxes in the spool. A box is an account's own folder in the spool. The
+// spool itself counts as a box, for entries of an older jjm.
 type boxes struct {
 	mu    sync.Mutex
 	known map[string]*inbox // by name
 	in    *spool.In         // the survey in progress, nil if none
-	began time.Time         // the folder's time stamp when it started, zero if that was too fresh to rely on
-	whole time.Time         // the same of the last survey that was completed
+	began time.Time         // the spool's time stamp when the survey started, zero if too fresh to rely on
+	whole time.Time         // the same for the last completed survey
 }
 
-// inbox is what is known of one box.
+// inbox is the state of one box.
 type inbox struct {
 	mu   sync.Mutex // held for a turn, so that entries are carried out in order
-	name string     // of the folder; "" is the spool itself
+	name string     // the name of the folder; "" is the spool itself
 	uid  int
 	// seen is the time stamp of the box at a turn that found nothing to do, valid if
 	// clean.
@@ -55,7 +55,7 @@ func (in *inbox) open(dir string) (*spool.Box, error) {
 	return folder.Named(in.name, in.uid)
 }
 
-// leave has later turns pass over an entry.
+// leave makes later turns skip an entry.
 func (in *inbox) leave(name spool.Name) {
 	if in.left == nil {
 		in.left = map[spool.Name]bool{}
@@ -69,7 +69,7 @@ func (in *inbox) full() bool { return len(in.left) >= spool.MaxEntries }
 // maxBoxes bounds the boxes of one account.
 const maxBoxes = 9
 
-// know adds a box to the known ones, and returns it.
+// know adds a box to the known boxes, and returns it.
 func (b *boxes) know(name string, uid int) *inbox {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,8 +105,8 @@ func (b *boxes) of(uid *int) []*inbox {
 	return out
 }
 
-// survey continues to look through the spool for boxes, and reports whether all are known now.
-// It removes what is no box.
+// survey continues to look through the spool for boxes, and reports whether all boxes are known now.
+// It removes names that are no boxes.
 func (it *Intake) survey() bool {
 	b := &it.box
 	b.mu.Lock()
@@ -132,7 +132,7 @@ func (it *Intake) survey() bool {
 	}
 	strange := ""
 	done, err := b.in.Survey(turnNames, b.found, func(name string, _ error) { strange = name })
-	if strange != "" { // one line, however many there are
+	if strange != "" { // one line in the log, however many names there are
 		it.b.Complain(slog.LevelWarn, "spool/strange",
 			"the spool holds files that are not jjm's and cannot be removed: remove them by hand", "dir", it.b.Deps.SpoolDir)
 	}
@@ -167,9 +167,10 @@ func (b *boxes) found(f spool.Found) {
 	}
 }
 
-// Settle carries out the entries about a handle before a question about it is answered: those
-// of the caller, or for an administrator those of all accounts. The error is of kind Busy if
-// some could not be carried out now.
+// Settle carries out the entries about a handle before a request about the handle is answered: the
+// entries of the account that has the handle, if the caller may see it, else of the caller, or for
+// an administrator of all accounts. The error is of kind Busy if an entry could not be carried out
+// now.
 func (it *Intake) Settle(ctx context.Context, caller wire.Caller, h jjm.Handle) error {
 	if it.b.Deps.SpoolDir == "" {
 		return nil
@@ -196,9 +197,9 @@ func (it *Intake) settleIn(ctx context.Context, boxes []*inbox, h jjm.Handle) er
 	return nil
 }
 
-// ensure makes the boxes of an account known. An account that has the box of its plain name has
-// no other. For any other account the whole spool is surveyed, unless that was done since it
-// changed.
+// ensure makes the boxes of an account known. An account that has the box of its plain name has no
+// other box. For any other account it surveys the whole spool, unless the spool has not changed since
+// the last survey.
 func (it *Intake) ensure(uid int) error {
 	in, err := spool.Open(it.b.Deps.SpoolDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -222,7 +223,7 @@ func (it *Intake) ensure(uid int) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return jjm.Errorf(jjm.Busy, "spool: %w", err)
 	}
-	for range 2 { // the first may be one that started before the box was made
+	for range 2 { // the first survey may have started before the box was made
 		if !it.survey() {
 			return jjm.Errorf(jjm.Busy, "spool: what gatekeepers left is still being looked through: ask again")
 		}

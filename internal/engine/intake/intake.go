@@ -17,13 +17,13 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// intakeEvery is how often the boxes are looked at. Those that have not changed are
-// passed over.
+// intakeEvery is how often the boxes are looked at. Boxes that have not changed are
+// skipped.
 const intakeEvery = time.Second
 
-// The budget of one turn: how many entries are carried out, how many names in the spool a
-// survey looks at, and how many of the entries beyond an account's limit are answered
-// with a refusal.
+// turnEntries is how many entries one turn carries out, turnNames how many names in the spool
+// a survey looks at at a time, and turnRefused how many of the entries beyond an account's
+// limit one turn answers with a refusal.
 const (
 	turnEntries = 64
 	turnNames   = 16 << 10
@@ -31,27 +31,28 @@ const (
 )
 
 // startEntries is how many entries are carried out before the daemon answers anybody. The rest
-// follows, box by box, and those about a handle before a question about it is answered.
+// follows, box by box. Entries about a handle are carried out before a request about the handle is
+// answered.
 const startEntries = 512
 
 // maxRefusal is how many bytes of the reason for a refusal are stored.
 const maxRefusal = 4096
 
-// intakeLoop carries out entries while the daemon runs. Gatekeepers also leave requests
-// when it is too busy to answer.
+// intakeLoop carries out entries while the daemon runs. Gatekeepers also leave requests when
+// the daemon is too busy to answer.
 func (it *Intake) intakeLoop(ctx context.Context) {
 	for ctx.Err() == nil && it.b.Deps.SpoolDir != "" {
 		switch acted, more := it.intakeRound(ctx); {
 		case !more:
 			fair.Pause(ctx, intakeEvery)
 		case acted == 0:
-			fair.Pause(ctx, intakeEvery/20) // nothing but rubbish: do not spend a core on it
+			fair.Pause(ctx, intakeEvery/20) // no valid entries: do not spend a core on the rest
 		}
 	}
 }
 
-// TakeIn carries out what gatekeepers left, at most startEntries. It is called once, before the
-// daemon answers anybody.
+// TakeIn carries out the requests that gatekeepers left, about startEntries at most. It is called
+// once, before the daemon answers anybody.
 func (it *Intake) TakeIn(ctx context.Context) {
 	for total := 0; total < startEntries && ctx.Err() == nil && it.b.Deps.SpoolDir != ""; {
 		acted, more := it.intakeRound(ctx)
@@ -62,8 +63,8 @@ func (it *Intake) TakeIn(ctx context.Context) {
 	}
 }
 
-// intakeRound gives each box its turn and returns how many entries were carried out. more
-// says that a budget was too small for all.
+// intakeRound takes a turn at each box and returns how many entries were carried out. more
+// says that a budget was too small for all entries.
 func (it *Intake) intakeRound(ctx context.Context) (acted int, more bool) {
 	more = !it.survey()
 	for _, box := range it.box.all() {
@@ -80,9 +81,9 @@ func (it *Intake) intakeRound(ctx context.Context) (acted int, more bool) {
 	return acted, more
 }
 
-// turn carries out the entries of a box, or if only is set those about one handle. more
-// says that the budget was too small for all. The error is of kind Busy if only is set
-// and some about it remain.
+// turn carries out the entries of a box, or if only is set the entries about this handle.
+// more says that the budget was too small for all entries. The error is of kind Busy if only
+// is set and entries about it remain.
 func (it *Intake) turn(ctx context.Context, in *inbox, only jjm.Handle) (acted int, more bool, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -90,7 +91,7 @@ func (it *Intake) turn(ctx context.Context, in *inbox, only jjm.Handle) (acted i
 	var bad *spool.Rejected
 	switch {
 	case errors.As(err, &bad), errors.Is(err, fs.ErrNotExist):
-		return 0, false, nil // the next survey deals with it
+		return 0, false, nil // the next survey deals with the box
 	case err != nil:
 		it.b.Complain(slog.LevelWarn, "spool/"+in.name, "a box of the spool could not be read", "box", in.name, "error", err)
 		return 0, false, err
@@ -124,16 +125,16 @@ type turn struct {
 	waits   bool            // an entry could not be carried out now
 }
 
-// waiter is a handle of an account: entries about the same one must not overtake each
+// waiter is a handle of an account: entries about the same handle must not overtake each
 // other. Only the spool itself can have entries of several accounts.
 type waiter struct {
 	uid    int
 	handle jjm.Handle
 }
 
-// run carries out the entries in order, and removes each afterwards. If the daemon crashes in
-// between, the entry is carried out again, which changes nothing. An entry that cannot be
-// carried out now stays, with all later ones about its handle.
+// run carries out the entries in order, and removes each entry afterwards. If the daemon crashes in
+// between, the entry is carried out again, which changes nothing. An entry that cannot be carried
+// out now stays, with all later entries about its handle.
 func (t *turn) run(ctx context.Context) error {
 	limit := 2 * spool.MaxEntries
 	if t.box.UID < 0 {
@@ -200,8 +201,8 @@ func (t *turn) tidy(strange []string) {
 		t.in.name, "account", t.in.uid, "names", strange[:min(len(strange), 3)], "more", stay > 0)
 }
 
-// cut removes the latest entries of an account that left more than its limit. Some submissions
-// among them are answered with a refusal, which lookups show.
+// cut removes the latest entries of an account that left more than its limit. It answers some
+// submissions among them with a refusal, which lookups show.
 func (t *turn) cut(ctx context.Context, names []spool.Name) {
 	if len(names) == 0 {
 		return
@@ -236,7 +237,7 @@ func (t *turn) refuse(ctx context.Context, name spool.Name) {
 	}
 }
 
-// entry carries out one entry and removes it, unless an earlier one about its handle
+// entry carries out one entry and removes it, unless an earlier entry about its handle
 // waits.
 func (t *turn) entry(ctx context.Context, name spool.Name) error {
 	note, owner, err := t.box.Read(name)
@@ -276,14 +277,14 @@ func (t *turn) entry(ctx context.Context, name spool.Name) error {
 		return err
 	}
 	if err := t.box.Remove(name.String()); err != nil {
-		t.in.leave(name) // what it asks for is stored
+		t.in.leave(name) // the request is stored
 		return err
 	}
 	return t.it.b.Crash("spool.removed")
 }
 
 // recorded reports whether clients can find a grid job by its handle while the daemon is
-// down. Until then its entry must stay in the spool, where they look otherwise.
+// down. Until then its entry must stay in the spool, where clients look otherwise.
 func (it *Intake) recorded(id jjm.GridID) bool {
 	v := it.s.View()
 	defer v.Close()
@@ -291,8 +292,8 @@ func (it *Intake) recorded(id jjm.GridID) bool {
 	return g == nil || g.Pointed()
 }
 
-// act carries out an entry. An error means that it could not be carried out now; a
-// request that is refused for good is done.
+// act carries out an entry. An error means that the entry could not be carried out now; a
+// request that is permanently refused is done.
 func (it *Intake) act(ctx context.Context, caller wire.Caller, n spool.Note) error {
 	if n.Verb == spool.VerbKill {
 		return it.actKill(ctx, caller, n)
@@ -312,8 +313,8 @@ func (it *Intake) act(ctx context.Context, caller wire.Caller, n spool.Note) err
 	return it.refuse(ctx, caller, n.Handle, err)
 }
 
-// actKill carries out a kill. One of a grid job that does not exist, or that the caller
-// may not kill, is done.
+// actKill carries out a kill. If the grid job does not exist, or the caller may not kill it,
+// there is nothing to do.
 func (it *Intake) actKill(ctx context.Context, caller wire.Caller, n spool.Note) error {
 	named, err := it.b.Store.Handle(ctx, n.Handle)
 	if jjm.KindOf(err) == jjm.Gone || err == nil && (named.Refused != "" || !caller.May(named.UID)) {
@@ -343,8 +344,8 @@ func final(err error) bool {
 	return false
 }
 
-// refuse stores why a submission in the spool was refused. The gatekeeper was told that it is
-// accepted, so its lookups must say that it failed, and why.
+// refuse stores why a submission in the spool was refused. The gatekeeper was told that the
+// submission is accepted, so its lookups must say that it failed, and why.
 func (it *Intake) refuse(ctx context.Context, caller wire.Caller, h jjm.Handle, why error) error {
 	return it.s.Change(ctx, "spool-refuse", func(c *state.Change) error {
 		text := why.Error()

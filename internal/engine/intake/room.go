@@ -1,7 +1,7 @@
-// Package intake carries out what others left in folders: requests of gatekeepers in the
-// spool, left while the daemon did not answer, and fragments of records from programs
-// outside jjm in the drop folder. What is in the folders cannot be trusted: each
-// account's entries count for that account only, and are bounded.
+// Package intake processes files that others left in folders: requests that gatekeepers left
+// in the spool while the daemon did not answer, and fragments of records from programs
+// outside jjm in the drop folder. The files cannot be trusted: each account's entries count
+// for that account only, and are bounded.
 package intake
 
 import (
@@ -14,7 +14,7 @@ import (
 	"jjm/xmldb"
 )
 
-// Rooms are what Intake needs of other rooms.
+// Rooms are the functions of other rooms that Intake needs.
 type Rooms struct {
 	Submit func(context.Context, wire.Caller, wire.Submit) (wire.Submitted, error)
 	Kill   func(context.Context, wire.Caller, []jjm.Ref, wire.KillHow) []wire.Killed

@@ -9,9 +9,9 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// Elsewhere returns the local jobs of a grid job whose work recoveries of it did, and why
-// they must not do it again (decision R15). The error is a Conflict if that cannot be told,
-// because a recovery is not over or its work cannot be compared.
+// Elsewhere returns the local jobs of a grid job whose work its recoveries did or may still do, each
+// with the reason why it must not do the work again (decision R15). The error is of kind Conflict if
+// a recovery is not over or its work cannot be compared.
 func (pr *Prover) Elsewhere(ctx context.Context, job *jjm.GridJob) (map[int32]string, error) {
 	ids, err := pr.b.Store.Recoveries(ctx, job.ID)
 	if err != nil || len(ids) == 0 {

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// proveMerge adds to v whether every output was merged exactly once.
+// proveMerge adds the verdict on the merges to v. The verdict of v is at most that of the merges.
 func (pr *Prover) proveMerge(ctx context.Context, job *jjm.GridJob, v *wire.Verified) error {
 	report, err := pr.provedMerge(ctx, job, job.Status.Final())
 	if err != nil {
@@ -57,8 +57,8 @@ func (pr *Prover) provedMerge(ctx context.Context, job *jjm.GridJob, over bool) 
 	return report, pr.addUnmade(ctx, job.ID, &report)
 }
 
-// addUnmade counts the outputs as missing that completed local jobs should have made to be merged, and did not, or that
-// were left out: the dataset to be merged holds only the files that arrived. The list of what is left out names them.
+// addUnmade counts outputs as missing that completed local jobs should have made to be merged and did not make, or that
+// were left out: the dataset to be merged holds only the files that arrived. The list of left-out outputs names them.
 func (pr *Prover) addUnmade(ctx context.Context, id jjm.GridID, report *cover.Report) error {
 	retracted, err := pr.b.Store.Retracted(ctx, id)
 	if err != nil {

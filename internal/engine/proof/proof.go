@@ -14,13 +14,13 @@ import (
 )
 
 // CheckDone verifies a grid job before its status becomes final, and adds the work that was left out to facts.LeftOut,
-// also if the grid job is not done. If the proof fails, facts.Unproven has the reason, and the grid job must not be
+// even if the grid job is not done. If the proof fails, facts.Unproven has the reason, and the grid job must not be
 // called done. Work whose local jobs report no count is assumed to be done; facts.Undecided then says so in the words
-// of verify. Else facts.Proof says what the proof rests on.
+// of verify. If the proof does not fail, facts.Proof says what the proof rests on.
 func (pr *Prover) CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts) error {
 	done := job.Status == jjm.Done
 	if !done && job.Step.Made == 0 && !job.Step.Closed {
-		return nil // it was never cut
+		return nil // the grid job was never cut
 	}
 	merged := jjm.ProofCount
 	if done && job.Merging != nil {
@@ -67,7 +67,7 @@ func (pr *Prover) CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.G
 // said returns the verdict and the reason of a report in the words of verify.
 func said(of string, r *cover.Report) string { return fmt.Sprintf("%s: %s%s", r.Verdict, of, r.Why) }
 
-// undecided returns what a report leaves unproven, or "" if it proves all.
+// undecided returns the verdict and the reason of a report that does not prove all work, or "" if it does.
 func undecided(of string, r *cover.Report) string {
 	if r.Verdict == cover.Proven {
 		return ""
@@ -106,7 +106,7 @@ func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, 
 	t.files = stream(func(fn func(cover.File) error) error {
 		return s.InputFiles(ctx, job.ID, 0, func(n int64, state jjm.FileState, why string, f jjm.File) error {
 			file := cover.File{N: n, LFN: f.LFN, State: state, Events: f.Events, Lumis: f.Lumis, GivenUp: why}
-			if state == jjm.FileDropped { // it is no part of the work
+			if state == jjm.FileDropped { // the file is no part of the work
 				file.GivenUp = ""
 				file.Reason, file.Asked = leaver.File(&f, why)
 				file.PassedOver = leaver.Why(file.Reason)
@@ -133,8 +133,8 @@ func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, 
 }
 
 // fileToRecover returns the description of a file for the job file of a recovery. The
-// recovery lists it in a dataset of its own, which has no history, so the ancestors that
-// are also read become the file's parents.
+// recovery lists the file in a dataset of its own, which has no history, so the ancestors
+// that are also read become the file's parents.
 func (pr *Prover) fileToRecover(ctx context.Context, id jjm.GridID, lfn string) (jjm.File, error) {
 	f, err := pr.b.Store.InputFile(ctx, id, lfn)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// CheckRecovers returns a problem if the grid job that spec recovers is not the owner's
-// or has not ended.
+// CheckRecovers returns a problem if the grid job that spec recovers is not the owner's, has
+// not ended, is in another generation, or is being reopened.
 func (pr *Prover) CheckRecovers(ctx context.Context, owner jjm.Owner, spec *jjm.Spec) jjm.Problems {
 	if spec.Recovers == 0 {
 		return nil
@@ -38,8 +38,8 @@ func (pr *Prover) CheckRecovers(ctx context.Context, owner jjm.Owner, spec *jjm.
 	return nil
 }
 
-// laterGeneration returns the generation of a grid job for the file of a recovery, which leaves
-// out the first.
+// laterGeneration returns the generation of a grid job for the job file of a recovery: 0 for the
+// first generation, which the file does not mention.
 func laterGeneration(job *jjm.GridJob) int {
 	if job.Generation > 1 {
 		return job.Generation
@@ -54,13 +54,14 @@ type joined struct {
 	tasks []*task
 	jobs  []cover.Job // of all recoveries, renumbered
 	rows  []cover.Row // of all recoveries, renumbered, in the order of the ledger
-	// owned are, for each recovery, the rows whose local jobs have completed or still
-	// may.
+	// owned are, for each recovery, the rows whose local jobs have completed or may still
+	// complete.
 	owned [][]cover.Row
 	// first is, for each recovery, the number of its first local job.
 	first []int32
 	// replaced are the local jobs that processed less than they own and whose work a
-	// recovery, at that position in tasks, took over. What they processed does not count.
+	// recovery took over, each with the position of the recovery in tasks. The work that
+	// these local jobs processed does not count.
 	replaced map[int32]int
 }
 
@@ -83,8 +84,8 @@ func (pr *Prover) joinedTask(ctx context.Context, caller wire.Caller, job *jjm.G
 	return t, recoveries, err
 }
 
-// joinRecoveries adds to a task what its recoveries did. A recovery that counts in
-// another unit, or cannot be read, is left out, and Apart in its answer says why.
+// joinRecoveries adds the work of its recoveries to a task. A recovery that counts in
+// another unit, or cannot be read, is left out, and its wire.Recovery.Apart says why.
 func (pr *Prover) joinRecoveries(ctx context.Context, caller wire.Caller, t *task) ([]wire.Recovery, error) {
 	ids, err := pr.b.Store.Recoveries(ctx, t.grid)
 	if err != nil || len(ids) == 0 {
@@ -125,11 +126,11 @@ func (pr *Prover) joinRecoveries(ctx context.Context, caller wire.Caller, t *tas
 	return out, pr.findReplaced(ctx, t)
 }
 
-// madeNone is why a recovery is not counted that ended before it made local jobs.
+// madeNone is the reason why a recovery that has made no local jobs is not counted.
 const madeNone = "it made no local jobs"
 
-// recoveryTask returns a recovery as a task, with its status. The error is of kind
-// Conflict if it made no local jobs or counts in another unit.
+// recoveryTask returns a recovery as a task, with its status. The error is of kind Conflict
+// if the recovery is not prepared or counts in another unit.
 func (pr *Prover) recoveryTask(ctx context.Context, caller wire.Caller, id jjm.GridID, unit string) (*task, string,
 	error) {
 	job, err := pr.s.Find(ctx, caller, id)
@@ -164,8 +165,8 @@ func (t *task) numbers() (map[string]int64, error) {
 	return numbers, nil
 }
 
-// join adds one recovery. A file that is no part of the task gets a number above all
-// others, so that verification reports who owns it.
+// join adds one recovery. A file that is no part of the task gets a number above all other
+// numbers, so that verification reports who owns the file.
 func (pr *Prover) join(ctx context.Context, j *joined, more *task, numbers map[string]int64) error {
 	base := int32(j.base + len(j.jobs))
 	to := map[int64]int64{} // from numbers of files in the recovery to those in the task
@@ -213,7 +214,7 @@ func (j *joined) of(n int32) int {
 	return i
 }
 
-// findReplaced sets replaced: the local jobs that processed less than they own, and part
+// findReplaced sets replaced to the local jobs that processed less than they own, and part
 // of whose work a later recovery owns.
 func (pr *Prover) findReplaced(ctx context.Context, t *task) error {
 	j, short := t.joined, map[int32]bool{}
@@ -247,10 +248,10 @@ func (pr *Prover) findReplaced(ctx context.Context, t *task) error {
 }
 
 // takenOver returns the position of the last recovery that owns units of the row and has
-// done them or still may, or -1.
+// done them or may still do them, or -1.
 func (j *joined) takenOver(r *cover.Row) int {
 	for k := len(j.owned) - 1; k >= 0; k-- {
-		rows := j.owned[k] // they do not overlap: the store refuses that
+		rows := j.owned[k] // these rows do not overlap: the store refuses overlaps
 		next, _ := slices.BinarySearchFunc(rows, *r, func(a, b cover.Row) int {
 			return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Run, b.Run), cmp.Compare(a.First, b.Last+1))
 		})
@@ -261,8 +262,8 @@ func (j *joined) takenOver(r *cover.Row) int {
 	return -1
 }
 
-// with adds the recoveries to the facts of a task, and returns its streams of local jobs
-// and rows with theirs merged in, in the order of the ledger.
+// with adds the recoveries to the facts of a task, and returns the task's streams of local
+// jobs and rows with those of the recoveries merged in, in the order of the ledger.
 func (j *joined) with(f *cover.Facts, jobs func(func(cover.Job) error) error,
 	rows func(func(cover.Row) error) error) (func(func(cover.Job) error) error, func(func(cover.Row) error) error) {
 	f.Made, f.Recoveries = j.base+len(j.jobs), j.first
@@ -314,7 +315,7 @@ func before(a, b *cover.Row) bool {
 	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Run, b.Run), cmp.Compare(a.First, b.First)) < 0
 }
 
-// names returns the ids of local jobs as people write them, also of those of recoveries.
+// names returns the ids of local jobs as people write them, including local jobs of recoveries.
 func (t *task) names(locals []int32) []string {
 	var out []string
 	for _, n := range locals {
@@ -323,7 +324,7 @@ func (t *task) names(locals []int32) []string {
 	return out
 }
 
-// name returns the id of local job n of a task, which may be one of a recovery.
+// name returns the id of local job n of a task, which may be a local job of a recovery.
 func (t *task) name(n int32) jjm.LocalID {
 	if t.joined != nil {
 		if i := t.joined.of(n); i >= 0 {
@@ -333,7 +334,7 @@ func (t *task) name(n int32) jjm.LocalID {
 	return jjm.LocalID{Grid: t.grid, N: n}
 }
 
-// tellRecoveries adds to v what each recovery did.
+// tellRecoveries adds the work of each recovery to v, and names local jobs of recoveries in the findings.
 func tellRecoveries(t *task, v *wire.Verified) {
 	if t.joined == nil {
 		return

@@ -16,10 +16,10 @@ import (
 	"jjm/internal/work/split"
 )
 
-// Replay asks the job type of a grid job again what it was asked when the grid job was accepted
-// and prepared - its description, its plan, the check of the job file, the files that it packs,
-// how the work is cut - and compares the parts with the stored ones. It changes nothing. What
-// the type refuses is in the answer; the error is as of [state.State.Find].
+// Replay asks the job type of a grid job again the questions of its acceptance and preparation - its
+// description, its plan, the check of the job file, the files that it packs, how the work is cut -
+// and compares the parts with the stored parts. It changes nothing. A refusal of the type is in the
+// answer. The error is an error of [state.State.Find], of the store, or of ctx.
 func (pr *Prover) Replay(ctx context.Context, caller wire.Caller, id jjm.GridID) (wire.Replayed, error) {
 	job, err := pr.s.Find(ctx, caller, id)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *replay) add(name, note string, found ...string) {
 	r.out.Checks = append(r.out.Checks, wire.ReplayCheck{Name: name, Note: note, Findings: found})
 }
 
-// ask asks all questions that need no parts.
+// ask asks the questions about description, plan, check and inputs.
 func (r *replay) ask() {
 	problems := handlers.Learn(r.h)
 	if len(problems) == 0 {
@@ -145,8 +145,8 @@ func text(v any) string {
 	return string(b)
 }
 
-// prepare asks which files are packed, and reports whether that differs from the stored
-// specification.
+// prepare asks which files are packed, and reports whether they differ from the files by the
+// stored specification.
 func (r *replay) prepare() {
 	now, err := handlers.Inputs(r.h, r.spec, r.site)
 	if err != nil {
@@ -179,7 +179,7 @@ func (r *replay) split() (handlers.Cutting, bool) {
 // partsAtOnce is how many parts are cut, or local jobs read, at a time.
 const partsAtOnce = 5000
 
-// parts cuts the work again, compares each part with that of the stored local job, and
+// parts cuts the work again, compares each part with the part of the stored local job, and
 // asks for its command.
 func (r *replay) parts(ctx context.Context, cut handlers.Cutting) error {
 	if len(r.job.Spec.Datasets) > 0 {
@@ -213,7 +213,7 @@ func (r *replay) parts(ctx context.Context, cut handlers.Cutting) error {
 	return nil
 }
 
-// comparison compares the parts that are cut now with those that are stored, in order.
+// comparison compares the parts that are cut now with the stored parts, in order.
 type comparison struct {
 	*replay
 	cut      handlers.Cutting
@@ -243,7 +243,7 @@ func (c *comparison) next() (jjm.Part, bool) {
 	return p, true
 }
 
-// compare compares the next part with that of a stored local job, and asks the type for
+// compare compares the next part with the part of a stored local job, and asks the type for
 // its command.
 func (c *comparison) compare(l *jjm.LocalJob) {
 	c.compared++
@@ -260,8 +260,8 @@ func (c *comparison) compare(l *jjm.LocalJob) {
 	c.command(l)
 }
 
-// command asks the type for the command of a local job, and compares it with the one by the
-// stored plan: only what is stored says how it was.
+// command asks the type for the command of a local job, and compares it with the command by the
+// stored plan, because the command itself is not stored.
 func (c *comparison) command(l *jjm.LocalJob) {
 	now, err := handlers.CommandOf(c.h, c.spec, l)
 	if err != nil {
@@ -270,7 +270,7 @@ func (c *comparison) command(l *jjm.LocalJob) {
 	}
 	was, err := handlers.CommandOf(c.h, &c.job.Spec, l)
 	if err != nil {
-		return // the plan that is stored cannot be read: check says so
+		return // the stored plan cannot be read: the question check reports that
 	}
 	for _, part := range []struct {
 		name     string
@@ -283,7 +283,7 @@ func (c *comparison) command(l *jjm.LocalJob) {
 	}
 }
 
-// end reports what was found.
+// end reports the differences.
 func (c *comparison) end() {
 	if _, more := c.next(); more && c.job.Step.Closed {
 		c.differ = append(c.differ, fmt.Sprintf("more parts are cut than the %d that are stored", c.compared))

@@ -1,7 +1,6 @@
 // Package proof proves or refutes that the work of a grid job, together with its
-// recoveries, was done exactly once. It reads what there was to do, the ledger and the
-// ends of local jobs from the store, and has package cover compare them. It changes
-// nothing.
+// recoveries, was done exactly once. It reads the work, the ledger and the ends of local
+// jobs from the store, and package cover compares them. It changes nothing.
 package proof
 
 import (

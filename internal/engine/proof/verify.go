@@ -15,11 +15,11 @@ import (
 	"jjm/internal/work/split"
 )
 
-// Verify compares what a grid job had to do with the cover ledger and the ends of its local
-// jobs and those of its recoveries. It tells which work and which outputs were left out; outputs
-// change the verdict only where they were to be merged. If recovery is not "", it is the name of the job file to
-// make for what is missing; the grid job must have ended then, else the error is of kind
-// Conflict.
+// Verify compares the work of a grid job with the cover ledger and the ends of its local jobs and
+// the local jobs of its recoveries. It reports which work and which outputs were left out; outputs
+// change the verdict only if they were to be merged. If recovery is not "", it is the name of a job
+// file that Verify makes for the missing work; the error is of kind Conflict if the grid job has not
+// ended then.
 func (pr *Prover) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, recovery string) (wire.Verified,
 	error) {
 	job, err := pr.s.Find(ctx, caller, id)
@@ -62,13 +62,12 @@ func (pr *Prover) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID,
 	return v, err
 }
 
-// task is a step to verify: what there was to do, and where its ledger and local jobs are
-// read.
+// task is a step to verify: its work, and functions that read its ledger and local jobs.
 type task struct {
 	grid  jjm.GridID
 	step  int
 	facts cover.Facts
-	// files are those of the master dataset, nil for events and rows.
+	// files are the files of the master dataset, nil for events and rows.
 	files iter.Seq2[cover.File, error]
 	// rows calls fn with each row of the ledger, in its order.
 	rows func(ctx context.Context, fn func(cover.Row) error) error
@@ -81,7 +80,7 @@ type task struct {
 	// retracted are the completed local jobs whose outputs were retracted, so that they
 	// do not count, with the reason.
 	retracted map[int32]string
-	// joined are the recoveries that are verified with it, nil = none.
+	// joined are the recoveries that are verified with the task, nil = none.
 	joined *joined
 	// left are the outputs that the local jobs left out, once jobsOf has read their results.
 	left jjm.LeftList
@@ -129,8 +128,8 @@ func (t *task) rowsOf(ctx context.Context, fn func(cover.Row) error) error {
 	})
 }
 
-// processed returns what the application of a completed local job reports to have
-// processed: in the wrapper's result, or without one in the log file.
+// processed returns how much the application of a completed local job reports to have
+// processed: in the wrapper's result, or if there is no result in the log file.
 func processed(l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Processed {
 	switch {
 	case l.State != jjm.Completed || ev == nil:
@@ -160,8 +159,8 @@ func stream[T any](each func(fn func(T) error) error) iter.Seq2[T, error] {
 	}
 }
 
-// task returns what a grid job had to do. It asks the job type again, whose answer
-// depends on nothing but the stored specification and the packed inputs.
+// task returns the work of a grid job as a task. It asks the job type again. The answer of
+// the job type depends only on the stored specification and the packed inputs.
 func (pr *Prover) task(ctx context.Context, job *jjm.GridJob) (*task, error) {
 	h, err := pr.b.Deps.Types.Get(job.Spec.Type)
 	if err != nil {

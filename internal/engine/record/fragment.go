@@ -9,9 +9,9 @@ import (
 	"jjm/xmldb"
 )
 
-// Add adds a fragment to a record. The caller has checked that its writer may do so. It shows
-// when the shard or head that it belongs to is next written, which is soon. If the record on
-// disk does not have the local job yet, it is published first. The kinds of errors are those of
+// Add adds a fragment to a record. The caller has checked that its writer may do so. The fragment
+// appears when its shard or head is next written, which is soon. If the record on disk does not have
+// the local job yet, Add publishes the record first. The kinds of errors are the same as of
 // [xmldb.DB.Add].
 func (pu *Publisher) Add(ctx context.Context, f xmldb.Fragment) error {
 	err := pu.b.Deps.Records.Add(f)

@@ -19,7 +19,7 @@ const (
 	mendShare = 10
 	// mendPage is how many grid jobs are looked at between two pauses.
 	mendPage = 500
-	// mendAgain is after how long a record that could not be written is tried again.
+	// mendAgain is the time after which a record that could not be written is tried again.
 	mendAgain = 5 * time.Minute
 	// lowAgain is how often MendLoop looks whether the disk has room again.
 	lowAgain = 5 * time.Second
@@ -55,8 +55,8 @@ func (pu *Publisher) logMended(made int) {
 	}
 }
 
-// mendAll looks at the record of every grid job in the history once, and returns how many were made again. ok is false
-// if some could not be.
+// mendAll looks at the record of every grid job in the history once, and returns how many records were made again. ok
+// is false if a record could not be made again.
 func (pu *Publisher) mendAll(ctx context.Context) (made int, ok bool) {
 	ok = true
 	for before := jjm.GridID(0); ctx.Err() == nil; {
@@ -101,7 +101,7 @@ func (pu *Publisher) rest(ctx context.Context, began time.Time) {
 	}
 }
 
-// missing returns those grid jobs that lack a file of their record.
+// missing returns the grid jobs of a page whose record lacks a file.
 func (pu *Publisher) missing(page []store.Archived) (missing []store.Archived) {
 	for _, a := range page {
 		if !pu.b.Deps.Records.Has(a.ID, a.Locals) {
@@ -111,8 +111,8 @@ func (pu *Publisher) missing(page []store.Archived) (missing []store.Archived) {
 	return missing
 }
 
-// mendOne writes the record of a grid job in the history. The grid job may be removed or reopened meanwhile: then the
-// record is removed again, or left to Loop.
+// mendOne writes the record of a grid job in the history. If the grid job was removed meanwhile, mendOne removes the
+// record again. If it was reopened, mendOne marks the record, so that Loop writes it.
 func (pu *Publisher) mendOne(ctx context.Context, a store.Archived) error {
 	job, gone, err := pu.b.Store.Kept(ctx, a.ID)
 	if err != nil || gone != nil || pu.isLive(a.ID) {

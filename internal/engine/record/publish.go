@@ -53,7 +53,7 @@ func (pu *Publisher) Loop(ctx context.Context) {
 	}
 }
 
-// dirtyGrids returns the grid jobs some of whose record is to be written.
+// dirtyGrids returns the grid jobs whose record is to be written, in part or as a whole.
 func (pu *Publisher) dirtyGrids() []jjm.GridID {
 	v := pu.s.View()
 	defer v.Close()
@@ -111,10 +111,10 @@ func (pu *Publisher) write(ctx context.Context, head xmldb.Head, shards []int) e
 	return pu.writeHistory(ctx, head.Grid.ID)
 }
 
-// toldChanges is how many of the last changes of a grid job its record tells at most.
+// toldChanges is how many of the last changes of a grid job its record holds at most.
 const toldChanges = 1000
 
-// writeHistory writes the last changes of a grid job, if there are newer ones than its
+// writeHistory writes the last changes of a grid job, if there are newer changes than its
 // record has.
 func (pu *Publisher) writeHistory(ctx context.Context, id jjm.GridID) error {
 	last, err := pu.b.Store.LastChange(ctx, id)
@@ -137,14 +137,14 @@ func (pu *Publisher) writeHistory(ctx context.Context, id jjm.GridID) error {
 		return err
 	}
 	if n := len(changes); n > 0 {
-		last = changes[n-1].Seq // others may have come since
+		last = changes[n-1].Seq // more changes may have come since LastChange
 	}
 	pu.s.Mark(func(m *state.Marks) { m.TellsUpTo(id, last) })
 	return nil
 }
 
-// FillHead adds to the head of a record what only the store has: the counts of datasets,
-// and those of steps if memory has not all local jobs.
+// FillHead adds the parts of a record's head that only the store has: the counts of
+// datasets, and the counts of steps if memory does not have all local jobs.
 func (pu *Publisher) FillHead(ctx context.Context, h *xmldb.Head) (err error) {
 	if h.Steps == nil {
 		if h.Steps, err = pu.s.StepsOf(ctx, &h.Grid); err != nil {
@@ -158,14 +158,14 @@ func (pu *Publisher) FillHead(ctx context.Context, h *xmldb.Head) (err error) {
 	return err
 }
 
-// Behind reports whether some of a grid job's record is still to be written.
+// Behind reports whether a part of a grid job's record is still to be written.
 func (pu *Publisher) Behind(id jjm.GridID) bool {
 	v := pu.s.View()
 	defer v.Close()
 	return v.Behind(id)
 }
 
-// takeDirty returns what of a record is to be written, and unmarks it.
+// takeDirty returns the parts of a record that are to be written, and unmarks them.
 func (pu *Publisher) takeDirty(id jjm.GridID) (head xmldb.Head, shards []int, some bool) {
 	pu.s.Mark(func(m *state.Marks) {
 		if shards, some = m.TakeStale(id); some {
@@ -175,8 +175,8 @@ func (pu *Publisher) takeDirty(id jjm.GridID) (head xmldb.Head, shards []int, so
 	return head, shards, some
 }
 
-// shards returns shards one by one, and copies the rows of each only when it is asked
-// for.
+// shards yields shards one by one, and copies the rows of a shard only when it yields the
+// shard.
 func (pu *Publisher) shards(id jjm.GridID, numbers []int) iter.Seq[xmldb.Shard] {
 	return func(yield func(xmldb.Shard) bool) {
 		for _, n := range numbers {
@@ -196,7 +196,7 @@ func (pu *Publisher) shards(id jjm.GridID, numbers []int) iter.Seq[xmldb.Shard] 
 	}
 }
 
-// Head returns the head of a grid job's record, without what FillHead adds.
+// Head returns the head of a grid job's record, without the parts that FillHead adds.
 func (pu *Publisher) Head(mem state.Memory, g *state.Grid) xmldb.Head {
 	v := pu.Outside(mem, g)
 	h := xmldb.Head{
@@ -227,7 +227,7 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 	for _, n := range v.Counts {
 		v.Total += n
 	}
-	v.Total = max(v.Total, g.Job.Step.Made) // the counts leave out those that gave their work back
+	v.Total = max(v.Total, g.Job.Step.Made) // the counts leave out local jobs that gave their work back
 	v.Gram, v.Code, v.Message = plan.GRAM(plan.GRAMFacts{
 		Status: g.Job.Status, Counts: v.Counts, EverSubmitted: g.Submitted, EverRan: g.Ran,
 		Closed: g.Closed(), Reason: g.Job.Reason,
@@ -247,8 +247,8 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 	return v
 }
 
-// ResumeRecords marks, after a start, the records for which fragments wait or whose
-// handle does not point to them.
+// ResumeRecords marks, after a start, the records for which fragments wait, and the records
+// to which the file of their handle does not point.
 func (pu *Publisher) ResumeRecords() {
 	for _, job := range pu.live() {
 		pu.loadPending(&job)
@@ -294,7 +294,7 @@ func (pu *Publisher) loadHandle(job *jjm.GridJob) {
 	pu.s.Mark(func(m *state.Marks) { m.Point(job.ID, err == nil && id >= job.ID) })
 }
 
-// loadPending marks the shards to be written for which fragments wait.
+// loadPending marks the head and the shards for which fragments wait to be written.
 func (pu *Publisher) loadPending(job *jjm.GridJob) {
 	shards, own, err := pu.b.Deps.Records.Pending(job.ID)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package record publishes the XML records of grid jobs: it writes heads and shards that
-// have changed, within a share of the time. Their form is package xmldb's.
+// have changed, within a share of the time. Package xmldb defines their form.
 package record
 
 import (

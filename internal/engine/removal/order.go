@@ -14,10 +14,10 @@ import (
 // carries out.
 const atOnce = 100
 
-// Remove orders that grid jobs are removed that are over. It returns an answer for each, in the
-// order in which refs name them first. They are decided by ascending ids: what is recovered comes
-// before what recovers it. With force it does not matter whether gatekeepers were told of the
-// end; with dry nothing changes.
+// Remove orders the removal of ended grid jobs. It returns an answer for each grid job, in the order
+// in which refs first name them. It decides by ascending ids, so that a grid job comes before its
+// recoveries. With force it does not matter whether gatekeepers were told the end; with dry nothing
+// changes.
 func (re *Remover) Remove(ctx context.Context, caller wire.Caller, refs []jjm.Ref, force, dry bool) []wire.Removed {
 	var out []wire.Removed
 	at := map[jjm.GridID]int{}
@@ -106,7 +106,7 @@ func over(job *jjm.GridJob) error {
 	return jjm.Errorf(jjm.Conflict, "it is %s: kill it first (jjm kill %s), and remove it once it is over", job.Status, job.ID)
 }
 
-// hindrance returns why a grid job cannot be removed that was over a moment ago.
+// hindrance returns an error if a grid job, which was over a moment ago, cannot be removed.
 func hindrance(c *state.Change, id jjm.GridID, force bool) error {
 	if r, doomed := c.Live.Removal(id); doomed {
 		return r.Err()

@@ -1,7 +1,7 @@
-// Package removal removes grid jobs that are over: it stores the orders of people to do so, and
-// carries them out account by account. What is kept, and what an order is refused for, is in
-// docs/REMOVING.md. It also notes which ends gatekeepers were told, because an order has to wait
-// for that.
+// Package removal removes ended grid jobs: it stores people's orders to remove them, and carries
+// the orders out account by account. docs/REMOVING.md says what is kept, and why an order is refused.
+// The package also notes which ends gatekeepers were told, because a grid job may only be removed
+// after that.
 package removal
 
 import (
@@ -34,7 +34,7 @@ func (re *Remover) Loops() []func(context.Context) {
 	return []func(context.Context){re.run, re.noteTellings}
 }
 
-// run carries out removals, those first that were under way when the daemon stopped.
+// run carries out removals. It begins with the removals that were under way when the daemon stopped.
 func (re *Remover) run(ctx context.Context) {
 	v := re.s.View()
 	for _, r := range v.Removals() {

@@ -18,15 +18,15 @@ import (
 const (
 	// patience is how long the removals of an account keep a place (see fair.Keyed).
 	patience = 2 * time.Second
-	// again is after how long an account's removals are looked at again that had to wait: for
-	// their grid jobs to arrive in the history, for accounting, or for an error to go away.
+	// again is the time after which removals that had to wait are looked at again. A removal waits
+	// for its grid job to arrive in the history, for accounting, or for an error to go away.
 	again = time.Second
-	// packagesAgain is the same for packages, which wait while others are made.
+	// packagesAgain is the same for packages, which wait while other packages are made.
 	packagesAgain = 10 * time.Second
 )
 
-// round carries out removals of an account, atOnce at most, and returns after how long to go on.
-// What is gone already is no error, so whatever was done before a crash is passed over.
+// round carries out removals of an account, atOnce at most, and returns the time after which to go
+// on. Things that are gone already are no error, so the work that was done before a crash is skipped.
 func (re *Remover) round(ctx context.Context, uid int) time.Duration {
 	todo, full, more := re.todo(uid)
 	wait := again
@@ -69,7 +69,7 @@ func (re *Remover) complain(r *store.Removal, err error) {
 }
 
 // todo returns removals of an account that can be carried out now, in the order of the grid jobs.
-// If it is full there are more of them; more says that some have to wait.
+// full says that there are more of these; more says that some removals have to wait.
 func (re *Remover) todo(uid int) (todo []store.Removal, full, more bool) {
 	v := re.s.View()
 	defer v.Close()
@@ -90,8 +90,8 @@ func (re *Remover) todo(uid int) (todo []store.Removal, full, more bool) {
 	return todo, full, more
 }
 
-// clear removes all of a grid job but its packages, which others may use: the record, the folder
-// in the work area with all tars, and the rows, a chunk at a time.
+// clear removes everything of a grid job except its packages, which other grid jobs may use: the
+// record, the folder in the work area with all tars, and the rows, a chunk at a time.
 func (re *Remover) clear(ctx context.Context, r *store.Removal) error {
 	if err := re.accounted(ctx, r.Grid); err != nil {
 		return err
@@ -139,8 +139,8 @@ func (re *Remover) accounted(ctx context.Context, id jjm.GridID) error {
 	return err
 }
 
-// finish removes the packages of an account that nobody uses any more, and stores that nothing
-// is left of grid jobs.
+// finish removes the packages of an account that no grid job uses any longer, and stores that the
+// grid jobs are removed.
 func (re *Remover) finish(ctx context.Context, owner jjm.Owner, gone []store.Removal) error {
 	area, err := re.areas.Of(owner)
 	if err != nil {

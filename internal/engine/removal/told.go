@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// tellingsEvery is how often the ends that gatekeepers were told are stored. Those that a
-	// crash loses are told again, or the removal is forced.
+	// tellingsEvery is how often the ends that gatekeepers were told are stored. An end that a
+	// crash loses is told again, or the removal is forced.
 	tellingsEvery = time.Second
-	// mostTold bounds how many ends are known to be stored. If one is stored again nothing changes.
+	// mostTold bounds how many ends are remembered. Storing an end again changes nothing.
 	mostTold = 100_000
 )
 
-// tellings are ends that gatekeepers were told. They ask for the same grid job again and again, so
-// those that are stored, or about to be, are remembered.
+// tellings are ends that gatekeepers were told. Gatekeepers ask for the same grid job again and
+// again, so tellings remembers the ends that are stored or about to be stored.
 type tellings struct {
 	mu    sync.Mutex
 	known map[jjm.GridID]bool
@@ -60,7 +60,7 @@ func (t *tellings) back(ids []jjm.GridID) {
 // Told notes that a gatekeeper was told the end of a grid job. It does not block.
 func (re *Remover) Told(id jjm.GridID) { re.told.add(id) }
 
-// noteTellings stores what gatekeepers were told until ctx ends.
+// noteTellings stores the ends that gatekeepers were told, until ctx ends.
 func (re *Remover) noteTellings(ctx context.Context) {
 	for ctx.Err() == nil {
 		fair.WaitKick(ctx, re.told.kick, time.Minute)
@@ -71,7 +71,7 @@ func (re *Remover) noteTellings(ctx context.Context) {
 	}
 }
 
-// flushTellings stores what gatekeepers were told so far.
+// flushTellings stores the ends that gatekeepers were told so far.
 func (re *Remover) flushTellings(ctx context.Context) error {
 	ids := re.told.take()
 	if len(ids) == 0 {

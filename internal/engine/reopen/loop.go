@@ -16,7 +16,7 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// lookEvery is how often the loop looks at wishes that wait: for the grid job to arrive in the
+// lookEvery is how often the loop looks at wishes that wait for the grid job to arrive in the
 // history, or for an error to go away.
 const lookEvery = time.Second
 
@@ -48,13 +48,13 @@ func (ro *Reopener) open() (all []store.Reopening) {
 	return all
 }
 
-// step brings a wish one step on and returns after how long to take the next.
+// step advances a wish by one step and returns the time after which to take the next step.
 func (ro *Reopener) step(ctx context.Context, r *store.Reopening) time.Duration {
 	v := ro.s.View()
 	live := v.Grid(r.Grid) != nil
 	v.Close()
 	if live {
-		return lookEvery // it is still on its way to the history
+		return lookEvery // the grid job is still on its way to the history
 	}
 	more, err := ro.revive(ctx, r)
 	switch {
@@ -74,7 +74,7 @@ func (ro *Reopener) step(ctx context.Context, r *store.Reopening) time.Duration 
 	return lookEvery
 }
 
-// revive brings the next chunk of rows back, and reports whether more remain.
+// revive moves the next chunk of rows back from the history, and reports whether more remain.
 func (ro *Reopener) revive(ctx context.Context, r *store.Reopening) (more bool, err error) {
 	if more, err = ro.b.Store.Revive(ctx, r.Grid, ro.b.Chunk()); err != nil {
 		return more, err
@@ -108,7 +108,7 @@ func (ro *Reopener) begin(ctx context.Context, r *store.Reopening) error {
 	if err := json.Unmarshal(r.Wish, &w); err != nil {
 		return jjm.Errorf(jjm.Invalid, "the wish cannot be read: %w", err)
 	}
-	taken, err := ro.rooms.Prover.Elsewhere(ctx, &job) // none is accepted while the wish is open
+	taken, err := ro.rooms.Prover.Elsewhere(ctx, &job) // no recovery is accepted while the wish is open
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (ro *Reopener) begin(ctx context.Context, r *store.Reopening) error {
 	return nil
 }
 
-// carryOut begins the next generation and does what is wished.
+// carryOut begins the next generation and carries out the wish.
 func (ro *Reopener) carryOut(c *state.Change, r *store.Reopening, w *wish, taken map[int32]string) error {
 	if w.Retract != nil {
 		return ro.makeAgain(c, r, *w.Retract, taken)
@@ -162,7 +162,7 @@ func (ro *Reopener) refuse(ctx context.Context, r *store.Reopening, why string) 
 	return ro.settle(ctx, r.Grid)
 }
 
-// settleAll moves the rows back of grid jobs whose wishes were refused before the last stop.
+// settleAll moves the rows of grid jobs whose wishes were refused before the last stop back to the history.
 func (ro *Reopener) settleAll(ctx context.Context) {
 	ids, err := ro.b.Store.Unsettled(ctx)
 	for _, id := range ids {

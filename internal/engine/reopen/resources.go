@@ -10,10 +10,10 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// moves says which places local jobs get that are resubmitted with other resources.
+// moves holds the places of local jobs that are resubmitted with other resources.
 type moves struct {
-	// places are all places of the grid job, of maps the number of a present place to that of
-	// the place with the resources.
+	// places are all places of the grid job. of maps the number of a present place to the number
+	// of the place with the resources.
 	places []jjm.Place
 	of     map[int32]int32
 	asked  jjm.Resources
@@ -21,9 +21,9 @@ type moves struct {
 	notes []string
 }
 
-// moves returns which places the local jobs run of a grid job get that are resubmitted with the
-// resources asked, nil if asked is nil. The error is Invalid if no cluster can meet them; its
-// problems are those of a submission.
+// moves returns the places of the local jobs run of a grid job, which are resubmitted with the
+// resources asked; nil if asked is nil or zero. The error is of kind Invalid if no cluster can meet
+// the resources; it has the same problems as the error of a submission.
 func (ro *Reopener) moves(job *jjm.GridJob, locals []jjm.LocalJob, run []int32, asked *jjm.Resources) (*moves, error) {
 	if asked == nil || *asked == (jjm.Resources{}) {
 		return nil, nil
@@ -51,7 +51,8 @@ func (ro *Reopener) moves(job *jjm.GridJob, locals []jjm.LocalJob, run []int32, 
 }
 
 // askedPlace returns the place for local jobs of the place from that are resubmitted with the
-// resources asked. It has the clusters that can meet them; notes are about the others.
+// resources asked. The place has the clusters that can meet the resources; notes are about the
+// other clusters.
 func (ro *Reopener) askedPlace(job *jjm.GridJob, from int32, asked jjm.Resources) (p jjm.Place, notes []string,
 	err error) {
 	p = plan.AskedPlace(job.Step.Places, job.Step.Clusters, from, asked)
@@ -73,8 +74,8 @@ func (ro *Reopener) askedPlace(job *jjm.GridJob, from int32, asked jjm.Resources
 	return p, fit.Notes, nil
 }
 
-// narrow leaves only the cluster that a place asks for, if it asks for one. There is a problem if
-// the local jobs of the place may not go to that cluster; clusters are those of the grid job.
+// narrow leaves only the cluster that a place asks for, if it asks for one. It returns a problem if
+// the local jobs of the place may not go to that cluster. clusters are the clusters of the grid job.
 func narrow(p *jjm.Place, clusters []string) jjm.Problems {
 	name := p.Asked.Cluster
 	switch {

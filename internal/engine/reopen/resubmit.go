@@ -13,12 +13,12 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// mostLeft is how many local jobs that stay as they are an answer names.
+// mostLeft is how many of the local jobs that do not run again an answer names.
 const mostLeft = 20
 
-// Resubmit runs local jobs again that failed or were killed. It returns an answer for each grid
-// job that refs name. One that is not over goes on with them; for one that is, the wish to
-// reopen it is stored. With how.Stop the first grid job that fails is the last that is attempted.
+// Resubmit runs failed and killed local jobs again. It returns an answer for each grid job that refs
+// name. An unfinished grid job goes on with these local jobs; for an ended grid job, Resubmit stores
+// the wish to reopen it. With how.Stop, the first grid job that fails is the last that is attempted.
 func (ro *Reopener) Resubmit(ctx context.Context, caller wire.Caller, refs []jjm.Ref,
 	how wire.ResubmitHow) (out []wire.Resubmitted) {
 	var failed error
@@ -43,11 +43,11 @@ func (ro *Reopener) Resubmit(ctx context.Context, caller wire.Caller, refs []jjm
 type again struct {
 	refs []jjm.Ref
 	all  bool
-	// asked is what they request from now on, nil for what they requested so far.
+	// asked are the resources that the local jobs request from now on, nil for the same as before.
 	asked *jjm.Resources
 }
 
-// wishesOf sorts references by grid job, in the order in which these are named first.
+// wishesOf groups references by grid job, in the order in which the grid jobs are first named.
 func wishesOf(refs []jjm.Ref, how wire.ResubmitHow) (wishes []again) {
 	for _, ref := range refs {
 		i := slices.IndexFunc(wishes, func(w again) bool { return w.refs[0].Grid == ref.Grid })
@@ -59,8 +59,8 @@ func wishesOf(refs []jjm.Ref, how wire.ResubmitHow) (wishes []again) {
 	return wishes
 }
 
-// facts are those on which plan.Resubmit decides, without Unfit. A reference to all local jobs
-// means the grid job.
+// facts returns the input of plan.Resubmit, without Unfit. A reference to all local jobs means the
+// grid job.
 func (w again) facts(locals []jjm.LocalJob) plan.ResubmitFacts {
 	f := plan.ResubmitFacts{Locals: locals, All: w.all}
 	var named []jjm.Ref
@@ -75,7 +75,7 @@ func (w again) facts(locals []jjm.LocalJob) plan.ResubmitFacts {
 	return f
 }
 
-// exists returns an error if a reference names no local job that there is.
+// exists returns an error of kind Gone if a reference names a local job that does not exist.
 func (w again) exists(made int) error {
 	for _, ref := range w.refs {
 		if ref.Locals && int(max(ref.First, ref.Last)) >= made {
@@ -85,8 +85,9 @@ func (w again) exists(made int) error {
 	return nil
 }
 
-// decide returns which local jobs run again and which stay as they are. taken are those whose
-// work recoveries did. The error is a Conflict if those that are meant all stay.
+// decide returns which local jobs run again, and in left which do not. taken are the local jobs
+// whose work recoveries did. The error is of kind Conflict if none of the meant local jobs can run
+// again.
 func (ro *Reopener) decide(ctx context.Context, job *jjm.GridJob, w again, locals []jjm.LocalJob,
 	taken map[int32]string) (run []int32, left []plan.Left, err error) {
 	if err := w.exists(len(locals)); err != nil {
@@ -139,8 +140,9 @@ func (ro *Reopener) resubmit(ctx context.Context, caller wire.Caller, w again, d
 	return out, err
 }
 
-// resubmitLive runs local jobs of a grid job again that is not over. What its recoveries did is
-// told before the change, because it may take long: none is accepted while it is not over.
+// resubmitLive runs local jobs of an unfinished grid job again. It finds the work of recoveries
+// before the change, because that may take long. No recovery is accepted meanwhile, because the grid
+// job is not over.
 func (ro *Reopener) resubmitLive(ctx context.Context, caller wire.Caller, job *jjm.GridJob, w again,
 	dry bool) (out wire.Resubmitted, left []plan.Left, err error) {
 	id := job.ID
@@ -183,14 +185,14 @@ func (ro *Reopener) resubmitLive(ctx context.Context, caller wire.Caller, job *j
 	return out, left, err
 }
 
-// errMerges is why a grid job that merges is left as it is.
+// errMerges returns the error for a grid job that merges, which cannot run local jobs again.
 func errMerges(id jjm.GridID) error {
 	return jjm.Errorf(jjm.Conflict, "it merges its outputs, and those that were not merged are dropped: "+
 		"a recovery does what is missing: jjm verify %s --recovery FILE", id)
 }
 
-// runAgain makes local jobs run again: the same work, names and seeds, new limits for retries,
-// and the resources of to, which is nil if these stay.
+// runAgain makes local jobs run again, with the same work, names and seeds, with retry counters at
+// zero, and with the resources of to; nil keeps the resources.
 func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, actor string, to *moves) error {
 	if err := ro.rooms.Feeder.Resume(c, id, run); err != nil {
 		return err

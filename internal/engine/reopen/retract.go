@@ -11,8 +11,8 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// Retract declares outputs of a grid job lost (decision R34). One that is over is reopened and
-// makes them again, unless a new grid job is to do that; package feed does the rest.
+// Retract declares outputs of a grid job lost (decision R34). An ended grid job is reopened and makes
+// the outputs again, unless a new grid job is to do that. Package feed does the rest.
 func (ro *Reopener) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted,
 	error) {
 	job, err := ro.s.Find(ctx, caller, id)
@@ -29,7 +29,7 @@ func (ro *Reopener) Retract(ctx context.Context, caller wire.Caller, id jjm.Grid
 	return out, nil
 }
 
-// retractOver stores the wish to make lost outputs of a grid job again that is over.
+// retractOver stores the wish to make lost outputs of an ended grid job again.
 func (ro *Reopener) retractOver(ctx context.Context, caller wire.Caller, job *jjm.GridJob, w wire.Retract) (
 	out wire.Retracted, err error) {
 	if err := mayReopen(job); err != nil {
@@ -54,7 +54,7 @@ func (ro *Reopener) retractOver(ctx context.Context, caller wire.Caller, job *jj
 	return out, nil
 }
 
-// ownWork returns an error if recoveries did work of local jobs that is to be done again.
+// ownWork returns an error of kind Conflict if recoveries did work of the local jobs.
 func ownWork(id jjm.GridID, locals []int32, taken map[int32]string) error {
 	for _, n := range locals {
 		if why := taken[n]; why != "" {

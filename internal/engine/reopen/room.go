@@ -1,7 +1,6 @@
-// Package reopen brings grid jobs back to life that are over: it stores what people wish of
-// them, brings their rows back from the history, and begins their next generations. What a wish
-// asks is checked when it is stored and once more in the transaction that carries it out.
-// docs/GENERATIONS.md says what stays as it was told.
+// Package reopen reopens ended grid jobs: it stores people's wishes, moves the rows back from the
+// history, and begins the next generations. A wish is checked when it is stored, and again in the
+// transaction that carries it out. docs/GENERATIONS.md says what a reopened grid job keeps.
 package reopen
 
 import (
@@ -14,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Feeder says which local jobs can do their work again, gives it back to them, and retracts
+// Feeder finds out which local jobs can do their work again, returns the work to them, and retracts
 // outputs; package feed implements it.
 type Feeder interface {
 	Unfit(ctx context.Context, job *jjm.GridJob, locals []int32) (map[int32]string, error)
@@ -24,17 +23,17 @@ type Feeder interface {
 	MakeAgain(c *state.Change, id jjm.GridID, actor string, w wire.Retract) (same []int32, err error)
 }
 
-// Prover says which local jobs' work others did; package proof implements it.
+// Prover finds the local jobs whose work recoveries did; package proof implements it.
 type Prover interface {
 	Elsewhere(ctx context.Context, job *jjm.GridJob) (map[int32]string, error)
 }
 
-// Clusters says which clusters can meet the request of a grid job; package cluster implements it.
+// Clusters finds the clusters that can meet the request of a grid job; package cluster implements it.
 type Clusters interface {
 	Choose(spec *jjm.Spec) (state.Choice, jjm.Problems)
 }
 
-// Rooms are what Reopener needs of other rooms.
+// Rooms are the other rooms that Reopener needs.
 type Rooms struct {
 	Feeder   Feeder
 	Prover   Prover
@@ -54,5 +53,5 @@ func New(s *state.State, rooms Rooms) *Reopener {
 	return &Reopener{b: s.B, s: s, rooms: rooms, kick: make(chan struct{}, 1)}
 }
 
-// Wake has the loop look at once. It does not block.
+// Wake makes the loop look at the wishes immediately. It does not block.
 func (ro *Reopener) Wake() { fair.Kick(ro.kick) }

@@ -12,17 +12,17 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// wish is what the store keeps of a wish, as JSON. One of its fields is set.
+// wish is a wish in the store, as JSON. One of its fields is set.
 type wish struct {
 	Resubmit *resubmitWish `json:"resubmit,omitempty"`
 	Retract  *wire.Retract `json:"retract,omitempty"`
 }
 
-// resubmitWish is again in the store.
+// resubmitWish is the form in which the store keeps an again.
 type resubmitWish struct {
 	Refs []string `json:"refs"`
 	All  bool     `json:"all,omitempty"`
-	// Resources are what the local jobs request from now on, nil for what they requested so far.
+	// Resources are the resources that the local jobs request from now on, nil for the same as before.
 	Resources *jjm.Resources `json:"resources,omitempty"`
 }
 
@@ -46,7 +46,7 @@ func (r *resubmitWish) again() (w again, err error) {
 	return w, nil
 }
 
-// resubmitOver stores the wish to run local jobs of a grid job again that is over.
+// resubmitOver stores the wish to run local jobs of an ended grid job again.
 func (ro *Reopener) resubmitOver(ctx context.Context, caller wire.Caller, job *jjm.GridJob, w again,
 	dry bool) (out wire.Resubmitted, left []plan.Left, err error) {
 	if err := mayReopen(job); err != nil {
@@ -78,7 +78,7 @@ func (ro *Reopener) resubmitOver(ctx context.Context, caller wire.Caller, job *j
 	return out, left, err
 }
 
-// mayReopen returns an error for a grid job that is over and stays so.
+// mayReopen returns an error of kind Conflict for an ended grid job that cannot be reopened.
 func mayReopen(job *jjm.GridJob) error {
 	switch {
 	case job.Spec.Merge != nil:
@@ -120,8 +120,8 @@ func (ro *Reopener) put(ctx context.Context, caller wire.Caller, job *jjm.GridJo
 	return err
 }
 
-// requested returns a description and clusters of a grid job with the resources that a wish asks
-// for.
+// requested returns the specification and the clusters of a grid job with the resources that a wish
+// asks for.
 func (w *wish) requested(job *jjm.GridJob) (*jjm.Spec, []string) {
 	if w.Resubmit == nil || w.Resubmit.Resources == nil {
 		return &job.Spec, job.Step.Clusters

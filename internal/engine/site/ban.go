@@ -18,8 +18,8 @@ import (
 // bans in force. The error is of kind Denied for callers who are not administrators, Invalid
 // for a ban of root or of the caller.
 //
-// The ban and the kills are one transaction, and transactions are serialised with acceptances:
-// no grid job of the person is accepted after it, and none accepted before is overlooked.
+// The ban and the kills are one transaction, and transactions are serialised with acceptances: no
+// grid job of the person is accepted after the ban, and none that was accepted before is overlooked.
 func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.Banned, error) {
 	if !caller.Admin {
 		return wire.Banned{}, jjm.Errorf(jjm.Denied,
@@ -62,8 +62,8 @@ func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.
 	return out, nil
 }
 
-// resolveBan sets the name and uid of the account that a ban of a user is about. A uid without
-// an account is accepted, because a removed account may still have processes.
+// resolveBan sets the name and uid of the account that a ban of a user is about. It accepts a uid
+// without an account, because a removed account may still have processes.
 func (si *Site) resolveBan(ctx context.Context, b *jjm.Ban) error {
 	if b.Kind != jjm.BanUser {
 		return nil
@@ -79,8 +79,8 @@ func (si *Site) resolveBan(ctx context.Context, b *jjm.Ban) error {
 	return nil
 }
 
-// LoadBans loads the bans in force into memory. Bans that an older jjm stored by name
-// alone get the uid of their account.
+// LoadBans loads the bans in force into memory. Bans that an older jjm stored only by name
+// get the uid of their account.
 func (si *Site) LoadBans(ctx context.Context) error {
 	all, err := si.b.Store.Bans(ctx)
 	if err != nil {
@@ -128,8 +128,8 @@ func killOf(c *state.Change, b jjm.Ban) []jjm.GridID {
 	return killed
 }
 
-// unban lifts a ban and returns what it lifted; it is a success if there is none. Grid
-// jobs that the ban killed stay killed.
+// unban lifts a ban and returns the lifted ban. If there is no such ban it succeeds. Grid jobs
+// that the ban killed stay killed.
 func (si *Site) unban(ctx context.Context, by jjm.Ban) (wire.Banned, error) {
 	var out wire.Banned
 	err := si.s.Change(ctx, "ban", func(c *state.Change) error {

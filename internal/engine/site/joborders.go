@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ordersFor returns the orders in force that a caller may see: all but those about other
-// people and their grid jobs.
+// ordersFor returns the orders in force that a caller may see: all orders except orders about
+// other people and their grid jobs.
 func (si *Site) ordersFor(caller wire.Caller) []jjm.Order {
 	v := si.s.View()
 	defer v.Close()
@@ -37,9 +37,9 @@ func jobOf(o jjm.Order) jjm.GridID {
 	return ref.Grid
 }
 
-// mayOrderJob returns an error for an order about a grid job that the caller may not see
-// or that has ended, and of kind Denied for one that would change an administrator's
-// order.
+// mayOrderJob returns an error for an order about a grid job that the caller may not see or
+// that has ended. The error is of kind Denied if the order would change another caller's pause
+// and the caller is no administrator.
 func (si *Site) mayOrderJob(ctx context.Context, caller wire.Caller, o *wire.Order) error {
 	job, err := si.s.Find(ctx, caller, jobOf(jjm.Order{Name: o.Name}))
 	if err != nil {

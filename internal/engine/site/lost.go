@@ -10,15 +10,15 @@ import (
 	"jjm/internal/engine/floor/state"
 )
 
-// Place is what a path names: a file on a device, and when it was made, 0 if the file system does not say. A number of
-// a file may be used again once the file is removed.
+// Place identifies the file that a path names: its device, its number, and when it was made, 0 if the file system does
+// not say. The number of a removed file may be used again.
 type Place struct {
 	major, minor uint32
 	ino          uint64
 	made         int64
 }
 
-// At returns what a path names, the zero value if it names nothing.
+// At returns the Place of a path, the zero value if the path names nothing.
 func At(path string) Place {
 	var st unix.Statx_t
 	if path == "" || unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_INO|unix.STATX_BTIME, &st) != nil {
@@ -34,7 +34,7 @@ func At(path string) Place {
 // Missing reports whether the path named nothing.
 func (p Place) Missing() bool { return p == Place{} }
 
-// Same reports whether two paths, or one at two times, name the same file.
+// Same reports whether two paths, or one path at two times, name the same file.
 func (p Place) Same(q Place) bool {
 	if p.made == 0 || q.made == 0 {
 		p.made, q.made = 0, 0
@@ -54,8 +54,8 @@ func lost(what, path string, first, now Place) string {
 		"daemon again", what, path)
 }
 
-// Work returns a function that says whether the folder of the work areas is another one than now, or not there; see
-// lost.
+// Work returns a function that returns, for people, whether the folder of the work areas is removed, or replaced since
+// Work was called; else "". See lost.
 func Work(path string) func() string {
 	was := At(path)
 	return func() string { return lostWork(path, was) }
@@ -63,11 +63,11 @@ func Work(path string) func() string {
 
 func lostWork(path string, was Place) string { return lost("the work area", path, was, At(path)) }
 
-// kept are the paths that must name the same as when the engine was made.
+// kept are the paths that must name the same files as when the engine was made.
 type kept struct {
 	store, work, records string
 	was                  struct{ store, work, records Place }
-	reopened             bool // the records are to be written anew
+	reopened             bool // all records are to be written again
 }
 
 func keep(store, work, records string) (k kept) {
@@ -76,7 +76,7 @@ func keep(store, work, records string) (k kept) {
 	return k
 }
 
-// look returns what was removed or replaced, for people, or "". A new folder of records is opened.
+// look returns, for people, which of the paths was removed or replaced, or "". It opens a new folder of records.
 func (k *kept) look(reopen func() error) string {
 	if why := lost("the store", k.store, k.was.store, At(k.store)); why != "" {
 		return why
@@ -95,7 +95,7 @@ func (k *kept) look(reopen func() error) string {
 	return ""
 }
 
-// heal marks all records of live grid jobs to be written again. Those of the history are looked through.
+// heal marks all records of live grid jobs to be written again, and starts a search for missing records of the history.
 func (si *Site) heal() {
 	si.s.Mark(func(m *state.Marks) { m.StaleAll() })
 	fair.Kick(si.s.PubKick)

@@ -33,7 +33,7 @@ func (si *Site) Order(ctx context.Context, caller wire.Caller, o *wire.Order) ([
 	now := jjm.At(si.b.Now())
 	given := jjm.Order{Verb: o.Verb, Kind: o.Kind, Name: o.Name, Reason: strings.TrimSpace(o.Reason), By: caller.Actor(),
 		Since: now, Until: o.Until}
-	if o.From != 0 { // it is a drain only in name: grid jobs are accepted
+	if o.From != 0 { // the order is a drain only in name: grid jobs are accepted
 		given.Verb, given.From = jjm.OrderMaintenance, o.From
 	}
 	if o.For > 0 {
@@ -72,10 +72,10 @@ func (si *Site) mayOrder(ctx context.Context, caller wire.Caller, o *wire.Order)
 	return si.knownTarget(o)
 }
 
-// knownTarget returns an error of kind Invalid for a cluster, queue or job type that this site
-// does not have. A target that an order in force names can be resumed in any case. Users are
-// not checked. Queues are those that the cluster's section of the configuration names; if it
-// names none, any queue is accepted.
+// knownTarget returns an error of kind Invalid for a cluster, queue or job type that this site does
+// not have. A target that a stored order names can always be resumed. Users are not checked. The
+// known queues are the queues that the cluster's section of the configuration names; if it names
+// none, any queue is accepted.
 func (si *Site) knownTarget(o *wire.Order) error {
 	var known []string
 	switch o.Kind {
@@ -122,8 +122,7 @@ func (si *Site) queues(named string) (known []string, any bool) {
 // localKind is the kind of the embedded batch system, which has no queues.
 const localKind = "local"
 
-// resume ends the orders about a target and returns them. It is a success if there are
-// none.
+// resume ends the orders about a target and returns them. It succeeds if there are none.
 func (si *Site) resume(ctx context.Context, by jjm.Order) ([]jjm.Order, error) {
 	var ended []jjm.Order
 	err := si.order(ctx, nil, func(c *state.Change) ([]jjm.Order, error) {
@@ -166,8 +165,9 @@ func orderEntry(o jjm.Order, became, cause string) jjm.JournalEntry {
 	return jjm.JournalEntry{Time: o.Since, First: -1, Last: -1, To: became, Cause: text, Source: "order", Actor: o.By}
 }
 
-// order makes one change in which begin stores the orders that it returns and end deletes those
-// that it returns. Either may be nil. Then memory has them, and whatever they concern is woken.
+// order makes one change in which begin stores the orders that it returns and end deletes the
+// orders that it returns. Either may be nil. After the change memory shows the orders, and order
+// wakes everything that they concern.
 func (si *Site) order(ctx context.Context, begin, end func(*state.Change) ([]jjm.Order, error)) error {
 	var more, less []jjm.Order
 	err := si.s.Change(ctx, "order", func(c *state.Change) (err error) {
@@ -193,8 +193,8 @@ func (si *Site) order(ctx context.Context, begin, end func(*state.Change) ([]jjm
 	return nil
 }
 
-// orderChanged wakes what orders that were given or ended concern: grid jobs, the
-// publisher of their records, and the submit loops.
+// orderChanged wakes everything that stored or ended orders concern: grid jobs, the
+// publisher of their records, the submit loops, and the loop that ends orders.
 func (si *Site) orderChanged(orders []jjm.Order) {
 	var ids []jjm.GridID
 	si.s.Mark(func(m *state.Marks) {
@@ -226,15 +226,15 @@ func concerns(o jjm.Order, g *state.Grid) bool {
 	return o.Name == g.Job.Owner.User
 }
 
-// endAgain is after how long a failed attempt to end orders is repeated.
+// endAgain is the time after which a failed attempt to end orders is repeated.
 const endAgain = 5 * time.Second
 
-// lookAgain is the longest time until a clock that was set, or a maintenance window that has
-// come near, is noticed.
+// lookAgain is the longest time until the orders loop notices that the clock was set, or that a
+// maintenance window has come near.
 const lookAgain = time.Minute
 
 // ordersLoop ends orders whose time is up or whose grid job has ended, and wakes the grid
-// jobs that a maintenance window has come near to.
+// jobs that a near maintenance window affects.
 func (si *Site) ordersLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait, err := si.endOrders(ctx)
@@ -247,8 +247,9 @@ func (si *Site) ordersLoop(ctx context.Context) {
 	}
 }
 
-// endOrders deletes the orders whose time is up or whose grid job has ended. InForce
-// already ignores the former. It returns after how long the next order begins or ends.
+// endOrders deletes the orders whose time is up or whose grid job has ended. InForce already
+// ignores orders whose time is up. endOrders returns the time until the next order begins or
+// ends, at most lookAgain if there is such an order.
 func (si *Site) endOrders(ctx context.Context) (time.Duration, error) {
 	now := jjm.At(si.b.Now())
 	next := time.Hour

@@ -1,6 +1,6 @@
-// Package site decides who and what may go on at this site: the orders and bans of
-// administrators, free disk space, and the size of each account's work area. Other rooms read
-// the outcome from package state.
+// Package site keeps the conditions under which work may go on at this site: the orders and bans of
+// administrators, free disk space, and the size of each account's work area. Other rooms read the
+// outcome from package state.
 package site
 
 import (
@@ -31,7 +31,8 @@ type Site struct {
 }
 
 // New returns a Site. It starts no goroutine; see Loops. halt is called for each grid job that a ban kills: it keeps
-// local jobs from starting, where that can be done at once. mend is called when records of the history may be lost.
+// local jobs from starting, on clusters where a cancel is final. mend is called when records of the history may be
+// lost.
 func New(s *state.State, as *areas.Areas, shut Shut, halt func(context.Context, jjm.GridID), mend func()) *Site {
 	si := &Site{b: s.B, s: s, areas: as, halt: halt, mend: mend, windows: windows{shut: shut},
 		orderKick: make(chan struct{}, 1)}

@@ -14,8 +14,9 @@ import (
 // spaceEvery is how often the free space is measured.
 const spaceEvery = 2 * time.Second
 
-// spaceLoop looks whether store, records and work areas are still there, and measures the free space of the file
-// systems of work areas and records. If one hangs, the last answer stays in force; no other loop waits for it.
+// spaceLoop checks whether store, records and work areas are still there, and measures the free space of the file
+// systems of work areas and records. If a file system hangs, the last result stays in force; no other loop waits for
+// the file system.
 func (si *Site) spaceLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		answer, gone := make(chan string, 1), make(chan string, 1)
@@ -42,7 +43,7 @@ func (si *Site) measure() string {
 	for _, dir := range []string{si.b.Deps.Work, si.b.Deps.RecordDir} {
 		var fs unix.Statfs_t
 		if dir == "" || unix.Statfs(dir, &fs) != nil {
-			continue // whatever uses it will report the error
+			continue // the loops that use the folder will report the error
 		}
 		block := uint64(fs.Bsize)
 		s := plan.Space{Bytes: fs.Blocks * block, FreeBytes: fs.Bavail * block, Files: fs.Files, FreeFiles: fs.Ffree}
@@ -53,7 +54,7 @@ func (si *Site) measure() string {
 	return ""
 }
 
-// noteLow stores the answer of measure, and wakes the submit loops when it changes.
+// noteLow stores the result of measure. It wakes the submit loops when the shortage begins or ends.
 func (si *Site) noteLow(low string) {
 	before := si.s.SetLow(low)
 	switch {
@@ -67,7 +68,8 @@ func (si *Site) noteLow(low string) {
 	si.s.WakeSubmit()
 }
 
-// noteLost stores what was removed or replaced. When it is back, the records are written again.
+// noteLost stores, for people, which path was removed or replaced. When the path is back, the records are written
+// again.
 func (si *Site) noteLost(why string) {
 	before := si.s.SetLost(why)
 	switch {

@@ -17,8 +17,8 @@ type windows struct {
 }
 
 // lookAtWindows wakes the grid jobs whose reason to wait has changed since the last look because a maintenance window
-// came near, began or ended. Only time passes then, and no change of a row wakes them. Submissions do not depend on
-// this: they compare the windows with the clock themselves.
+// came near, began or ended. No change of a row wakes these grid jobs, because only time has passed. Submissions do not
+// depend on lookAtWindows: they compare the windows with the clock themselves.
 func (si *Site) lookAtWindows() {
 	before, now := si.windows, si.windowsNow()
 	si.windows = now

@@ -35,7 +35,7 @@ func (si *Site) useLoop(ctx context.Context) {
 	}
 }
 
-// mostWork returns how much may lie in the work area of an account.
+// mostWork returns how much the work area of an account may hold.
 func (si *Site) mostWork() diskuse.Most {
 	return diskuse.Most{Bytes: si.b.Conf().MaxWorkBytesPerUser, Files: si.b.Conf().MaxWorkFilesPerUser}
 }
@@ -51,8 +51,8 @@ func (si *Site) owners() map[int]jjm.Owner {
 	return owners
 }
 
-// countWork counts the work area of one account and stores whether it holds too much. It
-// is kicked by useLoop only, so it returns 0.
+// countWork counts the work area of one account and stores whether the area holds too much.
+// Only useLoop starts counts, so countWork returns 0.
 func (si *Site) countWork(_ context.Context, uid int) time.Duration {
 	si.s.WorkUses.Mu.Lock()
 	u := si.s.WorkUses.Of[uid]

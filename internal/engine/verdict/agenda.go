@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// agenda is what the next harvest of each account is to look at, and how long its last
-// one took.
+// agenda holds the bulks that the next harvest of each account is to look at, and how long
+// the account's last harvest took.
 type agenda struct {
 	mu    sync.Mutex
 	bulks map[int]map[jjm.Tag]bool // by account; a nil map is all bulks
@@ -54,8 +54,8 @@ func (t *agenda) take(uid int) map[jjm.Tag]bool {
 	return tags
 }
 
-// ended notes how long a harvest took. idle says that the account has no open bulks, so
-// that it is forgotten.
+// ended notes how long a harvest took. idle says that the account has no open bulks; then the
+// time is forgotten.
 func (t *agenda) ended(uid int, took time.Duration, idle bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

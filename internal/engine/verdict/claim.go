@@ -18,20 +18,20 @@ import (
 	"jjm/sandbox"
 )
 
-// settleDuplicate cancels one of two batch jobs of an attempt once a claim tells which one
-// runs. If the second one does, plan.Ending points the attempt to it, and the first is
-// cancelled.
+// settleDuplicate cancels one of two batch jobs of an attempt once a claim shows which one
+// runs. If the second batch job runs, plan.Ending points the attempt to it, and the first
+// batch job is cancelled.
 func (ju *Judge) settleDuplicate(l *jjm.LocalJob, owner jjm.Owner, id jjm.AttemptID, en *endings.Ending) {
 	claim := en.Claim
 	if en.Result != nil {
 		claim = &en.Result.Claim
 	}
-	if en.Suspect.ID == l.BatchID { // the attempt points to it by now
+	if en.Suspect.ID == l.BatchID { // the attempt points to the second batch job by now
 		ju.ends.With(id, func(en *endings.Ending) { en.Suspect = nil })
 		return
 	}
 	if claim == nil {
-		return // either may claim the attempt at any moment, and that one must not be cancelled
+		return // either batch job may claim the attempt at any moment, and the one that does must not be cancelled
 	}
 	out := adapters.Ref{Tag: l.Tag, ID: en.Suspect.ID, Index: -1}
 	if claim.Holder == jjm.HolderWrapper && claim.Batch == out.ID {
@@ -41,8 +41,8 @@ func (ju *Judge) settleDuplicate(l *jjm.LocalJob, owner jjm.Owner, id jjm.Attemp
 	ju.ends.With(id, func(en *endings.Ending) { en.Suspect = nil })
 }
 
-// readClaim reads the attempt's claim into en, unless there is a result, which has it, or
-// it is known.
+// readClaim reads the attempt's claim into en, unless the claim is known already or there
+// is a result, which has the claim.
 func (ju *Judge) readClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID, en *endings.Ending) {
 	if en.Result != nil || en.Claim != nil {
 		return
@@ -62,9 +62,9 @@ func (ju *Judge) readClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID, en
 	ju.ends.With(id, func(live *endings.Ending) { live.Claim, live.ClaimAt = en.Claim, en.ClaimAt })
 }
 
-// lostClaim returns a claim for an attempt whose claim file is gone, or nil if the attempt was
-// not started. A wrapper creates its log file only while it holds the claim, so an attempt with
-// a log file was started; to treat it as never started would run it twice.
+// lostClaim returns a claim for an attempt whose claim file is gone, or nil if the attempt was not
+// started. A wrapper creates its log file only while it holds the claim, so an attempt with a log
+// file was started; if it were treated as never started, it would run twice.
 func lostClaim(ar *areas.Area, l *jjm.LocalJob) *jjm.Claim {
 	f, err := ar.OpenJobFile(l.AttemptID(), sandbox.GLF)
 	if err != nil {
@@ -72,13 +72,13 @@ func lostClaim(ar *areas.Area, l *jjm.LocalJob) *jjm.Claim {
 	}
 	_ = f.Close()
 	if claim, err := ar.ReadClaim(l.Tag, l.Pos); err == nil && claim != nil {
-		return claim // it was made after the first look
+		return claim // the claim was made after the first look
 	}
 	return &jjm.Claim{Holder: jjm.HolderWrapper}
 }
 
-// shows reports whether the batch system knows the batch job that the claim names as one of
-// this attempt: a listing has shown it under the attempt's tag and index, or it belongs to the
+// shows reports whether the batch system knows the batch job that the claim names as a job of this
+// attempt: a listing has shown the job under the attempt's tag and index, or the job belongs to the
 // bulk and no listing has shown the attempt yet.
 func (ju *Judge) shows(l *jjm.LocalJob, en *endings.Ending) bool {
 	if en.Claim == nil {
@@ -94,7 +94,7 @@ func (ju *Judge) shows(l *jjm.LocalJob, en *endings.Ending) bool {
 }
 
 // takeClaim takes the attempt's claim for the daemon, so that no wrapper can start the
-// attempt any more. If a wrapper has the claim, it keeps it. If the attempt is no longer
+// attempt any longer. A wrapper that has the claim keeps it. If the attempt is no longer
 // current, takeClaim may do nothing.
 func (ju *Judge) takeClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) error {
 	host, _ := os.Hostname() // only people read it
@@ -126,8 +126,8 @@ func (ju *Judge) takeClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) er
 	return ju.b.Crash("settle.claimed")
 }
 
-// repoint makes the attempt point to the batch job that holds its claim, and forgets what
-// was noted about the other.
+// repoint makes the attempt point to the batch job that holds its claim, and forgets the
+// notes about the other batch job.
 func (ju *Judge) repoint(ctx context.Context, id jjm.AttemptID, step plan.EndStep) error {
 	ju.ends.With(id, func(en *endings.Ending) {
 		if en.Report.ID != step.To {

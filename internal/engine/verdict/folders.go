@@ -11,8 +11,8 @@ import (
 	"jjm/sandbox"
 )
 
-// drain discards errors of the watcher. An overflow loses events, and the next scan finds what they
-// were about.
+// drain discards errors of the watcher. An overflow loses events, and the next scan finds the results
+// that they were about.
 func drain(errs <-chan error) {
 	for range errs {
 	}
@@ -33,8 +33,8 @@ type folders struct {
 	tags map[jjm.Tag]bool
 }
 
-// watchFolders adds the done folders of new bulks to those that the kernel watches. The
-// kernel itself drops removed folders.
+// watchFolders makes the kernel watch the done folders of new bulks. The kernel itself drops
+// removed folders.
 func (ju *Judge) watchFolders(f *folders) {
 	v := ju.s.View()
 	fresh := map[jjm.Tag]jjm.Owner{}

@@ -12,15 +12,15 @@ import (
 )
 
 // recordFragment adds a fragment that an attempt wrote to the record of its local job,
-// unless it is there already. It is checked like fragments in the drop folder, and must be
-// about this local job.
+// unless the record has it already. The fragment is checked like fragments in the drop
+// folder, and must be about this local job.
 func (ju *Judge) recordFragment(ctx context.Context, id jjm.AttemptID, xml string) {
 	if xml == "" || !ju.phases.isNew(id, xml) {
 		return
 	}
 	err := ju.takeFragment(ctx, id, []byte(xml))
 	if jjm.KindOf(err) == jjm.Busy {
-		ju.phases.drop(id) // so that it is tried again
+		ju.phases.drop(id) // so that the fragment is tried again
 	}
 	if err != nil {
 		ju.b.Complain(slog.LevelWarn, "fragment/"+id.LocalID.String(), "a fragment for a local job's record is refused",
@@ -65,8 +65,8 @@ func (pb *phaseBook) drop(id jjm.AttemptID) {
 	delete(pb.fragments, id)
 }
 
-// isNew notes the fragment of an attempt, and reports whether it differs from the one noted
-// before.
+// isNew notes the fragment of an attempt, and reports whether it differs from the fragment
+// noted before.
 func (pb *phaseBook) isNew(id jjm.AttemptID, xml string) bool {
 	pb.mu.Lock()
 	defer pb.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// gone returns the files because of which an attempt was not started and which are really missing: its wrapper did not
-// find them, and neither does this check. A file that only the wrapper missed is a problem of its worker.
+// gone returns the files that kept an attempt from starting and really cannot be read: the wrapper did not find them,
+// and this check cannot read them either. A file that only the wrapper missed is a problem of the worker.
 func (ju *Judge) gone(ctx context.Context, ar *areas.Area, l *jjm.LocalJob, en *endings.Ending) ([]state.GoneFile,
 	error) {
 	if en.Result == nil || len(en.Result.Gone) == 0 || l.Step != jjm.StepWork {

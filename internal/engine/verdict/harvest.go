@@ -40,8 +40,8 @@ func (ju *Judge) harvestLoop(ctx context.Context) {
 	}
 }
 
-// harvestAll starts a harvest of each account that has open bulks or attempts that may
-// have ended.
+// harvestAll starts a harvest of each account that has open bulks, attempts that may have
+// ended, or folders of bulks to remove.
 func (ju *Judge) harvestAll() {
 	v := ju.s.View()
 	uids := v.Harvested()
@@ -97,18 +97,18 @@ func accountOf(s *state.State, tag jjm.Tag) (uid int, known bool) {
 }
 
 // harvestsAtOnce is how many harvests have a place (see fair.Keyed), harvestPatience how
-// long one keeps it.
+// long a harvest keeps its place.
 const (
 	harvestsAtOnce  = 4
 	harvestPatience = 250 * time.Millisecond
 )
 
-// harvestTime is after how long a harvest of an account starts nothing new: half of it is
-// for reading, half for judging. The rest waits for the account's next turn.
+// harvestTime is the time after which a harvest of an account starts nothing new: half of the
+// time is for reading, half for judging. The rest waits for the account's next turn.
 const harvestTime = 2 * time.Second
 
-// harvestOf runs one harvest of an account, for fair.Keyed. If it stopped at a limit, the
-// next one follows at once.
+// harvestOf runs one harvest of an account, for fair.Keyed. If the harvest stopped at a
+// limit, the next one follows immediately.
 func (ju *Judge) harvestOf(ctx context.Context, uid int) time.Duration {
 	began := time.Now()
 	tags := ju.agenda.take(uid)
@@ -157,7 +157,7 @@ func (ju *Judge) harvest(ctx context.Context, uid int, bulks []openBulk, tags ma
 	return more || again, err
 }
 
-// openBulk is what harvest needs to know of a bulk.
+// openBulk holds the facts about a bulk that harvest needs.
 type openBulk struct {
 	tag     jjm.Tag
 	owner   jjm.Owner
@@ -166,7 +166,7 @@ type openBulk struct {
 }
 
 // openBulks returns the open bulks of an account. Their order is random, so that the time
-// limit does not always hit the same ones.
+// limit does not always hit the same bulks.
 func (ju *Judge) openBulks(uid int) []openBulk {
 	v := ju.s.View()
 	defer v.Close()
@@ -182,8 +182,8 @@ func (ju *Judge) openBulks(uid int) []openBulk {
 // and NFS servers may count in whole seconds.
 const fresh = 2 * time.Second
 
-// readResults reads the new results of a bulk, as far as time and memory allow. A bad result is
-// logged once, and the attempt is then judged without it.
+// readResults reads the new results of a bulk, as far as time and memory allow. It logs a bad
+// result once; the attempt is then judged without the result.
 func (ju *Judge) readResults(ctx context.Context, b openBulk) {
 	ar, err := ju.areas.Of(b.owner)
 	if err != nil {
@@ -222,8 +222,8 @@ func (ju *Judge) readResults(ctx context.Context, b openBulk) {
 	ju.s.Mark(func(m *state.Marks) { m.Looked(b.tag, next, seen) })
 }
 
-// badResults logs problems with results of a bulk, at most ten, and each once until it
-// changes.
+// badResults logs problems with results of a bulk, at most ten, and each problem only when it
+// changes or ten minutes have passed.
 func (ju *Judge) badResults(tag jjm.Tag, problems []jjm.Problem) {
 	for i, p := range problems[:min(len(problems), 10)] {
 		ju.b.Complain(slog.LevelWarn, "result/"+string(tag)+"/"+strconv.Itoa(i), "a wrapper's result is not usable", "tag",
@@ -238,7 +238,7 @@ func (ju *Judge) resultKnown(b openBulk, pos int32) bool {
 	return ju.isPast(id) || ju.ends.HasResult(id)
 }
 
-// isPast reports whether an attempt is no longer the current one of its local job.
+// isPast reports whether an attempt is no longer the current attempt of its local job.
 func (ju *Judge) isPast(id jjm.AttemptID) bool {
 	v := ju.s.View()
 	defer v.Close()

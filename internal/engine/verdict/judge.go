@@ -12,18 +12,18 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// judgement is an attempt whose evidence is complete, with what decides about it.
+// judgement is an attempt whose evidence is complete, with everything that decides about it.
 type judgement struct {
 	id       jjm.AttemptID
 	evidence jjm.Evidence
 	opinion  *jjm.Opinion // the job type's, nil if it has none
-	progress jjm.Progress // the last that its application said
+	progress jjm.Progress // the last progress that its application reported
 	lost     bool         // the batch system lost it
 	spoiled  string       // why its result can never be used; "" if it can
 	gone     []state.GoneFile
 }
 
-// evidence returns what an attempt is judged on. Without a result it reads the log file.
+// evidence returns the evidence on which an attempt is judged. If there is no result it reads the log file.
 func (ju *Judge) evidence(ar *areas.Area, id jjm.AttemptID, en *endings.Ending) jjm.Evidence {
 	ev := jjm.Evidence{Batch: en.Report, Result: en.Result, Claim: en.Claim}
 	if ev.Result == nil {
@@ -59,8 +59,9 @@ func (ju *Judge) judge(ctx context.Context, ready []judgement) error {
 	return nil
 }
 
-// decide has plan.Local decide about an attempt, and applies the verdict to its local
-// job.
+// decide asks plan.Local for the verdict on an attempt, and applies the verdict to its local
+// job. Lacking outputs, outputs to be merged, unusable results and missing files change the
+// verdict.
 func (ju *Judge) decide(c *state.Change, j judgement) {
 	l := c.Local(j.id.LocalID)
 	spec := &c.Live.Grid(j.id.Grid).Job.Spec
@@ -99,7 +100,7 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 		out.Verdict.Action, out.Verdict.Phase, out.Verdict.Text = jjm.Fail, jjm.BySystem, goneText(j.gone)
 		c.Gone[l.ID] = j.gone
 	}
-	if j.evidence.Batch.ID == "" { // the accounting log needs one that the job cannot forge
+	if j.evidence.Batch.ID == "" { // the accounting log needs an id that the job cannot forge
 		j.evidence.Batch.ID = l.BatchID
 	}
 	r := j.evidence.Result
@@ -113,14 +114,14 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 		l.Progress = jjm.Progress{} // the next attempt has said nothing yet
 	}
 	out.Apply(l)
-	if r != nil && l.BatchID == "" { // only the result knows it
+	if r != nil && l.BatchID == "" { // only the result has the id
 		l.BatchID = r.Claim.Batch
 	}
 	l.Holding = plan.HoldAfter(l.Holding, out.State, out.Phase, out.Verdict.Text, c.Now)
 	c.Move(l, out.State, out.Phase, out.Verdict.Text)
 }
 
-// warn adds what people should know of an attempt to the warnings of its grid job.
+// warn adds the notices about an attempt to the warnings of its grid job.
 func warn(c *state.Change, l *jjm.LocalJob, notices []jjm.Notice) {
 	for _, n := range notices {
 		g := c.Grid(l.ID.Grid)

@@ -14,19 +14,19 @@ import (
 // liveFiles describe a kind of file that the running attempts of a bulk rewrite:
 // progress, or fragments.
 type liveFiles struct {
-	was state.LiveLook // the last look at them
-	// changed returns the time stamp of their folder.
+	was state.LiveLook // the last look at the files
+	// changed returns the time stamp of the files' folder.
 	changed func(*areas.Area, jjm.Tag) (time.Time, error)
-	// read reads the files that were written since, and returns the position at which to
-	// continue.
+	// read reads the files that were written since the time since, and returns the position
+	// at which to continue.
 	read func(ar *areas.Area, look sandbox.Look, since time.Time) (next int32, err error)
 	// note stores the position at which to continue, the time stamp of the folder and the
 	// time of the look.
 	note func(next int32, seen, now int64)
 }
 
-// readLive reads live files of a bulk if some may have changed. Those of a large bulk are
-// read less often, because each must be looked at.
+// readLive reads live files of a bulk if some may have changed. It reads the files of a
+// large bulk less often, because it must look at each file.
 func (ju *Judge) readLive(b openBulk, files liveFiles) {
 	now, was := ju.b.Now(), files.was
 	if gone := now.Sub(time.Unix(0, was.At)); gone >= 0 && gone < liveEvery(len(b.members)) {
@@ -58,8 +58,8 @@ func liveEvery(members int) time.Duration {
 	return max(time.Duration(members)*10*time.Millisecond, time.Second) - 100*time.Millisecond
 }
 
-// readProgress reads the progress that running applications report. It goes to memory and
-// to the record, never to the store.
+// readProgress reads the progress that running applications report. The progress goes to
+// memory and to the record, never to the store.
 func (ju *Judge) readProgress(ctx context.Context, b openBulk) {
 	shown := map[int32]jjm.Progress{}
 	ju.readLive(b, liveFiles{was: b.Progress,

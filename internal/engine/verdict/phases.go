@@ -57,7 +57,7 @@ func (pb *phaseBook) forget(id jjm.AttemptID) {
 	delete(pb.fragments, id)
 }
 
-// recordPhases adds phases of an attempt to its record, unless they are there already.
+// recordPhases adds those phases of an attempt to its record that are not there yet.
 // Phases are for people, so an error is logged and delays nothing.
 func (ju *Judge) recordPhases(ctx context.Context, id jjm.AttemptID, phases []jjm.AppPhase) {
 	fresh := ju.phases.news(id, phases)
@@ -76,16 +76,16 @@ func (ju *Judge) recordPhases(ctx context.Context, id jjm.AttemptID, phases []jj
 	ju.phases.keep(id, phases)
 }
 
-// recordEarlier records the phases of a running attempt that have ended. The last one is
-// shown as its progress.
+// recordEarlier records the phases of a running attempt that have ended. The last phase is
+// shown as the attempt's progress.
 func (ju *Judge) recordEarlier(ctx context.Context, id jjm.AttemptID, said []jjm.AppPhase) {
 	last := sandbox.LastPhase(said)
 	ju.recordPhases(ctx, id, slices.Delete(slices.Clone(said), last, last+1))
 }
 
 // recordAll records all phases of an attempt that is about to be judged, and returns the
-// progress to show of it from now on. They are in its result; without a result, or with one
-// of an older wrapper, they are read from the bulk's folder.
+// progress to show of the attempt from now on. The phases are in the result. If there is no
+// result, or an older wrapper wrote it, recordAll reads the phases from the bulk's folder.
 func (ju *Judge) recordAll(ctx context.Context, ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID,
 	en *endings.Ending) jjm.Progress {
 	var said []jjm.AppPhase

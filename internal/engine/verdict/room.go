@@ -1,7 +1,7 @@
-// Package verdict reads what wrappers and applications leave in the work areas - results, log
-// files, claims, heartbeats, progress - and judges attempts whose evidence is complete, account
-// by account. What counts as an end and what becomes of a local job is decided by package plan;
-// batch systems are asked through Systems.
+// Package verdict reads the files that wrappers and applications leave in the work areas - results,
+// log files, claims, heartbeats, progress - and judges attempts whose evidence is complete, account
+// by account. Package plan decides what counts as an end and how a local job continues. The package
+// reaches batch systems through Systems.
 package verdict
 
 import (
@@ -30,14 +30,14 @@ type Systems interface {
 	// RefOf returns the batch job of an attempt and the owner of its bulk; false while
 	// the batch job's id is not known.
 	RefOf(*jjm.LocalJob) (adapters.Ref, jjm.Owner, bool)
-	// AskCancel has the batch job of an attempt cancelled, CancelDuplicate a second one
-	// of it.
+	// AskCancel orders the cancel of the batch job of an attempt, CancelDuplicate the cancel
+	// of a second batch job of the attempt.
 	AskCancel(*jjm.LocalJob)
 	CancelDuplicate(*jjm.LocalJob, jjm.Owner, adapters.Ref)
 }
 
-// Judge runs the harvests of accounts: each reads what their jobs left, and judges what
-// is due.
+// Judge runs the harvests of accounts: each harvest reads the files that the account's jobs
+// left, and judges the attempts that are due.
 type Judge struct {
 	b        *base.Base
 	s        *state.State
@@ -80,8 +80,8 @@ func (ju *Judge) WakeEndings(c *state.Change) {
 }
 
 // ResumeKills makes the attempts due that were being killed, or given up for a hold, when the
-// daemon stopped. Nothing else would, because a batch system need not report anything about a
-// job that goes on.
+// daemon stopped. Nothing else makes them due, because a batch system need not report anything
+// about a job that goes on.
 func (ju *Judge) ResumeKills() {
 	v := ju.s.View()
 	defer v.Close()

@@ -18,16 +18,16 @@ import (
 // batchOfVerdicts is how many attempts are judged in one transaction.
 const batchOfVerdicts = 2000
 
-// lookAgain is after how long an attempt that could not be looked at is looked at again.
+// lookAgain is the time after which an attempt that could not be looked at is looked at again.
 const lookAgain = 5 * time.Second
 
 // batchOfEvidence bounds the evidence that is gathered for one transaction, in bytes of
 // memory.
 const batchOfEvidence = 16 << 20
 
-// settleEndings looks at the due attempts of an account until the context time ends, and
-// judges those whose evidence is complete, many in one transaction. more is true if it
-// stopped at a limit.
+// settleEndings looks at the due attempts of an account until the context time ends. It
+// judges the attempts whose evidence is complete, many in one transaction. more is true if
+// it stopped at a limit.
 func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, err error) {
 	ids := ju.ends.Due(uid, jjm.At(ju.b.Now()), batchOfVerdicts)
 	var ready []judgement
@@ -42,7 +42,7 @@ func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, e
 		switch {
 		case errors.Is(err, base.ErrCrashed):
 			return false, err
-		case err != nil: // the others go on
+		case err != nil: // the other attempts go on
 			trouble = fmt.Errorf("attempt %d of local job %s: %w", id.Attempt, id.LocalID, err)
 			ju.postpone(id, plan.EndStep{After: lookAgain})
 		case ok:
@@ -61,8 +61,8 @@ func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, e
 	return ctx.Err() == nil && (cut || len(ready) > 0 && len(ids) == batchOfVerdicts), trouble
 }
 
-// look asks plan.Ending about one attempt and does what it says, until the attempt is to
-// be judged (ok is true) or has to wait.
+// look asks plan.Ending about one attempt and carries out the step that it returns, until
+// the attempt is to be judged (ok is true) or has to wait.
 func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (j judgement, ok bool, err error) {
 	for range 5 { // steps before a verdict: parcel, claim, repoint; if more are needed, the next look continues
 		l, owner, ok := ju.s.AttemptRow(id)
@@ -110,7 +110,7 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (j judgement, ok bo
 			en.Report = en.Judged()
 			ownCancel := en.Proving && en.Report.State == jjm.BatchCancelled
 			if ownCancel {
-				en.Report = jjm.Report{} // jjm cancelled it to prove its absence: it is lost, not cancelled
+				en.Report = jjm.Report{} // jjm cancelled the job to prove its absence: it is lost, not cancelled
 			}
 			return judgement{id: id, evidence: ju.evidence(ar, id, &en), opinion: ju.types.opinion(&l, &en),
 				progress: said, lost: step.Lost || ownCancel, spoiled: en.Spoiled, gone: gone}, true, nil
@@ -130,8 +130,8 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (j judgement, ok bo
 	return judgement{}, false, nil
 }
 
-// withdrawn reports whether the batch system ended a killed attempt while that waited, and proves it: the attempt
-// left nothing in the work area, and nothing is looked at there. marked is false as long as only the grid job, by
+// withdrawn reports whether the batch system proves that it ended a killed attempt while the attempt waited. Such an
+// attempt left nothing in the work area, so look does not look there. marked is false as long as only the grid job, by
 // killed, says that its local jobs are to be killed.
 func withdrawn(l *jjm.LocalJob, en *endings.Ending, killed bool) (withdrawn, marked bool) {
 	other := l.BatchID != "" && en.Report.ID != l.BatchID
@@ -143,7 +143,7 @@ func withdrawn(l *jjm.LocalJob, en *endings.Ending, killed bool) (withdrawn, mar
 	return plan.Ending(f, plan.EndRules{}).Do == plan.Judge, marked
 }
 
-// endRules returns the rules for an attempt: its cluster's, and its bulk's walltime.
+// endRules returns the rules for an attempt: the times of the site and its cluster, and its bulk's walltime.
 func (ju *Judge) endRules(l *jjm.LocalJob) plan.EndRules {
 	rules := plan.EndRules{ResultSettle: ju.b.Conf().ResultSettle.D(), BatchSettle: ju.b.Conf().BatchSettle.D(),
 		UnseenSettle: ju.b.Conf().AbsentFor.D()}
@@ -158,9 +158,9 @@ func (ju *Judge) endRules(l *jjm.LocalJob) plan.EndRules {
 	return rules
 }
 
-// lastLook reads the attempt's result file before the attempt is judged without one, and
-// reports whether there is one. readResults may have missed it, because it relies on time
-// stamps of the file server's clock.
+// lastLook reads the attempt's result file before the attempt is judged without a result,
+// and reports whether there is a result. readResults may have missed the file, because it
+// relies on time stamps of the file server's clock.
 func (ju *Judge) lastLook(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) bool {
 	r, err := ar.ReadResult(l.Tag, l.Pos)
 	if err != nil || r == nil || r.AttemptID() != id {
@@ -170,8 +170,8 @@ func (ju *Judge) lastLook(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) boo
 	return true
 }
 
-// postpone sets when to look at an attempt again: after step.After, or if that is not set
-// after CancelAgain.
+// postpone sets when to look at an attempt again: after step.After, or after CancelAgain if
+// step.After is not set.
 func (ju *Judge) postpone(id jjm.AttemptID, step plan.EndStep) {
 	after := step.After
 	if after <= 0 {
@@ -181,7 +181,7 @@ func (ju *Judge) postpone(id jjm.AttemptID, step plan.EndStep) {
 	ju.ends.With(id, func(en *endings.Ending) { en.Due, en.DueAt = now.Add(after), now })
 }
 
-// endFacts returns the facts on which plan.Ending decides.
+// endFacts returns the input of plan.Ending.
 func (ju *Judge) endFacts(ar *areas.Area, l *jjm.LocalJob, en *endings.Ending) plan.EndFacts {
 	now := jjm.At(ju.b.Now())
 	f := plan.EndFacts{Kill: l.Kill || l.Holding.GivenUp(), Batch: batchState(l, en), Absence: en.Absence}
@@ -211,8 +211,8 @@ func (ju *Judge) endFacts(ar *areas.Area, l *jjm.LocalJob, en *endings.Ending) p
 const missedBeats = 2
 
 // beating reports whether an attempt's wrapper still runs: whether its heartbeat changed within
-// missedBeats intervals. Times of two clocks are not compared. The first look cannot know, and
-// returns true.
+// missedBeats intervals. It does not compare times of two clocks. The first look at a heartbeat
+// cannot know, and returns true. Without a heartbeat file beating returns false.
 func (ju *Judge) beating(ar *areas.Area, id jjm.AttemptID, now jjm.Time) bool {
 	beat, ok, err := ar.Heartbeat(id)
 	if err != nil || !ok {
@@ -221,8 +221,8 @@ func (ju *Judge) beating(ar *areas.Area, id jjm.AttemptID, now jjm.Time) bool {
 	return ju.ends.Beats(id, beat, now) < missedBeats*ju.b.Conf().Heartbeat.D()
 }
 
-// batchState returns the last state that the batch system reported of the batch job that
-// the attempt points to.
+// batchState returns the last state that the batch system reported for the batch job to
+// which the attempt points.
 func batchState(l *jjm.LocalJob, en *endings.Ending) jjm.BatchState {
 	switch {
 	case en.Report.State.Ended() && (l.BatchID == "" || en.Report.ID == "" || en.Report.ID == l.BatchID):
@@ -236,8 +236,8 @@ func batchState(l *jjm.LocalJob, en *endings.Ending) jjm.BatchState {
 }
 
 // fetch unpacks the parcel of an ended attempt from a batch system that carries files, and
-// reports whether the attempt's result is known now. A damaged parcel counts as none; then the
-// batch system's report decides.
+// reports whether the attempt's result is known now. A damaged parcel counts as no parcel; then
+// the batch system's report decides.
 func (ju *Judge) fetch(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID, en *endings.Ending) (bool, error) {
 	if en.Result != nil || !en.Report.State.Ended() || !ju.systems.Carries(l.Tag) {
 		return false, nil

@@ -30,8 +30,8 @@ func (ts types) of(l *jjm.LocalJob) (handlers.Handler, *jjm.Spec) {
 	return ts.known[spec.Type], &spec
 }
 
-// opinion asks the job type what is to become of an attempt that left a result; nil if
-// the type has no opinion.
+// opinion returns the job type's opinion on an attempt that left a result; nil if the type
+// has no opinion.
 func (ts types) opinion(l *jjm.LocalJob, en *endings.Ending) *jjm.Opinion {
 	if en.Result == nil {
 		return nil
@@ -44,8 +44,9 @@ func (ts types) opinion(l *jjm.LocalJob, en *endings.Ending) *jjm.Opinion {
 	return a.Analyse(spec, l, en.Result)
 }
 
-// progressOf returns the progress to show of a running local job: that of the phase that
-// its application reported last, or what its job type computes from all phases.
+// progressOf returns the progress to show of a running local job: the progress of the phase
+// that its application reported last, or the progress that its job type computes from all
+// phases.
 func (ts types) progressOf(id jjm.AttemptID, phases []jjm.AppPhase) jjm.Progress {
 	last := phases[sandbox.LastPhase(phases)]
 	l, _, ok := ts.s.AttemptRow(id)
@@ -59,7 +60,7 @@ func (ts types) progressOf(id jjm.AttemptID, phases []jjm.AppPhase) jjm.Progress
 	}
 	p := by.Progress(spec, &l, phases)
 	if !sandbox.ValidPhases([]jjm.AppPhase{{Progress: p}}) {
-		return last.Progress // a record could not show it
+		return last.Progress // a record could not show the computed progress
 	}
 	return p
 }

@@ -11,9 +11,9 @@ import (
 )
 
 // Kill stores that grid jobs or local jobs are to be killed. It returns an answer for each
-// reference, in order. The loops do the rest: claims, cancels, verdicts, the tar. To kill what
-// has ended is a success without change (decision R13). With how.Stop the first that fails is the
-// last that is attempted (ganga.md 6, keep_going false).
+// reference, in order. The loops do the rest: claims, cancels, verdicts, the tar. Ended jobs are
+// left unchanged, without an error (decision R13). With how.Stop, the first reference that fails is
+// the last that is attempted (ganga.md 6, keep_going false).
 func (ws *Wishes) Kill(ctx context.Context, caller wire.Caller, refs []jjm.Ref, how wire.KillHow) []wire.Killed {
 	o := order{caller: caller, first: how.First, dry: how.DryRun}
 	out := make([]wire.Killed, len(refs))
@@ -42,7 +42,7 @@ type order struct {
 	first, dry bool
 }
 
-// killOne kills what one reference means. n is how many local jobs are killed.
+// killOne kills the jobs of one reference. n is how many local jobs are killed.
 func (ws *Wishes) killOne(ctx context.Context, o order, ref jjm.Ref) (n int, noChange bool, err error) {
 	job, gone, err := ws.s.Kept(ctx, o.caller, ref.Grid)
 	if err != nil {
@@ -80,12 +80,12 @@ func (ws *Wishes) killOne(ctx context.Context, o order, ref jjm.Ref) (n int, noC
 		return nil
 	})
 	if err == nil && !noChange {
-		ws.halt(context.WithoutCancel(ctx), ref.Grid) // before the answer: after it nothing begins
+		ws.halt(context.WithoutCancel(ctx), ref.Grid) // before the answer, so that nothing begins after the answer
 	}
 	return n, noChange, unlessDry(err)
 }
 
-// live returns how many local jobs of a grid job have not ended, 0 of one that is not in memory.
+// live returns how many local jobs of a grid job have not ended, 0 if the grid job is not in memory.
 func live(g *state.Grid) int {
 	if g == nil {
 		return 0
@@ -93,7 +93,7 @@ func live(g *state.Grid) int {
 	return g.Live()
 }
 
-// unlessDry returns the error of a change, nil if it was only that nothing was to be changed.
+// unlessDry returns the error of a change, nil if the error only rolled a dry run back.
 func unlessDry(err error) error {
 	if errors.Is(err, state.ErrDryRun) {
 		return nil
@@ -101,7 +101,7 @@ func unlessDry(err error) error {
 	return err
 }
 
-// notReopened returns an error of kind Busy for a grid job that is over and about to run again.
+// notReopened returns an error of kind Busy for an ended grid job that is about to run again.
 func (ws *Wishes) notReopened(id jjm.GridID) error {
 	v := ws.s.View()
 	defer v.Close()
@@ -111,8 +111,8 @@ func (ws *Wishes) notReopened(id jjm.GridID) error {
 	return nil
 }
 
-// killRange marks some local jobs to be killed; the grid job itself goes on. n is how many it marks: none if all had
-// ended or were marked already.
+// killRange marks some local jobs to be killed; the grid job itself goes on. n is how many local jobs it marks: 0 if
+// all had ended or were marked already.
 func (ws *Wishes) killRange(ctx context.Context, o order, ref jjm.Ref) (n int, err error) {
 	known := false
 	err = ws.s.Change(ctx, "kill-locals", func(c *state.Change) error {
@@ -144,15 +144,15 @@ func (ws *Wishes) killRange(ctx context.Context, o order, ref jjm.Ref) (n int, e
 	return n, nil
 }
 
-// allMade returns an error of kind Busy if some local jobs that ref selects are still to be
-// made: the wish cannot be stored for those. A grid job that is being killed makes no more.
+// allMade returns an error of kind Busy if some local jobs that ref selects are still to be made,
+// because the wish cannot be stored for them. A grid job that is being killed makes no more.
 func allMade(g *state.Grid, ref jjm.Ref) error {
 	step := &g.Job.Step
 	switch {
 	case step.Closed, g.Job.Kill, g.Failure() != "", ref.Last >= 0 && int(ref.Last) < step.Made:
 		return nil
 	case step.Expected > 0 && int(ref.First) >= step.Expected:
-		return nil // the caller reports that it does not exist
+		return nil // the caller reports that the local job does not exist
 	}
 	of := ""
 	if step.Expected > 0 {

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// Release releases held local jobs. It returns an answer for each reference, in order. It is a
-// success without change if nothing is held.
+// Release releases held local jobs. It returns an answer for each reference, in order. If nothing is
+// held, it changes nothing and returns no error.
 //
 //	held by its application, or cancelled   the next attempt is made, with the arguments that the
 //	in the batch system (state held)        application asked for (GBS)
@@ -73,7 +73,7 @@ func letGo(c *state.Change, live *jjm.LocalJob, caller wire.Caller) bool {
 		return true
 	case live.State == jjm.Submitted && live.Phase == jjm.BatchHeld && live.Holding.Now() && !live.Holding.GivenUp():
 		h := *live.Holding
-		h.Action = "" // a person's release replaces what a rule decided
+		h.Action = "" // a person's release replaces the decision of a rule
 		h = plan.Decided(h, plan.HoldStep{Action: jjm.HoldRelease, Why: by}, caller.Actor())
 		l := c.Local(live.ID)
 		l.Holding = &h

@@ -15,14 +15,14 @@ const (
 	lastRemarks = 1000
 )
 
-// Remark adds a text of a gatekeeper to the journal of a grid job, unless the last remark
-// has the same text: gatekeepers look repeatedly and find the same. news reports whether
-// it was added.
+// Remark adds a text of a gatekeeper to the journal of a grid job, unless the grid job has
+// ended or the last remark has the same text: gatekeepers look repeatedly and find the same.
+// news reports whether the text was added.
 func (ws *Wishes) Remark(ctx context.Context, caller wire.Caller, id jjm.GridID, text string) (news bool, err error) {
 	if !caller.Admin {
 		return false, jjm.Errorf(jjm.Denied, "%s is no administrator: only one may make remarks about grid jobs", caller.User)
 	}
-	job, _, err := ws.s.Kept(ctx, caller, id) // of one that was removed, as of one that is over
+	job, _, err := ws.s.Kept(ctx, caller, id) // a removed grid job counts as ended
 	if err != nil || job.Status.Final() {
 		return false, err
 	}
@@ -41,7 +41,7 @@ func (ws *Wishes) Remark(ctx context.Context, caller wire.Caller, id jjm.GridID,
 	}
 	news = true
 	err = ws.s.Change(ctx, remarkBy, func(c *state.Change) error {
-		g := c.Live.Grid(id) // it may have ended since Find
+		g := c.Live.Grid(id) // the grid job may have ended since Kept
 		if g == nil {
 			return nil
 		}

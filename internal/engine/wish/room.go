@@ -1,5 +1,5 @@
-// Package wish stores what people and gatekeepers ask about grid jobs and local jobs: to
-// kill them, to release their holds, and to remark on them. It only stores the wish; the
+// Package wish stores requests of people and gatekeepers about grid jobs and local jobs: to
+// kill them, to release their holds, and to remark on them. It only stores the request; the
 // loops of packages gridjob, cluster and verdict carry it out.
 package wish
 
@@ -15,12 +15,12 @@ import (
 type Wishes struct {
 	b *base.Base
 	s *state.State
-	// halt keeps the local jobs of a grid job that are to be killed from starting, where that can be done at once.
+	// halt keeps the local jobs of a grid job that are to be killed from starting, on clusters where a cancel is final.
 	halt func(context.Context, jjm.GridID)
 }
 
-// New returns a Wishes. halt is called when a kill is stored and before it is answered: it keeps local jobs that are
-// to be killed from starting, where that can be done at once.
+// New returns a Wishes. halt is called after a kill is stored and before it is answered: it keeps local jobs that are
+// to be killed from starting, on clusters where a cancel is final.
 func New(s *state.State, halt func(context.Context, jjm.GridID)) *Wishes {
 	return &Wishes{s.B, s, halt}
 }

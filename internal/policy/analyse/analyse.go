@@ -1,11 +1,11 @@
 // Package analyse turns the evidence of how an attempt ended into a verdict. It is pure: no
-// I/O, no clock. Whether an attempt has ended is decided in package plan, which calls it.
+// I/O, no clock. Package plan, which calls it, decides whether an attempt has ended.
 //
 // [Table] is the decision table of GBS as in the GBS Programmer Manual ("The Job Analyser"): it
-// knows the batch system's state and the GBS log file, and nothing else. [Attempt] is what jjm
-// uses: it first considers the rest of the evidence - the wrapper's result, the claim, a kill
-// by jjm, memory and time limits, the job type's opinion - and then, for job types that report
-// by a log, asks the table.
+// knows only the batch system's state and the GBS log file. jjm uses [Attempt], which first
+// considers the rest of the evidence - the wrapper's result, the claim, a kill by jjm, memory and
+// time limits, the job type's opinion - and then, for job types that report by a log, asks the
+// table.
 package analyse
 
 import (
@@ -17,15 +17,15 @@ import (
 
 // The levels at which evidence is decided (jjm.Verdict.Level).
 const (
-	LevelGanga       = "GANGA"       // the batch system does not know what became of it
-	LevelGrid        = "GRID"        // the batch system ended it
+	LevelGanga       = "GANGA"       // the batch system does not know how the attempt ended
+	LevelGrid        = "GRID"        // the batch system ended the attempt
 	LevelBatch       = "BATCH"       // the wrapper never started
 	LevelWorker      = "WORKER"      // the wrapper started and did not finish
 	LevelApplication = "APPLICATION" // the application ended without a valid result
 	LevelUser        = "USER"        // the application decided
 	LevelExit        = "EXIT"        // result = exit: the exit code decides
 	LevelType        = "TYPE"        // the job type's opinion decides
-	LevelIntent      = "INTENT"      // jjm wanted to end it
+	LevelIntent      = "INTENT"      // jjm wanted to end the attempt
 )
 
 // The classes of ends that count against a limit (jjm.Verdict.Class).
@@ -43,7 +43,7 @@ const (
 	Hold      = "HOLD"
 )
 
-// Outcome is what the table decides.
+// Outcome is the decision of the table.
 type Outcome struct {
 	Level string
 	// Class is the counter that grows, "" for none.
@@ -51,10 +51,10 @@ type Outcome struct {
 	// Status is SUCCEEDED, FAILED, RETRY or HOLD, Text the status text of GBS.
 	Status string
 	Text   string
-	// RetryArgs and Counters replace those of the job.
+	// RetryArgs and Counters replace the job's retry arguments and counters.
 	RetryArgs []string
 	Counters  jjm.Counters
-	// ByLimit is true if a retry limit made it FAILED.
+	// ByLimit is true if a retry limit made the job FAILED.
 	ByLimit bool
 	// Handled is true if the application asked for the RETRY or HOLD.
 	Handled bool
@@ -107,7 +107,7 @@ func Said(log glf.Log) (glf.Record, bool) {
 	return log.Terminals[0], true
 }
 
-// table is what of a job the table depends on.
+// table holds the facts about a job on which the table depends.
 type table struct {
 	counters jjm.Counters
 	args     []string

@@ -9,15 +9,15 @@ import (
 	"jjm/internal/policy/analyse/rule"
 )
 
-// Input is all that decides about an attempt that has ended.
+// Input is everything that decides about an attempt that has ended.
 type Input struct {
-	// Evidence is that of the current attempt. The caller leaves out results and claims
-	// of earlier ones.
+	// Evidence is the evidence of the current attempt. The caller leaves out results and
+	// claims of earlier attempts.
 	Evidence jjm.Evidence
 	// Result is jjm.ResultGLF or jjm.ResultExit; anything else is exit.
 	Result string
-	// Counters and RetryArgs are those of the local job so far. Limits that are not set
-	// are GBS's defaults.
+	// Counters and RetryArgs are the local job's present counters and retry arguments.
+	// Limits that are not set are GBS's defaults.
 	Counters  jjm.Counters
 	RetryArgs []string
 	Limits    jjm.Limits
@@ -27,19 +27,19 @@ type Input struct {
 	// job may be retried; unless OnExit is empty, only after these exit codes.
 	Retry  bool
 	OnExit []int
-	// Opinion is what the job type decides about the attempt, nil if it has no opinion.
+	// Opinion is the job type's decision about the attempt, nil if it has no opinion.
 	Opinion *jjm.Opinion
 	// Lost is true if it is proven that the batch system does not have the attempt
 	// (decision R2). Without it BatchUnknown decides nothing.
 	Lost bool
-	// Rules judge the attempt; those that jjm ships if there are none. Type, Cluster and
-	// Params are what they can ask for besides.
+	// Rules judge the attempt; if there are none, the rules that jjm ships. Rules can also
+	// ask for Type, Cluster and Params.
 	Rules         rule.Set
 	Type, Cluster string
 	Params        map[string]any
 }
 
-// Attempt returns the verdict on an attempt (decisions R1-R6, R24) by rules; package rule has those
+// Attempt returns the verdict on an attempt (decisions R1-R6, R24) by rules; package rule has the rules
 // that jjm ships. A verdict without an Action means that the evidence shows no end: no result, no ended
 // state in the batch system, no proven loss.
 //
@@ -47,21 +47,21 @@ type Input struct {
 //
 // The application asked if it ended by itself, exited with 0 and wrote one valid FAILED, RETRY or HOLD;
 // and succeeded if it exited with 0, under glf with a valid SUCCEEDED whose files are there, and left all
-// required outputs. If jjm wanted to end the attempt, a RETRY or HOLD does not count, and neither does what
-// the type would not complete. Under exit, what an application wrote before it exited with 0 counts as
-// under glf.
+// required outputs. If jjm wanted to end the attempt, a RETRY or HOLD does not count, and nothing that the
+// application wrote counts if the type has an opinion other than complete. Under exit, the words that an
+// application wrote before it exited with 0 count as under glf.
 //
 // The job type's opinion counts if the application ran to its end by itself: there is a result without an error of
 // the wrapper, the batch system did not end it, and jjm did not want to. An opinion cannot complete a local job
-// whose files are missing. A retry or hold counts as one that the application asked for, also under exit.
+// whose files are missing. A retry or hold counts as asked for by the application, also under exit.
 //
 // "Retry" means within the limits. Under exit, a started attempt is retried only if Retry is set and its exit
-// code is one of OnExit, if there are any; otherwise it fails at once. An attempt that no wrapper claimed never ran
-// the application, so the application is never blamed for it. Completion needs a result: a log that says SUCCEEDED
+// code is one of OnExit, if there are any; otherwise it fails immediately. An attempt that no wrapper claimed never
+// ran the application, so the application is never blamed for it. Completion needs a result: a log that says SUCCEEDED
 // is not enough, because nobody collected the files that it names.
 //
-// An attempt that completes has a notice for each pattern of outputs that no file was collected for, and one that wrote
-// no keyword under glf has a notice of that.
+// An attempt that completes has a notice for each pattern of outputs for which no file was collected. An attempt that
+// wrote no keyword under glf has a notice about that.
 func Attempt(in Input) jjm.Verdict {
 	c := newCase(in)
 	if !c.over() {
@@ -135,8 +135,8 @@ type attempt struct {
 	table   table
 }
 
-// bySelf reports whether the application ended by itself and exited with 0, so that what it said
-// may count.
+// bySelf reports whether the application ended by itself and exited with 0, so that its words may
+// count.
 func (c *attempt) bySelf() bool {
 	r := c.in.Evidence.Result
 	if r == nil || r.Error != "" || r.Exit != 0 {
@@ -146,7 +146,7 @@ func (c *attempt) bySelf() bool {
 	return op == nil || !c.in.KillIntent || op.Action == jjm.Complete
 }
 
-// asked reports whether the application asked for something else than success.
+// asked reports whether the application wrote a FAILED, RETRY or HOLD that counts.
 func (c *attempt) asked() bool {
 	said, valid := Said(c.log)
 	if !valid || !c.bySelf() {
@@ -175,7 +175,7 @@ func (c *attempt) succeeded() bool {
 	return valid && said.Keyword == glf.Succeeded || !valid && !c.glfMode
 }
 
-// asSaid returns the verdict of a result that stands.
+// asSaid returns the verdict of a result that counts, as the application or its exit code 0 says.
 func (c *attempt) asSaid() jjm.Verdict {
 	said, valid := Said(c.log)
 	if !c.glfMode && (!valid || said.Keyword == glf.Succeeded) {
@@ -204,8 +204,8 @@ func (c *attempt) byLog() jjm.Verdict {
 	return v
 }
 
-// wordless reports whether the application exited with 0 and wrote no keyword: it may not know that it
-// has to.
+// wordless reports whether the application exited with 0 and wrote no keyword. Perhaps its author does
+// not know that it has to.
 func (c *attempt) wordless() bool { return c.log.AppExit == 0 && len(c.log.Terminals) == 0 }
 
 // user returns the verdict of a valid result.
@@ -221,8 +221,8 @@ func (c *attempt) plain(level string, a jjm.Action, p jjm.Phase, text string) jj
 }
 
 // unhandled returns the verdict of an end that the application did not ask for: a retry
-// within the limits, or, for a started exit job that does not ask for retries of it, a
-// failure with phase p.
+// within the limits, or, for a started exit job that does not ask for a retry after such an
+// end, a failure with phase p.
 func (c *attempt) unhandled(level, class string, p jjm.Phase, text string) jjm.Verdict {
 	switch exempt := c.glfMode || !c.started; {
 	case !exempt && !c.in.Retry:
@@ -279,7 +279,7 @@ func (c *attempt) verdict(o Outcome, failed jjm.Phase, text string) jjm.Verdict 
 func (c *attempt) byTime() string { return c.table.class(c.seconds(), LateUnhandled) }
 
 // seconds returns how long the attempt ran: by its log, else by the wrapper's clock, else
-// by the batch system's.
+// by the batch system's clock.
 func (c *attempt) seconds() int {
 	ev := &c.in.Evidence
 	switch {

@@ -7,19 +7,19 @@ import (
 	"jjm/internal/policy/analyse/rule"
 )
 
-// Opinion is what a rule says of an attempt.
+// Opinion is the result of one rule for an attempt.
 type Opinion struct {
 	Rule rule.Rule
-	// Decides is set if it is one of those that decide.
+	// Decides is set if the rule is one of the rules that decide.
 	Decides bool
-	// Unmet is the first condition that does not hold, "" if all do; then Says is the verdict or the
-	// order.
+	// Unmet is the first condition that does not hold, "" if all hold; then Says is the verdict or
+	// the order.
 	Unmet string
 	Says  string
 }
 
-// Explain returns what each rule says of an attempt, in the order in which they are asked. Without
-// evidence of an end there are none.
+// Explain returns an Opinion for each rule, in the order in which the rules are asked. It returns none
+// if there is no evidence of an end.
 func Explain(in Input) []Opinion {
 	c := newCase(in)
 	if !c.over() {

@@ -41,8 +41,8 @@ func (c *attempt) asOpined() jjm.Verdict {
 		jjm.Complete, jjm.Retry, jjm.Hold, jjm.Fail))
 }
 
-// again returns the verdict of a retry or hold, which counts as one that the application
-// asked for.
+// again returns the verdict of a retry or hold, which counts as asked for by the
+// application.
 func (c *attempt) again(op *jjm.Opinion, text string) jjm.Verdict {
 	o := c.table.count(LevelType, c.table.class(c.seconds(), LateHandled))
 	o.Handled = true
@@ -58,7 +58,7 @@ func (c *attempt) again(op *jjm.Opinion, text string) jjm.Verdict {
 	return c.verdict(o, jjm.ByApp, text)
 }
 
-// maxArgs bounds retry arguments, in bytes: they are stored with every local job.
+// maxArgs bounds retry arguments, in bytes, because they are stored with every local job.
 const maxArgs = 4 << 10
 
 // badArgs returns why retry arguments cannot be used, "" if they can.

@@ -8,7 +8,7 @@ import (
 	"jjm/internal/policy/analyse/rule"
 )
 
-// facts returns what rules can ask for. Level and verdict are not known yet.
+// facts returns the facts that rules can ask for. Level and verdict are not known yet.
 func (c *attempt) facts() rule.Facts {
 	ev := &c.in.Evidence
 	f := rule.Facts{Result: jjm.ResultExit, Batch: c.batch, Exit: -1, Text: c.saidByAll(), Type: c.in.Type,
@@ -36,7 +36,7 @@ func (c *attempt) facts() rule.Facts {
 	return f
 }
 
-// saidByAll returns what batch system, wrapper, application and job type said, a line each.
+// saidByAll returns the texts of batch system, wrapper, application and job type, each on a line.
 func (c *attempt) saidByAll() string {
 	ev := &c.in.Evidence
 	lines := []string{ev.Batch.Reason}
@@ -52,7 +52,7 @@ func (c *attempt) saidByAll() string {
 	return strings.Join(lines, "\n")
 }
 
-// carryOut returns the verdict of a rule that matches; without one the attempt fails.
+// carryOut returns the verdict of a rule that matches; if r is nil the attempt fails.
 func (c *attempt) carryOut(r *rule.Rule) jjm.Verdict {
 	if r == nil {
 		return c.plain(LevelApplication, jjm.Fail, jjm.ByApp, "no rule says what to do: "+c.diagnosis())
@@ -110,7 +110,7 @@ func (c *attempt) ordered(r *rule.Rule) jjm.Verdict {
 	return c.plain(level, jjm.Fail, phase, c.diagnosis())
 }
 
-// diagnosis tells what is wrong with an attempt by its evidence alone.
+// diagnosis returns a text about the failure of an attempt, from its evidence only.
 func (c *attempt) diagnosis() string {
 	ev := &c.in.Evidence
 	switch {
@@ -134,14 +134,14 @@ func (c *attempt) diagnosis() string {
 	return c.exitCode()
 }
 
-// note adds the rules that would have decided if they were not for the log only.
+// note adds the rules to the verdict that would have decided if they had no log_only.
 func (c *attempt) note(v *jjm.Verdict, noted []*rule.Rule) {
 	for _, r := range noted {
 		v.LogOnly = append(v.LogOnly, jjm.RuleNote{Rule: r.Name, Says: saysOf(c.carryOut(r))})
 	}
 }
 
-// saysOf tells a verdict in short: "retry (GRID, LATE_UNHANDLED)".
+// saysOf returns a short text of a verdict: "retry (GRID, LATE_UNHANDLED)".
 func saysOf(v jjm.Verdict) string {
 	by := v.Level
 	if v.Class != "" {
@@ -150,7 +150,7 @@ func saysOf(v jjm.Verdict) string {
 	return fmt.Sprintf("%s (%s)", v.Action, by)
 }
 
-// obey carries out the orders that come with a verdict of an attempt that did not do its work.
+// obey carries out the orders that come with a verdict of retry, hold or fail.
 func (c *attempt) obey(v *jjm.Verdict, f *rule.Facts) {
 	switch v.Action {
 	case jjm.Retry, jjm.Hold, jjm.Fail:
@@ -178,8 +178,8 @@ func (c *attempt) obeyOne(v *jjm.Verdict, r *rule.Rule) {
 	}
 }
 
-// limitRetry turns a retry into a failure if a rule allows no further attempt. The counters have
-// counted this failure.
+// limitRetry turns a retry into a failure if a rule allows no further attempt. The counters already
+// include this failure.
 func (c *attempt) limitRetry(v *jjm.Verdict, r *rule.Rule) {
 	most := max(r.MaxAttempts, 1)
 	if r.Do == rule.NoRetry {

@@ -12,12 +12,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxText is how many bytes the text of a verdict may have: it is stored with every local
-// job and shown on one line.
+// maxText is how many bytes the text of a verdict may have, because the text is stored with
+// every local job and shown on one line.
 const maxText = 1000
 
-// tidy returns s as one printable line of at most maxText bytes. It may hold anything
-// that jobs wrote.
+// tidy returns s as one printable line of at most maxText bytes. s may hold anything that
+// jobs wrote.
 func tidy(s string) string {
 	if len(s) > 4*maxText {
 		s = s[:4*maxText]
@@ -39,8 +39,8 @@ func tidy(s string) string {
 }
 
 // ran returns how long and where the attempt ran, as far as is known: " after 5 min 1 s on
-// wn7". What the wrapper measured is also what its usage shows; times of a log have no
-// fractions of a second.
+// wn7". It prefers the time that the wrapper measured, which the usage shows too; times of a
+// log have no fractions of a second.
 func (c *attempt) ran() string {
 	if !c.started {
 		return " before it started"
@@ -188,7 +188,7 @@ func (c *attempt) exitCode() string {
 	return s
 }
 
-// noKeyword tells people of an application that wrote none of SUCCEEDED, FAILED, RETRY and HOLD.
+// noKeyword is the text about an application that wrote none of SUCCEEDED, FAILED, RETRY and HOLD.
 const noKeyword = "no keyword in the log: did the command call $GBS_LOG?"
 
 // defect returns why a log has no valid result.
@@ -269,10 +269,11 @@ func (c *attempt) absent() string {
 	return s
 }
 
-// maxPattern is how much of a pattern of outputs is told, in bytes.
+// maxPattern is how many bytes of a pattern of outputs are shown.
 const maxPattern = 200
 
-// outputNotices name the patterns of outputs that no file was collected for, and what was left out.
+// outputNotices returns notices about the patterns of outputs for which no file was collected, and about the outputs
+// that were left out.
 func (c *attempt) outputNotices() (all []jjm.Notice) {
 	for _, u := range c.unmet() {
 		if u.Left == "" {
@@ -285,7 +286,7 @@ func (c *attempt) outputNotices() (all []jjm.Notice) {
 	return all
 }
 
-// leftOut returns what the attempt left out and the job file does not do without.
+// leftOut returns the outputs that the attempt left out although the job file does not ask for that.
 func (c *attempt) leftOut() jjm.LeftList {
 	if c.in.Evidence.Result == nil {
 		return nil
@@ -293,7 +294,8 @@ func (c *attempt) leftOut() jjm.LeftList {
 	return c.in.Evidence.Result.LeftOut().Unasked()
 }
 
-// unmet returns them with texts that fit on a line: a result is a file of the job's account.
+// unmet returns the unmet patterns of outputs, with texts that fit on a line: a result is a file of the job's account,
+// which can write anything.
 func (c *attempt) unmet() (all []jjm.Unmet) {
 	if c.in.Evidence.Result == nil {
 		return nil
@@ -305,12 +307,12 @@ func (c *attempt) unmet() (all []jjm.Unmet) {
 	return all
 }
 
-// required returns those of them that must have a file.
+// required returns the unmet patterns that must have a file.
 func (c *attempt) required() []jjm.Unmet {
 	return slices.DeleteFunc(c.unmet(), func(u jjm.Unmet) bool { return !u.Required })
 }
 
-// requiredAbsent says which required outputs are not there.
+// requiredAbsent returns a text that says which required outputs are not there.
 func (c *attempt) requiredAbsent() string {
 	s := "a required output is not there: "
 	all := c.required()
@@ -337,7 +339,7 @@ func clip(s string) string {
 	return s
 }
 
-// lacking lists the patterns of outputs that no file was collected for, as a last clause.
+// lacking returns the outputs that were left out and the patterns for which no file was collected, as a last clause.
 func (c *attempt) lacking() string {
 	left := c.leftOut().String()
 	if left != "" {
@@ -386,7 +388,8 @@ func (t table) limitText(o Outcome) string {
 	return fmt.Sprintf("; retry limit reached: %d of %d after %s", limit, limit, after)
 }
 
-// shellSignal explains an exit code of 128 + n, by which shells tell that signal n ended a command; "" for others.
+// shellSignal explains an exit code of 128 + n, with which shells report that signal n ended a command; "" for other
+// codes.
 func shellSignal(exit int) string {
 	text := jjm.SignalText(exit - 128)
 	if exit <= 128 || strings.HasPrefix(text, "signal ") {

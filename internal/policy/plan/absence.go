@@ -6,26 +6,26 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Absence is what is remembered about an attempt that listings should show and do not.
-// The zero value means that it is not missing.
+// Absence describes since when listings have not shown an attempt that they should show.
+// The zero value means that the attempt is not missing.
 type Absence struct {
-	// Since is when a successful listing first lacked it, for people; From is the value
-	// of Watched.For then.
+	// Since is when a successful listing first lacked the attempt, for people; From is the
+	// value of Watched.For then.
 	Since jjm.Time      `json:"since,omitempty"`
 	From  time.Duration `json:"from,omitempty"`
-	// Listings is how many successful listings have lacked it since.
+	// Listings is how many successful listings have lacked the attempt since.
 	Listings int `json:"listings,omitempty"`
-	// LastSeen is when a listing last showed it; 0 if none ever did.
+	// LastSeen is when a listing last showed the attempt; 0 if none ever did.
 	LastSeen jjm.Time `json:"last_seen,omitempty"`
 	// Counted is when the last listing that counted was asked for.
 	Counted jjm.Time `json:"counted,omitempty"`
-	// Proven is set once a cancel of the attempt succeeded (that it is gone already is a
-	// success) and a search by tag made after it said Absent.
+	// Proven is set once a cancel of the attempt succeeded (an attempt that is gone already
+	// is a success) and a later search by tag could say whether the tag is there.
 	Proven bool `json:"proven,omitempty"`
 }
 
 // Seen returns the absence after a listing, asked for at the given time, that shows the
-// attempt: it has ended.
+// attempt: the absence has ended.
 func (a Absence) Seen(at jjm.Time) Absence { return Absence{LastSeen: max(a.LastSeen, at)} }
 
 // Missed returns the absence after a successful listing, asked for at the given time,
@@ -53,12 +53,12 @@ func (a Absence) Unread(at jjm.Time) Absence {
 	return Absence{Since: since, LastSeen: a.LastSeen, Counted: max(a.Counted, at)}
 }
 
-// namelessFor is for how long a record that does not tell whose it is excuses an absence.
+// namelessFor is how long a record without a readable tag and id excuses an absence.
 const namelessFor = time.Hour
 
-// Excuses reports whether a listing, asked for at the given time, with an unread record that does
-// not tell whose it is, leaves the attempt unknown. After an hour the record is something that
-// stands in every listing. Then the attempt is missing, and is searched for by its tag before it
+// Excuses reports whether a listing, asked for at the given time, with an unread record without a
+// readable tag and id leaves the attempt unknown. After an hour such a record is probably in every
+// listing, whatever it is. Then the attempt is missing, and is searched for by its tag before it
 // counts as lost.
 func (a Absence) Excuses(at jjm.Time) bool {
 	return a.Listings == 0 && (a.Since == 0 || at.Sub(a.Since) < namelessFor)
@@ -80,14 +80,14 @@ type AbsenceVerdict uint8
 
 // The verdicts, in the order in which they come. Only Lost ends an attempt.
 const (
-	// AbsentWait: it may only be late; do nothing.
+	// AbsentWait: the attempt may only be late; do nothing.
 	AbsentWait AbsenceVerdict = iota
-	// AskAccounting: ask the adapter for its final facts.
+	// AskAccounting: ask the adapter for the attempt's final facts.
 	AskAccounting
-	// Prove: cancel it, then search for its tag; when the search says Absent,
-	// set Absence.Proven.
+	// Prove: cancel the attempt, then search for its tag; when the cancel succeeded and
+	// the search could answer, set Absence.Proven.
 	Prove
-	// Lost: the batch system certainly does not have it.
+	// Lost: the batch system certainly does not have the attempt.
 	Lost
 )
 
@@ -96,9 +96,9 @@ func (v AbsenceVerdict) String() string {
 }
 
 // Missing judges an absence (decision R2). accounted says that the cluster has no accounting,
-// or that it was asked since the absence began and does not know the attempt. heartbeatFresh
-// says that the wrapper's heartbeat is younger than configured. watched is the present
-// Watched.For.
+// or that accounting was asked since the absence began and does not know the attempt.
+// heartbeatFresh says that the wrapper's heartbeat is younger than configured. watched is the
+// present Watched.For.
 //
 //	fewer than rules.Listings listings, or younger than rules.Age   AbsentWait
 //	accounting not asked                                            AskAccounting

@@ -7,18 +7,18 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Predecessor is a grid job after whose end another one is to begin.
+// Predecessor is a grid job after whose end another grid job is to begin.
 type Predecessor struct {
 	ID     jjm.GridID
 	Status jjm.GridStatus
-	// Reopening says that it is over and about to begin its next generation.
+	// Reopening says that the grid job is over and about to begin its next generation.
 	Reopening bool
 }
 
-// Over reports whether it has ended, and stays so as far as is known.
+// Over reports whether the grid job has ended and is not being reopened.
 func (p Predecessor) Over() bool { return p.Status.Final() && !p.Reopening }
 
-// endsAs reports whether it is over in the way that is asked for, a word of jjm.AfterEnds.
+// endsAs reports whether the grid job is over in the required way, a word of jjm.AfterEnds.
 func (p Predecessor) endsAs(end string) bool {
 	switch end {
 	case jjm.AfterAny:
@@ -29,17 +29,17 @@ func (p Predecessor) endsAs(end string) bool {
 	return p.Over() && p.Status == jjm.Done
 }
 
-// maxAwaited is how many grid jobs a text names that another one waits for.
+// maxAwaited is how many of the awaited grid jobs a text names.
 const maxAwaited = 5
 
-// After decides whether a grid job may begin that is to do so once others have ended in some way, a word of
+// After decides whether a grid job may begin that is to begin once other grid jobs have ended in the way end, a word of
 // jjm.AfterEnds. The first match counts:
 //
-//	one has ended in another way    never says so: it will not begin
-//	one is not over                 waits says which ones
-//	all have ended that way         both are empty
+//	one of them has ended in another way    never says so: the grid job will not begin
+//	one of them is not over                 waits says which ones
+//	all have ended that way                 both are empty
 //
-// The generation at hand counts of a grid job that was reopened, the end of one that was removed.
+// For a reopened grid job its present generation counts, for a removed grid job its end.
 func After(all []Predecessor, end string) (waits, never string) {
 	var awaited []Predecessor
 	for _, p := range all {
@@ -58,7 +58,7 @@ func After(all []Predecessor, end string) (waits, never string) {
 	return fmt.Sprintf("waits for the end of %s %s", named(awaited), wayOf(end)), ""
 }
 
-// wayOf describes an end that is asked for.
+// wayOf describes a required end.
 func wayOf(end string) string {
 	switch end {
 	case jjm.AfterAny:

@@ -38,18 +38,18 @@ func ExcessOfWork(bytes, mostBytes, files, mostFiles int64) string {
 	return ""
 }
 
-// Space is the size of a file system, and what is free for ordinary accounts. Files are
+// Space is the size of a file system, and its free space for ordinary accounts. Files are
 // inodes, 0 in a file system that does not count them.
 type Space struct{ Bytes, FreeBytes, Files, FreeFiles uint64 }
 
 // Floor is how much of a file system must stay free, but at most a hundredth of it, so
-// that small ones can be used; 0 is no floor.
+// that small file systems can be used; 0 is no floor.
 type Floor struct{ Bytes, Files uint64 }
 
 // floorShare bounds a floor: to one part in so many of the file system.
 const floorShare = 100
 
-// Low returns what a file system has too little of for new work, for people, or "".
+// Low returns, for people, whether a file system has too few free bytes or inodes for new work, or "".
 func Low(s Space, f Floor) string {
 	if least := min(f.Bytes, s.Bytes/floorShare); s.FreeBytes < least {
 		return fmt.Sprintf("%d bytes are free, and engine.min_free_bytes keeps %d", s.FreeBytes, least)

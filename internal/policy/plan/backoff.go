@@ -10,7 +10,7 @@ import (
 // DefaultBackoff is the unit of the wait before a retry (GBS Programmer Manual).
 const DefaultBackoff = time.Minute
 
-// BackoffFacts is all that decides how long a local job waits for its next attempt.
+// BackoffFacts is everything that decides how long a local job waits for its next attempt.
 type BackoffFacts struct {
 	// Unit is the site's unit of waiting; 0 disables it.
 	Unit time.Duration
@@ -18,7 +18,7 @@ type BackoffFacts struct {
 	// after this end does not wait.
 	Failures int
 	// Brief says that the application itself failed, in a job that reports by its exit code.
-	// Ran is how long it ran: what it lacks may be back as soon.
+	// Ran is how long the application ran: the thing that it lacked may be back as soon.
 	Brief bool
 	Ran   time.Duration
 }
@@ -33,7 +33,7 @@ type BackoffFacts struct {
 //	brief, ran 10m          2m    4m    8m    16m   32m   1h
 //
 // After a failure of the batch system, which cannot start jobs or loses them, the wait is
-// never shortened, because many jobs would be tried again in vain at once.
+// never shortened, because many jobs would be tried again in vain at the same time.
 func Backoff(f BackoffFacts) time.Duration {
 	if f.Unit <= 0 || f.Failures <= 0 {
 		return 0
@@ -53,7 +53,7 @@ func Backoff(f BackoffFacts) time.Duration {
 func backoffFacts(in LocalInput, ev jjm.Evidence, v jjm.Verdict) BackoffFacts {
 	f := BackoffFacts{Unit: in.Backoff}
 	switch {
-	case v.Handled: // the application asked for it, at once
+	case v.Handled: // the application asked for the retry, without a wait
 	case v.Level == analyse.LevelIntent && in.GiveUp != nil:
 		f.Failures = in.GiveUp.Retries
 	case v.Class == analyse.Early:

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// elided replaces what differs from one local job to another in a cause.
+// elided replaces the words of a cause that differ from one local job to another.
 const elided = "…"
 
 // maxCause is the longest text of a cause, in characters.
@@ -19,15 +19,15 @@ const maxCause = 160
 //	"cannot open /data/17/raw.root: no such file" "cannot open …: no such file"
 //	"17.3 wants 12 events, \"x\" has 7"           "… wants … events, … has …"
 //
-// How long an attempt ran, and on which host, is left out. Paths, quoted texts and numbers, alone or within words,
-// become an ellipsis. A number that says what happened stays: that of an exit code, a signal, a status or an error.
-// Only the first line counts. The cause of a cause is the same, unless it was cut.
+// The time that an attempt ran and its host are left out. Paths, quoted texts and numbers, alone or within words,
+// become an ellipsis. A number that says what happened stays: an exit code, a signal, a status or an error number.
+// Only the first line counts. The cause of a cause is the same cause, unless it was cut.
 func Cause(message string) string {
 	return cut(strings.Join(causeWords(message, common), " "), maxCause)
 }
 
-// InCommon returns the text of a cause for one more local job: told is that of the local jobs before, "" if there are
-// none. Whole numbers stay that all of them have, such as a limit.
+// InCommon returns the text of a cause for one more local job. told is the text for the local jobs before, "" if there
+// are none. Whole numbers that all the messages have, such as a limit, stay.
 //
 //	""                              "walltime limit of 5 s reached after 7 s"   "walltime limit of 5 s reached"
 //	"walltime limit of 5 s reached" "walltime limit of 9 s reached after 9 s"   "walltime limit of … s reached"
@@ -49,7 +49,8 @@ func InCommon(told, message string) string {
 	return strings.Join(words, " ")
 }
 
-// causeWords returns the words of a cause; general makes each of one in a message and the word before it.
+// causeWords returns the words of a cause. general makes a word of the cause from a word of the message and the word
+// before it.
 func causeWords(message string, general func(word, last string) string) []string {
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	words := strings.Fields(unquoted(line))
@@ -119,7 +120,7 @@ func strip(word string) string {
 	return strings.TrimRight(strings.TrimLeft(word, "([{<'\"="), ".,;:)]}>'\"=")
 }
 
-// common returns a word without what belongs to one local job.
+// common returns a word without the parts that belong to one local job.
 func common(word, last string) string {
 	core := strip(word)
 	switch {
@@ -133,7 +134,7 @@ func common(word, last string) string {
 	return strings.Replace(word, core, undigited(core), 1)
 }
 
-// numbered is common for a local job alone: whole numbers stay.
+// numbered is common for a single local job: whole numbers stay.
 func numbered(word, last string) string {
 	if number(strip(word)) {
 		return word

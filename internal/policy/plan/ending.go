@@ -15,7 +15,7 @@ const (
 	HeldByNobody Holder = iota
 	HeldByThis          // a wrapper in the batch job that the attempt points to
 	HeldByOther         // a wrapper in another batch job, which the batch system shows under the attempt's tag
-	HeldByDaemon        // jjm took it: no wrapper can start the attempt any more
+	HeldByDaemon        // jjm took the claim: no wrapper can start the attempt any longer
 	// HeldUnseen is a claim that names another batch job, which the batch system does not
 	// show: a duplicate that it does not list at present, or a forgery of the job.
 	HeldUnseen
@@ -23,9 +23,9 @@ const (
 )
 
 // HolderOf classifies a claim (nil = unclaimed) against the batch id that the attempt points
-// to. A claim without a batch id counts as held by this batch job, because there is no other to
-// point to. The claim is a file that the job's account can forge; shown says that the batch
-// system itself shows the claim's batch job under the attempt's tag and index.
+// to. A claim without a batch id counts as held by this batch job, because it names no other batch
+// job. The claim is a file that the job's account can forge; shown says that the batch system
+// itself shows the claim's batch job under the attempt's tag and index.
 func HolderOf(c *jjm.Claim, batchID string, shown bool) Holder {
 	switch {
 	case c == nil:
@@ -40,19 +40,19 @@ func HolderOf(c *jjm.Claim, batchID string, shown bool) Holder {
 	return HeldUnseen
 }
 
-// EndFacts is all that decides whether an attempt has ended.
+// EndFacts is everything that decides whether an attempt has ended.
 type EndFacts struct {
 	// HasResult is true once the wrapper's result of the current attempt was read, which
 	// was ResultAge ago.
 	HasResult bool
 	ResultAge time.Duration
-	// Batch is the last reported state of the batch job that the attempt points to,
-	// BatchUnknown if the last successful listing lacks it and accounting does not know
-	// it. EndAge is how long ago an ended state was first seen.
+	// Batch is the last reported state of the batch job to which the attempt points,
+	// BatchUnknown if the last successful listing lacks the batch job and accounting does
+	// not know it. EndAge is how long ago an ended state was first seen.
 	Batch  jjm.BatchState
 	EndAge time.Duration
-	// Claim is who holds the claim, as just read, ClaimBatch the batch id of the holder
-	// if that is HeldByOther. ClaimAge is how long ago the claim was first read.
+	// Claim is who holds the claim, as just read, ClaimBatch the batch id of the holder if
+	// Claim is HeldByOther. ClaimAge is how long ago the claim was first read.
 	Claim      Holder
 	ClaimBatch string
 	ClaimAge   time.Duration
@@ -60,8 +60,8 @@ type EndFacts struct {
 	// counts only if the attempt is missing.
 	HeartbeatFresh bool
 	// Beating is true if the wrapper's heartbeat still changes although its batch job was
-	// reported as ended: a restarted master reports what it remembers, while a node that
-	// it lost continues the job.
+	// reported as ended: a restarted master reports an old state, while a node that it lost
+	// continues the job.
 	Beating bool
 	// Absence is the verdict of Missing. It counts only if Batch is BatchUnknown.
 	Absence AbsenceVerdict
@@ -80,31 +80,31 @@ type EndRules struct {
 	// 60 s, acdirmax).
 	ResultSettle time.Duration
 	// BatchSettle is how long a result waits for the batch system's final report, which
-	// may outrank it (OOM and TIMEOUT, decision R4). 0 judges at once.
+	// may outrank the result (OOM and TIMEOUT, decision R4). 0 judges immediately.
 	BatchSettle time.Duration
-	// UnseenSettle replaces ResultSettle, if it is longer, for a claim that is
-	// HeldUnseen: for so long the batch system may fail to list a duplicate that runs. It
-	// counts from the end or from when the claim was read, whichever is later.
+	// UnseenSettle replaces ResultSettle, if it is longer, for a claim that is HeldUnseen:
+	// the batch system may fail to list a running duplicate for this time. It counts from
+	// the end or from the time at which the claim was read, whichever is later.
 	UnseenSettle time.Duration
 	// Walltime is the longest that the batch system lets the attempt run, 0 if there is no limit.
 	Walltime time.Duration
 }
 
-// withdrawn reports whether an attempt that jjm kills certainly never ran. It needs no claim: there is no process that
-// could take one.
+// withdrawn reports whether an attempt that jjm kills certainly never ran. The daemon need not take its claim, because
+// there is no process that could take it.
 func (f EndFacts) withdrawn() bool {
 	return f.Kill && f.NeverRan && f.Batch == jjm.BatchCancelled && !f.HasResult
 }
 
 // overruns reports whether an attempt has run longer than its batch job could: its claim was read
-// longer ago than that.
+// longer ago than the walltime.
 func (f EndFacts) overruns(rules EndRules) bool {
 	return rules.Walltime > 0 && f.ClaimAge > rules.Walltime && f.Claim != HeldByDaemon && f.Claim != HeldByNobody
 }
 
 // wait returns how much longer the result of a claimed attempt may take to appear after
-// the end of its batch job. If the batch system does not show the claim's holder, that
-// may have started after this end.
+// the end of its batch job. If the batch system does not show the claim's holder, the
+// holder may have started after this end.
 func (f EndFacts) wait(rules EndRules) time.Duration {
 	if f.Claim == HeldUnseen {
 		return max(rules.ResultSettle, rules.UnseenSettle) - min(f.EndAge, f.ClaimAge)
@@ -140,11 +140,11 @@ type EndStep struct {
 	To string
 	// After is when to ask again at the latest, 0 if only a new fact helps.
 	After time.Duration
-	// Cancel asks for the batch job to be cancelled in addition to Do, because it must
-	// not or cannot run the attempt any more. Cancelling again is harmless.
+	// Cancel asks for the batch job to be cancelled in addition to Do, because it must no
+	// longer run the attempt, or no longer can. Cancelling again is harmless.
 	Cancel bool
-	// Lost is true (with Judge) if the attempt ends because the batch system certainly
-	// does not have it; it becomes LocalInput.Lost.
+	// Lost is true (with Judge) if the attempt ends because the batch system certainly does
+	// not have the attempt. The caller passes Lost on as LocalInput.Lost.
 	Lost bool
 	// Why is for the journal and for people.
 	Why string
@@ -175,9 +175,9 @@ type EndStep struct {
 //
 // An unknown state is never judged; only a result, an end in the batch system, or a proven
 // absence is. The claim is always settled first, because an attempt without a claim could start
-// after it was given up. An attempt is pointed to another batch job whether that still runs or
-// not: only the end of the job that holds the claim may end the attempt. What the batch system does
-// not have any more does not end at its walltime by itself: then jjm orders the wrapper to end.
+// after it was given up. An attempt is pointed to another batch job whether that job still runs or
+// not: only the end of the job that holds the claim may end the attempt. A job that the batch system
+// no longer has does not end at its walltime by itself: then jjm orders the wrapper to end.
 func Ending(f EndFacts, rules EndRules) EndStep {
 	switch {
 	case f.withdrawn():

@@ -7,9 +7,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The steps to which estimates are rounded up, so that local jobs that need about the same
-// share bulks: wall times up to 4 hours to 10 minutes, longer ones to hours; disk space up to 4
-// GiB to 256 MiB, more to GiB; memory to 64 MiB.
+// The steps to which estimates are rounded up, so that local jobs with about the same needs share
+// bulks: wall times up to 4 hours to 10 minutes, longer wall times to hours; disk space up to 4 GiB
+// to 256 MiB, more disk space to GiB; memory to 64 MiB.
 const (
 	shortWalltime = 4 * time.Hour
 	walltimeStep  = 10 * time.Minute
@@ -20,7 +20,7 @@ const (
 	longestWalltime = 365 * 24 * time.Hour
 )
 
-// Needs returns what a part requests from its batch system because of its estimate e, nil for nothing: wall
+// Needs returns the request of a part to its batch system because of its estimate e, nil for nothing: wall
 // time, memory and disk, each rounded up and only if the job file does not set it. Estimates count only if
 // the job file has the time, size and memory of events (split.params.performance, or for JEDI's tasks the HS06
 // seconds), not if a splitter assumed them.

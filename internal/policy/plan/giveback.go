@@ -2,8 +2,8 @@ package plan
 
 import "jjm/internal/jjm"
 
-// GiveBackFacts is all that decides whether the work of a local job that ended without
-// completing goes to another one.
+// GiveBackFacts is everything that decides whether the work of a local job that ended
+// without completing goes to another local job.
 type GiveBackFacts struct {
 	State jjm.State
 	Phase jjm.Phase
@@ -11,24 +11,24 @@ type GiveBackFacts struct {
 	Result string
 	// Kill is true once somebody asked to kill the grid job or the local job.
 	Kill bool
-	// Orphan is true if it did its work, but the outputs are useless without those of
-	// another local job that failed for good.
+	// Orphan is true if the local job did its work, but its outputs are useless without the
+	// outputs of another local job that failed permanently.
 	Orphan bool
 	// Before is how many local jobs had this work before, Attempts how many may have it
 	// in all.
 	Before, Attempts int
-	// Withdrawn is true if jjm ended it before any batch system had it, because a file
-	// that it was to read was marked as unreadable.
+	// Withdrawn is true if the local job processed nothing and ended because a file that it
+	// was to read is marked as unreadable.
 	Withdrawn bool
 }
 
-// GiveBack reports whether the work of a local job is done again by a new local job (decision
-// R7, layer 4). It is not if
+// GiveBack reports whether a new local job does the work of a local job again (decision R7, layer
+// 4). It returns false if
 //
-//   - a person or another failure ended it for good (Kill, Orphan, phase cancelled),
+//   - a person or another failure ended the local job permanently (Kill, Orphan, phase cancelled),
 //   - the part could never run (createfailed),
 //   - the application wrote FAILED in its GBS log file, which means no retry,
-//   - or the last of Attempts local jobs failed. A withdrawn local job does not count as one.
+//   - or the last of Attempts local jobs failed. A withdrawn local job does not count.
 func GiveBack(f GiveBackFacts) bool {
 	switch {
 	case f.Kill, f.Orphan, f.Phase == jjm.ByPerson, f.Phase == jjm.CreateFailed:

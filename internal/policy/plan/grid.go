@@ -8,15 +8,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// GridFacts is all that decides the next step of a grid job.
+// GridFacts is everything that decides the next step of a grid job.
 type GridFacts struct {
 	Status jjm.GridStatus
-	// Kill is true once somebody asked to kill it. KillAsked is true if all local jobs
-	// that have not ended are marked to be killed; while it is false, Grid returns
+	// Kill is true once somebody asked to kill the grid job. KillAsked is true if all local
+	// jobs that have not ended are marked to be killed; while it is false, Grid returns
 	// KillLocals.
 	Kill      bool
 	KillAsked bool
-	// KillReason is why it is killed, if not because somebody asked to.
+	// KillReason is why the grid job is killed, "" if because somebody asked for it.
 	KillReason string
 	// Prepared says that work area and sandbox exist, Closed that no more local jobs will
 	// be made. Made and Expected are numbers of local jobs.
@@ -24,8 +24,8 @@ type GridFacts struct {
 	Made, Expected   int
 	// Counts are the local jobs by state.
 	Counts [jjm.NumStates]int
-	// EverSubmitted says that a local job ever reached a batch system, EverRan that one
-	// ever ran.
+	// EverSubmitted says that a local job ever reached a batch system, EverRan that a local
+	// job ever ran.
 	EverSubmitted, EverRan bool
 	// Merging counts the local jobs that only wait for their outputs to be merged.
 	Merging int
@@ -37,30 +37,29 @@ type GridFacts struct {
 	// Unproven says why the proof that all work was done exactly once failed, "" if it
 	// did not.
 	Unproven string
-	// LeftOut is what was left out of the work and of the outputs.
+	// LeftOut is the work and the outputs that were left out.
 	LeftOut jjm.LeftList
-	// Undecided says what of the work is assumed to be done without a proof, in the words
-	// of verify; "" if all is proven.
+	// Undecided says which work is assumed to be done without a proof, in the words of
+	// verify; "" if all is proven.
 	Undecided string
-	// Proof is what it rests on that all of it was done exactly once.
+	// Proof is the basis of the proof that all work was done exactly once.
 	Proof jjm.Proof
-	// Waits says why no cluster accepts any of its local jobs now, "" if one does.
+	// Waits says why no cluster accepts any of the local jobs now, "" if a cluster does.
 	Waits string
-	// Paused says who paused it and why, "" if nobody did.
+	// Paused says who paused the grid job and why, "" if nobody did.
 	Paused string
-	// AfterUnknown says that it begins after others, and that it is not known how they are. After says for which of
-	// them it waits, "" if all have ended as they should.
+	// AfterUnknown says that the grid job begins after others, and that their statuses are not known. After says for
+	// which of them it waits, "" if all have ended as required.
 	AfterUnknown bool
 	After        string
 	// Fetching names the input that is being fetched before the grid job can be prepared, "" for none.
 	Fetching string
-	// Idle says why no more local jobs can be made now although more are to come: their
-	// input is not there yet. "" if they can.
+	// Idle says why no more local jobs can be made now although more are to come, because
+	// their input is not there yet; "" if more can be made.
 	Idle string
 	// Causes are why local jobs failed, the most frequent first.
 	Causes []jjm.Cause
-	// Failure says why preparing or generating failed for good, "" if it did
-	// not.
+	// Failure says why preparing or generating failed permanently, "" if it did not.
 	Failure string
 }
 
@@ -70,7 +69,7 @@ type GridDo uint8
 // The steps.
 const (
 	Nothing    GridDo = iota // wait for local jobs, the cluster or a person
-	Await                    // look how the grid jobs are that it begins after
+	Await                    // read the statuses of the grid jobs after which it begins
 	Prepare                  // make work area and sandbox
 	Generate                 // make (more) local jobs
 	KillLocals               // mark every local job that has not ended to be killed
@@ -110,8 +109,8 @@ type GridAction struct {
 //
 // A held local job (GBS HOLD) has not ended, so its grid job is running until a person releases or kills it (R9).
 // Before anything was submitted the status is pending while no cluster accepts its local jobs; afterwards it is
-// running, whatever the clusters do. It is prepared from the end of the last local job until the tar is complete,
-// also if nothing ever ran (R10, R18).
+// running, whatever the clusters do. The status is prepared from the end of the last local job until the tar is
+// complete, even if nothing ever ran (R10, R18).
 func Grid(f GridFacts) GridAction {
 	switch {
 	case f.Status.Final():
@@ -144,7 +143,7 @@ func Grid(f GridFacts) GridAction {
 // disagree, the larger number counts.
 func allOver(f GridFacts) bool { return over(f.Counts) == max(f.Made, total(f.Counts)) }
 
-// gridAwait keeps the status, unless that says something that is over.
+// gridAwait keeps the status registered; any other status becomes pending.
 func gridAwait(f GridFacts) GridAction {
 	if f.Status == jjm.Registered {
 		return GridAction{Do: Await, Status: jjm.Registered}
@@ -167,7 +166,7 @@ func gridFailing(f GridFacts) GridAction {
 		return gridCollect(f, jjm.Prepared)
 	}
 	a := gridLive(f, KillLocals)
-	live := total(f.Counts) - over(f.Counts) // those that wait for a merge wait in vain now
+	live := total(f.Counts) - over(f.Counts) // local jobs that wait for a merge now wait in vain
 	if f.EverSubmitted && (f.Merging == 0 || f.Merging < live) || f.KillAsked {
 		a.Do = Nothing
 	}
@@ -195,9 +194,9 @@ func gridLive(f GridFacts, do GridDo) GridAction {
 	return GridAction{Do: do, Status: jjm.Ready}
 }
 
-// Final returns the status with which a grid job ends, and the reason if that is not done or
-// not all is proven. The reason ends with what was left out, however the grid job ends. It is meaningful once all local
-// jobs have ended:
+// Final returns the status with which a grid job ends, and the reason if the status is not done or not
+// all work is proven. The reason ends with a list of everything that was left out, however the grid job
+// ends. The result is meaningful once all local jobs have ended:
 //
 //	killed on request                                        aborted
 //	failure, nothing ever submitted                          broken
@@ -206,14 +205,14 @@ func gridLive(f GridFacts, do GridDo) GridAction {
 //	out that the job file does not ask for, and the proof
 //	that all work was done did not fail                      done
 //	some completed                                           finished
-//	every local job killed by itself, no failure             aborted
+//	every local job killed one by one, no failure            aborted
 //	none completed                                           failed
 func Final(f GridFacts) (jjm.GridStatus, string) {
 	status, reason := ending(f)
 	return status, also(reason, f.LeftOut.String())
 }
 
-// ending returns the status of Final, and the reason without what was left out.
+// ending returns the status of Final, and the reason without the list of what was left out.
 func ending(f GridFacts) (jjm.GridStatus, string) {
 	n, completed := total(f.Counts), f.Counts[jjm.Completed]
 	switch {
@@ -244,7 +243,7 @@ func lost(f GridFacts) string {
 		f.Lost, jjm.Count(f.Recorded, "recorded output"))
 }
 
-// ended is the summary of what is over, with the cause that most of the failed have:
+// ended returns the summary of the local jobs, with the most frequent cause of failures:
 // "18 of 20 local jobs done, 2 failed: exit code 3".
 func ended(f GridFacts) string {
 	s := Summary(f.Counts)
@@ -287,7 +286,7 @@ func also(a, b string) string {
 	return a + "; " + b
 }
 
-// total returns the number of local jobs, over that of those that have ended.
+// total returns the number of local jobs, over the number of local jobs that have ended.
 func total(counts [jjm.NumStates]int) int {
 	n := 0
 	for _, c := range counts {

@@ -2,8 +2,8 @@ package plan
 
 // Heard is how a cluster answered the last listing of each account.
 type Heard struct {
-	// Answered is the number of accounts that got a listing, Silent of those that did
-	// not.
+	// Answered is the number of accounts that got a listing, Silent the number of accounts
+	// that did not.
 	Answered, Silent int
 	// Own says that there is one account, and it is the daemon's own, with which no user
 	// can interfere.
@@ -16,16 +16,16 @@ type Heard struct {
 // that the daemon should ping the batch system itself.
 func (h Heard) OneWord() bool { return !h.Own && h.Silent == 1 && h.Answered == 0 }
 
-// Unhealthy reports whether a batch system counts as not answering listings. An account can
-// delay its own commands, so the trouble of one account is its own while others get answers; if
-// it is the only one, the daemon's own ping decides.
+// Unhealthy reports whether a batch system counts as not answering listings. An account can delay
+// its own commands, so the trouble of one account is its own while other accounts get answers. If
+// there is only one account, and it is not the daemon's own, the daemon's ping decides.
 //
-//	silent  answered  unhealthy
-//	0       any       no
-//	1       0         unless the daemon's own ping is answered
-//	1       1 or more no; with Own, yes unless more answered
-//	2+      fewer     yes
-//	2+      as many   no
+//	silent  answered            unhealthy
+//	0       any                 no
+//	1       0                   with Own yes, else unless the daemon's own ping is answered
+//	1       1 or more           no
+//	2+      fewer               yes
+//	2+      as many or more     no
 func (h Heard) Unhealthy() bool {
 	switch {
 	case h.Silent == 0:

@@ -11,7 +11,7 @@ import (
 )
 
 // HoldRule says what to do about local jobs that their batch system holds (decision R5).
-// It matches a hold if every field that is set does.
+// It matches a hold if every set field matches.
 type HoldRule struct {
 	// Kind is the kind of cluster, such as "condor".
 	Kind string `toml:"kind"`
@@ -27,21 +27,21 @@ type HoldRule struct {
 	// Do is "wait", "release", "retry" or "fail".
 	Do string `toml:"do"`
 	// Times is how often to release within an attempt, or to retry a local job; 0 means
-	// 1. After that the rule no longer applies, and the next one decides.
+	// 1. After that the rule no longer applies, and the next rule decides.
 	Times int `toml:"times"`
 	// After is how long a hold lasts before the action, and the time between a release
 	// that did not help and the next one.
 	After jjm.Duration `toml:"after"`
 }
 
-// The word of HoldRule.By that jjm.Holding.By does not have, and that of HoldRule.Do that
-// is not a jjm.HoldAction.
+// heldByAny is the word of HoldRule.By that jjm.Holding.By does not have, holdWait the word
+// of HoldRule.Do that is not a jjm.HoldAction.
 const (
 	heldByAny = "any"
 	holdWait  = "wait"
 )
 
-// Check returns what is wrong with a rule. Problem.Field is the key alone.
+// Check returns the problems of a rule. Problem.Field is only the key.
 func (r HoldRule) Check() jjm.Problems {
 	var ps jjm.Problems
 	problem := func(field, text string, args ...any) {
@@ -107,7 +107,7 @@ func (r HoldRule) due(h jjm.Holding) bool {
 	return h.Age-h.Acted >= max(r.After, jjm.Duration(holdPause))
 }
 
-// String returns what the rule matches, for people.
+// String returns a text that names the rule by its conditions, for people.
 func (r HoldRule) String() string {
 	var all []string
 	add := func(what, is string) {
@@ -127,13 +127,13 @@ func (r HoldRule) String() string {
 	return "the rule for " + strings.Join(all, ", ")
 }
 
-// HoldFacts is all that decides about a current hold.
+// HoldFacts is everything that decides about a current hold.
 type HoldFacts struct {
 	// Kind is the kind of the cluster.
 	Kind string
 	Hold jjm.Holding
-	// Rules are those of the cluster followed by those of the site; none for a hold by
-	// the application, which no batch system knows.
+	// Rules are the rules of the cluster followed by the rules of the site; none for a hold
+	// by the application, which no batch system knows.
 	Rules []HoldRule
 	// MaxAge is the longest that a hold may last.
 	MaxAge time.Duration
@@ -199,7 +199,7 @@ func HoldText(h jjm.Holding) string {
 }
 
 // HeldBy returns who holds a job by the code of the hold: HeldOperator for a person's hold,
-// else HeldBatchSystem, which is also the answer for other kinds of clusters.
+// else HeldBatchSystem. For other kinds of clusters it returns HeldBatchSystem.
 //
 //	condor   HoldReasonCode 1
 //	slurm    reasons JobHeldUser and JobHeldAdmin
@@ -271,7 +271,7 @@ func HoldAfter(h *jjm.Holding, state jjm.State, phase jjm.Phase, text string, no
 	}
 	held := jjm.Holding{By: jjm.HeldApplication, Text: text, Since: max(now, 1)}
 	if phase == jjm.HeldByBatch {
-		held.By = jjm.HeldOperator // somebody cancelled it
+		held.By = jjm.HeldOperator // somebody cancelled the attempt
 	}
 	if next != nil {
 		held.Retries = next.Retries
@@ -296,8 +296,8 @@ func Decided(h jjm.Holding, s HoldStep, actor string) jjm.Holding {
 	return h
 }
 
-// Released returns the holding after a release. trouble is why the batch system refused
-// it for good, "" if it did not.
+// Released returns the holding after a release. trouble is why the batch system permanently
+// refused the release, "" if it did not.
 func Released(h jjm.Holding, trouble string) jjm.Holding {
 	h.Action, h.Why, h.Actor, h.Trouble = "", "", "", trouble
 	h.Acted = h.Age
@@ -305,8 +305,8 @@ func Released(h jjm.Holding, trouble string) jjm.Holding {
 	return h
 }
 
-// ageSteps is how much of a hold's age a crash may lose. To store the age with every
-// listing would cost a write for each held job each time.
+// ageSteps is how much of a hold's age a crash may lose. Storing the age with every listing
+// would cost a write for each held job each time.
 const ageSteps = jjm.Duration(5 * time.Minute)
 
 // HoldNews reports whether a holding must be stored: it differs from the old one, which

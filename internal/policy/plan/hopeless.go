@@ -6,8 +6,8 @@ import "jjm/internal/jjm"
 //
 //	prepare, generate   Invalid    the request is wrong
 //	await               Invalid    a grid job that it begins after ended in another way
-//	generate            Internal   what is to be stored contradicts itself or the ledger, and it came again after
-//	                               all was read anew: nothing that anybody does elsewhere will change it
+//	generate            Internal   the new rows contradict one another or the ledger, and the error came again after
+//	                               all was read again: nothing that anybody does elsewhere will change it
 //	otherwise                      no: a full disk, an account or a batch system may recover
 //
 // again says that the same error came at the try before.

@@ -14,24 +14,24 @@ type Learnt struct {
 	most int      // 0: no limit is known
 	step int      // how far it grows next
 	set  jjm.Time // when the last bulk was refused
-	why  string   // what the batch system said then
+	why  string   // the batch system's words then
 }
 
-// A limit is forgotten learntFor after the last refusal. From triedAfter on, one job more is
-// tried.
+// learntFor is how long after the last refusal a limit is forgotten, triedAfter the time after
+// which one more job than the limit is tried.
 const (
 	learntFor  = time.Hour
 	triedAfter = time.Minute
 )
 
 // Refused returns the limit after a bulk of n jobs was refused to an account that has have other
-// jobs: half of the bulk more than these, but at least one job.
+// jobs: have plus half of the bulk, but at least one job.
 func Refused(have, n int, why string, now jjm.Time) Learnt {
 	return Learnt{most: max(have+n/2, 1), step: 1, set: now, why: why}
 }
 
-// Accepted returns the limit after a bulk was accepted; the account has have jobs with those of
-// the bulk. At the limit it grows: by one job, and by twice as many with each further bulk.
+// Accepted returns the limit after a bulk was accepted; the account has have jobs, including the
+// bulk. At the limit it grows: by one job, and by twice as many with each further bulk.
 func (l Learnt) Accepted(have int) Learnt {
 	if l.most > 0 && have >= l.most {
 		l.most, l.step = have+l.step, 2*l.step
@@ -48,7 +48,7 @@ func (l Learnt) Limit(now jjm.Time) (most int, since, until jjm.Time) {
 	return l.most, l.set, l.set.Add(learntFor)
 }
 
-// Most returns the limit and what the batch system said, or 0 if none is known.
+// Most returns the limit and the batch system's words, or 0 if no limit is known.
 func (l Learnt) Most(now jjm.Time) (most int, why string) {
 	age := now.Sub(l.set)
 	switch {

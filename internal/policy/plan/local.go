@@ -10,16 +10,16 @@ import (
 	"jjm/internal/policy/analyse/rule"
 )
 
-// LocalInput is all that decides about a local job whose current attempt has ended.
+// LocalInput is everything that decides about a local job whose current attempt has ended.
 type LocalInput struct {
-	// Job is the local job; its Attempt is the one that has ended.
+	// Job is the local job; its Attempt is the attempt that has ended.
 	Job jjm.LocalJob
-	// Evidence is that of the attempt. A result of another attempt is ignored.
+	// Evidence is the evidence of the attempt. A result of another attempt is ignored.
 	Evidence jjm.Evidence
 	// Result is how the job reports: jjm.ResultGLF or jjm.ResultExit.
 	Result string
-	// Retry is what the job file says about retries, Site are the limits of the site for
-	// what it does not set. The defaults of GBS complete them.
+	// Retry are the job file's settings for retries, Site the limits of the site, which
+	// count if the job file does not set them. The defaults of GBS complete them.
 	Retry jjm.Retries
 	Site  jjm.Limits
 	// Kill is true if the grid job or the local job is to be killed.
@@ -27,10 +27,10 @@ type LocalInput struct {
 	// GiveUp is set if jjm ended the attempt because of its hold (decision R5). Kill
 	// outranks it.
 	GiveUp *jjm.Holding
-	// Opinion is what the job type decides about the attempt, nil if it has no opinion.
+	// Opinion is the job type's decision about the attempt, nil if it has no opinion.
 	Opinion *jjm.Opinion
-	// Rules judge the attempt, of a job of the Type and with the settings Params. Without rules
-	// those count that jjm ships.
+	// Rules judge the attempt of a job of this Type with the settings Params. If there are none,
+	// the rules that jjm ships judge it.
 	Rules  rule.Set
 	Type   string
 	Params map[string]any
@@ -41,7 +41,7 @@ type LocalInput struct {
 	Backoff time.Duration
 }
 
-// LocalDecision is what becomes of the local job.
+// LocalDecision is how the local job continues.
 type LocalDecision struct {
 	// Over is false if the evidence shows no end; nothing changes then.
 	Over    bool
@@ -50,16 +50,16 @@ type LocalDecision struct {
 	Phase   jjm.Phase
 	// Attempt is the next attempt's number if there is one, else unchanged.
 	Attempt int32
-	// NotBefore is when the next attempt may be submitted; 0 for at once.
+	// NotBefore is when the next attempt may be submitted; 0 for immediately.
 	NotBefore jjm.Time
-	// Started, Ended, Host and Exit are those of the attempt that ended; see witness. Exit is
-	// -1 if it is not known.
+	// Started, Ended, Host and Exit are the facts of the attempt that ended; see witness. Exit
+	// is -1 if it is not known.
 	Started, Ended jjm.Time
 	Host           string
 	Exit           int
 }
 
-// Local decides what becomes of a local job whose attempt has ended:
+// Local decides how a local job continues whose attempt has ended:
 //
 //	verdict    local job
 //	complete   completed
@@ -69,9 +69,9 @@ type LocalDecision struct {
 //	cancel     killed/cancelled
 //
 // [Backoff] says how long the next attempt waits. With Kill the verdict is never retry or hold.
-// An attempt that was given up because of its hold ends as was decided then, unless it has a
-// result that stands; but an exit job that was started is not started again unless its job file
-// asks for retries, and not only after some exit codes (R1).
+// An attempt that was given up because of its hold ends as that decision says, unless it has a
+// result that counts. But a started exit job is started again only if its job file asks for
+// retries, and not only after some exit codes (R1).
 func Local(in LocalInput) LocalDecision {
 	ev := in.Evidence
 	if ev.Result != nil && ev.Result.AttemptID() != in.Job.AttemptID() {
@@ -110,8 +110,8 @@ func Local(in LocalInput) LocalDecision {
 	return d
 }
 
-// givenUp turns the verdict of an attempt that was given up because of its hold into what
-// was decided then: retry or fail.
+// givenUp turns the verdict of an attempt that was given up because of its hold into the
+// decision about the hold: retry or fail.
 func givenUp(in LocalInput, ev jjm.Evidence, v jjm.Verdict) jjm.Verdict {
 	started := ev.Result != nil || ev.Claim != nil && ev.Claim.Holder != jjm.HolderDaemon
 	v.Text, v.Phase = in.GiveUp.Why, ""
@@ -141,7 +141,7 @@ func neverRan(b jjm.Report) bool {
 //	exit code  result                       batch system's      -1
 //
 // The clocks of worker and batch system differ, and a result is a file that the job's account
-// can forge: an end that it reports is moved to between the start and now.
+// can forge, so an end that a result reports is moved to between the start and now.
 func (d *LocalDecision) witness(in LocalInput, ev jjm.Evidence) {
 	b, r := ev.Batch, ev.Result
 	if r == nil {
@@ -165,8 +165,8 @@ func (d *LocalDecision) witness(in LocalInput, ev jjm.Evidence) {
 	}
 }
 
-// Apply sets in a local job what was decided, except state and phase, which the caller
-// sets together with a journal entry.
+// Apply stores the decision in a local job, except state and phase, which the caller sets
+// together with a journal entry.
 func (d LocalDecision) Apply(l *jjm.LocalJob) {
 	l.Attempt, l.NotBefore = d.Attempt, d.NotBefore
 	l.Counters, l.RetryArgs = d.Verdict.Counters, slices.Clone(d.Verdict.RetryArgs)

@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// paceOver is over how long the pace of a grid job is taken.
+	// paceOver is the time over which the pace of a grid job is measured.
 	paceOver = time.Hour
-	// leastEnded is how many local jobs have to end in that time: of 10 that end at random
-	// times the rate is known to a third.
+	// leastEnded is how many local jobs have to end in that time: if 10 end at random times,
+	// their rate is known to a third.
 	leastEnded = 10
 )
 
-// Pace is how fast a grid job came forward of late.
+// Pace holds the facts about how fast the local jobs of a grid job have ended lately.
 type Pace struct {
 	Now jjm.Time
 	// Began is when the first of its local jobs started, 0 if none has.
@@ -24,17 +24,17 @@ type Pace struct {
 	Ended, Left int
 }
 
-// PaceSince is from when on local jobs that ended count for the pace.
+// PaceSince returns the time from which ended local jobs count for the pace.
 func PaceSince(now jjm.Time) jjm.Time { return now - jjm.Time(paceOver.Milliseconds()) }
 
-// Within returns how long the time is over which the pace is taken: the last hour, or since the
-// first local job started.
+// Within returns the length of the time over which the pace is measured: an hour, or less if the
+// first local job started later.
 func (p Pace) Within() time.Duration {
 	return min(paceOver, p.Now.Time().Sub(p.Began.Time()))
 }
 
-// End returns when the last local job will have ended if the pace stays as it is, roughly: 0
-// if nothing is left, or if too few ended to tell.
+// End returns roughly when the last local job will have ended if the pace stays as it is. It
+// returns 0 if nothing is left, or if too few local jobs ended.
 func (p Pace) End() jjm.Time {
 	within := p.Within().Milliseconds()
 	if p.Began == 0 || p.Left <= 0 || p.Ended < leastEnded || within <= 0 {

@@ -6,17 +6,18 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The bounds of the places of a grid job. With too many places each search for ready local jobs
-// would be slow; with too many storages people could not read where files are.
+// MaxPlaces bounds the places of a grid job, because with too many places each search for ready
+// local jobs would be slow. maxStorages bounds the storages of a place, because people could not
+// read longer lists.
 const (
 	MaxPlaces   = 64
 	maxStorages = 16
 )
 
-// PlaceOf returns the number of a place among those that a grid job has so far, from 1, and the list
-// of these with it. 0 means that local jobs may go to all clusters of the grid job. Places with the
-// same clusters and the same request are one, which remembers the storages of all of them, until it
-// has maxStorages. Once there are [MaxPlaces], a further one is narrowed to the first of its
+// PlaceOf returns the number of a place among the places have of a grid job, from 1, and the list of
+// places including it. 0 means that local jobs may go to all clusters of the grid job. Places with the
+// same clusters and the same request are one place, which holds the storages of all of them, at most
+// about maxStorages. Once there are [MaxPlaces], a further place is narrowed to the first of its
 // clusters. The given list is not changed.
 func PlaceOf(have []jjm.Place, clusters []string, p *jjm.Place) ([]jjm.Place, int32) {
 	if p == nil {
@@ -57,9 +58,9 @@ func sameRequest(a, b *jjm.Request) bool { return a == b || a != nil && b != nil
 const MaxAskedPlaces = 64
 
 // AskedPlace returns the place of local jobs of the place from that are resubmitted with other
-// resources: the storages, clusters and request with which the local jobs were made, and asked
-// in place of what earlier resubmissions set. The place is not among those of the grid job yet;
-// see [AddAsked].
+// resources: the storages, clusters and request with which the local jobs were made, and asked,
+// which replaces the resources of earlier resubmissions. The place is not yet among the places of
+// the grid job; see [AddAsked].
 func AskedPlace(have []jjm.Place, clusters []string, from int32, asked jjm.Resources) jjm.Place {
 	if was := placeAt(have, from); was != nil && was.Asked != nil {
 		asked, from = was.Asked.With(asked), was.From
@@ -72,7 +73,7 @@ func AskedPlace(have []jjm.Place, clusters []string, from int32, asked jjm.Resou
 	return p
 }
 
-// placeAt returns the place of a number, nil for 0 and unknown ones.
+// placeAt returns the place of a number, nil for 0 and unknown numbers.
 func placeAt(have []jjm.Place, number int32) *jjm.Place {
 	if number < 1 || int(number) > len(have) {
 		return nil
@@ -80,9 +81,9 @@ func placeAt(have []jjm.Place, number int32) *jjm.Place {
 	return &have[number-1]
 }
 
-// AddAsked returns the number of a place that a resubmission makes, and the list of places with
-// it. Places that are equal are one. The given list is not changed. The error is a Conflict if
-// the grid job has MaxAskedPlaces of them.
+// AddAsked returns the number of a place that a resubmission makes, and the list of places including
+// it. Equal places are one place. The given list is not changed. The error is of kind Conflict if the
+// grid job already has MaxAskedPlaces such places.
 func AddAsked(have []jjm.Place, p jjm.Place) ([]jjm.Place, int32, error) {
 	made := 0
 	for i := range have {
@@ -103,7 +104,7 @@ func AddAsked(have []jjm.Place, p jjm.Place) ([]jjm.Place, int32, error) {
 	return append(slices.Clip(have), p), int32(len(have) + 1), nil
 }
 
-// lacking returns the storages that have is to remember in addition.
+// lacking returns the storages to add to have; none if have has maxStorages.
 func lacking(have, storages []string) []string {
 	if len(have) >= maxStorages {
 		return nil

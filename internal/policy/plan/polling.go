@@ -16,9 +16,9 @@ type Polling struct {
 	Hints bool
 }
 
-// Took returns how long a listing is assumed to take: the lesser of the last two, because
-// a single slow one (a command that started while the batch system was stopped) says
-// nothing about the next. before is -1 if there was only one.
+// Took returns how long a listing is assumed to take: the lesser time of the last two
+// listings, because a single slow listing (a command that started while the batch system was
+// stopped) says nothing about the next one. before is -1 if there was only one listing.
 func Took(before, last time.Duration) time.Duration {
 	if before < 0 {
 		return last
@@ -26,7 +26,7 @@ func Took(before, last time.Duration) time.Duration {
 	return min(before, last)
 }
 
-// Every returns the time between two periodic listings if one takes so long: Poll, or
+// Every returns the time between two periodic listings if a listing takes took: Poll, or
 // more so that listings take at most a tenth of the time, but not more than Max.
 func (p Polling) Every(took time.Duration) time.Duration {
 	return max(p.Poll, min(listingShare*took, p.Max))
@@ -37,19 +37,19 @@ func (p Polling) Every(took time.Duration) time.Duration {
 // must not be too often.
 const resultShare = 4
 
-// worthwhile is the share of listed jobs, one in so many, whose results must wait for a
-// listing to come sooner. A listing costs as much as all jobs in it, and where long jobs
-// end one by one the final report can wait for the next periodic listing.
+// worthwhile is the share of listed jobs, one in so many, whose results must wait before a
+// listing comes sooner. The cost of a listing grows with all jobs in it, and if long jobs end
+// one by one the final report can wait for the next periodic listing.
 const worthwhile = 50
 
 // Worth reports whether waiting results are enough for a listing to come sooner, with
-// inBatch jobs in the batch system. They are for the last jobs of a burst and for short
-// jobs, but not if a few end while many run.
+// inBatch jobs in the batch system. They are enough for the last jobs of a burst and for
+// short jobs, but not if a few jobs end while many run.
 func Worth(waiting, inBatch int) bool { return waiting > 0 && waiting*worthwhile >= inBatch }
 
 // AfterResult returns the time until the next listing while enough results wait for one (see
 // Worth): a quarter of Poll, or more so that listings take at most a tenth of the time, but not
-// more than Every. With Hints it is Every, because a hint tells of each end.
+// more than Every. With Hints it is Every, because a hint announces each end.
 func (p Polling) AfterResult(took time.Duration) time.Duration {
 	if p.Hints {
 		return p.Every(took)

@@ -10,34 +10,34 @@ import (
 	"jjm/internal/jjm"
 )
 
-// BulkFacts is all that decides about a bulk whose submission was not acknowledged: the
-// error was ambiguous, the daemon crashed between intent and receipt, or the command
+// BulkFacts is everything that decides about a bulk whose submission was not acknowledged:
+// the error was ambiguous, the daemon crashed between intent and receipt, or the command
 // certainly failed.
 type BulkFacts struct {
 	Now jjm.Time
-	// Tried is when the submission command last started, or when the bulk was made if
-	// that is not known. Tries is how often it started.
+	// Tried is when the submission command last started, or when the bulk was made if that is
+	// not known. Tries is how often the command started.
 	Tried jjm.Time
 	Tries int
-	// Found is what the batch system answered for the bulk's tag after the command ended,
-	// zero if it was not asked. FindErr is true if it was asked and could not answer.
+	// Found is the batch system's answer for the bulk's tag after the command ended, zero if
+	// it was not asked. FindErr is true if it was asked and could not answer.
 	Found   adapters.Found
 	FindErr bool
-	// WrapperClaims is the number of members that wrappers have claimed, Holders that
-	// number by the batch id of the bulk, where it is known.
+	// WrapperClaims is the number of members that wrappers have claimed, Holders the same by
+	// the batch id of the bulk, as far as it is known.
 	WrapperClaims int
 	Holders       map[string]int
-	// Settle is the adapter's capability: from how long after the command an empty answer
-	// proves absence.
+	// Settle is the adapter's capability: the time after the command from which an empty
+	// answer proves absence.
 	Settle time.Duration
-	// Refused says that it must not be submitted again, because the command's error was
-	// permanent (Invalid, Denied) or because all members are to be killed. It does not
-	// say that earlier tries failed.
+	// Refused says that the bulk must not be submitted again, because it was refused in
+	// unknown words for too long or because all members are to be killed. It does not say
+	// that earlier tries failed.
 	Refused bool
-	// Back says that an outage of the batch system ended after Tried. What failed before
-	// says nothing about now, so there is no back-off.
+	// Back says that an outage of the batch system ended after Tried. Failures before that
+	// say nothing about the present, so there is no back-off.
 	Back bool
-	// Busy says that the last command certainly did nothing, and all before it too.
+	// Busy says that the last command and all commands before it certainly did nothing.
 	Busy bool
 }
 
@@ -48,13 +48,13 @@ type BulkDo uint8
 const (
 	// BulkWait: look again after After.
 	BulkWait BulkDo = iota
-	// BulkAdopt: the batch system has it as ID. With an empty ID it had it, but no longer
-	// shows it: treat it as accepted, and judge the members by their results, claims and
-	// absence.
+	// BulkAdopt: the batch system has the bulk as ID. With an empty ID it had the bulk, but no
+	// longer shows it: treat the bulk as accepted, and judge the members by their results,
+	// claims and absence.
 	BulkAdopt
-	// BulkSubmit: the batch system certainly does not have it; run the command.
+	// BulkSubmit: the batch system certainly does not have the bulk; run the command.
 	BulkSubmit
-	// BulkRefuse: the batch system certainly does not have it and never will.
+	// BulkRefuse: the batch system certainly does not have the bulk and never will.
 	BulkRefuse
 )
 
@@ -78,10 +78,10 @@ const (
 	lastLook  = 5 * time.Minute
 )
 
-// Reconcile settles a doubtful bulk, whether an ambiguous error or a crash made it so. The first match counts:
+// Reconcile settles a doubtful bulk, whether an ambiguous error or a crash made it doubtful. The first match counts:
 //
-//	found                                 BulkAdopt; of several the one with most claims, and cancel the others
-//	wrappers claimed members              BulkAdopt: it exists or existed, whatever the search says
+//	found                                 BulkAdopt the bulk, of several the one with most claims; cancel the others
+//	wrappers claimed members              BulkAdopt: the bulk exists or existed, whatever the search says
 //	busy, refused                         BulkRefuse
 //	busy                                  BulkSubmit, after a back-off
 //	the search failed or cannot say yet   BulkWait
@@ -89,9 +89,9 @@ const (
 //	absent, refused                       BulkRefuse
 //	absent                                BulkSubmit, after a back-off
 //
-// It neither submits nor refuses while anything under the tag may exist, because a bulk that was given up could
-// still run. Back-off and Settle end, so each bulk is settled once the batch system answers. If the clock is
-// set back, it waits longer, never shorter.
+// Reconcile neither submits nor refuses while anything under the tag may exist, because a bulk that was given up
+// could still run. Back-off and Settle end, so each bulk is settled once the batch system answers. If the clock is
+// set back, the bulk waits longer, never shorter.
 func Reconcile(f BulkFacts) BulkAction {
 	switch {
 	case f.Found.Presence == adapters.Present && len(f.Found.IDs) > 0:
@@ -110,8 +110,8 @@ func Reconcile(f BulkFacts) BulkAction {
 	return goOn(f, f.Settle, "the batch system surely does not have it")
 }
 
-// adopt keeps one of the bulks found: the one whose wrappers hold most claims, because to
-// cancel it would lose most work; of equal ones the first.
+// adopt keeps one of the bulks found: the bulk whose wrappers hold most claims, because its
+// cancel would lose most work; of equal bulks the first.
 func adopt(f BulkFacts) BulkAction {
 	ids := slices.Compact(slices.Sorted(slices.Values(f.Found.IDs)))
 	keep := ids[0]
@@ -133,8 +133,8 @@ func adopt(f BulkFacts) BulkAction {
 	return a
 }
 
-// adoptByClaims adopts a bulk that the search does not show although its wrappers ran: it
-// ended and was forgotten, or the search is late.
+// adoptByClaims adopts a bulk that the search does not show although its wrappers ran: the
+// bulk ended and was forgotten, or the search is late.
 func adoptByClaims(f BulkFacts) BulkAction {
 	keep := ""
 	for id, n := range f.Holders {
@@ -150,9 +150,9 @@ func adoptByClaims(f BulkFacts) BulkAction {
 		Why: fmt.Sprintf("wrappers claimed %d of its jobs, so it was submitted, though the batch system does not show it", n)}
 }
 
-// goOn refuses or submits what surely does not exist, once settle, and before
-// a submission the back-off, has passed since the last try. A bulk whose
-// command never ran has nothing to wait for.
+// goOn refuses or submits a bulk that certainly does not exist, once settle, and before a
+// submission also the back-off, has passed since the last try. A bulk whose command never
+// ran has nothing to wait for.
 func goOn(f BulkFacts, settle time.Duration, why string) BulkAction {
 	do, wait := BulkSubmit, max(settle, f.pause())
 	if f.Refused {

@@ -1,16 +1,16 @@
 package plan
 
-// Disk is what decides about the disk space that the daemon keeps in reserve in the file system
-// of its state.
+// Disk is everything that decides about the disk space that the daemon keeps in reserve in the file
+// system of its state.
 type Disk struct {
 	Space Space
 	// Floor is how much must be free for new work.
 	Floor Floor
-	// Reserve is how many bytes the daemon keeps allocated, Held whether it does so now.
+	// Reserve is how many bytes the daemon keeps allocated, Held whether they are allocated now.
 	Reserve uint64
 	Held    bool
-	// Shut is true while the spool is closed to accounts, Calm once it has been quiet for
-	// long enough to open it.
+	// Shut is true while the spool is closed to accounts, Calm once the spool has been quiet long
+	// enough to be opened.
 	Shut, Calm bool
 }
 
@@ -18,7 +18,7 @@ type Disk struct {
 type Relief struct {
 	// Shut says to close the spool, and to remove the largest entries in it.
 	Shut bool
-	// GiveUp says to free the reserve if that did not help.
+	// GiveUp says to free the reserve if closing the spool did not help.
 	GiveUp bool
 	// TakeBack says to allocate the reserve again.
 	TakeBack bool
@@ -39,9 +39,9 @@ func ReserveOf(s Space, want uint64) uint64 { return min(want, s.Bytes/reserveSh
 //	else, reserve not held, and there is room     TakeBack
 //	else, shut, calm, and the reserve is held     Open
 //
-// Twice the floor, so that this happens before new work is refused. There is room if four times
-// the floor stay free after the reserve is allocated, so that it is not freed and allocated in
-// turns.
+// The limit is twice the floor, so that the spool is closed before new work is refused. There is room
+// if four times the floor stay free after the reserve is allocated, so that the reserve is not freed
+// and allocated in turns.
 func Relieve(d Disk) Relief {
 	least := func(floor, all uint64) uint64 { return min(floor, all/floorShare) }
 	bytes, files := least(d.Floor.Bytes, d.Space.Bytes), least(d.Floor.Files, d.Space.Files)

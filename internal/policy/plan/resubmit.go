@@ -6,28 +6,28 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ResubmitFacts is all that decides which local jobs of a grid job run again because a person
+// ResubmitFacts is everything that decides which local jobs of a grid job run again because a person
 // wishes it.
 type ResubmitFacts struct {
 	Locals []jjm.LocalJob
-	// Whole is set if the wish names the grid job: it means those that failed then, with
-	// All those that were killed as well. Named, which may be nil, reports whether the wish
-	// names a local job.
+	// Whole is set if the wish names the grid job: then it means the failed local jobs, and with
+	// All also the killed ones. Named, which may be nil, reports whether the wish names a local
+	// job.
 	Whole, All bool
 	Named      func(n int32) bool
-	// Unfit are local jobs that cannot run again for a reason that is not in their rows: it
-	// says why.
+	// Unfit are local jobs that cannot run again, with the reason, if the reason is not in their
+	// rows.
 	Unfit map[int32]string
 }
 
-// Left is a local job that is meant by a wish and stays as it is.
+// Left is a local job that a wish means and that does not run again.
 type Left struct {
 	N   int32
 	Why string
 }
 
-// Resubmit decides which local jobs run again (Ganga, resubmit; decisions R7, R14, R15), and
-// which of those that are meant do not:
+// Resubmit decides which local jobs run again (Ganga, resubmit; decisions R7, R14, R15), and which
+// of the meant local jobs do not:
 //
 //	state                          whole, failed only   whole, all    named
 //	failed                         again                again         again

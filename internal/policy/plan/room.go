@@ -2,8 +2,8 @@ package plan
 
 import "slices"
 
-// Load is how many local jobs a batch system has: waiting in it (or about to be
-// submitted), and running.
+// Load is how many local jobs a batch system has: local jobs that wait there or are about to
+// be submitted, and running local jobs.
 type Load struct{ Pending, Running int }
 
 // Plus returns the sum of two loads.
@@ -11,10 +11,10 @@ func (l Load) Plus(m Load) Load { return Load{l.Pending + m.Pending, l.Running +
 
 // Bounds limit a load; 0 is no limit.
 type Bounds struct {
-	// Pending bounds the waiting ones.
+	// Pending bounds the waiting local jobs.
 	Pending int
-	// Running bounds the running ones. Since a waiting one may start at any moment, it
-	// bounds the sum of both.
+	// Running bounds the running local jobs. Since a waiting local job may start at any
+	// moment, it bounds the sum of both.
 	Running int
 	// Queued bounds the sum of both: the limit of many batch systems for one account.
 	Queued int
@@ -46,8 +46,8 @@ func limits(l Load, b Bounds) []Limit {
 	return slices.DeleteFunc(all, func(l Limit) bool { return l.Most <= 0 })
 }
 
-// Room returns how many more local jobs may be submitted within the bounds; never below 0. They
-// are kept whatever waiting local jobs the batch system starts.
+// Room returns how many more local jobs may be submitted within the bounds; never below 0. The bounds
+// hold whichever waiting local jobs the batch system starts.
 func Room(l Load, b Bounds) int {
 	room := int(^uint(0) >> 1)
 	for _, limit := range limits(l, b) {
@@ -56,7 +56,7 @@ func Room(l Load, b Bounds) int {
 	return room
 }
 
-// Full returns the limit that leaves no room, false if Room is not 0. Of several it is the first.
+// Full returns the first limit that leaves no room, false if Room is not 0.
 func Full(l Load, b Bounds) (Limit, bool) {
 	all := limits(l, b)
 	i := slices.IndexFunc(all, func(limit Limit) bool { return limit.Have >= limit.Most })

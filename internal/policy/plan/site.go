@@ -13,8 +13,8 @@ type Demand struct {
 	Grid jjm.GridID
 	// Place is the place of the local jobs (jjm.LocalJob.Place).
 	Place int32
-	// Ready is how many could be submitted now, InBatch how many the batch system has
-	// already. Others is how many it has of the grid job's other places.
+	// Ready is how many local jobs could be submitted now, InBatch how many the batch system
+	// has already. Others is how many it has of the grid job's other places.
 	Ready, InBatch, Others int
 }
 
@@ -26,18 +26,18 @@ type Budget struct {
 }
 
 // Site divides the room of one cluster - how many more local jobs it may have - among the grid
-// jobs that want some of it. It levels what each has in the batch system (max-min fairness), so
-// that a grid job of ten local jobs does not wait for one of a hundred thousand. The places of
-// a grid job share its part in the same way: files in many places do not give it more.
-// Promises:
+// jobs that want some of it. It levels the numbers of local jobs that grid jobs have in the batch
+// system (max-min fairness), so that a grid job of ten local jobs does not wait for a grid job of a
+// hundred thousand. The places of a grid job share its part in the same way: a grid job whose files
+// are in many places does not get more. Promises:
 //
 //   - the budgets sum to min(room, everything ready): no room is left unused;
 //   - none exceeds its demand;
-//   - with at least as much room as grid jobs, each gets 1 or more, and so do the places of one within its part.
+//   - with at least as much room as grid jobs, each gets 1 or more; the same holds for the places within its part.
 //
-// With less room, those with the fewest jobs in the batch system come first, of equal ones the
-// oldest grid job and its first place. Budgets come in the order of the demands; those that get
-// nothing are left out.
+// With less room, the grid jobs with the fewest jobs in the batch system come first, of equal ones
+// the oldest grid job and its first place. Budgets come in the order of the demands; demands that
+// get nothing are left out.
 func Site(demands []Demand, room int) []Budget {
 	grids, members := byGrid(demands)
 	give := make([]int, len(demands))
@@ -113,7 +113,7 @@ func level(want []Demand, order []int, room int) []int {
 	for _, d := range want {
 		top = max(top, d.InBatch+d.Ready)
 	}
-	// The first level that does not fit, minus one, is the one affordable.
+	// The affordable level is the first level that does not fit, minus one.
 	fill := sort.Search(top+1, func(l int) bool {
 		sum := 0
 		for i := range want {

@@ -12,7 +12,7 @@ import (
 // Reader is a cluster that a grid job may use.
 type Reader struct {
 	Name string
-	// Storages are those that its workers can read; nil = all.
+	// Storages are the storages that the cluster's workers can read; nil = all.
 	Storages []string
 }
 
@@ -23,8 +23,8 @@ func (r Reader) reads(storage string) bool {
 }
 
 // Sites returns, for split.Work, which of a grid job's clusters can read each storage
-// that its files name. It is nil if that makes no difference: all can read all storages,
-// and no site list chooses among them.
+// that its files name. It is nil if that makes no difference: all clusters can read all
+// storages, and no site list chooses among the clusters.
 func Sites(readers []Reader, p *split.Params, files []jjm.File) map[string][]string {
 	all := !slices.ContainsFunc(readers, func(r Reader) bool { return r.Storages != nil })
 	if all && len(p.SiteWhitelist)+len(p.SiteBlacklist) == 0 && !p.TrustSitelists {
@@ -51,8 +51,8 @@ func Sites(readers []Reader, p *split.Params, files []jjm.File) map[string][]str
 	return sites
 }
 
-// Heeded returns the settings of a splitter for a grid job with these clusters. If the
-// site lists alone decide where a part may run, other clusters are removed from them.
+// Heeded returns the settings of a splitter for a grid job with these clusters. If only the
+// site lists decide where a part may run, other clusters are removed from the whitelist.
 func Heeded(p split.Params, readers []Reader) split.Params {
 	if p.TrustSitelists {
 		p.SiteWhitelist = slices.DeleteFunc(slices.Clone(p.SiteWhitelist), func(name string) bool {
@@ -63,7 +63,7 @@ func Heeded(p split.Params, readers []Reader) split.Params {
 }
 
 // Candidates returns the clusters that a job file names and the site has, best first; the
-// first one of the site if the job file names none. An unknown one is a problem.
+// first cluster of the site if the job file names none. An unknown cluster is a problem.
 func Candidates(named, site []string) (clusters []string, problems jjm.Problems) {
 	switch {
 	case len(named) == 0:

@@ -15,11 +15,11 @@ type Rank uint8
 const (
 	// Fit clusters answer and accept new work.
 	Fit Rank = iota
-	// Drained ones accept no new grid jobs; accepted ones go on.
+	// Drained clusters accept no new grid jobs; accepted grid jobs go on.
 	Drained
-	// Troubled ones do not answer, or answered Busy lately.
+	// Troubled clusters do not answer, or answered Busy lately.
 	Troubled
-	// Barred ones accept nothing now: they are paused, or refused these local jobs.
+	// Barred clusters accept nothing now, for instance because they are paused.
 	Barred
 )
 
@@ -29,10 +29,10 @@ type Candidate struct {
 	Rank Rank
 	// Slots is how many jobs can run there at once; 0 if that is not known.
 	Slots int
-	// Load is how many local jobs it has, of all grid jobs; Mine how many of the grid
-	// jobs that are being spread.
+	// Load is how many local jobs the cluster has, of all grid jobs; Mine how many of the
+	// grid jobs that are being spread.
 	Load, Mine int
-	// Room is how many more it may have.
+	// Room is how many more local jobs the cluster may have.
 	Room int
 }
 
@@ -47,23 +47,23 @@ func Best(all []Candidate) Rank {
 }
 
 // waves bounds the local jobs that a cluster holds of work that could also go elsewhere, as a
-// multiple of its slots. What is not submitted yet can still go where there is room first, so
-// that clusters of different speed finish together; four waves keep a cluster busy for some
-// minutes without the daemon.
+// multiple of its slots. Local jobs that are not submitted yet can still go to the cluster that
+// first has room, so that clusters of different speed finish together; four waves keep a cluster
+// busy for some minutes without the daemon.
 const waves = 4
 
 // Spread divides ready local jobs among clusters and returns how many each candidate gets now.
 // Promises:
 //
-//   - only clusters of the best rank get any, barred ones never;
+//   - only clusters of the best rank get any, barred clusters never;
 //   - none gets more than its room, and all together not more than are ready;
 //   - all are filled to the same number of jobs per slot as far as jobs and room allow, so that small
-//     and large ones finish at about the same time;
+//     and large clusters finish at about the same time;
 //   - a single candidate gets all that it has room for;
 //   - of several, each holds at most four times its slots; and while more is ready than all may hold,
-//     one that is nearly full gets nothing until a whole wave of its slots fits.
+//     a nearly full cluster gets nothing until a whole wave of its slots fits.
 //
-// A cluster whose number of slots is not known counts with the average of the others.
+// A cluster whose number of slots is not known counts with the average of the other clusters.
 func Spread(ready int, all []Candidate) []int {
 	give := make([]int, len(all))
 	if len(all) == 1 && all[0].Rank != Barred {
@@ -97,8 +97,8 @@ func Spread(ready int, all []Candidate) []int {
 	return give
 }
 
-// assume returns the slots of each cluster, at least 1; for unknown ones the average of
-// the others.
+// assume returns the slots of each cluster, at least 1; for unknown numbers the average of
+// the known numbers.
 func assume(all []Candidate) []int {
 	known, sum := 0, 0
 	for _, c := range all {
@@ -115,7 +115,7 @@ func assume(all []Candidate) []int {
 		case known > 0:
 			slots[i] = max(sum/known, 1)
 		default:
-			slots[i] = 1000 // none is known: only that they are equal matters
+			slots[i] = 1000 // no number is known: only that all are equal matters
 		}
 	}
 	return slots
@@ -163,8 +163,8 @@ func fill(give, at []int, ready int, all []Candidate, slots, most []int) (left i
 	return left
 }
 
-// lowest returns the cluster with the fewest jobs per slot of those that may get one
-// more; false if none may.
+// lowest returns the cluster with the fewest jobs per slot, among the clusters that may get
+// one more job; false if none may.
 func lowest(give, at []int, all []Candidate, slots, most []int) (int, bool) {
 	open := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return give[i] >= most[i] })
 	if len(open) == 0 {
@@ -180,16 +180,16 @@ type Want struct {
 	Demand
 	// Owner identifies the owner; wants of one owner have the same Rooms.
 	Owner string
-	// Among are the positions of the clusters among those of the site. For each, At is
-	// how many of these local jobs it has, and Rooms how many more its owner may have on
-	// it.
+	// Among are the positions of the clusters among the clusters of the site. For each of
+	// them, At is how many of these local jobs the cluster has, and Rooms how many more the
+	// owner may have there.
 	Among, At, Rooms []int
 }
 
-// Share returns how much of what grid jobs want the cluster at position here should get now, as
-// demands for Site, in the order of the wants. Wants of one owner with the same choice of
-// clusters are spread together (Spread), and the part of this cluster is divided among them by
-// Site. No owner gets more than its room here.
+// Share returns which part of the wants the cluster at position here should get now, as demands for
+// Site, in the order of the wants. Wants of one owner with the same choice of clusters are spread
+// together (Spread), and Site divides the part of this cluster among them. No owner gets more than
+// its room here.
 func Share(here int, site []Candidate, wants []Want) []Demand {
 	classes, owners := map[string][]int{}, map[string][]int{}
 	for i, w := range wants {
@@ -238,7 +238,7 @@ func shareClass(here int, site []Candidate, wants []Want, members, ready []int) 
 	share(wants, members, ready, Spread(total, all)[slices.Index(first.Among, here)])
 }
 
-// share cuts what the members may have ready to the room, as by Site.
+// share cuts the ready local jobs of the members to the room, by Site.
 func share(wants []Want, members, ready []int, room int) {
 	type key struct {
 		grid  jjm.GridID

@@ -7,14 +7,14 @@ import "jjm/internal/jjm"
 //
 //	1  any submitted or submitting   submitted
 //	2  any running or completing     running
-//	3  any failed                    failed     a held one counts as failed
+//	3  any failed                    failed     a held local job counts as failed
 //	4  any completed                 completed
 //	5  any killed                    killed
-//	   only new ones, or none        new
+//	   only new, or none             new
 //
 // runningFirst swaps rules 1 and 2 (Ganga's Savannah request 29843). New local jobs do not
-// count beside others. While more are to come (decision R12, see MoreToCome) rules 3-5 do not
-// apply: the status is running, or submitted if none ever ran.
+// count if there are others. While more are to come (decision R12, see MoreToCome) rules 3-5 do not
+// apply: the status is running, or submitted if all others were killed.
 func Master(counts [jjm.NumStates]int, moreToCome, runningFirst bool) string {
 	submitted := counts[jjm.Submitted]+counts[jjm.Submitting] > 0
 	running := counts[jjm.Running]+counts[jjm.Completing] > 0
@@ -37,14 +37,14 @@ func Master(counts [jjm.NumStates]int, moreToCome, runningFirst bool) string {
 	return "killed"
 }
 
-// MoreToCome reports whether local jobs have yet to be made or submitted (decision R12), so
-// that those that have ended say nothing about the whole. It is false once the grid job is
-// being killed or has ended.
+// MoreToCome reports whether local jobs have yet to be made or submitted (decision R12), so that
+// the ended local jobs say nothing about the whole. It returns false once the grid job is being
+// killed, collects its outputs, or has ended.
 func MoreToCome(status jjm.GridStatus, kill, closed bool, counts [jjm.NumStates]int) bool {
 	return !kill && !status.Final() && status != jjm.Prepared && (!closed || counts[jjm.New] > 0)
 }
 
-// GRAMFacts is all that decides what a gatekeeper is told.
+// GRAMFacts is everything that decides which state a gatekeeper sees.
 type GRAMFacts struct {
 	Status jjm.GridStatus
 	Counts [jjm.NumStates]int
@@ -56,7 +56,7 @@ type GRAMFacts struct {
 	Reason string
 }
 
-// GRAM returns the state that a gatekeeper is told, its error code (0 unless FAILED) and a
+// GRAM returns the state that a gatekeeper sees, its error code (0 unless FAILED) and a
 // message for people (requirement J11, decisions R9-R12):
 //
 //	done, finished, aborted                               8 DONE: the tar is complete
@@ -95,8 +95,8 @@ func GRAM(f GRAMFacts) (state jjm.GRAM, code int, message string) {
 	return jjm.GRAMUnsubmitted, 0, message
 }
 
-// finalMessage returns the reason of a final status, which includes the counts, or
-// without one the counts.
+// finalMessage returns the reason of a final status, which includes the counts, or the
+// counts if there is no reason.
 func finalMessage(f GRAMFacts) string {
 	if f.Reason != "" {
 		return f.Reason
@@ -104,11 +104,11 @@ func finalMessage(f GRAMFacts) string {
 	return Summary(f.Counts)
 }
 
-// ExitFacts is all that decides the exit code of a grid job.
+// ExitFacts is everything that decides the exit code of a grid job.
 type ExitFacts struct {
 	Status jjm.GridStatus
-	// Locals is the number of local jobs; Exit the exit code of the only one, -1 if there
-	// is none.
+	// Locals is the number of local jobs; Exit is the exit code of the only local job, -1 if
+	// there is none.
 	Locals int
 	Exit   int
 	// NotDone is the code of a grid job of several local jobs that is not done
@@ -116,9 +116,9 @@ type ExitFacts struct {
 	NotDone int
 }
 
-// ExitCode returns the exit code of a grid job (decision R11), -1 while it is not final. It is
-// 0 only if the grid job is done, because an application may say FAILED and exit 0. If it is
-// not done, it is the exit code of the only local job unless that is 0, else NotDone.
+// ExitCode returns the exit code of a grid job (decision R11), -1 while the grid job is not final. The
+// code is 0 only if the grid job is done, because an application may say FAILED and exit 0. Otherwise
+// it is the exit code of the only local job if that is above 0, else NotDone.
 func ExitCode(f ExitFacts) int {
 	notDone := f.NotDone
 	if notDone == 0 {

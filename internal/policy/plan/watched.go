@@ -2,9 +2,9 @@ package plan
 
 import "time"
 
-// Watched is the clock by which the age of absences and holds is measured: for how long a batch
-// system has been observed. It stands still during an outage, while the daemon is down, and
-// over jumps of the system clock, because nothing was observed then.
+// Watched is the clock by which the age of absences and holds is measured: how long a batch system
+// has been observed. It stands still during an outage, while the daemon is down, and over jumps of
+// the system clock, because nothing was observed then.
 type Watched struct {
 	// For is the time so far; only differences have a meaning.
 	For time.Duration
@@ -12,9 +12,9 @@ type Watched struct {
 	listed bool
 }
 
-// Listed returns the clock after a successful listing, asked for since after the one before.
-// Time counts between two successful listings without a failed one between them, at most the
-// time most that listings may be apart: more is a jump of the clock.
+// Listed returns the clock after a successful listing, which was asked for the time since after the
+// listing before. The time between two successful listings counts if no listing between them failed,
+// but at most most, the longest time that listings may be apart: more is a jump of the clock.
 func (w Watched) Listed(since, most time.Duration) Watched {
 	if w.listed {
 		w.For += min(max(since, 0), most)

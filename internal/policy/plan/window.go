@@ -17,8 +17,8 @@ type Stay struct {
 	Text string
 }
 
-// StayOf returns the first known of these: the walltime of the request; the walltime that the cluster gives a job
-// without one, as configured (usual); the longest that it gives any job (most). 0 means not known.
+// StayOf returns the first known of these times: the walltime of the request; the configured walltime that the cluster
+// gives a job that requests none (usual); the longest that it gives any job (most). 0 means not known.
 func StayOf(r jjm.Request, usual, most time.Duration) Stay {
 	switch {
 	case r.Walltime > 0:
@@ -31,12 +31,12 @@ func StayOf(r jjm.Request, usual, most time.Duration) Stay {
 	return Stay{}
 }
 
-// Shut decides whether maintenance windows keep a local job from being submitted now. The first match counts, of the
-// windows that are not over:
+// Shut decides whether maintenance windows keep a local job from being submitted now. The first match counts, among
+// the windows that are not over:
 //
 //	a window has begun                                         shut
 //	it is not known how long the job may stay                  shut
-//	if submitted now, it might still be there when one begins  shut
+//	if submitted now, the job might still be there when a window begins  shut
 //	else                                                       open
 //
 // It returns the reason for people, with the first window that matches, or "" for open. It is called again for each

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The causes of a grid job as a whole. Paused is one of them, too.
+// The causes of a grid job as a whole. Paused is such a cause, too.
 const (
 	Reopening Code = "reopening"
 	Over      Code = "over"
@@ -25,7 +25,7 @@ func GridCodes() []Code {
 	return []Code{Reopening, Over, Trouble, Paused, After, Fetching, Preparing, Files, Cutting, Outputs}
 }
 
-// GridFacts is what is known of a grid job.
+// GridFacts are the known facts about a grid job.
 type GridFacts struct {
 	ID     jjm.GridID
 	Status jjm.GridStatus
@@ -34,9 +34,9 @@ type GridFacts struct {
 	Accepted, Ended, Reopened jjm.Time
 	// Reopening is set while a next generation is about to begin, since Reopened.
 	Reopening bool
-	// Trouble says why its last step failed, which is tried again.
+	// Trouble says why the last step failed, which is tried again.
 	Trouble string
-	// Awaited are the grid jobs after whose end it begins and that are not over.
+	// Awaited are the unfinished grid jobs after whose end the grid job begins.
 	Awaited []jjm.GridID
 	// Prepared says that work area and package exist, Closed that no more local jobs will be made, Idle why none can be
 	// made now. Unfinished is the number of local jobs that have not ended.
@@ -45,7 +45,7 @@ type GridFacts struct {
 	Unfinished       int
 }
 
-// OfGrid returns what a grid job as a whole waits for; false if its local jobs tell all.
+// OfGrid returns the cause for which a grid job as a whole waits; false if the causes of its local jobs are enough.
 func OfGrid(f GridFacts) (Cause, bool) {
 	switch {
 	case f.Reopening:
@@ -68,7 +68,7 @@ func OfGrid(f GridFacts) (Cause, bool) {
 	return Cause{}, false
 }
 
-// over is the cause of a grid job that has ended.
+// over returns the cause of a grid job that has ended.
 func over(f GridFacts) Cause {
 	c := Cause{Code: Over, Text: "it is over: " + f.Status.String(), Since: f.Ended}
 	if f.Reason != "" {
@@ -80,7 +80,7 @@ func over(f GridFacts) Cause {
 	return c
 }
 
-// before is the cause of a grid job that is not prepared.
+// before returns the cause of a grid job that is not prepared.
 func before(f GridFacts) Cause {
 	switch {
 	case f.Status == jjm.Aborting:

@@ -2,8 +2,8 @@ package why
 
 import "strings"
 
-// never are the pending reasons of Slurm (squeue, column REASON) that stay until a person changes something, with what
-// that is. ReqNodeNotAvail is none of them: a reservation that ends clears it.
+// never are the pending reasons of Slurm (squeue, column REASON) that stay until a person changes something, each with
+// the remedy. ReqNodeNotAvail is not among them, because the end of a reservation clears it.
 var never = []struct{ reason, remedy string }{
 	{"AccountNotAllowed", "the partition does not accept the account: change the account or the partition"},
 	{"BadConstraints", "no node fits what it asks for: change its features, cores or memory"},
@@ -17,8 +17,8 @@ var never = []struct{ reason, remedy string }{
 	{"QOSNotAllowed", "the partition does not accept the QOS: change the QOS or the partition"},
 }
 
-// neverClears reports whether a pending reason stays until somebody changes something, and what that is. Limits for
-// each job stay as well: Slurm names them QOSMaxWallDurationPerJobLimit, AssocMaxCpuPerJobLimit and the like.
+// neverClears reports whether a pending reason stays until somebody changes something, and returns the remedy. Limits
+// for each job stay as well: Slurm names them QOSMaxWallDurationPerJobLimit, AssocMaxCpuPerJobLimit and the like.
 func neverClears(reason string) (remedy string, stays bool) {
 	word, _, _ := strings.Cut(strings.Trim(reason, "()"), ",")
 	word, _, _ = strings.Cut(word, " ")
@@ -35,7 +35,7 @@ func neverClears(reason string) (remedy string, stays bool) {
 		true
 }
 
-// limitPerJob reports whether a reason is a limit of one job, and whose limit it is.
+// limitPerJob reports whether a reason is a limit of one job, and returns whose limit it is.
 func limitPerJob(word string) (of string, yes bool) {
 	limit := strings.Contains(word, "PerJob")
 	switch {

@@ -1,5 +1,5 @@
-// Package why decides which one cause a local job that has not ended has for the state that it is in: what it waits
-// for, or what is being done. The list of causes is closed: every unfinished local job has exactly one of them.
+// Package why finds the one cause for the state of each unfinished local job: what the local job waits for, or what is
+// being done. The list of causes is closed: every unfinished local job has exactly one of them.
 package why
 
 import (
@@ -48,33 +48,33 @@ func Codes() []Code {
 		Running, Merging, Collecting}
 }
 
-// Cause is why a local job is where it is.
+// Cause is the cause for the state of a local job or a grid job.
 type Cause struct {
 	Code Code
 	// Text is the evidence, for people: who ordered what, what the batch system says.
 	Text string
-	// Since is since when the cause has held, 0 if that is not known.
+	// Since is the time since which the cause has held, 0 if that is not known.
 	Since jjm.Time
-	// Until is when it ends by itself, 0 if it does not or nobody knows.
+	// Until is when the cause ends by itself, 0 if it does not end or nobody knows.
 	Until jjm.Time
 	// Remedy says what a person can do, "" if nothing needs to be done.
 	Remedy string
 }
 
-// Facts is what is known of a local job that has not ended, and of its surroundings.
+// Facts are the known facts about an unfinished local job and its surroundings.
 type Facts struct {
 	Local *jjm.LocalJob
 	Now   jjm.Time
-	// Unsent is set if it waits for its first or next submission. Kept is then what keeps it from being submitted, and
-	// has no code if nothing does.
+	// Unsent is set if the local job waits for its first or next submission. Then Kept is the cause that keeps it from
+	// being submitted; Kept has no code if nothing does.
 	Unsent bool
 	Kept   Cause
-	// Refused is why its submission did not succeed so far and is tried again; it has no code if it was not refused.
+	// Refused is why the submission has not succeeded so far and is tried again; it has no code if nothing was refused.
 	Refused Cause
 	// Gone is set if the site no longer has the cluster that the local job is on.
 	Gone bool
-	// Silent has a text and a time if the cluster that it is on answers no listing. Missing is since when it has been
-	// missing from the listings, 0 if it is not.
+	// Silent has a text and a time if the cluster of the local job answers no listing. Missing is the time since which
+	// the local job has been missing from the listings, 0 if it is not missing.
 	Silent  Cause
 	Missing jjm.Time
 }
@@ -106,7 +106,7 @@ func Of(f Facts) Cause {
 	return inBatch(l)
 }
 
-// killing is the cause of a local job that somebody asked to end.
+// killing returns the cause of a local job that somebody asked to end.
 func killing(f Facts) Cause {
 	c := Cause{Code: Killing, Text: "it ends as soon as its batch system no longer has it"}
 	switch {
@@ -120,7 +120,7 @@ func killing(f Facts) Cause {
 	return c
 }
 
-// held is the cause of a local job that is held.
+// held returns the cause of a held local job.
 func held(l *jjm.LocalJob) Cause {
 	h := l.Holding
 	c := Cause{Code: HeldByApp, Text: h.Text, Since: h.Since, Remedy: "jjm release " + l.ID.String()}
@@ -135,7 +135,7 @@ func held(l *jjm.LocalJob) Cause {
 	return c
 }
 
-// unsent is the cause of a local job that waits for its first or next submission.
+// unsent returns the cause of a local job that waits for its first or next submission.
 func unsent(f Facts) Cause {
 	l := f.Local
 	switch {
@@ -148,7 +148,7 @@ func unsent(f Facts) Cause {
 	return Cause{Code: Next, Text: "it is submitted with one of the next bulks"}
 }
 
-// inBatch is the cause of a local job that a batch system has, or may have.
+// inBatch returns the cause of a local job that a batch system has, or may have.
 func inBatch(l *jjm.LocalJob) Cause {
 	switch {
 	case l.State == jjm.Submitting && l.Phase == jjm.Doubtful:
@@ -166,7 +166,7 @@ func inBatch(l *jjm.LocalJob) Cause {
 	return Cause{Code: Collecting, Text: "its attempt is over; jjm gathers the evidence of how", Since: l.Ended}
 }
 
-// runs tells where a local job runs, and how far it is.
+// runs returns a text that says where a local job runs, and how far it is.
 func runs(l *jjm.LocalJob) string {
 	text := "it runs on " + cmp.Or(l.Host, "a host of cluster "+l.Cluster)
 	if p := l.Progress; p.Phase != "" {
@@ -178,7 +178,7 @@ func runs(l *jjm.LocalJob) string {
 	return text
 }
 
-// queued is the cause of a local job that waits in a batch system.
+// queued returns the cause of a local job that waits in a batch system.
 func queued(l *jjm.LocalJob) Cause {
 	c := Cause{Code: Queued, Text: "it waits in cluster " + l.Cluster + ", which does not say why", Since: l.Submitted}
 	if l.Waits == nil {
@@ -199,8 +199,8 @@ func queued(l *jjm.LocalJob) Cause {
 type Group struct {
 	Cause
 	Jobs int
-	// First is the local job of the lowest number among them. Since is that of the one that has waited longest, Until
-	// that of the one that goes on first.
+	// First is the first local job that was added. Since is the earliest Since of the local jobs, Until their earliest
+	// Until.
 	First jjm.LocalID
 }
 
@@ -227,8 +227,8 @@ func (gs *Groups) Add(id jjm.LocalID, c Cause) {
 	g.Since, g.Until = earlier(g.Since, c.Since), earlier(g.Until, c.Until)
 }
 
-// keyOf is what the local jobs of a group have in common besides the code. Those that run are one group: where each of
-// them runs is told of each alone.
+// keyOf returns the text that the local jobs of a group have in common besides the code. Running local jobs are one
+// group; only the cause of a single local job says where it runs.
 func keyOf(c Cause) string {
 	if c.Code == Running {
 		return ""
@@ -236,7 +236,7 @@ func keyOf(c Cause) string {
 	return c.Text
 }
 
-// earlier returns the earlier of two times, of which 0 is unknown.
+// earlier returns the earlier of two times; 0 means unknown.
 func earlier(a, b jjm.Time) jjm.Time {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -244,8 +244,8 @@ func earlier(a, b jjm.Time) jjm.Time {
 	return a
 }
 
-// All returns at most n groups: those that need a person first, then by number of local jobs. left is the number of
-// local jobs in the groups that are left out.
+// All returns at most n groups: the groups that need a person first, then by number of local jobs. left is the number
+// of local jobs in the groups that are left out.
 func (gs *Groups) All(n int) (all []Group, left int) {
 	all = slices.Clone(gs.all)
 	for i := range all {

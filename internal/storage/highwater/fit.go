@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Folder is what the folders of the state say.
+// Folder holds what the folders of a site say about their store.
 type Folder struct {
 	// State and Work are the state folder and the folder of the work areas.
 	State, Work string
@@ -19,23 +19,24 @@ type Folder struct {
 	// path.
 	Area    jjm.GridID
 	AreaDir string
-	// Bare says that the folder has none of what a site makes beside its store: no mark, no folder of records and no work
-	// areas, of whomever.
+	// Bare says that the site has made nothing beside its store here: there is no mark, no folder of records and no
+	// work area of any account.
 	Bare bool
-	// Stamps are the folders that know their store, and what they say.
+	// Stamps are the folders that may have a stamp, and their stamps.
 	Stamps []Stamped
 }
 
 // Fit returns an error if a store must not be used in a folder because it would assign ids again. The error is of kind
 // Conflict and has the remedy. A folder from before there were marks is judged by its records and work areas. A folder
-// without any of these belongs to a new site: a store that knows grid jobs is none, and nothing would tell its age.
+// without any of these belongs to a new site. A store that knows grid jobs does not belong to a new site, and nothing
+// would show how old it is.
 func Fit(store string, highest jjm.GridID, in Folder) error {
 	state := in
 	state.Area = 0
 	if err := fitState(store, highest, state); err != nil {
 		return err
 	}
-	if err := FitStamps(store, highest, in.Stamps); err != nil { // it says more than the names in a work area
+	if err := FitStamps(store, highest, in.Stamps); err != nil { // stamps say more than the names in a work area
 		return err
 	}
 	return fitState(store, highest, in)

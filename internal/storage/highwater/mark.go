@@ -39,7 +39,7 @@ type Written struct {
 	Given jjm.GridID
 }
 
-// Read reads the mark at path. It returns nil if there is none, and an error of kind Invalid if the mark is damaged.
+// Read reads the mark at path. It returns nil if there is no mark, and an error of kind Invalid if the mark is damaged.
 func Read(path string) (*Written, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -27,11 +27,11 @@ const StampFile = ".store.ids"
 // block is how many ids one write to the stamps reserves.
 const block = 100
 
-// Stamp is the content of a stamp, by which a folder knows its store.
+// Stamp is the content of a stamp, which says to which store a folder belongs.
 type Stamp struct {
 	// Store is the identity of the store.
 	Store string
-	// Until is the end of the block of ids that was reserved last: no id above it was assigned.
+	// Until is the end of the block of ids that was reserved last. No id above it was assigned.
 	Until jjm.GridID
 	// Given is an id that was assigned. It is written about a second late.
 	Given jjm.GridID
@@ -51,7 +51,7 @@ const (
 	Fits
 	// Foreign: the folder belongs to another store.
 	Foreign
-	// Older: the store is an older copy of the one that the folder belongs to.
+	// Older: the store is an older copy of the store to which the folder belongs.
 	Older
 )
 
@@ -164,11 +164,11 @@ const patience = 5 * time.Second
 type Stamps struct {
 	store string
 	dirs  []string
-	until atomic.Int64 // in all stamps
+	until atomic.Int64 // the highest id that all stamps allow
 	given atomic.Int64
 
 	turn    chan struct{} // has a value while nobody writes
-	written jjm.GridID    // as Given; guarded by turn
+	written jjm.GridID    // the Given in all stamps; guarded by turn
 }
 
 // Take writes the stamps of a store that fits, or takes its folders over. highest is the highest id that the store
@@ -190,7 +190,7 @@ func Take(store string, highest jjm.GridID, dirs []string) (*Stamps, error) {
 	return s, nil
 }
 
-// take writes one stamp, unless it says enough. It returns up to which id the stamp allows ids.
+// take writes one stamp, unless the present stamp is enough. It returns the highest id that the stamp allows.
 func (s *Stamps) take(dir string, highest jjm.GridID) (until jjm.GridID, err error) {
 	there, err := ReadStamp(dir)
 	if err == nil && Relate(s.store, highest, there) == Fits && there.Until >= Reserved(highest) {
@@ -209,8 +209,8 @@ func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(e
 // Reserved reports whether the stamps allow an id to be assigned. It asks no disk.
 func (s *Stamps) Reserved(id jjm.GridID) bool { return int64(id) <= s.until.Load() || len(s.dirs) == 0 }
 
-// Reserve raises the stamps for an id. The error is of kind Busy if a folder is missing, does not answer, or belongs to
-// another store by now.
+// Reserve raises the stamps for an id. The error is of kind Busy if a folder is missing, does not answer, or now
+// belongs to another store.
 func (s *Stamps) Reserve(ctx context.Context, id jjm.GridID) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -248,7 +248,7 @@ func (s *Stamps) raise(id jjm.GridID) error {
 	return nil
 }
 
-// writeAll writes all stamps, unless a folder belongs to another store by now.
+// writeAll writes all stamps, unless a folder now belongs to another store.
 func (s *Stamps) writeAll(next Stamp) error {
 	for _, dir := range s.dirs {
 		if err := s.writeIn(dir, next); err != nil {
@@ -259,7 +259,7 @@ func (s *Stamps) writeAll(next Stamp) error {
 	return nil
 }
 
-// writeIn writes the stamp of one folder, unless it belongs to another store by now. The caller has the turn.
+// writeIn writes the stamp of one folder, unless the folder now belongs to another store. The caller has the turn.
 func (s *Stamps) writeIn(dir string, next Stamp) error {
 	there, err := ReadStamp(dir)
 	if err == nil && there != nil && there.Store != s.store {
@@ -297,7 +297,7 @@ func (s *Stamps) Gave(id jjm.GridID) {
 	}
 }
 
-// Keep writes the ids that were assigned to the stamps until ctx ends, and once more then. An error is retried.
+// Keep writes the assigned ids to the stamps until ctx ends, and once more then. An error is retried.
 func (s *Stamps) Keep(ctx context.Context) {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()

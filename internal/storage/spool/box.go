@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Box is the open folder of one account; or it is the spool itself, in which former
-// versions put the entries of all accounts. Only one goroutine may use it at a time.
+// Box is the open folder of one account, or the spool itself, in which former versions put
+// the entries of all accounts. Only one goroutine may use it at a time.
 type Box struct {
 	// UID is the owner. allAccounts means that each entry belongs to the owner of its file.
 	UID int
@@ -68,12 +68,12 @@ func changed(dir *os.File) (at time.Time, settled bool) {
 const chunk = 1024
 
 // List returns the entries in order, and the names of everything else (others) that may be
-// removed. It stops after about limit names; more is set if there are further ones, and the
-// order is then that of the names read.
+// removed. It stops after about limit names; more is set if there are further names, and then
+// only the names that were read are in order.
 //
-// Files that are being written are in neither list. But if there are too many names, or
-// these files take more than MaxBytes, they are among the others, so that an account cannot
-// fill the disk with them.
+// Files that are being written are in neither list. But if there are too many names, or these
+// files take more than MaxBytes, others has these files too, so that an account cannot fill the
+// disk with them.
 func (b *Box) List(limit int) (names []Name, others []string, more bool, err error) {
 	if _, err := b.dir.Seek(0, io.SeekStart); err != nil {
 		return nil, nil, false, fmt.Errorf("spool: %w", err)

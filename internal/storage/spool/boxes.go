@@ -19,11 +19,11 @@ import (
 // inName is the folder, below the spool, that holds the boxes.
 const inName = "in"
 
-// ownName is in the names of the daemon's own files beside that folder: StampFile of package highwater, and what it is
-// written to first.
+// ownName is in the names of the daemon's own files beside that folder: StampFile of package highwater, and the file to
+// which it is first written.
 const ownName = ".store.ids"
 
-// maxFallbacks is how many boxes an account may have under other names than its plain one.
+// maxFallbacks is how many boxes an account may have under other names than its plain name.
 const maxFallbacks = 8
 
 // boxName returns the plain name of an account's box.
@@ -62,8 +62,9 @@ func (in *In) Box(uid int) (*Box, error) { return openBox(in.dir, boxName(uid), 
 // Named opens the box of an account under another name.
 func (in *In) Named(name string, uid int) (*Box, error) { return openBox(in.dir, name, uid) }
 
-// BoxesOf opens the boxes of an account: the one under its plain name, or those that it had
-// to make under others. Only if the first does not exist is the whole folder searched.
+// BoxesOf opens the boxes of an account: the box under its plain name, or the boxes that it had
+// to make under other names. It searches the whole folder only if there is no box of the account
+// under the plain name.
 func (in *In) BoxesOf(uid int) ([]*Box, error) {
 	b, err := in.Box(uid)
 	var bad *Rejected
@@ -98,7 +99,7 @@ func (in *In) BoxesOf(uid int) ([]*Box, error) {
 	return boxes, nil
 }
 
-// Each calls fn with each box that an account may see: its own, or for root (uid 0) all.
+// Each calls fn with each box that an account may see: its own boxes, or for root (uid 0) all boxes.
 func (in *In) Each(uid int, fn func(*Box) error) error {
 	if uid == 0 {
 		return in.eachBox(fn)
@@ -116,7 +117,7 @@ func (in *In) Each(uid int, fn func(*Box) error) error {
 	return nil
 }
 
-// eachBox calls fn with all boxes and skips those that cannot be opened now.
+// eachBox calls fn with all boxes and skips boxes that cannot be opened now. It ignores errors of fn.
 func (in *In) eachBox(fn func(*Box) error) error {
 	for {
 		names, err := in.dir.Readdirnames(chunk)
@@ -205,7 +206,7 @@ type Found struct {
 
 // Survey reads further names of the folder, about as many as names says, and returns done
 // when it reached the end; the next call starts again. It calls found for each box and
-// removes everything else. It calls failed for what it could not remove. A folder that is
+// removes everything else. It calls failed for names that it could not remove. A folder that is
 // not empty cannot be removed; if it has the plain name of another account, it is renamed.
 func (in *In) Survey(names int, found func(Found), failed func(name string, err error)) (done bool, err error) {
 	for range max(names/chunk, 1) {

@@ -156,8 +156,8 @@ const abandoned = 24 * time.Hour
 //	0660 | the members of group (-1: the daemon's own group)
 //	0600 | the daemon's own account
 //
-// A daemon that is not root reads the boxes of others as a member of its own group, which
-// therefore should have no other member. Make also removes unfinished files that were
+// A daemon that is not root reads the boxes of other accounts as a member of its own group,
+// which therefore should have no other member. Make also removes unfinished files that were
 // abandoned.
 func Make(dir string, mode fs.FileMode, group int, now time.Time) error {
 	outer, inner := fs.FileMode(0o700), fs.FileMode(0o777|fs.ModeSticky)

@@ -12,13 +12,14 @@ import (
 	"jjm/internal/sys/wary"
 )
 
-// Boxes is the folder of the boxes as one of those in which others can write.
+// Boxes is the folder of the boxes as a folder in which other accounts can write (package
+// commons).
 type Boxes struct {
 	// Dir is the spool.
 	Dir string
 }
 
-// Shut keeps all other accounts from making boxes and from opening theirs, until [Make]
+// Shut keeps all other accounts from making boxes and from opening their boxes, until [Make]
 // opens the folder again.
 func (bs Boxes) Shut() error {
 	in, err := Open(bs.Dir)

@@ -10,11 +10,11 @@
 //
 //   - An entry appears under its name only when it is complete, and once [Put] has
 //     returned it survives a crash of the machine.
-//   - The sequence is the time in nanoseconds, but always larger than that of any other
-//     entry of the same handle in the same box. The daemon reads entries in this order.
-//   - No account can read, change or block what another one left.
+//   - The sequence is the time in nanoseconds, but always larger than the sequence of any
+//     other entry of the same handle in the same box. The daemon reads entries in this order.
+//   - No account can read, change or block the entries of another account.
 //
-// What an entry means, and whether its owner may ask for it, is left to the daemon.
+// The daemon decides what an entry means, and whether its owner may ask for that.
 //
 // # Trust
 //
@@ -28,8 +28,8 @@
 //
 // Another account may take the name u1003 before account 1003 makes its box. The box of
 // account 1003 is then u1003.RANDOM, and the daemon takes the name away from the other
-// account. The daemon removes everything else that lies there: links, pipes, folders, files
-// of another form.
+// account. The daemon removes everything else there: links, pipes, folders, files of another
+// form.
 //
 // Boxes are opened without following links and without leaving the file system, so that
 // nobody can lead the daemon into a mount of their own.
@@ -104,8 +104,8 @@ func ParseName(s string) (n Name, ok bool) {
 
 func validVerb(v string) bool { return v == VerbSubmit || v == VerbKill }
 
-// Rejected is the error for something in the spool that is not a valid entry or box and
-// never will be. Why says what is wrong. The daemon removes it.
+// Rejected is the error for a file or folder in the spool that is not a valid entry or box and
+// never will be. Why is the reason. The daemon removes the file or folder.
 type Rejected struct{ Why string }
 
 func (s *Rejected) Error() string { return s.Why }

@@ -14,9 +14,9 @@ const maxLocal = math.MaxInt32
 // Archive moves at most chunk local jobs of a final grid job, with their attempts and ledger
 // entries, from the live tables to the history tables, in one transaction, and reports whether
 // more remain. Once none remain the grid job is archived, and [Store.Live] no longer returns
-// it. After an interruption it continues where it stopped; on an archived grid job it does
-// nothing, but for moving back what [Store.Revive] moved for a reopening that was refused. A
-// grid job that is not final, or has an open attempt, is a Conflict, an unknown one Gone.
+// it. After an interruption it continues where it stopped. On an archived grid job it only moves
+// back the rows that [Store.Revive] moved for a reopening that was refused. The error is of kind
+// Conflict if the grid job is not final or has an open attempt, and Gone if it does not exist.
 //
 // Evidence and the journal stay where they are: rows are only added to them, and their cost
 // does not depend on their size.
@@ -82,8 +82,8 @@ type Archived struct {
 	Locals int
 }
 
-// Archived returns at most limit grid jobs in the history with ids below before, newest first. Those that are removed
-// or being reopened are left out. Before 0 means no bound.
+// Archived returns at most limit grid jobs in the history with ids below before, newest first. It leaves out grid jobs
+// that are removed or being reopened. Before 0 means no bound.
 func (s *Store) Archived(ctx context.Context, before jjm.GridID, limit int) (all []Archived, err error) {
 	if before <= 0 {
 		before = math.MaxInt64

@@ -30,9 +30,9 @@ type AttemptEnd struct {
 	Verdict  jjm.Verdict
 }
 
-// EndAttempts stores the ends of open attempts, with evidence and verdict, permanently.
-// Of a GBS log file it stores the last [MaxGLF] bytes. An unknown attempt is Gone, one
-// that has ended already a Conflict.
+// EndAttempts stores the ends of open attempts, with evidence and verdict, permanently. It
+// stores only the last [MaxGLF] bytes of a GBS log file. The error is of kind Gone for an
+// unknown attempt, and Conflict for an attempt that has ended already.
 func (tx *Tx) EndAttempts(ends []AttemptEnd) error {
 	for first := 0; first < len(ends); {
 		n := alike(len(ends)-first, func(i int) bool { return ends[first+i].follows(&ends[first+i-1]) })
@@ -45,8 +45,8 @@ func (tx *Tx) EndAttempts(ends []AttemptEnd) error {
 	return tx.insertEvidence(ends)
 }
 
-// follows reports whether e is the end of the local job after that of another end, and both have the same number and
-// time.
+// follows reports whether e is the end of an attempt of the next local job after the local job of another end, and both
+// have the same attempt number and time.
 func (e *AttemptEnd) follows(other *AttemptEnd) bool {
 	next := other.ID
 	next.N++
@@ -54,7 +54,7 @@ func (e *AttemptEnd) follows(other *AttemptEnd) bool {
 }
 
 // alike returns how many of n values, the first included, belong together. joins reports whether value i belongs to
-// the one before it.
+// the value before it.
 func alike(n int, joins func(i int) bool) int {
 	i := 1
 	for i < n && joins(i) {
@@ -63,7 +63,7 @@ func alike(n int, joins func(i int) bool) int {
 	return i
 }
 
-// endRun ends attempts of which each follows the one before it.
+// endRun ends attempts, each of which follows the attempt before it.
 func (tx *Tx) endRun(run []AttemptEnd) error {
 	if run[0].Ended == 0 {
 		return jjm.Errorf(jjm.Internal, "the time of its end is not set")
@@ -133,7 +133,7 @@ func (tx *Tx) insertEvidence(ends []AttemptEnd) error {
 	return nil
 }
 
-// mustBeOpen returns why an attempt cannot end.
+// mustBeOpen returns an error that says why an attempt cannot end.
 func (tx *Tx) mustBeOpen(id jjm.AttemptID) error {
 	if tx.c == nil {
 		return errOver()
@@ -237,13 +237,14 @@ func scanAttempt(r row) (Attempt, error) {
 	return a, err
 }
 
-// resultsPage is how many local jobs ResultsOf reads from one snapshot. Making a tar
-// calls it, which takes long and must not hold a snapshot all the time.
+// resultsPage is how many local jobs ResultsOf reads from one snapshot. ResultsOf is called
+// to make a tar, which takes long and must not hold a snapshot all the time.
 const resultsPage = 500
 
 // ResultsOf calls fn for every local job of a grid job in order, with the evidence of its last
-// ended attempt, nil if none has ended. If the local job is completed, that attempt completed
-// it. An error of fn stops it and is returned unchanged. An unknown grid job is Gone.
+// ended attempt, nil if none has ended. If the local job is completed, that attempt completed it.
+// ResultsOf stops at an error of fn and returns it unchanged. The error is of kind Gone for an
+// unknown grid job.
 func (s *Store) ResultsOf(ctx context.Context, id jjm.GridID, fn func(l jjm.LocalJob, ev *jjm.Evidence) error) error {
 	type result struct {
 		local    jjm.LocalJob
@@ -267,7 +268,7 @@ func (s *Store) ResultsOf(ctx context.Context, id jjm.GridID, fn func(l jjm.Loca
 				return nil
 			}
 			return lastEvidences(ctx, c, page[0].local.ID, page[len(page)-1].local.ID.N, func(n int32, text string) {
-				if i := int(n - page[0].local.ID.N); i < len(page) { // they are numbered densely
+				if i := int(n - page[0].local.ID.N); i < len(page) { // local jobs are numbered densely
 					page[i].evidence = text
 				}
 			})
@@ -291,7 +292,7 @@ func (s *Store) ResultsOf(ctx context.Context, id jjm.GridID, fn func(l jjm.Loca
 }
 
 // ResultOf returns a local job with the evidence of its last ended attempt, as ResultsOf
-// has it; an unknown local job is Gone.
+// does. The error is of kind Gone for an unknown local job.
 func (s *Store) ResultOf(ctx context.Context, id jjm.LocalID) (l jjm.LocalJob, ev *jjm.Evidence, err error) {
 	text, found := "", false
 	err = s.view(ctx, func(c *conn) error {

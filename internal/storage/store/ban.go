@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// PutBan stores a ban. It replaces one of the same person.
+// PutBan stores a ban. It replaces an older ban of the same person.
 func (tx *Tx) PutBan(b jjm.Ban) error {
 	if err := tx.DropBan(b); err != nil {
 		return err

@@ -87,8 +87,8 @@ func (tx *Tx) insertBulk(b *jjm.Bulk) error {
 }
 
 // SaveBulk stores the fields of a bulk that may change: State, ID, Settled, Tries, Error.
-// Members never change: an attempt whose claim another batch job took points to that by
-// its local job's BatchID.
+// Members never change: an attempt whose claim another batch job took points to that batch
+// job by its local job's BatchID.
 func (tx *Tx) SaveBulk(b *jjm.Bulk) error {
 	a := args{}.int(int64(b.State)).text(b.ID).int(int64(b.Settled)).int(int64(b.Tries)).text(b.Error).text(string(b.Tag))
 	err := tx.change("UPDATE bulks SET state = ?, id = ?, settled = ?, tries = ?, error = ? WHERE tag = ?", a,

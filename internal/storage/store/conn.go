@@ -124,8 +124,8 @@ func (c *conn) script(text string) error {
 // ctxRows is how many rows a query reads between two checks of its context.
 const ctxRows = 1024
 
-// query calls fn for every row of the result; fn must not keep the row. An error of fn
-// stops it and is returned.
+// query calls fn for every row of the result; fn must not keep the row. query stops at an
+// error of fn and returns it.
 func (c *conn) query(ctx context.Context, query string, a args, fn func(row) error) (err error) {
 	st, err := c.prepare(query)
 	if err != nil {

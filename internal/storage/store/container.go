@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Members returns the datasets of a container of an account, sorted by name. One with the
-// name of the container stands for it; see [Dataset.Head].
+// Members returns the datasets of a container of an account, sorted by name. A dataset with
+// the name of the container stands for the container; see [Dataset.Head].
 func (s *Store) Members(ctx context.Context, uid int, container string) (all []Dataset, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		all, err = members(ctx, c, uid, container)
@@ -59,8 +59,8 @@ func (tx *Tx) Taken(id, member DatasetID) (int64, error) {
 }
 
 // Take adds files of a dataset of a container, the member, to the dataset id, with their marks.
-// from is the number of the first one; if it is not the next one to take, the error is a
-// Conflict. added is how many were new to the dataset.
+// from is the number of the first file; if it is not the next file to take, the error is of kind
+// Conflict. added is how many files were new to the dataset.
 func (tx *Tx) Take(id, member DatasetID, from int64, files []jjm.File) (added int, err error) {
 	taken, err := tx.Taken(id, member)
 	if err != nil {
@@ -105,7 +105,7 @@ func (tx *Tx) TakenBy(member DatasetID) (all []Dataset, err error) {
 	return all, nil
 }
 
-// Origin is a dataset from which another took files, and how many.
+// Origin is a dataset from which another dataset took files, and how many.
 type Origin struct {
 	Name  string
 	Files int64
@@ -128,7 +128,7 @@ func (s *Store) Origins(ctx context.Context, id DatasetID) (all []Origin, err er
 	return all, nil
 }
 
-// MembersTaken returns the datasets from which one took a file.
+// MembersTaken returns the datasets from which the dataset id took a file.
 func (tx *Tx) MembersTaken(id DatasetID, lfn string) (members []DatasetID, err error) {
 	if tx.c == nil {
 		return nil, tx.fail(errOver(), "find where dataset %d took a file", id)

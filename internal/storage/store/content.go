@@ -22,7 +22,7 @@ type Content struct {
 	Highest jjm.GridID
 	// Clusters have, or may have, jobs in their batch systems.
 	Clusters []string
-	// Work is the folder of the work areas that the last daemon used; "" if none told, see [Store.UsesWork].
+	// Work is the folder of the work areas that the last daemon used; "" if no daemon stored it, see [Store.UsesWork].
 	Work string
 	// Areas are the owners of grid jobs that are not over and have a folder in a work area.
 	Areas []Area
@@ -57,7 +57,7 @@ func (s *Store) accept() error {
 	return s.o.Accept(have)
 }
 
-// contentOf reads the content. version is that of the schema, 0 for none.
+// contentOf reads the content. version is the version of the schema, 0 for none.
 func contentOf(c *conn, version int) (have Content, err error) {
 	if version == 0 {
 		return have, nil
@@ -85,7 +85,7 @@ func contentOf(c *conn, version int) (have Content, err error) {
 	return have, areasOf(c, &have)
 }
 
-// areasOf reads what the content says of work areas.
+// areasOf reads the parts of the content about work areas.
 func areasOf(c *conn, have *Content) error {
 	err := c.query(context.Background(), "SELECT value FROM meta WHERE key = ?", args{}.value(workKey), func(r row) error {
 		have.Work = r.text(0)
@@ -143,8 +143,8 @@ func (tx *Tx) SkipGrids(upTo jjm.GridID) error {
 }
 
 // Look returns the content of the store at path and changes nothing. The store may be open in a daemon, have an older
-// schema, or be a file that is not a store yet. A missing store has the content of a new one. The error is that of
-// [Open], or of kind Denied if the file may not be read.
+// schema, or be a file that is not a store yet. A missing store has the content of a new store. It returns the errors
+// of [Open], and an error of kind Denied if the file may not be read.
 func Look(path string) (Content, error) {
 	full, err := filepath.Abs(path)
 	if err != nil {

@@ -21,13 +21,13 @@ type Dataset struct {
 	Container string
 	Created   jjm.Time
 	Closed    jjm.Time // since when; 0 = more files may come
-	// Maker is the grid job whose outputs it has; 0 if people or catalogues list its files.
+	// Maker is the grid job whose outputs the dataset has; 0 if people or catalogues list its files.
 	Maker jjm.GridID
-	// Files is the number of its files, Events and Bytes the sums over these.
+	// Files is the number of files, Events and Bytes the sums over the files.
 	Files, Events, Bytes int64
 }
 
-// The longest names of a dataset and of a file, in bytes. That of files is PATH_MAX of
+// The longest names of a dataset and of a file, in bytes. The limit for files is PATH_MAX of
 // Linux (limits.h), because their names are often paths.
 const (
 	maxDatasetName = 255
@@ -42,9 +42,9 @@ func scanDataset(r row) Dataset {
 		Events: r.int(8), Bytes: r.int(9)}
 }
 
-// PutDataset returns the dataset of an owner by its name, and makes it if there is none;
-// made says that it did. A new one is open, whatever d.Closed says. A name that is empty,
-// longer than 255 bytes or not one line is Invalid.
+// PutDataset returns the dataset of an owner by its name, and makes the dataset if there is
+// none; made says that it did. A new dataset is open, whatever d.Closed says. A name that is
+// empty, longer than 255 bytes or not one line is Invalid.
 func (tx *Tx) PutDataset(uid int, d jjm.Dataset) (id DatasetID, made bool, err error) {
 	if err := plainName("dataset", d.Name, maxDatasetName); err != nil {
 		return 0, false, tx.fail(err, "make a dataset")
@@ -75,8 +75,8 @@ func plainName(what, name string, most int) error {
 	return nil
 }
 
-// CloseDataset closes a dataset; changed is false if it was closed. An unknown dataset is
-// Gone.
+// CloseDataset closes a dataset; changed is false if it was closed already. An unknown dataset
+// is Gone.
 func (tx *Tx) CloseDataset(id DatasetID) (changed bool, err error) {
 	d, err := tx.dataset(id)
 	if err != nil || d.Closed != 0 {
@@ -123,8 +123,8 @@ type fileMore struct {
 }
 
 // AddFiles appends files to a dataset and returns how many were new. A file whose LFN is there
-// already stays as it is. Files without a time of arrival get the present one. A closed dataset
-// is a Conflict if there are new files, an unknown one Gone; a bad LFN or a negative number is
+// already stays as it is. Files without a time of arrival get the present time. A closed dataset is
+// a Conflict if there are new files, an unknown dataset Gone; a bad LFN or a negative number is
 // Invalid, and the error names the file.
 func (tx *Tx) AddFiles(id DatasetID, files []jjm.File) (added int, err error) {
 	d, err := tx.dataset(id)
@@ -284,7 +284,7 @@ func (s *Store) HasFile(ctx context.Context, id DatasetID, lfn string) (has bool
 	return has, err
 }
 
-// DatasetNamed returns the dataset of an owner by its name; an unknown one is Gone.
+// DatasetNamed returns the dataset of an owner by its name; an unknown dataset is Gone.
 func (s *Store) DatasetNamed(ctx context.Context, uid int, name string) (Dataset, error) {
 	all, err := s.datasets(ctx, "WHERE uid = ? AND name = ?", args{}.int(int64(uid)).text(name))
 	switch {
@@ -321,7 +321,7 @@ func (s *Store) datasets(ctx context.Context, where string, a args) (all []Datas
 }
 
 // MadeBy returns the datasets that get the outputs of a grid job, sorted by name. A container that
-// it fills is among them; see [Dataset.Head].
+// the grid job fills is among them; see [Dataset.Head].
 func (s *Store) MadeBy(ctx context.Context, id jjm.GridID) (all []Dataset, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		all, err = madeBy(ctx, c, id)

@@ -23,8 +23,8 @@ func (tx *Tx) FindDataset(uid int, name string) (d Dataset, found bool, err erro
 	return d, found, nil
 }
 
-// Needs returns the grid jobs that have rows about what they read of a dataset, or of a dataset
-// that took files from it, sorted by id. Those rows are there until the grid job is removed.
+// Needs returns the grid jobs that have rows about reading a dataset, or a dataset that took files
+// from it, sorted by id. These rows stay until the grid job is removed.
 func (tx *Tx) Needs(id DatasetID) (grids []jjm.GridID, err error) {
 	if tx.c == nil {
 		return nil, tx.fail(errOver(), "find who reads dataset %d", id)
@@ -42,9 +42,9 @@ func (tx *Tx) Needs(id DatasetID) (grids []jjm.GridID, err error) {
 	return grids, nil
 }
 
-// RemoveDataset removes a dataset: its name is free, and nothing finds it any more. What is stored
-// of its files goes with [Store.ClearDataset]. The schema refuses it while something uses the
-// dataset; an unknown dataset is Gone.
+// RemoveDataset removes a dataset: its name is free, and nothing finds the dataset any longer.
+// [Store.ClearDataset] deletes the rows of its files. The schema refuses the removal while something
+// uses the dataset; an unknown dataset is Gone.
 func (tx *Tx) RemoveDataset(id DatasetID) error {
 	d, err := tx.dataset(id)
 	if err != nil {
@@ -61,7 +61,7 @@ func (tx *Tx) RemoveDataset(id DatasetID) error {
 	return nil
 }
 
-// RemoveContainer takes the datasets of an account out of a container. They stay.
+// RemoveContainer takes the datasets of an account out of a container. The datasets stay.
 func (tx *Tx) RemoveContainer(uid int, container string) error {
 	_, err := tx.exec("UPDATE datasets SET container = NULL WHERE uid = ? AND container = ?",
 		args{}.int(int64(uid)).text(container))
@@ -71,8 +71,7 @@ func (tx *Tx) RemoveContainer(uid int, container string) error {
 	return nil
 }
 
-// RemovedDatasets returns the removed datasets of which something is still stored, sorted by
-// their ids.
+// RemovedDatasets returns the removed datasets that still have rows, sorted by their ids.
 func (s *Store) RemovedDatasets(ctx context.Context) ([]Dataset, error) {
 	all, err := s.datasets(ctx, "WHERE removed <> 0 ORDER BY id", nil)
 	if err != nil {
@@ -82,8 +81,8 @@ func (s *Store) RemovedDatasets(ctx context.Context) ([]Dataset, error) {
 }
 
 // ClearDataset deletes at most chunk of the files of a removed dataset with their marks, the last
-// ones first. If no file is left, it deletes the dataset's row and returns false. An unknown
-// dataset is no error: it was cleared before.
+// files first. If no file is left, it deletes the dataset's row and returns false. An unknown dataset
+// is no error: it was cleared before.
 func (s *Store) ClearDataset(ctx context.Context, id DatasetID, chunk int) (more bool, err error) {
 	if chunk < 1 {
 		return false, jjm.Errorf(jjm.Invalid, "store: clear dataset %d: chunk is %d: want 1 or more", id, chunk)

@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Ended is an ended attempt, with what accounting needs to know about its grid job.
+// Ended is an ended attempt, with the facts about its grid job that accounting needs.
 type Ended struct {
 	Seq      int64 // grows in the order in which ends were stored
 	Attempt  jjm.AttemptID
@@ -19,8 +19,8 @@ type Ended struct {
 	Known jjm.Time
 }
 
-// EndedAfter returns at most limit ended attempts with a Seq above seq, in order,
-// archived ones included.
+// EndedAfter returns at most limit ended attempts with a Seq above seq, in order, including
+// archived attempts.
 func (s *Store) EndedAfter(ctx context.Context, seq int64, limit int) ([]Ended, error) {
 	var out []Ended
 	err := s.view(ctx, func(c *conn) error {
@@ -53,7 +53,7 @@ func (s *Store) EndedAfter(ctx context.Context, seq int64, limit int) ([]Ended, 
 	return out, nil
 }
 
-// LastEnded returns the Seq of the attempt that ended last, 0 if none has.
+// LastEnded returns the Seq of the attempt that ended last, 0 if none has ended.
 func (s *Store) LastEnded(ctx context.Context) (seq int64, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		seq, err = c.number("SELECT "+lastEvidenceID, nil)

@@ -11,9 +11,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// fail wraps an error of the database with what was attempted and a remedy, and
-// classifies it. An error that has a kind keeps it. Errors of callers' functions must not
-// be passed to it.
+// fail wraps an error of the database with the attempted operation and a remedy, and
+// classifies the error. An error that has a kind keeps it. Errors of callers' functions must
+// not be passed to fail.
 func (s *Store) fail(err error, format string, a ...any) error {
 	return failure(s.path, err, format, a...)
 }
@@ -57,8 +57,8 @@ func diagnose(err error) (kind jjm.Kind, remedy string) {
 	return jjm.Internal, ""
 }
 
-// Damaged reports whether an error says that the file of the store is damaged, so that the error is none
-// of what was to be stored.
+// Damaged reports whether an error says that the file of the store is damaged, so that the error is not
+// about the rows that were to be stored.
 func Damaged(err error) bool {
 	switch code(err) & 0xff {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:

@@ -7,20 +7,20 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Reopening is a wish to reopen a grid job that is over.
+// Reopening is a wish to reopen an ended grid job.
 type Reopening struct {
 	Seq  int64 // grows in the order in which wishes were stored
 	Grid jjm.GridID
-	// Generation is the one that is to begin.
+	// Generation is the generation that is to begin.
 	Generation int
-	// Wish is what is to be done, as JSON of the room that carries it out.
+	// Wish is the wish as JSON of the room that carries it out.
 	Wish       []byte
 	Actor, Why string
 	Time       jjm.Time
 }
 
-// PutReopening stores a wish and sets its Seq and Time. The error is a Conflict if another
-// one about the same grid job is open, and Busy if that is not over, or in a later generation.
+// PutReopening stores a wish and sets its Seq and Time. The error is a Conflict if another wish
+// about the same grid job is open, and Busy if the grid job is not over, or in a later generation.
 func (tx *Tx) PutReopening(r *Reopening) error {
 	if err := tx.putReopening(r); err != nil {
 		return tx.fail(err, "reopen grid job %s", r.Grid)
@@ -58,8 +58,8 @@ func (tx *Tx) putReopening(r *Reopening) error {
 	return err
 }
 
-// EndReopening stores that a wish was carried out or, with a reason, that it was refused
-// after all. One that is not open is Gone.
+// EndReopening stores that a wish was carried out or, with a reason, that it was refused after
+// all. A wish that is not open is Gone.
 func (tx *Tx) EndReopening(seq int64, refused string) error {
 	err := tx.change("UPDATE reopenings SET done = ?, refused = ? WHERE id = ? AND done = 0",
 		args{}.int(int64(jjm.At(tx.s.o.Now()))).text(refused).int(seq), jjm.Errorf(jjm.Gone, "there is no such open wish"))
@@ -86,8 +86,8 @@ func (s *Store) Reopenings(ctx context.Context) (all []Reopening, err error) {
 	return all, nil
 }
 
-// Unsettled returns the grid jobs some of whose rows came back from the history for a wish
-// that was refused: [Store.Archive] moves them back.
+// Unsettled returns the grid jobs that have rows which came back from the history for a wish that
+// was refused. [Store.Archive] moves these rows back.
 func (s *Store) Unsettled(ctx context.Context) (all []jjm.GridID, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT id FROM grid_jobs WHERE reviving = 1
@@ -104,11 +104,10 @@ func (s *Store) Unsettled(ctx context.Context) (all []jjm.GridID, err error) {
 }
 
 // Revive moves at most chunk local jobs of an archived grid job that is to be reopened, with
-// their attempts and ledger entries, from the history tables back to the live ones, the last
-// first, in one transaction, and reports whether more remain. The grid job stays over and
-// archived until [Tx.Reopen]; reads see no difference. After an interruption it continues
-// where it stopped. A grid job that is not archived, or that nobody wishes to reopen, is
-// refused.
+// their attempts and ledger entries, from the history tables back to the live tables, the last
+// first, in one transaction, and reports whether more remain. The grid job stays over and archived
+// until [Tx.Reopen]; reads see no difference. After an interruption Revive continues where it
+// stopped. A grid job that is not archived, or that nobody wishes to reopen, is refused.
 func (s *Store) Revive(ctx context.Context, id jjm.GridID, chunk int) (more bool, err error) {
 	if chunk < 1 {
 		return false, jjm.Errorf(jjm.Invalid, "store: revive grid job %d: chunk is %d: want 1 or more", id, chunk)
@@ -154,10 +153,10 @@ func (tx *Tx) revive(id jjm.GridID, chunk int) (more bool, err error) {
 	return left != 0, err
 }
 
-// Reopen begins the next generation of a grid job that is over: it stores how the present one
-// ended, resets in g and its row what belongs to that end, and opens the datasets again that
-// the grid job makes. These it returns. r is the wish, all rows must be back in the live
-// tables (see Revive), and the caller ends the wish in the same transaction.
+// Reopen begins the next generation of an ended grid job: it stores how the present generation
+// ended, resets the fields of g and its row that belong to that end, and opens the datasets again
+// that the grid job makes, which it returns. r is the wish. All rows must be back in the live tables
+// (see Revive), and the caller ends the wish in the same transaction.
 func (tx *Tx) Reopen(g *jjm.GridJob, r *Reopening) ([]DatasetID, error) {
 	now := jjm.At(tx.s.o.Now())
 	e := jjm.Ending{Generation: g.Generation, Status: g.Status, Kill: g.Kill, KillBy: g.KillBy, Reason: g.Reason,
@@ -204,7 +203,7 @@ func (tx *Tx) reopenMade(id jjm.GridID) (made []DatasetID, err error) {
 	return made, nil
 }
 
-// endingColumns are the columns of endings that are copies of those of grid_jobs.
+// endingColumns are the columns of endings that are copies of columns of grid_jobs.
 const endingColumns = "generation, status, kill, kill_by, reason, expected, made, counts, exit, usage, causes, proof, " +
 	"tar, tar_bytes, tar_sha256, ended"
 
@@ -238,9 +237,9 @@ func scanEndings(text string) ([]jjm.Ending, error) {
 	return all, nil
 }
 
-// ReopenInputs changes the files of a local job that failed or was killed, and kept what it
-// owns, as if it had not ended: it will process them again. The error is a Conflict if one of
-// them cannot be read any more.
+// ReopenInputs changes the files of a local job that failed or was killed and kept its work, as if
+// the local job had not ended, because it will process them again. The error is a Conflict if a file
+// can no longer be read.
 func (tx *Tx) ReopenInputs(l *jjm.LocalJob) error {
 	files, err := tx.ownedBy(l.ID)
 	if err != nil {
@@ -254,7 +253,7 @@ func (tx *Tx) ReopenInputs(l *jjm.LocalJob) error {
 	return nil
 }
 
-// reopenInput does so for one file, of which the local job owns some pieces.
+// reopenInput is ReopenInputs for one file, of which the local job owns some pieces.
 func (tx *Tx) reopenInput(l *jjm.LocalJob, file, pieces int64) error {
 	k := args{}.int(int64(l.ID.Grid)).int(int64(l.Step)).int(file)
 	marked, err := tx.c.number("SELECT state > 3 FROM input_files WHERE grid = ? AND step = ? AND file = ?", k)
@@ -282,8 +281,8 @@ func (tx *Tx) NextAttempt(id jjm.LocalID) (int32, error) {
 	return int32(n), nil
 }
 
-// Unreadable returns the local jobs of a grid job that own something of a file that is marked
-// as lost, missing or broken, with the name of one such file.
+// Unreadable returns the local jobs of a grid job that own a part of a file that is marked as
+// lost, missing or broken, with the name of one such file.
 func (s *Store) Unreadable(ctx context.Context, id jjm.GridID) (map[int32]string, error) {
 	out := map[int32]string{}
 	err := s.view(ctx, func(c *conn) error {

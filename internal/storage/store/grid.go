@@ -140,7 +140,7 @@ func countsText(counts [jjm.NumStates]int) string {
 }
 
 // InsertGrid stores a new grid job in its first generation, and sets its ID. If another grid job of the owner
-// holds its request key, the error is a Conflict and names that one.
+// holds its request key, the error is a Conflict and names the other grid job.
 func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	spec, err := json.Marshal(g.Spec)
 	if err != nil {
@@ -190,7 +190,7 @@ func (tx *Tx) FindKey(uid int, key string) (id jjm.GridID, found bool, err error
 	return jjm.GridID(n), n != 0, nil
 }
 
-// ReleaseKey makes the request key of a grid job free for another one. A key that was
+// ReleaseKey makes the request key of a grid job free for another grid job. A key that was
 // released already is no error; an unknown grid job is Gone.
 func (tx *Tx) ReleaseKey(id jjm.GridID) error {
 	err := tx.change("UPDATE grid_jobs SET key_held = 0 WHERE id = ?", args{}.int(int64(id)), unknownGrid(id))
@@ -201,8 +201,8 @@ func (tx *Tx) ReleaseKey(id jjm.GridID) error {
 }
 
 // SaveGrid stores the fields of a grid job that may change: all but its owner, spec, base
-// directory, origin and time of acceptance. The schema refuses these with an error of kind
-// Internal:
+// directory, origin and time of acceptance. The schema refuses the following with an error of
+// kind Internal:
 //
 //	a change of a final status; see Reopen
 //	done       unless the cutting is closed, the tar is stored and every local job completed
@@ -238,7 +238,7 @@ func unknownGrid(id jjm.GridID) error {
 	return jjm.Errorf(jjm.Gone, "no grid job %d", id)
 }
 
-// Grid returns one grid job; an unknown one is Gone, and so is one that is removed.
+// Grid returns one grid job; an unknown or removed grid job is Gone.
 func (s *Store) Grid(ctx context.Context, id jjm.GridID) (jjm.GridJob, error) {
 	g, gone, err := s.Kept(ctx, id)
 	if err == nil && gone != nil {
@@ -261,17 +261,17 @@ func gridRow(ctx context.Context, c *conn, id jjm.GridID) (g jjm.GridJob, err er
 	return g, nil
 }
 
-// Filter selects grid jobs. The zero value selects all that are not final.
+// Filter selects grid jobs. The zero value selects all grid jobs that are not final.
 type Filter struct {
 	// Status, if set, is the word of a status; All does not matter then.
 	Status string
 	// Type and Owner (the user's name), if set, must match.
 	Type, Owner string
-	// All adds the final ones.
+	// All adds the final grid jobs.
 	All bool
-	// Since and Until, if set, bound when they were accepted, the latter excluded.
+	// Since and Until, if set, bound the time of acceptance: from Since until before Until.
 	Since, Until jjm.Time
-	// Limit is how many are returned at most; 0 means no limit.
+	// Limit is how many grid jobs are returned at most; 0 means no limit.
 	Limit int
 	// Before, if set, selects only smaller ids, for paging.
 	Before jjm.GridID

@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Handle is what a handle stands for: a grid job, or if Refused is set the reason why the
-// last submission with it was refused.
+// Handle maps a handle to a grid job. If Refused is set, the last submission with the handle
+// was refused for that reason.
 type Handle struct {
 	UID     int
 	Grid    jjm.GridID
@@ -15,8 +15,8 @@ type Handle struct {
 	Time    jjm.Time
 }
 
-// PutHandle sets what a handle stands for. A refusal keeps the grid job that it stood for
-// before. The schema refuses another owner and an earlier grid job.
+// PutHandle maps a handle to a grid job or a refusal. A refusal keeps the grid job to which the
+// handle was mapped before. The schema refuses another owner and an earlier grid job.
 func (tx *Tx) PutHandle(name jjm.Handle, h Handle) error {
 	a := args{}.value(string(name)).int(int64(h.UID))
 	if h.Grid != 0 {
@@ -33,7 +33,7 @@ func (tx *Tx) PutHandle(name jjm.Handle, h Handle) error {
 	return nil
 }
 
-// Handle returns what a handle stands for; an unknown one is Gone.
+// Handle returns the grid job or refusal of a handle; an unknown handle is Gone.
 func (s *Store) Handle(ctx context.Context, name jjm.Handle) (h Handle, err error) {
 	found := false
 	err = s.view(ctx, func(c *conn) error {

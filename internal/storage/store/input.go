@@ -19,8 +19,8 @@ type Input struct {
 	Step   int
 	Name   string
 	Closed bool
-	// Counts are those of the files that the step has noticed (see NoticeFiles); zero for
-	// a secondary dataset.
+	// Counts count the files that the step has noticed (see NoticeFiles); zero for a secondary
+	// dataset.
 	Counts jjm.InputCounts
 }
 
@@ -48,9 +48,9 @@ func (tx *Tx) master(id jjm.GridID, step int) (DatasetID, error) {
 
 func stepArgs(id jjm.GridID, step int) args { return args{}.int(int64(id)).int(int64(step)) }
 
-// NoticeFiles makes new files of a step's master dataset, at most limit, files of the step: ready, or
-// in the state of their marks. noticed is how many there were; complete says that no more will come,
-// because the dataset is closed and all its files are noticed.
+// NoticeFiles adds at most limit new files of a step's master dataset to the files of the step: ready,
+// or in the state of their marks. noticed is how many there were. complete says that no more will
+// come, because the dataset is closed and all its files are noticed.
 func (tx *Tx) NoticeFiles(id jjm.GridID, step, limit int) (noticed int, complete bool, err error) {
 	master, err := tx.master(id, step)
 	if err != nil {
@@ -79,8 +79,8 @@ func (tx *Tx) NoticeFiles(id jjm.GridID, step, limit int) (noticed int, complete
 	return int(to - seen), d.Closed != 0 && to == d.Files, nil
 }
 
-// CutFiles stores that files, by their numbers, are fully cut: no later part will own
-// anything of them, unless a piece is given back.
+// CutFiles stores that files, by their numbers, are fully cut: no later part will own a piece
+// of them, unless a piece is given back.
 func (tx *Tx) CutFiles(id jjm.GridID, step int, files []int64) error {
 	for _, n := range files {
 		if err := tx.setFile(id, step, n, "avail = 0"); err != nil {
@@ -128,8 +128,8 @@ type Drop struct {
 	Why   string
 }
 
-// DropFiles leaves files out of the cutting. If local jobs own pieces of a file, these
-// stay theirs and only the rest is left out.
+// DropFiles leaves files out of the cutting. If local jobs own pieces of a file, they keep the
+// pieces and only the rest of the file is left out.
 func (tx *Tx) DropFiles(id jjm.GridID, step int, drops []Drop) error {
 	for _, d := range drops {
 		if d.State < jjm.FileFailed {
@@ -153,8 +153,8 @@ func (tx *Tx) DropFiles(id jjm.GridID, step int, drops []Drop) error {
 	return nil
 }
 
-// DropRest ends the cutting of a step: all that could still be cut of its master dataset
-// is left out. It returns how many files have no part at all.
+// DropRest ends the cutting of a step: it leaves out everything of the master dataset that could
+// still be cut. It returns how many files have no part at all.
 func (tx *Tx) DropRest(id jjm.GridID, step int, why string) (files int, err error) {
 	n, err := tx.exec(
 		"UPDATE input_files SET state = 7, avail = 0, why = ? WHERE grid = ? AND step = ? AND avail = 1 AND state = 0",
@@ -175,20 +175,19 @@ func (tx *Tx) DropRest(id jjm.GridID, step int, why string) (files int, err erro
 
 // Available calls fn for the files of a step's master dataset that are not fully cut, in the
 // order in which they were added, which never changes. Its cost grows with the number of these
-// files, not of all. An error of fn stops it and is returned unchanged.
+// files, not of all files. It stops at an error of fn and returns it unchanged.
 func (s *Store) Available(ctx context.Context, id jjm.GridID, step int, fn func(n int64, f jjm.File) error) error {
 	return s.eachFile(ctx, "SELECT "+fileColumns+` FROM input_files AS a JOIN files AS f ON f.n = a.file
 		AND f.dataset = (SELECT dataset FROM inputs WHERE grid = ?1 AND step = ?2 AND master = 1)
 		WHERE a.grid = ?1 AND a.step = ?2 AND a.avail = 1 ORDER BY a.file`, stepArgs(id, step), fn)
 }
 
-// Siblings returns what the other steps that read a step's master dataset as their master have
-// made of the files that the step can still cut, by number of the file; nil if there are no
-// other steps. Steps of the splitter except do not count, because they would wait for one
-// another.
+// Siblings returns how far the other steps that read a step's master dataset as their master are
+// with the files that the step can still cut, by number of the file; nil if there are no other
+// steps. Steps of the splitter except do not count, because they would wait for one another.
 //
-//	FileFinished   all others are done with the file
-//	FileFailed     one failed with it, or ended without it
+//	FileFinished   all other steps are done with the file
+//	FileFailed     another step failed with it, or ended without it
 //	FilePicked     otherwise
 func (s *Store) Siblings(ctx context.Context, id jjm.GridID, step int, except string) (map[int64]jjm.FileState, error) {
 	var out map[int64]jjm.FileState
@@ -230,7 +229,7 @@ func scanInput(r row) Input {
 }
 
 // Inputs returns the datasets that the steps of a grid job read, in the order of
-// OpenInputs; none if it reads none.
+// OpenInputs; none if the grid job reads none.
 func (s *Store) Inputs(ctx context.Context, id jjm.GridID) (all []Input, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, "SELECT "+inputColumns+
@@ -263,8 +262,8 @@ func (s *Store) Readers(ctx context.Context, id DatasetID) (all []jjm.GridID, er
 }
 
 // InputFiles calls fn for the noticed files of a step's master dataset, in order, with their
-// state, and why the step gave the file up, "" unless it did so for the file as a whole. An
-// error of fn stops it and is returned unchanged.
+// state, and why the step gave the file up, "" unless it gave up the file as a whole. It stops at
+// an error of fn and returns it unchanged.
 func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int,
 	fn func(n int64, state jjm.FileState, why string, f jjm.File) error) error {
 	var stop error // of fn
@@ -289,8 +288,8 @@ func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int,
 	return nil
 }
 
-// OwnedEvents returns, by local job, how many events it owns now, in ranges or whole
-// files. Local jobs that own a file with an unknown number of events are left out.
+// OwnedEvents returns, by local job, how many events the local job owns now, in ranges or
+// whole files. Local jobs that own a file with an unknown number of events are left out.
 func (s *Store) OwnedEvents(ctx context.Context, id jjm.GridID) (map[int32]int64, error) {
 	out := map[int32]int64{}
 	err := s.view(ctx, func(c *conn) error {
@@ -327,8 +326,8 @@ func (s *Store) InputUnit(ctx context.Context, id jjm.GridID) (string, error) {
 	return found, nil
 }
 
-// InputFile returns a file of the master dataset of a grid job by its LFN; an unknown one
-// is Gone.
+// InputFile returns a file of the master dataset of a grid job by its LFN; an unknown file is
+// Gone.
 func (s *Store) InputFile(ctx context.Context, id jjm.GridID, lfn string) (f jjm.File, err error) {
 	found := false
 	err = s.eachFile(ctx, "SELECT "+fileColumns+` FROM inputs AS i JOIN files AS f ON f.dataset = i.dataset

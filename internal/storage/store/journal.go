@@ -57,7 +57,7 @@ func (s *Store) OrdersBefore(ctx context.Context, before int64, limit int) ([]jj
 
 const entryColumns = "SELECT seq, time, grid, first, last, was, became, cause, source, actor FROM journal"
 
-// entries returns what a query of entryColumns finds.
+// entries returns the entries that a query of entryColumns finds.
 func (s *Store) entries(ctx context.Context, query string, a args) (es []jjm.JournalEntry, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, query, a, func(r row) error {
@@ -71,9 +71,9 @@ func (s *Store) entries(ctx context.Context, query string, a args) (es []jjm.Jou
 	return es, err
 }
 
-// History returns the journal's entries about what ref selects, oldest first: for a grid
-// job all, including those about its local jobs; for local jobs the entries whose range
-// includes one of them. A positive limit keeps the newest ones.
+// History returns the journal's entries about the jobs that ref selects, oldest first: for a
+// grid job all entries, including entries about its local jobs; for local jobs the entries
+// whose range includes one of them. A positive limit keeps the newest entries.
 func (s *Store) History(ctx context.Context, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
 	query, a := entryColumns+" WHERE grid = ?", args{}.int(int64(ref.Grid))
 	if ref.Locals {

@@ -8,8 +8,8 @@ import (
 
 // Live is what a daemon loads when it starts, other than the local jobs.
 type Live struct {
-	// Grids are the grid jobs that are not archived, in the order of their ids. Final
-	// ones among them wait for [Store.Archive].
+	// Grids are the grid jobs that are not archived, in the order of their ids. Final grid
+	// jobs among them wait for [Store.Archive].
 	Grids []jjm.GridJob
 	// Bulks are the bulks that are neither closed nor refused, oldest first, with their
 	// members.
@@ -55,7 +55,7 @@ func liveBulks(ctx context.Context, c *conn, live *Live) error {
 
 // LiveLocals calls fn for every local job of the grid jobs that are not archived, ordered by
 // grid job and number. It reads one snapshot; fn should be quick, since the write-ahead log
-// cannot be reused meanwhile. An error of fn stops it and is returned unchanged.
+// cannot be reused meanwhile. It stops at an error of fn and returns it unchanged.
 func (s *Store) LiveLocals(ctx context.Context, fn func(jjm.LocalJob) error) error {
 	var stop error // of fn
 	call := func(l jjm.LocalJob) error {

@@ -136,7 +136,7 @@ func manyRows(head string, width, n int) string {
 
 // InsertLocals stores new local jobs and sets the serial numbers of their outputs
 // (Part.Serials). It also stores their entries in the ledgers: a part that reads files owns
-// pieces of those of its step's master dataset. Within a grid job local jobs are numbered
+// pieces of the files of its step's master dataset. Within a grid job local jobs are numbered
 // densely, so the first new number must follow the last stored one. A part without a unit or
 // count, a part that overlaps that of another local job of the grid job, and a final grid job
 // are errors of kind Internal that name the local job.
@@ -160,7 +160,7 @@ func (tx *Tx) InsertLocals(ls []jjm.LocalJob) error {
 	return nil
 }
 
-// checkNew checks what is cheaper to check here than in the schema.
+// checkNew checks the properties that are cheaper to check here than in the schema.
 func (tx *Tx) checkNew(ls []jjm.LocalJob) error {
 	if tx.c == nil {
 		return errOver()
@@ -196,7 +196,8 @@ func (tx *Tx) SaveLocals(ls []*jjm.LocalJob) error {
 }
 
 // SaveLocalsAfter is SaveLocals. stored returns a local job as it is stored, nil if the caller does not know. Local
-// jobs that follow each other and change in the same way, but keep what tells them apart, are stored by one statement.
+// jobs that follow each other and change in the same way, but keep their position and batch job, are stored by one
+// statement.
 func (tx *Tx) SaveLocalsAfter(ls []*jjm.LocalJob, stored func(jjm.LocalID) *jjm.LocalJob) error {
 	for first := 0; first < len(ls); {
 		keeps := func(i int) bool { return keepsPlace(ls[first+i], stored(ls[first+i].ID)) }
@@ -211,8 +212,8 @@ func (tx *Tx) SaveLocalsAfter(ls []*jjm.LocalJob, stored func(jjm.LocalID) *jjm.
 	return nil
 }
 
-// MoveLocal stores the place of a local job that is over and is to run again. The schema refuses
-// to move one that is not over.
+// MoveLocal stores the place of an ended local job that is to run again. The schema refuses to move
+// a local job that has not ended.
 func (tx *Tx) MoveLocal(id jjm.LocalID, place int32) error {
 	err := tx.change("UPDATE local_jobs SET place = ? WHERE grid = ? AND n = ?",
 		args{}.int(int64(place)).int(int64(id.Grid)).int(int64(id.N)),
@@ -275,8 +276,8 @@ const saveAlike = `UPDATE local_jobs SET state = ?1, phase = ?2, attempt = ?3, e
 	ended = ?16, exit = ?17, message = ?18, prog_phase = ?19, prog_done = ?20, prog_total = ?21, cluster = ?22, holding = ?23
 	WHERE grid = ?24 AND n BETWEEN ?25 AND ?26`
 
-// eachLocal calls fn for the local jobs first..last of a grid job in order, archived ones
-// included. Archive moves them in order, so the archived ones come first.
+// eachLocal calls fn for the local jobs first..last of a grid job in order, including archived
+// local jobs. Archive moves local jobs in order, so the archived local jobs come first.
 func eachLocal(ctx context.Context, c *conn, id jjm.GridID, first, last int32, fn func(jjm.LocalJob) error) error {
 	a := args{}.int(int64(id)).int(int64(first)).int(int64(last))
 	for _, table := range [...]string{"history_local_jobs", "local_jobs"} {
@@ -295,9 +296,9 @@ func eachLocal(ctx context.Context, c *conn, id jjm.GridID, first, last int32, f
 	return nil
 }
 
-// Locals returns the local jobs first..last of a grid job in order, archived ones
-// included; last -1 means to the end. Numbers that do not exist are left out. An unknown
-// grid job is Gone.
+// Locals returns the local jobs first..last of a grid job in order, including archived local
+// jobs; last -1 means to the end. Numbers that do not exist are left out. An unknown grid job is
+// Gone.
 func (s *Store) Locals(ctx context.Context, id jjm.GridID, first, last int32) ([]jjm.LocalJob, error) {
 	if last < 0 {
 		last = maxLocal
@@ -318,9 +319,9 @@ func (s *Store) Locals(ctx context.Context, id jjm.GridID, first, last int32) ([
 	return ls, nil
 }
 
-// StepCounts returns the numbers of local jobs of a grid job by step and state, archived
-// ones included, in the order of the steps. Those that gave their work back are counted
-// apart. Expected and Closed are not set.
+// StepCounts returns the numbers of local jobs of a grid job by step and state, including
+// archived local jobs, in the order of the steps. Local jobs that gave their work back are
+// counted separately. Expected and Closed are not set.
 func (s *Store) StepCounts(ctx context.Context, id jjm.GridID) ([]jjm.StepCounts, error) {
 	var out []jjm.StepCounts
 	err := s.view(ctx, func(c *conn) error {
@@ -349,9 +350,9 @@ func (s *Store) StepCounts(ctx context.Context, id jjm.GridID) ([]jjm.StepCounts
 	return out, nil
 }
 
-// ClusterJobs returns the numbers of local jobs of a grid job by cluster and state,
-// archived ones included, sorted by cluster. Those that never were in a bulk are left
-// out; an unknown grid job has none.
+// ClusterJobs returns the numbers of local jobs of a grid job by cluster and state, including
+// archived local jobs, sorted by cluster. Local jobs that never were in a bulk are left out; an
+// unknown grid job has none.
 func (s *Store) ClusterJobs(ctx context.Context, id jjm.GridID) ([]jjm.ClusterJob, error) {
 	var out []jjm.ClusterJob
 	err := s.view(ctx, func(c *conn) error {

@@ -9,8 +9,7 @@ import (
 // Made says where the files of a dataset come from. The zero value means that people or
 // catalogues list them.
 type Made struct {
-	// Grid is the grid job whose outputs they are. Merged says that it merges its
-	// outputs.
+	// Grid is the grid job that made the files. Merged says that it merges its outputs.
 	Grid   jjm.GridID
 	Merged bool
 	// From is the master dataset of that grid job, from whose files its outputs were
@@ -28,8 +27,8 @@ func (tx *Tx) SetMaker(id DatasetID, grid jjm.GridID) error {
 	return nil
 }
 
-// Made returns where the files of a dataset come from. Of a grid job that is removed nothing
-// is known.
+// Made returns where the files of a dataset come from. It knows nothing about a removed grid
+// job.
 func (s *Store) Made(ctx context.Context, id DatasetID) (m Made, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT g.id, g.spec ->> '$.merge' IS NOT NULL,
@@ -46,9 +45,8 @@ func (s *Store) Made(ctx context.Context, id DatasetID) (m Made, err error) {
 	return m, nil
 }
 
-// ParentsOf returns the parents of files of a dataset, by LFN. Files that the dataset
-// does not have are left out. Its cost grows with the number of LFNs, not with the
-// dataset.
+// ParentsOf returns the parents of files of a dataset, by LFN. Files that the dataset does not
+// have are left out. The cost grows with the number of LFNs, not with the dataset.
 func (s *Store) ParentsOf(ctx context.Context, id DatasetID, lfns []string) (map[string][]string, error) {
 	out := make(map[string][]string, len(lfns))
 	err := s.view(ctx, func(c *conn) error {

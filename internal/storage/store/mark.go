@@ -15,16 +15,16 @@ type Mark struct {
 // Marked is the outcome of marking a file.
 type Marked struct {
 	Mark
-	// File is the file's number in the dataset. Before is the mark that it had already,
+	// File is the file's number in the dataset. Before is the mark that the file had already,
 	// in which case nothing changed; [jjm.FileReady] if it had none.
 	File   int64
 	Before jjm.FileState
 }
 
-// MarkFiles marks files of a dataset and leaves them out of what the steps that read it can
-// still cut. Local jobs keep what they own: if they complete, it counts as processed; if they
-// fail, the file gets the state of its mark. A file that has a mark keeps it. A file that the
-// dataset does not have is Gone, and then nothing is marked.
+// MarkFiles marks files of a dataset, so that steps that read the dataset no longer cut these
+// files. Local jobs keep the pieces that they own: if a local job completes, its pieces count as
+// processed; if it fails, the file gets the state of its mark. A file that has a mark keeps it. A
+// file that the dataset does not have is Gone, and then nothing is marked.
 func (tx *Tx) MarkFiles(id DatasetID, marks []Mark, actor, reason string) ([]Marked, error) {
 	out := make([]Marked, 0, len(marks))
 	for _, m := range marks {
@@ -73,7 +73,7 @@ func (tx *Tx) markOf(id DatasetID, file int64) (state jjm.FileState, err error) 
 //
 //	not cut at all     gets the state of the mark
 //	partly cut         its rest counts as one lost piece, as if a local job had failed with it
-//	fully cut          keeps its state; if a piece is lost and none is open, gets that of the mark
+//	fully cut          keeps its state; if a piece is lost and none is open, gets the state of the mark
 func (tx *Tx) mark(id DatasetID, m *Marked, actor, reason string) error {
 	_, err := tx.exec("INSERT INTO file_marks (dataset, file, state, time, actor, reason) VALUES (?, ?, ?, ?, ?, ?)",
 		args{}.int(int64(id)).int(m.File).int(int64(m.State)).int(int64(jjm.At(tx.s.o.Now()))).text(actor).text(reason))
@@ -101,19 +101,19 @@ func (tx *Tx) mark(id DatasetID, m *Marked, actor, reason string) error {
 // Unmarked is the outcome of removing a mark.
 type Unmarked struct {
 	LFN string
-	// File is the file's number in the dataset. Before is the mark that it had;
+	// File is the file's number in the dataset. Before is the mark that the file had;
 	// [jjm.FileReady] if it had none, in which case nothing changed.
 	File   int64
 	Before jjm.FileState
-	// Again are the grid jobs that can cut the file now. Without are those that cannot,
-	// and continue without all or some of it: a local job owned some of it, or their
+	// Again are the grid jobs that can cut the file now. Without are the grid jobs that cannot,
+	// and continue without all or some of the file: a local job owned some of it, or their
 	// cutting has ended.
 	Again, Without []jjm.GridID
 }
 
 // UnmarkFiles removes the marks of files of a dataset. Steps that are still being cut can cut
-// such a file again, unless a local job owns some of it or once owned only a piece of it. A
-// file that the dataset does not have is Gone, and then no mark is removed.
+// such a file again, unless a local job owns some of the file or once owned only a piece of it.
+// A file that the dataset does not have is Gone, and then no mark is removed.
 func (tx *Tx) UnmarkFiles(id DatasetID, lfns []string) ([]Unmarked, error) {
 	out := make([]Unmarked, 0, len(lfns))
 	for _, lfn := range lfns {

@@ -128,7 +128,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// checks are queries that return rows only for damage. The first column describes it.
+// checks are queries that return rows only for damage. The first column describes the damage.
 var checks = [...]string{
 	"SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok' LIMIT 10",
 	`SELECT format('%s row %s lacks its %s', "table", rowid, parent) FROM pragma_foreign_key_check LIMIT 10`,

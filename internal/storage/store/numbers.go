@@ -1,6 +1,6 @@
 package store
 
-// The numbers of final states, for SQL. They are those of package jjm, in which a state never
+// The numbers of final states, for SQL. They are the numbers of package jjm, in which a state never
 // changes its number; a test compares both with the numbers in the migrations.
 const (
 	overGrids  = "(6, 7, 8, 9, 11)" // grid jobs: done, finished, failed, broken, aborted

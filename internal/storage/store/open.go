@@ -30,14 +30,14 @@ var migrations embed.FS
 // check reads every page, about 100 MB per second.
 const smallFile = 16 << 20
 
-// Open opens the store at path, makes it if it does not exist (mode 0600; the folder must
-// exist), and updates its schema, after a copy to path.vN, N being the version of before. A file
-// that is not a store, or is one of a newer jjm, is
-// Invalid; a folder that cannot be written or a full disk is Busy. The folder must be on a
-// local disk. A store that [Options.Accept] refuses stays unchanged.
+// Open opens the store at path, makes it if it does not exist (mode 0600; the folder must exist),
+// and updates its schema, after a copy to path.vN, where N is the old version. A file that is not a
+// store, or is a store of a newer jjm, is Invalid; a folder that cannot be written or a full disk is
+// Busy. The folder must be on a local disk. A store that [Options.Accept] refuses stays unchanged.
 //
-// If the last writer did not close the store, a small one is checked as by [Store.Check]. A
-// large one is not, because SQLite recovers by itself and the check would delay the start.
+// If the last writer did not close the store, Open checks a small store as [Store.Check] does. It
+// does not check a large store, because SQLite recovers by itself and the check would delay the
+// start.
 func Open(path string, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -283,8 +283,8 @@ func (s *Store) migrateFrom(from int, text string) error {
 	return err
 }
 
-// takeOver reads the identity of the store, which it makes for a new one, and marks the
-// store as open. clean is false if the last writer did not close it.
+// takeOver reads the identity of the store, which it makes for a new store, and marks the
+// store as open. clean is false if the last writer did not close the store.
 func (s *Store) takeOver() (clean bool, err error) {
 	nonce, err := newNonce()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// PutOrder stores an order; the same one ([jjm.Order.Same]) is replaced.
+// PutOrder stores an order. It replaces the same order ([jjm.Order.Same]).
 func (tx *Tx) PutOrder(o jjm.Order) error {
 	a := args{}.value(o.Kind).value(o.Name).value(o.Verb).int(int64(o.From)).value(o.Reason).value(o.By).int(int64(
 		o.Since)).int(int64(o.Until))

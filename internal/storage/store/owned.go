@@ -8,7 +8,7 @@ import (
 
 // Owned calls fn for each entry of the ledger of a step of events or rows: local job
 // local owns the units first..last. Entries come in the order of first. fn must be quick,
-// because a snapshot is held. An error of fn stops it and is returned unchanged.
+// because a snapshot is held. Owned stops at an error of fn and returns it unchanged.
 func (s *Store) Owned(ctx context.Context, id jjm.GridID, step int,
 	fn func(first, last int64, local int32) error) error {
 	const query = "SELECT first, last, local FROM cover WHERE grid = ?1 AND step = ?2 " +

@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Filled returns those of some datasets that may have files that local jobs made: a grid job fills them, or they took
-// files from the datasets of a container.
+// Filled returns which of some datasets may have files that local jobs made: datasets that a grid job fills, and
+// datasets that took files from the datasets of a container.
 func (s *Store) Filled(ctx context.Context, ids []DatasetID) (filled []DatasetID, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		for _, id := range ids {
@@ -28,7 +28,7 @@ func (s *Store) Filled(ctx context.Context, ids []DatasetID) (filled []DatasetID
 	return filled, nil
 }
 
-// Paths returns, by LFN, those of some files of a dataset that local jobs made and that have a path. Its time is
+// Paths returns, by LFN, which of some files of a dataset were made by local jobs and have a path. Its time is
 // proportional to the number of names.
 func (s *Store) Paths(ctx context.Context, id DatasetID, lfns []string) (map[string]jjm.File, error) {
 	out := make(map[string]jjm.File, len(lfns))

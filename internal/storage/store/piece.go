@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// insertOwned stores what new local jobs read and own of files, and updates the files.
+// insertOwned stores the inputs and ledger entries of new local jobs, and updates the files.
 func (tx *Tx) insertOwned(ls []jjm.LocalJob) error {
 	var own owning
 	for i := range ls {
@@ -46,11 +46,10 @@ type entry struct {
 	jjm.FilePiece
 }
 
-// delta is the change of a file's row: by how much the numbers of open and lost pieces
-// grow.
+// delta is the change of a file's row: the growth of its numbers of open and lost pieces.
 type delta struct {
 	open, lost int64
-	whole      bool // one piece is the whole file, so that it cannot be cut any more
+	whole      bool // one piece is the whole file, so that it can no longer be cut
 }
 
 // start flushes, and begins to collect for another step.
@@ -119,7 +118,7 @@ func (o *owning) number(lfn string) (int64, error) {
 	return n, nil
 }
 
-// flush stores what was collected.
+// flush stores the collected inputs and ledger entries.
 func (o *owning) flush() error {
 	if o.tx == nil || len(o.inputs) == 0 {
 		return nil
@@ -174,8 +173,8 @@ func inputText(in *jjm.PartInput) string {
 	return string(b)
 }
 
-// EndInputs updates the files of ended local jobs: their pieces are no longer open, and
-// lost unless the local job completed. It must be called once for each local job that
+// EndInputs updates the files of ended local jobs: their pieces are no longer open, and they
+// are lost unless the local job completed. It must be called once for each local job that
 // ends.
 func (tx *Tx) EndInputs(ls []*jjm.LocalJob) error {
 	for _, l := range ls {
@@ -228,11 +227,11 @@ func (tx *Tx) ownedBy(id jjm.LocalID) (map[int64]*delta, error) {
 	return files, err
 }
 
-// GiveBack releases what failed or killed local jobs own of files, after [Tx.EndInputs]; the
-// ledger keeps the entries as released. A file that was owned whole can be cut again; of a file
-// that was cut in pieces, only the same piece can be owned again. A marked file cannot be cut
-// or owned again. A local job that owns nothing is a Conflict; one that is not failed or killed
-// is refused.
+// GiveBack releases the pieces of files that failed or killed local jobs own, after
+// [Tx.EndInputs]; the ledger keeps the entries as released. A file that was owned whole can be cut
+// again; of a file that was cut in pieces, only the same piece can be owned again. A marked file
+// cannot be cut or owned again. A local job that owns nothing is a Conflict; a local job that is
+// neither failed nor killed is refused.
 func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
 	now := jjm.At(tx.s.o.Now())
 	masters := map[gridStep]DatasetID{}
@@ -286,8 +285,8 @@ func (tx *Tx) reopenFile(id jjm.GridID, step, file int64, set string, n int64) e
 	return nil
 }
 
-// PartInputs returns, by number, what the parts of local jobs of a grid job read, and
-// whose work they do again. Local jobs whose parts have no input are left out.
+// PartInputs returns, by number, the inputs of the parts of local jobs of a grid job, and
+// whose work the local jobs do again. Local jobs whose parts have no input are left out.
 func (s *Store) PartInputs(ctx context.Context, id jjm.GridID, numbers []int32) (map[int32]PartInput, error) {
 	out := make(map[int32]PartInput, len(numbers))
 	err := s.view(ctx, func(c *conn) error {
@@ -310,10 +309,10 @@ func (s *Store) PartInputs(ctx context.Context, id jjm.GridID, numbers []int32) 
 	return out, nil
 }
 
-// PartInput is what a part reads, and whose work its local job does again.
+// PartInput is the input of a part, and whose work its local job does again.
 type PartInput struct {
 	Input  *jjm.PartInput
-	Origin *jjm.Successor // nil if it is the first to do it
+	Origin *jjm.Successor // nil if the local job is the first to do its work
 }
 
 func scanPartInput(r row) (p PartInput, err error) {
@@ -337,11 +336,11 @@ type Owned struct {
 	Unit        string
 	Run         uint32
 	First, Last int64
-	Released    jjm.Time // when it was given back; 0 = it is still owned
+	Released    jjm.Time // when the piece was given back; 0 = it is still owned
 }
 
-// Cover calls fn for each entry of the ledger of files of a step, released ones included,
-// in the order of file, run and first unit. An error of fn stops it and is returned
+// Cover calls fn for each entry of the ledger of files of a step, including released entries,
+// in the order of file, run and first unit. It stops at an error of fn and returns it
 // unchanged.
 func (s *Store) Cover(ctx context.Context, id jjm.GridID, step int, fn func(Owned) error) error {
 	var stop error // of fn
@@ -364,7 +363,7 @@ func (s *Store) Cover(ctx context.Context, id jjm.GridID, step int, fn func(Owne
 	return nil
 }
 
-// release marks all ledger entries of a local job as released, and returns what it owned.
+// release marks all ledger entries of a local job as released, and returns the pieces that it owned.
 func (tx *Tx) release(id jjm.LocalID, now jjm.Time) (map[int64]*delta, error) {
 	files, err := tx.ownedBy(id)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// keptCopies is how many copies of before an update of the schema are kept: of the last two versions.
+// keptCopies is how many of the copies made before updates of the schema are kept: the copies of the last two versions.
 const keptCopies = 2
 
 // copyName returns the path of the copy of a store that had a version of the schema.
@@ -39,8 +39,8 @@ func (s *Store) update(version int) error {
 	return s.dropCopies(version)
 }
 
-// copyTo makes a copy of the whole store, its write-ahead log included, in one file. It has its name only once it is
-// whole and on the disk; what a crash leaves is removed by the next call.
+// copyTo makes a copy of the whole store, including its write-ahead log, in one file. The file has its name only once
+// it is complete and on the disk. The next call removes a file that a crash left.
 func (s *Store) copyTo(path string) (err error) {
 	temp := path + ".new"
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +71,7 @@ func (s *Store) copyTo(path string) (err error) {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// dropCopies removes all copies but the one of a version and the newest of the others.
+// dropCopies removes all copies except the copy of a version and the newest of the other copies.
 func (s *Store) dropCopies(version int) error {
 	names, err := filepath.Glob(filepath.Join(filepath.Dir(s.path), "*.v*"))
 	if err != nil {

@@ -12,7 +12,7 @@ type Producer struct {
 	Local int32
 	State jjm.State
 	Phase jjm.Phase
-	// Group is the job group of its part (decision R26).
+	// Group is the job group of the local job's part (decision R26).
 	Group int64
 }
 
@@ -21,7 +21,7 @@ type Produced struct {
 	// Number is the number of the file in its dataset.
 	Number int64
 	Lumis  []jjm.LumiRange
-	// Producers are the local jobs that own some of it now, not those that gave it back.
+	// Producers are the local jobs that own some of the file now, without those that gave it back.
 	Producers []Producer
 }
 

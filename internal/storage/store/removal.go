@@ -8,21 +8,21 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Removal is the order to remove a grid job that is over. Once it is stored the grid job is
-// gone for everybody but gatekeepers, and nothing stops it.
+// Removal is the order to remove an ended grid job. Once the order is stored, the grid job is gone
+// for everybody except gatekeepers, and nothing stops the removal.
 type Removal struct {
 	Grid  jjm.GridID
 	Owner jjm.Owner // of the grid job
 	Actor string
 	Time  jjm.Time
-	// Done is when all of it was gone, 0 if something is left.
+	// Done is when the removal was complete, 0 if something is left.
 	Done jjm.Time
 }
 
-// Err returns what those are told who ask for the grid job, of kind Gone.
+// Err returns the error of kind Gone for people who ask for the grid job.
 func (r *Removal) Err() error { return jjm.Errorf(jjm.Gone, "grid job %s %s", r.Grid, r.Text()) }
 
-// Text says by whom and when the grid job was removed, as what follows its name.
+// Text returns by whom and when the grid job was removed, as a text that follows its name.
 func (r *Removal) Text() string {
 	if r.Done == 0 {
 		return fmt.Sprintf("is being removed: %s asked for that at %s", r.Actor, r.Time.Local())
@@ -30,8 +30,8 @@ func (r *Removal) Text() string {
 	return fmt.Sprintf("was removed by %s at %s", r.Actor, r.Time.Local())
 }
 
-// hindrances are queries that return a text if something depends on the grid job ?1. Those
-// that are about its gatekeeper do not count if the removal is forced.
+// hindrances are queries that return a text if something depends on the grid job ?1. The queries
+// about its gatekeeper do not count if the removal is forced.
 var hindrances = [...]struct {
 	query string
 	told  bool
@@ -59,8 +59,8 @@ var hindrances = [...]struct {
 			AND NOT EXISTS (SELECT 1 FROM told WHERE grid = g.id)`},
 }
 
-// Hindrance returns why a grid job that is over cannot be removed, as an error of kind
-// Conflict; nil if it can. With force it does not matter what its gatekeeper was told.
+// Hindrance returns an error of kind Conflict if an ended grid job cannot be removed, with the
+// reason. With force it does not matter whether its gatekeeper was told the end.
 func (tx *Tx) Hindrance(id jjm.GridID, force bool) error {
 	if tx.c == nil {
 		return errOver()
@@ -84,8 +84,8 @@ func (tx *Tx) Hindrance(id jjm.GridID, force bool) error {
 	return nil
 }
 
-// PutRemoval stores the order to remove a grid job, and sets its Time. What Hindrance says,
-// and a grid job that is not over, is for the caller to refuse; the schema refuses part of it.
+// PutRemoval stores the order to remove a grid job, and sets its Time. The caller must refuse a grid
+// job that has a Hindrance or is not over; the schema refuses only some of these cases.
 func (tx *Tx) PutRemoval(r *Removal) error {
 	r.Time = jjm.At(tx.s.o.Now())
 	_, err := tx.exec("INSERT INTO removals (grid, actor, time) VALUES (?, ?, ?)",
@@ -118,7 +118,7 @@ func (s *Store) Removals(ctx context.Context) (all []Removal, err error) {
 	return all, nil
 }
 
-// Kept returns what is kept of a grid job, and its removal; nil if it is not removed. An
+// Kept returns a grid job, even if it is removed, and its removal; nil if it is not removed. An
 // unknown grid job is Gone.
 func (s *Store) Kept(ctx context.Context, id jjm.GridID) (g jjm.GridJob, gone *Removal, err error) {
 	err = s.view(ctx, func(c *conn) error {
@@ -128,7 +128,7 @@ func (s *Store) Kept(ctx context.Context, id jjm.GridID) (g jjm.GridJob, gone *R
 		return err
 	})
 	if jjm.KindOf(err) == jjm.Gone {
-		return jjm.GridJob{}, nil, err // it says all there is to say
+		return jjm.GridJob{}, nil, err // the error needs no further text
 	}
 	if err != nil {
 		return jjm.GridJob{}, nil, s.fail(err, "read grid job %d", id)
@@ -167,9 +167,9 @@ const evidenceMark = "store.evidence"
 const lastEvidenceID = `max(coalesce((SELECT max(id) FROM evidence), 0),
 	coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = '` + evidenceMark + `'), 0))`
 
-// RemoveRows deletes some rows of an archived grid job whose removal is stored: those of at
-// most chunk local jobs, or of as many files. It reports whether more remain. After an
-// interruption it continues where it stopped. Its own row stays, and so does the journal.
+// RemoveRows deletes some rows of an archived grid job whose removal is stored: the rows of at most
+// chunk local jobs, or of as many files. It reports whether more remain. After an interruption it
+// continues where it stopped. The grid job's own row and the journal stay.
 func (s *Store) RemoveRows(ctx context.Context, id jjm.GridID, chunk int) (more bool, err error) {
 	if chunk < 1 {
 		return false, jjm.Errorf(jjm.Invalid, "store: remove grid job %d: chunk is %d: want 1 or more", id, chunk)
@@ -201,8 +201,8 @@ func (tx *Tx) removeRows(id jjm.GridID, chunk int) (more bool, err error) {
 	return false, tx.removeRest(id)
 }
 
-// removeLocals deletes the rows about the first local jobs that are left, and reports whether
-// there were any.
+// removeLocals deletes the rows about the first remaining local jobs, and reports whether there were
+// any.
 func (tx *Tx) removeLocals(id jjm.GridID, chunk int) (some bool, err error) {
 	last := int64(-1)
 	err = tx.c.query(tx.ctx, `SELECT max(n) FROM (SELECT n FROM history_local_jobs WHERE grid = ? ORDER BY n LIMIT ?)`,
@@ -250,7 +250,7 @@ func (tx *Tx) removeLocals(id jjm.GridID, chunk int) (some bool, err error) {
 	return true, nil
 }
 
-// removeInputFiles deletes what became of some files that the grid job read.
+// removeInputFiles deletes the rows about some files that the grid job read.
 func (tx *Tx) removeInputFiles(id jjm.GridID, chunk int) (some bool, err error) {
 	n, err := tx.exec(`DELETE FROM input_files WHERE grid = ?1 AND (step, file) IN
 		(SELECT step, file FROM input_files WHERE grid = ?1 LIMIT ?2)`, args{}.int(int64(id)).int(int64(chunk)))
@@ -260,8 +260,8 @@ func (tx *Tx) removeInputFiles(id jjm.GridID, chunk int) (some bool, err error) 
 // mergeDataset is the name of the dataset of the outputs that a grid job merged.
 func mergeDataset(id jjm.GridID) string { return fmt.Sprintf("(merge of %s)", id) }
 
-// removeMergeFiles deletes the last files of the dataset of what the grid job merged. People
-// cannot name that dataset, so nobody else reads it.
+// removeMergeFiles deletes the last files of the dataset of the outputs that the grid job merged.
+// People cannot name that dataset, so nobody else reads it.
 func (tx *Tx) removeMergeFiles(id jjm.GridID, chunk int) (some bool, err error) {
 	var dataset, files int64
 	err = tx.c.query(tx.ctx, `SELECT d.id, d.files FROM grid_jobs AS g
@@ -288,8 +288,8 @@ func (tx *Tx) removeRest(id jjm.GridID) error {
 	return err
 }
 
-// EndRemoval stores that nothing is left of a grid job but its row, from which it deletes the
-// job file. The schema refuses it while rows are left.
+// EndRemoval stores that only the row of a grid job is left, and deletes the job file from the row.
+// The schema refuses that while other rows are left.
 func (tx *Tx) EndRemoval(id jjm.GridID) error {
 	if err := tx.endRemoval(id); err != nil {
 		return tx.fail(err, "end the removal of grid job %s", id)
@@ -318,7 +318,7 @@ func (tx *Tx) endRemoval(id jjm.GridID) error {
 		args{}.int(int64(jjm.At(tx.s.o.Now()))).int(int64(id)), jjm.Errorf(jjm.Gone, "there is no such open removal"))
 }
 
-// Tell stores that gatekeepers were told the ends of grid jobs. To tell again changes nothing.
+// Tell stores that gatekeepers were told the ends of grid jobs. Storing that again changes nothing.
 func (tx *Tx) Tell(ids []jjm.GridID) error {
 	for _, id := range ids {
 		_, err := tx.exec(`INSERT INTO told (grid, time) SELECT id, ? FROM grid_jobs WHERE id = ? AND (status IN `+overGrids+

@@ -45,7 +45,7 @@ func (tx *Tx) RetractInputs(l *jjm.LocalJob) error {
 }
 
 // Retracted returns the local jobs of a grid job whose results were retracted, with the
-// reasons. One that made its outputs again in a later attempt is not among them.
+// reasons. It leaves out local jobs that made their outputs again in a later attempt.
 func (s *Store) Retracted(ctx context.Context, id jjm.GridID) (map[int32]string, error) {
 	out := map[int32]string{}
 	err := s.view(ctx, func(c *conn) error {

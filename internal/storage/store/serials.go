@@ -22,8 +22,8 @@ func (tx *Tx) insertTemplates(g *jjm.GridJob) error {
 	return nil
 }
 
-// counter is the last serial number of an output template, and the largest one, 0 if
-// there is no bound.
+// counter is the last serial number of an output template, and the largest number that it may
+// have, 0 if there is no bound.
 type counter struct{ last, most int64 }
 
 // counters returns the counters of a step, in the order of its templates.
@@ -106,7 +106,7 @@ func serialsText(serials []int64) string {
 	return encoded(&serials)
 }
 
-// scanSerials parses what serialsText returned.
+// scanSerials parses a text of serialsText.
 func scanSerials(text string, l *jjm.LocalJob) error {
 	if text == "" {
 		return nil

@@ -3,22 +3,22 @@
 // the journal.
 //
 // It promises that a transaction is stored whole or not at all, whatever kills the process or
-// the machine (WAL, synchronous=FULL), and that wrong code above cannot store what must never
-// happen: constraints and triggers of the schema, in migrations/, refuse it. A local job never
-// loses its part, two local jobs never own the same unit, a completed local job stays completed
-// unless it is retracted, a final status changes only for the next generation, which leaves
-// the end of the one before stored, done needs every local job completed and the tar, evidence
-// and journal only grow.
+// the machine (WAL, synchronous=FULL), and that wrong code above cannot store impossible states:
+// constraints and triggers of the schema, in migrations/, refuse them. A local job never loses its
+// part. Two local jobs never own the same unit. A completed local job stays completed unless it is
+// retracted or its grid job is removed. A final status changes only for the next generation, which
+// keeps the end of the generation before. Done needs every local job completed, and the tar.
+// Evidence and journal only grow, except that a removal deletes the evidence of its grid job.
 //
 // Live work and history are in different tables. [Store.Archive] moves a finished grid job from
 // one to the other in chunks, so that the cost of live work does not grow with the history;
 // [Store.Revive] moves it back for a reopening. Reads see both.
 //
 // Policy, and the copy of the state in memory, belong to the packages above. The process must
-// make sure that only one daemon has a store open: two would each be consistent and disagree in
-// memory.
+// make sure that only one daemon has a store open: two daemons would each be consistent and
+// disagree in memory.
 //
-// Comments here name kinds of errors (jjm.Kind): "an unknown one is Gone" means that the error
+// Comments here name kinds of errors (jjm.Kind): "an unknown dataset is Gone" means that the error
 // is of kind jjm.Gone.
 package store
 
@@ -41,10 +41,10 @@ type Options struct {
 	// Scratch does not wait for the disk: a committed transaction survives the end of the
 	// process, but not a crash of the machine. It is for tests of other packages.
 	Scratch bool
-	// Accept is asked before anything is written; its error ends Open. Nil accepts
+	// Accept is called before anything is written; its error ends Open. Nil accepts
 	// every store.
 	Accept func(Content) error
-	// Copied is told of the copy that was made before the schema is updated; may be nil.
+	// Copied is called after the copy before an update of the schema was made; may be nil.
 	Copied func(path string, from, to int)
 }
 
@@ -126,8 +126,8 @@ type Tx struct {
 }
 
 // Update runs fn in one write transaction. Transactions wait for their turn; the error is Busy
-// if ctx ends first. If fn returns an error or panics, nothing is stored, and its error is
-// returned unchanged. When Update returns nil, everything is on disk.
+// if ctx ends first. If fn returns an error or panics, nothing is stored, and Update returns the
+// error of fn unchanged. When Update returns nil, everything is on disk.
 func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
 	if s.o.ReadOnly {
 		return jjm.Errorf(jjm.Conflict, "store: %s was opened read-only", s.path)
@@ -196,12 +196,12 @@ func (s *Store) openTx(ctx context.Context) (err error) {
 // new connection is certain to be in a clean state.
 func (s *Store) rollback() {
 	if _, err := s.writer.exec("ROLLBACK", nil); err != nil {
-		s.writer.close() // best effort: its errors say nothing new
+		s.writer.close() // best effort: errors of close say nothing new
 		s.writer = nil
 	}
 }
 
-// fail returns the error as Store.fail does, and remembers the first one, with which the
+// fail returns the error as Store.fail does, and remembers the first error, with which the
 // transaction fails.
 func (tx *Tx) fail(err error, format string, a ...any) error {
 	err = tx.s.fail(err, format, a...)

@@ -8,8 +8,8 @@ import (
 )
 
 // holdTransitions makes the writer refuse every change of a local job's state that is not one of
-// [jjm.Transitions]. The trigger is temporary, it belongs to the connection: so the list is written once, in
-// package jjm, and a new one needs no migration.
+// [jjm.Transitions]. The trigger is temporary and belongs to the connection, so the list is written only once, in
+// package jjm, and a new transition needs no migration.
 func holdTransitions(c *conn) error {
 	var pairs []string
 	for _, t := range jjm.Transitions() {

@@ -121,22 +121,22 @@ func folderName(o jjm.Owner) string {
 	return "uid" + strconv.Itoa(o.UID)
 }
 
-// RootPath returns the absolute path of an owner's area. The area is not asked.
+// RootPath returns the absolute path of an owner's area, without looking at the area.
 func (as *Areas) RootPath(o jjm.Owner) string { return Path(as.work, o) }
 
 // WorkPath returns the absolute path of the folder in which the application of an attempt
-// runs or ran. The area is not asked.
+// runs or ran, without looking at the area.
 func (as *Areas) WorkPath(o jjm.Owner, id jjm.AttemptID) string {
 	return filepath.Join(as.work, folderName(o), sandbox.AttemptDir(id), sandbox.WorkName)
 }
 
-// GridPath returns the absolute path of the folder of a grid job. The area is not asked.
+// GridPath returns the absolute path of the folder of a grid job, without looking at the area.
 func (as *Areas) GridPath(o jjm.Owner, id jjm.GridID) string {
 	return filepath.Join(as.work, folderName(o), sandbox.GridDir(id))
 }
 
-// GridsAbove returns the grid jobs above an id that have a folder in the owner's area. An area that does not exist is
-// not made.
+// GridsAbove returns the grid jobs above an id that have a folder in the owner's area. It does not create a missing
+// area.
 func (as *Areas) GridsAbove(o jjm.Owner, above jjm.GridID) (map[jjm.GridID]bool, error) {
 	there, err := exists(as.work, folderName(o))
 	if err != nil || !there {
@@ -149,8 +149,8 @@ func (as *Areas) GridsAbove(o jjm.Owner, above jjm.GridID) (map[jjm.GridID]bool,
 	return a.GridsAbove(above)
 }
 
-// exists reports whether a folder has a name. What has the name is not looked at: whoever owns it can mount a file
-// system there that never answers.
+// exists reports whether the folder dir has an entry called name. It does not look at the entry itself: the owner of
+// the entry can mount a file system there that never answers.
 func exists(dir, name string) (bool, error) {
 	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

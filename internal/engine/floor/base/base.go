@@ -53,10 +53,10 @@ type Deps struct {
 	// Crash is called at every named failpoint; if it returns an error, the engine stops there,
 	// as if it had been killed. Nil in production.
 	Crash func(point string) error
-	// IDs keeps how far ids are given out; nil if nobody does.
+	// IDs keeps outside the store how far ids are given out; nil = nothing does.
 	IDs IDs
-	// Accounted returns up to which attempt the accounting log tells of ends, by its number in the
-	// store; nil if there is no log.
+	// Accounted returns the number, in the store, up to which the ends of attempts are in the accounting
+	// log; nil if there is no log.
 	Accounted func(context.Context) (seq int64, err error)
 	// Fetch carries out an order to fetch an input, as the account that commands run as under its context.
 	Fetch func(context.Context, fetch.Order) (fetch.Report, error)
@@ -73,14 +73,14 @@ type IDs interface {
 	Reserved(jjm.GridID) bool
 	// Reserve makes Reserved true. The error is of kind Busy if the folders of the site do not allow it now.
 	Reserve(context.Context, jjm.GridID) error
-	// Reach is told the id of a grid job that is stored, before anybody else is told.
+	// Reach notes that a grid job with this id is stored. It is called before anybody else learns the id.
 	Reach(jjm.GridID) error
 }
 
-// SiteFiles are what the site says in files of its own.
+// SiteFiles hold what the site's own files say about job types and models of job files.
 type SiteFiles struct {
-	// Unread returns what is to be done so that an unknown job type is known, if the site has a file of it that
-	// was not there at the start; else "". Nil if there is no such folder.
+	// Unread returns the remedy for an unknown job type if its file was added to the site's folder of job types
+	// after the start; else "". Nil if there is no such folder.
 	Unread func(typ string) string
 	// Off are files of job types with mistakes whose names belong to other types.
 	Off []handlers.Off
@@ -137,8 +137,8 @@ type Cluster struct {
 // tests.
 var ErrCrashed = errors.New("stopped at a failpoint")
 
-// Reconfigure replaces the settings. All but Workers, which are read at start, apply at
-// once.
+// Reconfigure replaces the settings. All but Workers, which is read at start, apply
+// immediately.
 func (b *Base) Reconfigure(cfg Config) {
 	set := rule.ShippedRules().With(rule.Site, cfg.Rule)
 	b.rules.Store(&set)

@@ -25,8 +25,8 @@ type ClusterConfig struct {
 	// MaxRunning is how many local jobs may run here at once; 0 = as many as
 	// the batch system starts.
 	MaxRunning int `toml:"max_running"`
-	// MaxPendingPerUser and MaxRunningPerUser bound those of one owner; 0 = no
-	// bound but the cluster's.
+	// MaxPendingPerUser and MaxRunningPerUser bound the waiting and the running local jobs of one
+	// owner; 0 = no bound but the cluster's.
 	MaxPendingPerUser int `toml:"max_pending_per_user"`
 	MaxRunningPerUser int `toml:"max_running_per_user"`
 	// DefaultWalltime is what the batch system gives a job that requests no walltime, as
@@ -38,8 +38,8 @@ type ClusterConfig struct {
 	// Hold are rules about jobs that this cluster holds. They are tried before
 	// Config.Hold.
 	Hold []plan.HoldRule `toml:"hold"`
-	// Config are the settings of the idealizer around the adapter. Of these the engine itself
-	// reads only Command (0 = the engine's Config.Command).
+	// Config are the settings of the idealizer around the adapter. The engine itself reads only
+	// its Command (0 = the engine's Config.Command).
 	idealize.Config
 }
 

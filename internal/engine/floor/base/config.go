@@ -17,11 +17,11 @@ type Config struct {
 	// listings stretch it, to PollMax at most.
 	Poll    jjm.Duration `toml:"poll"`
 	PollMax jjm.Duration `toml:"poll_max"`
-	// UnknownWarn is after how long the health report warns of a cluster without a
+	// UnknownWarn is the time after which the health report warns of a cluster without a
 	// listing, a local job missing from listings, or a bulk whose submission is in doubt.
 	UnknownWarn jjm.Duration `toml:"unknown_warn"`
 	// Harvest is the time between two scans of the bulks' done folders. They are scanned
-	// in addition to the kernel's notifications, which do not tell of writes by other
+	// in addition to the kernel's notifications, which do not report writes by other
 	// hosts.
 	Harvest jjm.Duration `toml:"harvest"`
 	// ResultSettle is how long to wait for a wrapper's result after the batch system
@@ -45,7 +45,7 @@ type Config struct {
 	HoldMaxAgeGLF jjm.Duration `toml:"hold_max_age_glf"`
 	// Hold are the site's rules about jobs that batch systems hold.
 	Hold []plan.HoldRule `toml:"hold"`
-	// Rule are the site's rules about how attempts end, which add to those that jjm ships.
+	// Rule are the site's rules about how attempts end, in addition to the rules that jjm ships.
 	Rule []rule.Rule `toml:"rule"`
 	// HeartbeatStale is the age from which a running wrapper's heartbeat no longer proves
 	// that it runs.
@@ -111,7 +111,7 @@ type Config struct {
 	ExitNotDone int `toml:"exit_not_done"`
 	// PublishEvery is the least time between two writes of the same record.
 	PublishEvery jjm.Duration `toml:"publish_every"`
-	// Fetch is about inputs that are URLs.
+	// Fetch are the settings for inputs that are URLs.
 	Fetch fetch.Config `toml:"fetch"`
 	// Workers is how many grid jobs may be prepared, cut or collected at once.
 	Workers int `toml:"workers"`
@@ -211,7 +211,7 @@ func (c Config) Check() jjm.Problems {
 	return append(ps, checkHolds("engine.hold", c.Hold)...)
 }
 
-// checkHolds returns what is wrong with hold rules, under the key field.
+// checkHolds returns the problems of hold rules. The Field of each begins with field.
 func checkHolds(field string, rules []plan.HoldRule) jjm.Problems {
 	var ps jjm.Problems
 	for i, r := range rules {

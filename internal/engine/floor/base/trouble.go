@@ -23,38 +23,39 @@ type logged struct {
 	at   time.Time
 }
 
-// fresh reports whether the text about the thing is to be logged: it differs from the
-// last one, or that one is old. It remembers the text.
+// fresh reports whether to log the text about the thing: it differs from the last text
+// about the thing, or that text is old. If so, fresh remembers the text.
 func (t *troubles) fresh(thing, text string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if l, known := t.last[thing]; known && l.text == text && now.Sub(l.at) < again {
 		return false
 	}
-	if t.last == nil || len(t.last) > 10_000 { // things are never removed one by one: forget all
+	if t.last == nil || len(t.last) > 10_000 { // over does not come for every thing: forget all
 		t.last = map[string]logged{}
 	}
 	t.last[thing] = logged{text, now}
 	return true
 }
 
-// over forgets the last text about a thing, so that the next one is logged.
+// over forgets the last text about a thing, so that the next text is logged.
 func (t *troubles) over(thing string) {
 	t.mu.Lock()
 	delete(t.last, thing)
 	t.mu.Unlock()
 }
 
-// Complain logs trouble of an operation that will be retried, only when args change.
-// thing identifies the trouble, such as "probe/slurm"; it is not logged.
+// Complain logs trouble of an operation that will be retried, if args have changed or the
+// same args were logged ten minutes ago. thing identifies the trouble, such as
+// "probe/slurm"; it is not logged.
 func (b *Base) Complain(level slog.Level, thing, msg string, args ...any) {
 	if b.troubles.fresh(thing, fmt.Sprint(args...), b.Now()) {
 		b.Log.Log(context.Background(), level, msg, args...)
 	}
 }
 
-// Fresh reports whether the caller should log the text about a thing: true if it differs
-// from the last one about it, or ten minutes have passed.
+// Fresh reports whether the caller should log the text about a thing: true if the text
+// differs from the last one about the thing, or ten minutes have passed.
 func (b *Base) Fresh(thing, text string) bool { return b.troubles.fresh(thing, text, b.Now()) }
 
 // Over forgets the last text about a thing, so that the next trouble is logged even if it

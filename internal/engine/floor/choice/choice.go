@@ -1,5 +1,5 @@
-// Package choice finds the jobs that patterns and filters select (package selection), among those that the caller may
-// see: of live grid jobs in memory, of others in the store.
+// Package choice finds the jobs that patterns and filters select (package selection), among the jobs that the caller
+// may see. It reads live grid jobs from memory and others from the store.
 package choice
 
 import (
@@ -23,8 +23,9 @@ type Chooser struct {
 // New returns a Chooser.
 func New(s *state.State) *Chooser { return &Chooser{s.B, s} }
 
-// Select returns the jobs that a request selects. Without a filter an id is among them as it is, also if there is no
-// such job: whoever acts on it says so. A name that no grid job has is an error of kind Gone.
+// Select returns the jobs that a request selects. Without a filter, it returns an id as it is, even if there is no
+// such job: the command that acts on the id reports that. Without a filter, a name that no grid job has is an error of
+// kind Gone.
 func (ch *Chooser) Select(ctx context.Context, caller wire.Caller, r wire.SelectRequest) (wire.Selected, error) {
 	list, err := selection.Parse(r.Refs)
 	if err != nil {
@@ -59,7 +60,7 @@ func tooMany(found int) error {
 		wire.MostSelected)
 }
 
-// search is one request, and what was found so far.
+// search is one request and the jobs found so far.
 type search struct {
 	*Chooser
 	caller  wire.Caller
@@ -68,10 +69,10 @@ type search struct {
 	now     jjm.Time
 
 	out   wire.Selected
-	found map[jjm.Ref]bool // what names and filters found, so that nothing is found twice
+	found map[jjm.Ref]bool // the references that names and filters found, so that none is added twice
 }
 
-// pattern adds what one pattern selects.
+// pattern adds the jobs that one pattern selects.
 func (se *search) pattern(ctx context.Context, p selection.Pattern, filtered bool) error {
 	switch {
 	case p.Name != "":
@@ -82,7 +83,7 @@ func (se *search) pattern(ctx context.Context, p selection.Pattern, filtered boo
 	return se.given(ctx, p.Ref)
 }
 
-// given adds what an id means, whatever it is.
+// given adds an id without filtering.
 func (se *search) given(ctx context.Context, ref jjm.Ref) error {
 	se.out.Refs = append(se.out.Refs, ref.String())
 	n, known := selection.Pattern{Ref: ref}.Jobs()
@@ -96,7 +97,7 @@ func (se *search) given(ctx context.Context, ref jjm.Ref) error {
 	}
 	job, err := se.s.Find(ctx, se.caller, ref.Grid)
 	if err != nil {
-		return ctx.Err() // whoever acts on the id says what is wrong with it
+		return ctx.Err() // the command that acts on the id reports the error
 	}
 	return se.each(ctx, &job, ref, func(*jjm.LocalJob) bool {
 		se.out.Locals++
@@ -104,7 +105,7 @@ func (se *search) given(ctx context.Context, ref jjm.Ref) error {
 	})
 }
 
-// filtered adds what fits of what an id means.
+// filtered adds the jobs of an id that fit the filters and the purpose.
 func (se *search) filtered(ctx context.Context, ref jjm.Ref) error {
 	job, err := se.s.Find(ctx, se.caller, ref.Grid)
 	if err != nil {
@@ -118,7 +119,7 @@ func (se *search) filtered(ctx context.Context, ref jjm.Ref) error {
 // pageSize is how many rows of grid jobs are read from the store at a time.
 const pageSize = 200
 
-// named adds what fits of the grid jobs whose names fit, by ascending ids.
+// named adds the jobs that fit the filters and the purpose, of grid jobs whose names fit the pattern, by ascending ids.
 func (se *search) named(ctx context.Context, p selection.Pattern, filtered bool) error {
 	named, found := 0, 0
 	var perJob [][]jjm.Ref
@@ -147,8 +148,8 @@ func (se *search) named(ctx context.Context, p selection.Pattern, filtered bool)
 	return nil
 }
 
-// page calls fn with the grid jobs that the caller may see, newest first. Those that are over are among them only if
-// over is set.
+// page calls fn with the grid jobs that the caller may see and whose type, owner and status fit, newest first. It
+// includes ended grid jobs only if over is set.
 func (se *search) page(ctx context.Context, over bool, fn func(*jjm.GridJob) error) error {
 	f := store.Filter{All: over, Type: se.filter.Type, Owner: se.filter.User, Limit: pageSize}
 	if !se.caller.Admin {
@@ -177,7 +178,7 @@ func (se *search) page(ctx context.Context, over bool, fn func(*jjm.GridJob) err
 	}
 }
 
-// fitting returns what the filters and the purpose leave of what ref means of a grid job.
+// fitting returns the jobs of ref, in a grid job, that fit the filters and the purpose.
 func (se *search) fitting(ctx context.Context, job *jjm.GridJob, ref jjm.Ref) ([]jjm.Ref, error) {
 	if !se.filter.Grid(job, se.now) || !se.purpose.Grid(job.Status) {
 		return nil, nil
@@ -202,7 +203,7 @@ func (se *search) fitting(ctx context.Context, job *jjm.GridJob, ref jjm.Ref) ([
 	return refs, err
 }
 
-// add adds references that are not there yet.
+// add adds the references that were not found before.
 func (se *search) add(refs []jjm.Ref) {
 	for _, ref := range refs {
 		if se.found[ref] {
@@ -218,7 +219,7 @@ func (se *search) add(refs []jjm.Ref) {
 	}
 }
 
-// Has reports whether a grid job has a local job that fits. If the filter is not of local jobs it need not have any.
+// Has reports whether a grid job has a local job that fits. It returns true if the filter is not about local jobs.
 func (ch *Chooser) Has(ctx context.Context, job *jjm.GridJob, f *selection.Filter) (has bool, err error) {
 	if !f.OfLocals() {
 		return true, nil
@@ -233,8 +234,8 @@ func (ch *Chooser) Has(ctx context.Context, job *jjm.GridJob, f *selection.Filte
 	return has, err
 }
 
-// each calls fn with the local jobs that ref means, of a whole grid job with all, until it returns false. fn must not
-// keep them.
+// each calls fn with the local jobs of ref until fn returns false; a whole grid job means all its local jobs. fn must
+// not keep the local jobs.
 func (ch *Chooser) each(ctx context.Context, job *jjm.GridJob, ref jjm.Ref, fn func(*jjm.LocalJob) bool) error {
 	if !ref.Locals {
 		ref = jjm.Ref{Grid: ref.Grid, Locals: true, Last: -1}
@@ -254,7 +255,7 @@ func (ch *Chooser) each(ctx context.Context, job *jjm.GridJob, ref jjm.Ref, fn f
 	return nil
 }
 
-// eachLive is each for a grid job in memory; ok is false for another one.
+// eachLive is each for a grid job in memory. It returns false, without calling fn, if the local jobs are not in memory.
 func (ch *Chooser) eachLive(job *jjm.GridJob, ref jjm.Ref, fn func(*jjm.LocalJob) bool) (ok bool) {
 	v := ch.s.View()
 	defer v.Close()

@@ -1,7 +1,7 @@
-// Package dependency holds back grid jobs that are to begin after others (Spec.After) until those have ended in the way
-// that is asked for (plan.After). It stores nothing: what the job file says and the statuses of the others are in the
-// store, and it looks at them anew after a start of the daemon, and whenever one of them changes. Once a grid job has
-// begun, its dependencies are over.
+// Package dependency holds back grid jobs that are to begin after others (Spec.After) until the others have ended as
+// the job file requires (plan.After). It stores nothing: the job file and the statuses of the others are in the store.
+// It reads the statuses again after a start of the daemon, and whenever one of them changes. Once a grid job has begun,
+// it no longer depends on the others.
 package dependency
 
 import (
@@ -23,14 +23,14 @@ type Dependencies struct {
 
 	mu        sync.Mutex // never held while the store or memory is read
 	followers map[jjm.GridID]*follower
-	// of are the followers of a grid job.
+	// of holds, by grid job, the grid jobs that begin after it.
 	of map[jjm.GridID]map[jjm.GridID]bool
 }
 
-// follower is a grid job that begins after others, and what was seen of these.
+// follower is a grid job that begins after others, and the statuses of the others when they were last read.
 type follower struct {
 	after   []jjm.GridID
-	changes int // counts what happened to them
+	changes int // counts the changes of the grid jobs in after
 	known   bool
 	seen    map[jjm.GridID]jjm.GridStatus
 	waits   string
@@ -81,8 +81,8 @@ func (d *Dependencies) Waits(job *jjm.GridJob) (waits string, unknown bool) {
 	return f.waits, false
 }
 
-// Await looks how the grid jobs are that another one begins after; Waits says what it found. From then on that one is
-// woken when the answer may be another. The error is of kind Invalid if it will never begin.
+// Await reads the statuses of the grid jobs that job begins after, and keeps for Waits what job waits for. From then on
+// job is woken when that may have changed. The error is of kind Invalid if job will never begin.
 func (d *Dependencies) Await(ctx context.Context, job *jjm.GridJob) error {
 	before := d.follow(job)
 	all, err := d.look(ctx, job.Spec.After)
@@ -106,7 +106,8 @@ func (d *Dependencies) Await(ctx context.Context, job *jjm.GridJob) error {
 	return nil
 }
 
-// follow makes a grid job be woken by changes, and returns how many there were so far.
+// follow registers a grid job to be woken by changes of the grid jobs before it, and returns how many changes there
+// were so far.
 func (d *Dependencies) follow(job *jjm.GridJob) (changes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -124,7 +125,7 @@ func (d *Dependencies) follow(job *jjm.GridJob) (changes int) {
 	return f.changes
 }
 
-// look reads how grid jobs are, whoever owns them.
+// look reads the statuses of grid jobs, whoever owns them.
 func (d *Dependencies) look(ctx context.Context, ids []jjm.GridID) (all []plan.Predecessor, err error) {
 	for _, id := range ids {
 		job, _, err := d.s.Kept(ctx, wire.Caller{Admin: true}, id)
@@ -141,14 +142,14 @@ func (d *Dependencies) look(ctx context.Context, ids []jjm.GridID) (all []plan.P
 	return all, nil
 }
 
-// Changed notices what a change means to the grid jobs that wait, and wakes them.
+// Changed wakes the grid jobs that wait for a grid job of the change.
 func (d *Dependencies) Changed(c *state.Change) {
 	for _, id := range d.concerned(c) {
 		d.s.WakeGrid(id)
 	}
 }
 
-// concerned returns the grid jobs that have to look again.
+// concerned returns the grid jobs that must read statuses again, and marks what they know as outdated.
 func (d *Dependencies) concerned(c *state.Change) []jjm.GridID {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -173,7 +174,7 @@ func (d *Dependencies) concerned(c *state.Change) []jjm.GridID {
 	return slices.Collect(maps.Keys(woken))
 }
 
-// forget drops a grid job that does not wait any more.
+// forget drops a grid job that no longer waits.
 func (d *Dependencies) forget(id jjm.GridID) {
 	f := d.followers[id]
 	if f == nil {

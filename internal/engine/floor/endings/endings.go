@@ -24,17 +24,17 @@ type Endings struct {
 	noted notes // guarded by mu: use open
 }
 
-// notes are the entries, and what their results weigh.
+// notes are the entries, and the memory that their results take.
 type notes struct {
 	whose func(jjm.GridID) int              // returns the account of a grid job
 	m     map[int]map[jjm.AttemptID]*Ending // by account, then attempt
-	next  map[int]jjm.AttemptID             // by account: the last that was due
+	next  map[int]jjm.AttemptID             // by account: the last attempt that Due returned
 	held  map[int]int64                     // bytes of results, by account
 	all   int64                             // bytes of results of all accounts
 }
 
-// open takes the lock and returns what it guards. The caller must call done, and not use
-// n after it.
+// open takes the lock and returns the notes that it guards. The caller must call done, and
+// must not use n afterwards.
 func (es *Endings) open() (n *notes, done func()) {
 	es.mu.Lock()
 	return &es.noted, es.mu.Unlock
@@ -51,7 +51,7 @@ type Ending struct {
 	Claim    *jjm.Claim   // nil until read; a claim never changes
 	ClaimAt  jjm.Time     // when Claim was read
 	Suspect  *jjm.Report  // another live batch job under the same tag and index
-	others   []jjm.Report // the last report of each other batch job under them
+	others   []jjm.Report // the last report of each other batch job under the same tag and index
 	absence
 	heartbeat
 	Due   jjm.Time // the next time to judge it; 0 = now
@@ -70,12 +70,12 @@ type absence struct {
 type heartbeat struct {
 	beat     time.Time // the modification time last seen; zero = never looked at
 	beatSeen jjm.Time  // when beat last changed, by the daemon's clock
-	fresh    bool      // valid if looked: it was fresh
-	looked   bool      // it was looked at since listings miss the attempt
+	fresh    bool      // valid if looked: the heartbeat was fresh
+	looked   bool      // the heartbeat was looked at since listings miss the attempt
 }
 
-// setBack moves times that lie in the future to now. They do so after the clock was set back,
-// and without this the attempt would wait until the clock reaches them again, perhaps for days.
+// setBack moves times that lie in the future to now. Times lie in the future after the clock was
+// set back; the attempt would wait until the clock reaches them again, perhaps for days.
 func (en *Ending) setBack(now jjm.Time) {
 	en.Ended, en.ResultAt, en.beatSeen = min(en.Ended, now), min(en.ResultAt, now), min(en.beatSeen, now)
 	en.ClaimAt = min(en.ClaimAt, now)
@@ -128,7 +128,7 @@ func (es *Endings) Report(id jjm.AttemptID, r jjm.Report, now jjm.Time) {
 	})
 }
 
-// Withdrawn notes a report of the batch system's which proves that no process of the attempt was or will be started.
+// Withdrawn notes a report of the batch system that proves that no process of the attempt was or will be started.
 func (es *Endings) Withdrawn(id jjm.AttemptID, r jjm.Report, now jjm.Time) {
 	es.Report(id, r, now)
 	es.With(id, func(en *Ending) { en.NeverRan = true })
@@ -170,8 +170,8 @@ func (es *Endings) Alive(id jjm.AttemptID) {
 }
 
 // Revived forgets an end that the batch system took back by restarting the job. The
-// restarted job will have an end of its own, and its result the full time to arrive after
-// that.
+// restarted job will have an end of its own, and its result has the full time to arrive
+// after that end.
 func (es *Endings) Revived(id jjm.AttemptID) {
 	n, done := es.open()
 	defer done()
@@ -306,8 +306,8 @@ func (es *Endings) HasResult(id jjm.AttemptID) bool {
 	return en != nil && en.Result != nil
 }
 
-// Due returns at most limit attempts of an account that are to be judged now, in order. It goes on after the last one
-// that it returned, so that each has its turn.
+// Due returns at most limit attempts of an account that are to be judged now, in order. Each call begins after the last
+// attempt that the call before returned, so that each attempt has its turn.
 func (es *Endings) Due(uid int, now jjm.Time, limit int) []jjm.AttemptID {
 	n, done := es.open()
 	defer done()
@@ -360,8 +360,8 @@ func (es *Endings) Accounts() []int {
 	return slices.Collect(maps.Keys(n.m))
 }
 
-// The bytes of memory for results that wait for their verdict, of one account and of all.
-// Further results wait in their folders.
+// heldByOne and heldByAll bound the bytes of memory for results that wait for their verdict,
+// of one account and of all accounts. Further results wait in their folders.
 const (
 	heldByOne = 32 << 20
 	heldByAll = 192 << 20

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// lowest collects the first attempts that follow another one in order; those before it come last. It keeps twice as
-// many as it returns, whatever is added.
+// lowest collects the first limit attempts that follow the attempt after in order. Attempts up to after come last. It
+// keeps at most twice limit attempts, however many are added.
 type lowest struct {
 	limit int
 	after jjm.AttemptID
@@ -26,7 +26,7 @@ func (lo *lowest) add(id jjm.AttemptID) {
 	}
 }
 
-// cut sorts what was added, and drops all but the first ones.
+// cut sorts the collected attempts, and drops all but the first limit.
 func (lo *lowest) cut() []jjm.AttemptID {
 	slices.SortFunc(lo.ids, lo.compare)
 	lo.ids = lo.ids[:min(lo.limit, len(lo.ids))]

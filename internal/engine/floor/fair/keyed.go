@@ -72,9 +72,9 @@ func ByAccount(width int, patience time.Duration, do func(context.Context, int) 
 	return Apart(width, patience, func(uid int) int { return uid }, do)
 }
 
-// Apart makes a keyed in which however many runs of an account last long, it keeps no
-// other account waiting: an account has at most width runs at once, all of them may be
-// long, and all accounts together have as many as there are.
+// Apart returns a Keyed in which long runs of one account never delay another account. An
+// account has at most width runs at once, all of which may be long. The long runs of all
+// accounts together are not bounded.
 func Apart[K comparable](width int, patience time.Duration, whose func(K) int,
 	do func(context.Context, K) time.Duration) *Keyed[K] {
 	k := NewKeyed(width, patience, whose, do)
@@ -159,8 +159,8 @@ func (k *Keyed[K]) take() (key K, l *lane[K], ok bool) {
 	return key, l, true
 }
 
-// outlast gives the place of a run that lasts longer than patience to others, and sets
-// *left, unless too many such runs go on.
+// outlast frees the place of a run that lasts longer than patience, and sets *left, unless
+// too many such runs go on.
 func (k *Keyed[K]) outlast(left *bool) {
 	k.mu.Lock()
 	if k.long < k.most {
@@ -172,8 +172,8 @@ func (k *Keyed[K]) outlast(left *bool) {
 	Kick(k.wake)
 }
 
-// finish ends a run of key, and queues or arms the next one. left says whether the run
-// gave up its place.
+// finish ends a run of key, and queues or arms the next one. *left is true if the run gave
+// up its place.
 func (k *Keyed[K]) finish(key K, l *lane[K], left *bool, again time.Duration) {
 	k.mu.Lock()
 	l.runs--
@@ -233,7 +233,7 @@ func (k *Keyed[K]) Run(ctx context.Context) {
 
 // one runs the function for one key, for which take has taken a place.
 func (k *Keyed[K]) one(ctx context.Context, key K, l *lane[K]) {
-	left := new(bool) // whether the run gave up its place; guarded by mu
+	left := new(bool) // true once the run gave up its place; guarded by mu
 	over := make(chan struct{})
 	t := time.AfterFunc(k.patience, func() {
 		defer close(over)
@@ -254,8 +254,8 @@ func (k *Keyed[K]) stopTimers() {
 	}
 }
 
-// Accounts tells which account a live grid job belongs to. It has a lock of its own, so
-// that Of may be called under any lock of the engine.
+// Accounts holds the account of each live grid job. It has a lock of its own, so that Of
+// may be called under any lock of the engine.
 type Accounts struct {
 	mu sync.RWMutex
 	m  map[jjm.GridID]int

@@ -20,7 +20,7 @@ type Lanes struct {
 }
 
 // Do runs what in the account's lane, which must be free, and then calls done. With
-// OneAccount it runs what at once, and does not call done.
+// OneAccount it runs what before it returns, and does not call done.
 func (l *Lanes) Do(account jjm.Owner, what, done func()) {
 	if l.OneAccount {
 		what()
@@ -50,11 +50,11 @@ func (l *Lanes) Taken(account jjm.Owner) bool {
 }
 
 // laneFair is how long an account keeps its share of the next submissions while its lane
-// is taken. After that the others get it.
+// is taken. After that the other accounts get the share.
 const laneFair = 2 * time.Second
 
-// Slow reports whether the account's lane has been taken for longer than laneFair, or
-// since a time in the future: the clock was set back.
+// Slow reports whether the account's lane has been taken for laneFair or longer, or since
+// a time in the future, because the clock was set back.
 func (l *Lanes) Slow(account jjm.Owner) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

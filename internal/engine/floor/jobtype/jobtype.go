@@ -16,8 +16,8 @@ import (
 	"jjm/internal/work/split"
 )
 
-// Site returns what handlers may know of the site, and open and run on behalf of an
-// owner. base is the folder of the job file.
+// Site returns the site as handlers see it: its limits, and functions that open files and
+// run programs as an owner. base is the folder of the job file.
 func (jt *Types) Site(owner jjm.Owner, base string) handlers.Site {
 	return handlers.Site{
 		RecommendedCPU: jt.b.Conf().RecommendedCPU, MaxCPU: jt.b.Conf().MaxCPU,
@@ -116,9 +116,9 @@ func (jt *Types) PackedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site
 	return site, nil
 }
 
-// CuttingOf returns how a grid job is cut. After a restart it asks the job type again, whose
-// answer is the same, because it depends on nothing but the stored specification and the packed
-// inputs.
+// CuttingOf returns how a grid job is cut. After a restart it asks the job type again. The job
+// type answers the same as before, because the answer depends only on the stored specification
+// and the packed inputs.
 func (jt *Types) CuttingOf(job *jjm.GridJob) (*state.Cutting, error) {
 	v := jt.s.View()
 	known := v.Grid(job.ID).Cutting()

@@ -14,9 +14,9 @@ import (
 // programsAtOnce is how many programs of job types run at the same time for one account.
 const programsAtOnce = 2
 
-// run runs a type's program as the owner, or as the daemon's account where that runs all jobs.
-// It waits for at most p.Limit until fewer than programsAtOnce run for the account; then the
-// error is of kind Busy.
+// run runs a type's program as the owner, or as the daemon's account if that account runs all
+// jobs. If programsAtOnce programs of the account run already, it waits for one of them to end.
+// After p.Limit it returns an error of kind Busy.
 func (jt *Types) run(owner jjm.Owner, p handlers.Program) (handlers.Ran, error) {
 	seats := jt.seats(owner.UID)
 	select {

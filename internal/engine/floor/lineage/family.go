@@ -14,18 +14,18 @@ import (
 	"jjm/sandbox"
 )
 
-// Family is which local jobs WMBSMergeBySize is told about: those of one grid job, which made
-// the files to be merged.
+// Family selects the local jobs that WMBSMergeBySize knows about: the local jobs of the grid
+// job that made the files to be merged.
 type Family struct {
 	Maker jjm.GridID
 	// Success reports whether a local job counts as successful.
 	Success func(store.Producer) bool
 }
 
-// Tell sets work.Parents, which local jobs read the parents of the files and how these ended.
-// Where files have no luminosity sections or locations it also sets what the splitter needs:
-// the lowest section of their parents, and one place for all. numbers are the numbers of the
-// files in their dataset.
+// Tell sets work.Parents to the local jobs that read the parents of the files, and how these
+// local jobs ended. For files without luminosity sections or locations it also sets what the
+// splitter needs: the lowest section of their parents, and one place for all. numbers are the
+// numbers of the files in their dataset.
 func (ln *Lineage) Tell(ctx context.Context, fam Family, work *split.Work, numbers []int64) error {
 	var parents []string
 	seen := map[string]bool{}
@@ -66,8 +66,8 @@ func (ln *Lineage) Tell(ctx context.Context, fam Family, work *split.Work, numbe
 }
 
 // TellOf is Tell for the master dataset of a grid job. If the dataset is closed, it drops files
-// of whose parents no reader is known, because they would wait for ever. left are the numbers
-// of the files that remain in work.Files.
+// whose parents have no known reader, because these files would wait for ever. left are the
+// numbers of the files that remain in work.Files.
 func (ln *Lineage) TellOf(ctx context.Context, job *jjm.GridJob, dataset string, work *split.Work,
 	numbers []int64) (left []int64, drops []store.Drop, err error) {
 	maker, err := ln.MakerOf(ctx, job.Owner.UID, dataset, nil)
@@ -120,8 +120,8 @@ func MergeReady(p store.Producer) bool {
 	return p.State == jjm.Completed || p.State == jjm.Completing && p.Phase == jjm.Merging
 }
 
-// CheckFamily returns a problem if WMBSMergeBySize is to merge files of which it is not
-// known which local jobs made them, and from what.
+// CheckFamily returns a problem if WMBSMergeBySize is to merge files that do not all come
+// from one grid job that reads a dataset.
 func (ln *Lineage) CheckFamily(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	refuse := func(why string) jjm.Problems {
 		return jjm.Problems{{Field: "split.by",
@@ -157,7 +157,7 @@ func (ln *Lineage) CheckFamily(ctx context.Context, owner jjm.Owner, spec *jjm.S
 	return nil
 }
 
-// filesFrom returns the names of the datasets that files come from: one, or those of a
+// filesFrom returns the names of the datasets of an input: one, or the members of a
 // container.
 func (ln *Lineage) filesFrom(ctx context.Context, uid int, d *jjm.DatasetInput) ([]string, error) {
 	if d.Container == "" {
@@ -199,8 +199,8 @@ func firstFiles(d *jjm.DatasetInput, site handlers.Site) []jjm.File {
 }
 
 // MakerOf returns the grid job of an account whose local jobs make the files of a dataset: the
-// one that fills it, or else the one that made the given files, by their names. Its id is 0 if
-// there is none.
+// grid job that fills the dataset, or else the grid job that made the given files, found by
+// their names. The id is 0 if there is no such grid job.
 func (ln *Lineage) MakerOf(ctx context.Context, uid int, name string, files []jjm.File) (jjm.GridJob, error) {
 	filler, known, err := ln.filler(ctx, uid, name, &files)
 	if err != nil && jjm.KindOf(err) != jjm.Gone {

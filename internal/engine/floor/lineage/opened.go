@@ -18,8 +18,8 @@ const maxName = 255
 // be used by one goroutine.
 type Opened struct {
 	ln *Lineage
-	// of are the datasets that may have such files, by the name that the part has for them. Parent files may be in any
-	// of several datasets, which are searched for once.
+	// of are the datasets that may have such files, by the part's name for the kind of file. Parent files may be in any
+	// of several datasets, which trace finds once.
 	of     map[string][]store.DatasetID
 	some   bool // of is not empty
 	master store.DatasetID
@@ -77,8 +77,8 @@ func (ln *Lineage) Foreseeing(ctx context.Context, uid int, inputs []jjm.Dataset
 	return o, nil
 }
 
-// Lying returns the input of a part in which the names of files that local jobs made are replaced by the paths at which
-// they lie. root is the path of the work area.
+// Lying returns the input of a part with the names of files that local jobs made replaced by their paths. root is the
+// path of the work area.
 func (o *Opened) Lying(ctx context.Context, in *jjm.PartInput, root string) (*jjm.PartInput, error) {
 	given, err := o.given(ctx, in)
 	if err != nil || len(given) == 0 {
@@ -101,8 +101,8 @@ type Given struct {
 	Link string
 }
 
-// Part returns the input of a part in which the names of files that local jobs made are replaced by paths below a
-// folder. It also returns these files. The names of other files stay.
+// Part returns the input of a part with the names of files that local jobs made replaced by paths below a folder, and
+// these files. The names of other files stay.
 func (o *Opened) Part(ctx context.Context, in *jjm.PartInput, folder string) (*jjm.PartInput, []Given, error) {
 	given, err := o.given(ctx, in)
 	if err != nil || len(given) == 0 {
@@ -123,8 +123,8 @@ func (o *Opened) Part(ctx context.Context, in *jjm.PartInput, folder string) (*j
 // named is a file as a part names it.
 type named struct{ of, lfn string }
 
-// given returns the files of a part that local jobs made, in the order of the part. Each call returns the same, because
-// what is known of a file never changes.
+// given returns the files of a part that local jobs made, in the order of the part. Each call returns the same files,
+// because the store's rows about a file never change.
 func (o *Opened) given(ctx context.Context, in *jjm.PartInput) (given []Given, err error) {
 	if in == nil || !o.some {
 		return nil, nil
@@ -168,7 +168,7 @@ func (o *Opened) given(ctx context.Context, in *jjm.PartInput) (given []Given, e
 	return given, nil
 }
 
-// trace finds the datasets of parent files: those that the makers of the master's files read, and so on.
+// trace finds the datasets of parent files: the datasets that the makers of the master's files read, and so on.
 func (o *Opened) trace(ctx context.Context) error {
 	if o.traced {
 		return nil

@@ -1,4 +1,4 @@
-// Package lineage answers who made a file and from what: the grid job that fills a
+// Package lineage finds out who made a file and from what: the grid job that fills a
 // dataset, the ancestors of its files, and which local jobs read the same parents. It
 // reads the store and changes nothing.
 package lineage
@@ -7,7 +7,7 @@ import (
 	"jjm/internal/engine/floor/base"
 )
 
-// Lineage answers from the store.
+// Lineage finds makers and ancestors of files in the store.
 type Lineage struct{ b *base.Base }
 
 // New returns a Lineage.

@@ -25,9 +25,9 @@ func Names(spec *jjm.Spec, l *jjm.LocalJob) map[string]stream.Named {
 	return all
 }
 
-// Name returns the name under which an output of a local job is collected: that of its
-// template, else one made of the stem, the local job's id and the file's own name. names
-// is what [Names] returned.
+// Name returns the name under which an output of a local job is collected: the name that
+// its template makes, else a name made of the stem, the local job's id and the file's own
+// name. names is the result of [Names].
 func Name(stem string, id jjm.LocalID, file string, names map[string]stream.Named) string {
 	if o, ok := names[file]; ok {
 		return o.Name
@@ -45,8 +45,8 @@ func TarName(job *jjm.GridJob) string {
 }
 
 // LastAttempt returns the id of the attempt that ended last. It is not always the current
-// one: a local job that was killed while it waited for its next attempt has the number of
-// that already.
+// attempt: a local job that was killed while it waited for its next attempt already has the
+// number of the next attempt.
 func LastAttempt(l *jjm.LocalJob) jjm.AttemptID {
 	id := l.AttemptID()
 	if l.NotBefore != 0 && l.Attempt > 0 && l.State == jjm.Killed {
@@ -100,8 +100,8 @@ func Merged(job *jjm.GridJob, l *jjm.LocalJob) bool {
 	return job.Spec.Merge != nil && l.Step == jjm.StepWork && l.State == jjm.Completed
 }
 
-// LeftOut returns which outputs a local job left out. Only completed local jobs count: the work of all others is not
-// done, whatever they made. retracted has the local jobs whose outputs were retracted.
+// LeftOut returns which outputs a local job left out. It returns nil for a local job that did not complete, because the
+// work of that local job is not done, whatever it made. retracted has the local jobs whose outputs were retracted.
 func LeftOut(l *jjm.LocalJob, ev *jjm.Evidence, retracted map[int32]string) jjm.LeftList {
 	if _, lost := retracted[l.ID.N]; lost || l.State != jjm.Completed || ev == nil || ev.Result == nil {
 		return nil
@@ -109,8 +109,8 @@ func LeftOut(l *jjm.LocalJob, ev *jjm.Evidence, retracted map[int32]string) jjm.
 	return ev.Result.LeftOut()
 }
 
-// LacksOutput returns, for a local job of the merge step that left no merged file, why
-// that is a failure; else "".
+// LacksOutput returns the cause of failure of a local job of the merge step that left no
+// merged file; else "".
 func LacksOutput(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) string {
 	if l.Step != jjm.StepMerge || len(Mergeable(spec, l, r)) > 0 {
 		return ""

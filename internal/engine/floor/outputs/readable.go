@@ -4,8 +4,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Readable returns the part without the files that cannot be read and without what it
-// owns of these. Its Count is 0 if nothing is left.
+// Readable returns the part without the files in gone, which cannot be read, and without
+// the events and sections of these files. Its Count is 0 if nothing is left.
 func Readable(p jjm.Part, gone map[string]bool) jjm.Part {
 	in := *p.Input
 	at := make([]int32, len(p.Input.Files)) // the new position of each file, -1 = removed

@@ -76,9 +76,9 @@ func New(s *state.State, as *areas.Areas, open Open) *Inputs {
 // Run fetches until ctx ends.
 func (is *Inputs) Run(ctx context.Context) { is.work.Run(ctx) }
 
-// Bring starts to fetch those inputs of a grid job that are on servers, and does not wait. It wakes the grid job when
-// something changes. there is set if all are fetched and can be packed. An error is of kind Invalid: one of them cannot
-// be fetched.
+// Bring starts to fetch those inputs of a grid job that are on servers, and does not wait. The grid job is woken when
+// something changes. there is set if all inputs are fetched and can be packed. The error is of kind Invalid if an input
+// cannot be fetched.
 func (is *Inputs) Bring(job *jjm.GridJob, inputs []jjm.Input) (there bool, err error) {
 	wanted := wantedOf(&job.Spec, inputs)
 	if len(wanted) == 0 {
@@ -118,7 +118,7 @@ func (w *want) about(text string) string {
 	return fmt.Sprintf("%s: %s: %s", w.field, weburl.Shown(w.in.Path), text)
 }
 
-// Waits returns what a grid job waits for, "" if no input of it is being fetched.
+// Waits returns what a grid job waits for, "" if none of its inputs is being fetched.
 func (is *Inputs) Waits(id jjm.GridID) string {
 	is.mu.Lock()
 	defer is.mu.Unlock()

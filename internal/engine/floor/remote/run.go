@@ -115,7 +115,7 @@ func (is *Inputs) fetch(ctx context.Context, ar *areas.Area, e *download, w *wan
 	return 0, is.retryOrFail(e, w, r)
 }
 
-// noRoom returns what to wait for if the disk is full, and otherwise the zero value.
+// noRoom returns an outcome that waits for space if the disk is full, and otherwise the zero value.
 func (is *Inputs) noRoom(w *want) outcome {
 	low := is.s.Low()
 	if low == "" {
@@ -126,7 +126,7 @@ func (is *Inputs) noRoom(w *want) outcome {
 
 const underWay = "it is being fetched"
 
-// order returns the order for an input, with the limits of the site and of the rest of the grid job's input size.
+// order returns the order for an input. Its size limit is the site's, or what is left of the grid job's input size.
 func (is *Inputs) order(ar *areas.Area, e *download, w *want, credential string) fetch.Order {
 	conf := is.b.Conf()
 	o := conf.Fetch.Order(&w.in, credential)
@@ -164,7 +164,7 @@ func (is *Inputs) child(ctx context.Context, e *download, o fetch.Order) (fetch.
 	return is.b.Deps.Fetch(is.areas.As(ctx, e.owner), o)
 }
 
-// retryOrFail decides what happens to an input after a failed try: it fails for good, or is tried again after a wait.
+// retryOrFail decides whether an input, after a failed try, fails permanently or is tried again after a wait.
 func (is *Inputs) retryOrFail(e *download, w *want, r fetch.Report) outcome {
 	tries, vain := is.b.Conf().Fetch.Tries, e.tries.Add(r)
 	switch {

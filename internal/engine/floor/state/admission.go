@@ -55,7 +55,7 @@ func (m Memory) NotBanned(w jjm.Whom) error {
 }
 
 // NotDrained returns an error of kind Denied for a new grid job whose type or user is
-// drained, or all of whose clusters or queues on them are.
+// drained, or whose clusters are all drained, as a whole or in the queue that it would use.
 func (m Memory) NotDrained(spec *jjm.Spec, user string, clusters []string, now jjm.Time) error {
 	refuse := func(o jjm.Order) error {
 		return jjm.Errorf(jjm.Denied, "no new grid jobs are accepted: %s", o)
@@ -106,8 +106,8 @@ func (s *State) Lost() string {
 	return ""
 }
 
-// Low returns why there can be no new work: what is lost, or which file system lacks the space, for people, or "". It
-// takes no lock.
+// Low returns why there can be no new work, for people: the lost part of the site, or the file system that lacks space;
+// else "". It takes no lock.
 func (s *State) Low() string {
 	if why := s.Lost(); why != "" {
 		return why
@@ -118,8 +118,8 @@ func (s *State) Low() string {
 	return ""
 }
 
-// HasSpace returns an error of kind Busy while a file system lacks the space for new
-// work.
+// HasSpace returns an error of kind Busy while a part of the site is lost or a file system
+// lacks the space for new work.
 func (s *State) HasSpace() error {
 	if why := s.Lost(); why != "" {
 		return jjm.Errorf(jjm.Busy, "no grid job is accepted now: %s", why)

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// mostCauses limits the different causes of a grid job; later ones are counted together.
+	// mostCauses limits the different causes of a grid job; further causes are counted together.
 	mostCauses = 100
 	// ShownCauses limits the causes that are shown.
 	ShownCauses = 10
@@ -26,8 +26,8 @@ type causeKey struct {
 
 type causeTally struct {
 	jobs  int
-	first int32  // -1 after that one went on
-	told  string // what all of them have in common, numbers included
+	first int32  // the first of these local jobs, -1 after it went on
+	told  string // what the messages of all these local jobs have in common, numbers included
 }
 
 // causeOf returns the cause that a local job counts for. ok is false if it neither failed nor is tried again.
@@ -72,8 +72,8 @@ func (g *Grid) blame(l *jjm.LocalJob, d int) {
 	}
 }
 
-// Causes returns why local jobs failed or are tried again: failures first, then by frequency. For a grid job that is
-// over it returns what was stored.
+// Causes returns why local jobs failed or are tried again: failures first, then by frequency. For an ended grid job it
+// returns the stored causes.
 func (g *Grid) Causes() []jjm.Cause {
 	if g.Job.Status.Final() {
 		return g.Job.Causes
@@ -101,7 +101,7 @@ func (g *Grid) Causes() []jjm.Cause {
 	return out[:min(len(out), ShownCauses)]
 }
 
-// firstOf returns a local job that counts for a cause, -1 if there is none.
+// firstOf returns the lowest number of a local job that counts for a cause, -1 if there is none.
 func (g *Grid) firstOf(k causeKey) int32 {
 	for i := range g.Locals {
 		own, ok := causeOf(&g.Locals[i])

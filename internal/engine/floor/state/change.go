@@ -25,7 +25,7 @@ type Change struct {
 	removals
 	// Orders applies changed orders or bans to memory, nil if there are none.
 	Orders func(*Memo)
-	// Refused are the clusters that refused local jobs of a place for good, and why.
+	// Refused are the clusters that permanently refused local jobs of a place, and why.
 	Refused map[jjm.GridID]map[Spot]string
 	Journal []jjm.JournalEntry
 }
@@ -42,7 +42,7 @@ type copies struct {
 	ended    map[jjm.Tag]int // number of members of live bulks whose attempts end
 }
 
-// wishes are for loops to carry out once memory shows the change.
+// wishes are the orders that loops carry out once memory shows the change.
 type wishes struct {
 	Kills    []jjm.AttemptID // attempts to be killed
 	Releases []jjm.AttemptID // attempts whose hold in the batch system is to be released
@@ -51,16 +51,16 @@ type wishes struct {
 // inputs is how a change affects files that local jobs read and make. Package feed fills
 // and reads it.
 type inputs struct {
-	// Orphans end because their outputs cannot be merged: others failed to make the rest
-	// of the file.
+	// Orphans are local jobs that end because their outputs cannot be merged: other local
+	// jobs failed to make the rest of the file.
 	Orphans map[jjm.LocalID]bool
-	// Withdrawn are local jobs that processed nothing and ended because of a file that they
-	// read: it was marked before a batch system had them, or all of their files are gone.
+	// Withdrawn are local jobs that processed nothing and end because of files that they
+	// read: a file was marked before a batch system had the local job, or all files are gone.
 	Withdrawn map[jjm.LocalID]bool
 	// Gone are the files that local jobs which end in this change found to be gone.
 	Gone map[jjm.LocalID][]GoneFile
-	// Retracted are completed local jobs whose outputs are lost, so that others do their
-	// work again.
+	// Retracted are completed local jobs whose outputs are lost, so that other local jobs
+	// do the work again.
 	Retracted []*jjm.LocalJob
 	// UnmergedKills are local jobs to be killed while their outputs wait to be merged.
 	UnmergedKills []*jjm.LocalJob
@@ -68,25 +68,25 @@ type inputs struct {
 	EndedReaders []*jjm.LocalJob
 	Then         []func() error    // further statements, to run after the local jobs are stored
 	News         []store.DatasetID // datasets that got files, lost files or were closed
-	Marked       []store.DatasetID // those of News in which files were marked
+	Marked       []store.DatasetID // the datasets of News in which files were marked
 }
 
 // GoneFile is a file of a dataset that a local job was to read.
 type GoneFile struct {
 	Dataset store.DatasetID
 	LFN     string
-	// Own says that the local job owns some of it, if it owns files: without it the rest
-	// can be processed.
+	// Own says that the local job owns some of the file. The local job can process its
+	// other files without it.
 	Own bool
 	// State is jjm.FileLost or jjm.FileBroken, and Why is for people.
 	State jjm.FileState
 	Why   string
 }
 
-// Change runs decide, which reads memory and fills the change, has the participants store it in
-// one transaction, and applies it to memory. If decide or a participant returns an error, store
-// and memory stay as they were. Changes run one at a time. Each has two failpoints:
-// NAME.before-commit and NAME.after-commit.
+// Change runs decide, which reads memory and fills the change. Then the participants store the
+// change in the same transaction, and Change applies it to memory. If decide or a participant
+// returns an error, store and memory stay as they were. Changes run one at a time. Each has two
+// failpoints: NAME.before-commit and NAME.after-commit.
 func (s *State) Change(ctx context.Context, name string, decide func(*Change) error) error {
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -168,8 +168,8 @@ func (c *Change) Bulk(tag jjm.Tag) *jjm.Bulk {
 	return &b
 }
 
-// End stores how the current attempt of l ended, and closes its bulk if this is the last
-// of its members.
+// End stores how the current attempt of l ended, and closes its bulk if all other members
+// of the bulk have ended.
 func (c *Change) End(l *jjm.LocalJob, ev jjm.Evidence, v jjm.Verdict) {
 	c.Ends = append(c.Ends, store.AttemptEnd{ID: l.AttemptID(), Ended: c.Now, Evidence: ev, Verdict: v})
 	live := c.S.bulks[l.Tag]

@@ -10,8 +10,8 @@ import (
 // awaitsFiles is why a step cuts nothing while files are being added to one of its datasets.
 const awaitsFiles = "more files of its datasets are being added"
 
-// Filling notes that files are about to be added to a dataset in several transactions. A grid job that read it between
-// two of them would cut what is there, and make a part that is too small. Filled must follow.
+// Filling notes that files are about to be added to a dataset in several transactions. A grid job that read the dataset
+// between two transactions would cut the files that are there, and make a part that is too small. Filled must follow.
 func (a *Memo) Filling(id store.DatasetID) {
 	a.s.fills[id]++
 	for _, g := range a.s.grids {
@@ -21,7 +21,7 @@ func (a *Memo) Filling(id store.DatasetID) {
 	}
 }
 
-// Filled notes that all files are there, and returns the grid jobs that waited for them. These are no longer idle.
+// Filled notes that all files are there, and returns the grid jobs that waited for them and now are no longer idle.
 func (a *Memo) Filled(id store.DatasetID) (waited []jjm.GridID) {
 	if a.s.fills[id]--; a.s.fills[id] > 0 {
 		return nil
@@ -38,8 +38,8 @@ func (a *Memo) Filled(id store.DatasetID) (waited []jjm.GridID) {
 }
 
 // AwaitsFiles reports whether the first step of a grid job has to wait, because files are being added to its datasets,
-// or have been since it had its count of fills. In the first case it is idle until Filled; in the second it starts
-// anew.
+// or were added since the step read the count fills. In the first case the step is idle until Filled; in the second it
+// starts again.
 func (a *Memo) AwaitsFiles(id jjm.GridID, fills uint64) bool {
 	g := a.Grid(id)
 	if g == nil || g.Reads == nil {
@@ -54,7 +54,7 @@ func (a *Memo) AwaitsFiles(id jjm.GridID, fills uint64) bool {
 	return r.fills != fills
 }
 
-// mayRead reports whether the first step of a grid job reads a dataset, or that is not known yet.
+// mayRead reports whether the first step of a grid job reads a dataset, or its datasets are not known yet.
 func (g *Grid) mayRead(id store.DatasetID) bool {
 	return g.Reads != nil && (g.Reads.datasets == nil || g.Reads.Knows(id))
 }

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Find returns a live or finished grid job. The error is of kind Gone if there is none, also
-// because it was removed, and Denied if the caller may not see it.
+// Find returns a live or finished grid job. The error is of kind Gone if the grid job does not
+// exist or was removed, and Denied if the caller may not see it.
 func (s *State) Find(ctx context.Context, caller wire.Caller, id jjm.GridID) (jjm.GridJob, error) {
 	job, gone, err := s.Kept(ctx, caller, id)
 	if err != nil {

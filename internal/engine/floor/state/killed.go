@@ -5,8 +5,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// Kill marks a local job to be killed. If no batch system can have it, it ends at once.
-// by is for the journal.
+// Kill marks a local job to be killed. If no batch system can have the local job, and it
+// does not wait to be merged, it ends in this change. by is for the journal.
 func (c *Change) Kill(id jjm.LocalID, by string) {
 	l := c.Local(id)
 	l.Kill = true

@@ -28,7 +28,7 @@ func (s *State) Load(ctx context.Context) error {
 		if g != nil && g.Job.Status.Final() {
 			g.count(&l, 1)
 			g.tallyStep(&l, 1)
-			return nil // only these counts are still shown; the others are in the grid job's row
+			return nil // only these counts are still shown; the other counts are in the grid job's row
 		}
 		if g == nil || int(l.ID.N) != len(g.Locals) {
 			return jjm.Errorf(jjm.Internal, "local job %s is out of sequence in the store", l.ID)

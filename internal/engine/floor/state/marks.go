@@ -16,7 +16,7 @@ type published struct {
 	headDirty bool
 	// pointed is set once the file of its handle points to its record.
 	pointed bool
-	// history is the number of the last change that the record tells of, 0 = not known.
+	// history is the number of the last change that is in the record, 0 = not known.
 	history int64
 	// whole is set once the whole record was marked to be written a last time.
 	whole bool
@@ -38,7 +38,7 @@ func (m Memory) Behind(id jjm.GridID) bool {
 	return g != nil && (g.headDirty || len(g.dirty) > 0)
 }
 
-// HistoryAt returns the number of the last change that a grid job's record tells of, 0 if
+// HistoryAt returns the number of the last change that is in a grid job's record, 0 if
 // that is not known.
 func (m Memory) HistoryAt(id jjm.GridID) int64 {
 	if g := m.Grid(id); g != nil {
@@ -91,8 +91,8 @@ func (m *Marks) StaleAll() {
 	}
 }
 
-// StaleWhere marks the heads of the records of grid jobs that which selects to be
-// written, and returns their ids.
+// StaleWhere marks the record heads of the grid jobs that which selects to be written, and
+// returns the ids of these grid jobs.
 func (m *Marks) StaleWhere(which func(*Grid) bool) (ids []jjm.GridID) {
 	for id, g := range m.s.grids {
 		if which(g) {
@@ -125,7 +125,7 @@ func (m *Marks) TakeStale(id jjm.GridID) (shards []int, some bool) {
 	return shards, true
 }
 
-// TellsUpTo notes the number of the last change that a grid job's record tells of.
+// TellsUpTo notes the number of the last change that is in a grid job's record.
 func (m *Marks) TellsUpTo(id jjm.GridID, seq int64) {
 	if g := m.Grid(id); g != nil {
 		g.history = seq
@@ -211,9 +211,9 @@ func (m *Marks) Unsent(tag jjm.Tag) bool {
 	return b != nil && b.unsent
 }
 
-// Tried returns when the submission command of a bulk last started; made, when the bulk
-// was formed, if that was before the daemon started. It is never after now: if the clock
-// was set back, waits count from now on.
+// Tried returns when the submission command of a bulk last started. If the daemon has not
+// started one since its own start, that is made, the time at which the bulk was formed. The
+// result is never after now: if the clock was set back, waits count from now on.
 func (m *Marks) Tried(tag jjm.Tag, made, now jjm.Time) jjm.Time {
 	b := m.Bulk(tag)
 	if b == nil {

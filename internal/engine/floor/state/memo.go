@@ -25,8 +25,8 @@ func (a *Memo) MarkWhole(id jjm.GridID) {
 // Forget removes a grid job from memory, after it was moved to the history.
 func (a *Memo) Forget(id jjm.GridID) { a.s.untrack(id) }
 
-// ShowTrouble sets why the next step of a grid job fails just now, for people; "" if it
-// does not.
+// ShowTrouble sets why the next step of a grid job fails at present, for people; "" if it
+// does not fail.
 func (a *Memo) ShowTrouble(id jjm.GridID, text string) {
 	if g := a.Grid(id); g != nil {
 		g.trouble = text
@@ -49,7 +49,7 @@ func (a *Memo) SetCutting(id jjm.GridID, c *Cutting) {
 }
 
 // ShowProgress sets the progress that the applications of a bulk's members report, by position,
-// and notes the look that found it; see LiveLook. It reports whether any changed.
+// and notes the look that found it; see LiveLook. It reports whether the progress of a member changed.
 func (a *Memo) ShowProgress(tag jjm.Tag, ps map[int32]jjm.Progress, next int32, seen, now int64) (changed bool) {
 	b := a.Bulk(tag)
 	if b == nil {
@@ -91,15 +91,15 @@ func (a *Memo) SetReleased(tag jjm.Tag, now jjm.Time) {
 	}
 }
 
-// Due makes the waiting local jobs of a grid job ready whose time has come.
+// Due makes those waiting local jobs of a grid job ready whose time has come.
 func (a *Memo) Due(g *Grid, now jjm.Time) { g.due(now) }
 
 // Ready returns an upper bound of the number of ready local jobs of a grid job at a
 // place; 0 is exact.
 func (a *Memo) Ready(g *Grid, place int32, now jjm.Time) int { return g.trim(place, now) }
 
-// Take removes the first ready local job of a place from what is ready and returns a
-// copy; ok is false if there is none.
+// Take removes the first ready local job of a place from the queue of ready local jobs and
+// returns a copy; ok is false if there is none.
 func (a *Memo) Take(g *Grid, place int32, now jjm.Time) (l jjm.LocalJob, ok bool) {
 	if g.trim(place, now) == 0 {
 		return l, false
@@ -125,7 +125,7 @@ func (a *Memo) GiveBack(members []jjm.AttemptID) {
 // readers may have the old one.
 func (a *Memo) Lift(b jjm.Ban) { a.s.bans = slices.DeleteFunc(slices.Clone(a.s.bans), b.Same) }
 
-// Ban adds a ban; it replaces one of the same person.
+// Ban adds a ban; it replaces an older ban of the same person.
 func (a *Memo) Ban(b jjm.Ban) {
 	a.Lift(b)
 	a.s.bans = append(a.s.bans, b)
@@ -152,7 +152,7 @@ func (a *Memo) Lacks(id jjm.GridID, text string) {
 	}
 }
 
-// SetInputs sets which datasets the first step of a grid job reads, and returns its
+// SetInputs sets which datasets the first step of a grid job reads, and returns the step's
 // present counts of news, marks and fills.
 func (a *Memo) SetInputs(id jjm.GridID, datasets []store.DatasetID) (news, marked, fills uint64) {
 	r := a.Grid(id).Reads
@@ -168,8 +168,8 @@ func (a *Memo) Withdrew(id jjm.GridID, marked uint64) {
 	}
 }
 
-// SetIdle sets why a step can make no local jobs now, unless its count of news is no
-// longer news.
+// SetIdle sets why a step can make no local jobs now, unless the step has had news since
+// its count of news was news.
 func (a *Memo) SetIdle(id jjm.GridID, step int32, news uint64, why string) {
 	g := a.Grid(id)
 	if g == nil || g.reads(step).news != news {
@@ -179,8 +179,8 @@ func (a *Memo) SetIdle(id jjm.GridID, step int32, news uint64, why string) {
 	g.touch()
 }
 
-// News counts news about a dataset, with marks also news of marked files, and returns the
-// grid jobs that read it. They are no longer idle.
+// News counts news about a dataset, and with marks also news of marked files. It returns
+// the grid jobs that read the dataset; these are no longer idle.
 func (a *Memo) News(id store.DatasetID, marks bool) (readers []jjm.GridID) {
 	for gid, g := range a.s.grids {
 		if !g.mayRead(id) {
@@ -230,8 +230,8 @@ func (a *Memo) NextLook(id jjm.GridID, now jjm.Time, poll time.Duration) time.Du
 	return time.Millisecond
 }
 
-// timed reports whether what a splitter cuts depends on more than its files: on time, or
-// on the ends of local jobs.
+// timed reports whether the parts that a splitter cuts depend on more than its files: on
+// time, or on the ends of local jobs.
 func timed(splitter string) bool {
 	switch splitter {
 	case split.ParentlessMergeBySize, split.WMBSMergeBySize, split.SiblingProcessingBased:

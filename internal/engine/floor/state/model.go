@@ -16,17 +16,17 @@ type Grid struct {
 	// uses is State.uses, shared by all live grid jobs.
 	uses map[jjm.Tag]int
 	// mine is the account's entry in State.live, nil for a row of the history; counted is
-	// how many local jobs in it are of this grid job.
+	// the number of this grid job's local jobs in that entry.
 	mine    *plan.PerUser
 	counted int
 	counts
 	sending
-	// revived is set while it is over, and its rows are back to be reopened.
+	// revived is set while the grid job is over and its rows are in memory to be reopened.
 	revived bool
 	// failure is why the grid job can never go on; only set before anything was
 	// submitted.
 	failure string
-	// trouble is why its next step fails just now, for people.
+	// trouble is why the grid job's next step fails at present, for people.
 	trouble string
 	// Pub is held while the record is written, so that two writers of a record do not
 	// mix.
@@ -35,41 +35,41 @@ type Grid struct {
 	cutting *Cutting
 	// Reads is what is known about the datasets of the first step, nil if it reads none.
 	Reads *Reads
-	// Merge is the same of the second step, nil if the grid job does not merge.
+	// Merge is the same for the second step, nil if the grid job does not merge.
 	Merge *Reads
 }
 
 // counts are counters of a grid job's local jobs, kept up to date by put.
 type counts struct {
-	Counts [jjm.NumStates]int // by state, without those that gave their work back
-	// GivenBack counts those that gave their work back.
+	Counts [jjm.NumStates]int // by state, without the local jobs that gave their work back
+	// GivenBack counts the local jobs that gave their work back.
 	GivenBack int
-	// bySteps counts them by step.
+	// bySteps counts the local jobs by step.
 	bySteps [jjm.StepMerge + 1]tallied
-	// causes counts those that failed or are tried again.
+	// causes counts the local jobs that failed or are tried again, by cause.
 	causes causes
-	// ByCluster counts those that are or were in a bulk, by their last cluster.
+	// ByCluster counts the local jobs that are or were in a bulk, by their last cluster.
 	ByCluster map[string]*tally
-	// retrying counts those between two attempts.
+	// retrying counts the local jobs between two attempts.
 	retrying int
-	// Held counts those that are held, by the application, the batch system or a person.
+	// Held counts the local jobs that the application, the batch system or a person holds.
 	Held int
-	// KillsPending counts those that are to be killed and have not ended.
+	// KillsPending counts the local jobs that are to be killed and have not ended.
 	KillsPending int
 	// Ran and Submitted say that any local job ever ran, or was submitted.
 	Ran, Submitted bool
-	// Producing counts those of the first step that may still make outputs, Merging those
-	// whose outputs wait to be merged, MergesLive those of the second step that have not
-	// ended.
+	// Producing counts the local jobs of the first step that may still make outputs, Merging
+	// the local jobs whose outputs wait to be merged, MergesLive the local jobs of the second
+	// step that have not ended.
 	Producing, Merging, MergesLive int
 }
 
-// sending is which local jobs of a grid job are to be submitted.
+// sending holds the local jobs of a grid job that are to be submitted.
 type sending struct {
-	// refused are the clusters that refused its local jobs of a place for good, and why.
-	// It is not stored: after a restart they are asked once more.
+	// refused are the clusters that permanently refused local jobs of a place, and why. It
+	// is not stored: after a restart these clusters are asked once more.
 	refused map[Spot]string
-	// ready are the local jobs to submit, by place, in order; waiting are those whose
+	// ready are the local jobs to submit, by place, in order; waiting are the local jobs whose
 	// NotBefore is in the future. Both may hold stale entries, which trim and eligible
 	// sort out.
 	ready   queues
@@ -90,7 +90,7 @@ type Bulk struct {
 	// started.
 	tried jjm.Time
 	// unsent is set if every submission since the bulk was made ended before a command of
-	// the batch system started. It is not stored: after a restart that is not known.
+	// the batch system started. It is not stored: after a restart it is false.
 	unsent bool
 	// released is when a held bulk was released, 0 if not since the daemon started. A
 	// listing from before that still shows jjm's own hold.
@@ -238,7 +238,7 @@ func (g *Grid) release(tag jjm.Tag) {
 	}
 }
 
-// killPending, retrying and holding return 1 if a local job counts in the counter of that name, else 0.
+// killPending, retrying and holding return 1 if a local job counts in KillsPending, retrying or Held, else 0.
 func killPending(l *jjm.LocalJob) int {
 	if l.Kill && !l.State.Final() {
 		return 1
@@ -265,8 +265,8 @@ func (g *Grid) Live() int {
 	return len(g.Locals) - g.GivenBack - g.Counts[jjm.Completed] - g.Counts[jjm.Failed] - g.Counts[jjm.Killed]
 }
 
-// keepProgress returns the progress for a new row of a local job: that of the old row
-// while the attempt is the same, because progress is not in the store.
+// keepProgress returns the progress for a new row of a local job: the progress of the old
+// row while the attempt is the same, because progress is not in the store.
 func keepProgress(old, l jjm.LocalJob) jjm.Progress {
 	if l.Progress == (jjm.Progress{}) && old.Attempt == l.Attempt {
 		return old.Progress
@@ -274,8 +274,8 @@ func keepProgress(old, l jjm.LocalJob) jjm.Progress {
 	return l.Progress
 }
 
-// keepWaits returns why a local job waits for its new row: as the old row says while the
-// same attempt waits.
+// keepWaits returns Waits for a new row of a local job: the Waits of the old row while the
+// same attempt waits, else nil.
 func keepWaits(old, l jjm.LocalJob) *jjm.Waiting {
 	if l.State == jjm.Submitted && old.Attempt == l.Attempt {
 		return old.Waits
@@ -283,8 +283,8 @@ func keepWaits(old, l jjm.LocalJob) *jjm.Waiting {
 	return nil
 }
 
-// eligible reports whether local job n may be submitted now as one of a place. A resubmission
-// may have given it another place since it was queued.
+// eligible reports whether local job n may be submitted now from the queue of a place. A
+// resubmission may have changed the local job's place since it was queued.
 func (g *Grid) eligible(n, place int32, now jjm.Time) bool {
 	l := &g.Locals[n]
 	if l.Kill || l.Place != place {
@@ -308,11 +308,11 @@ func (g *Grid) trim(place int32, now jjm.Time) int {
 // Failure returns why the grid job can never go on, "" if it can.
 func (g *Grid) Failure() string { return g.failure }
 
-// Trouble returns why its next step fails just now, for people, "" if it does not.
+// Trouble returns why the grid job's next step fails at present, for people, "" if it does not.
 func (g *Grid) Trouble() string { return g.trouble }
 
-// Cutting returns how its job type cuts it, nil if the type was not asked since the
-// daemon started.
+// Cutting returns how the job type cuts the grid job, nil if the type was not asked since
+// the daemon started.
 func (g *Grid) Cutting() *Cutting { return g.cutting }
 
 // Local returns the live row of a local job, or nil.

@@ -74,7 +74,7 @@ func (m Memory) queueOf(cluster string, r jjm.Request) string {
 // Windows returns the maintenance windows in force of a cluster and of the queue on it that
 // the request names, else of the cluster's default queue.
 func (m Memory) Windows(cluster string, r jjm.Request, now jjm.Time) (all []jjm.Order) {
-	if len(m.s.orders) == 0 { // submissions ask often, and mostly in vain
+	if len(m.s.orders) == 0 { // submissions ask often, and mostly there is none
 		return nil
 	}
 	targets := []target{{jjm.OrderCluster, cluster}}
@@ -107,8 +107,8 @@ func (m Memory) Halted(g *Grid, now jjm.Time) (jjm.Order, bool) {
 	return m.Ordered(jjm.OrderPause, jjm.OrderUser, g.Job.Owner.User, now)
 }
 
-// SetOrders removes the orders end and adds the orders begin. A new order replaces one
-// that is the same ([jjm.Order.Same]).
+// SetOrders removes the orders end and adds the orders begin. A new order replaces an
+// order that is the same ([jjm.Order.Same]).
 func (a *Memo) SetOrders(end, begin []jjm.Order) {
 	for _, o := range append(slices.Clone(end), begin...) {
 		left := slices.DeleteFunc(slices.Clone(a.s.orders[targetOf(o)]), func(old jjm.Order) bool {

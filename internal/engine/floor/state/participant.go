@@ -4,9 +4,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Participant takes part in every change: it reads what was decided, adds what follows
-// from it, and stores its share in the transaction. Participants run in order, and each
-// sees what those before it added.
+// Participant takes part in every change: it reads the decision, adds what follows from
+// the decision, and stores its share in the transaction. Participants run in order, and
+// each sees the additions of the participants before it.
 type Participant struct {
 	Name string
 	// Why says what its place in the order depends on.

@@ -10,7 +10,7 @@ import (
 // in memory.
 func (s *State) ReadInputs(ctx context.Context, ls []jjm.LocalJob) error {
 	wanted := map[jjm.GridID][]int32{}
-	along := map[jjm.GridID]bool{} // grid jobs whose parts have inputs whatever their unit
+	along := map[jjm.GridID]bool{} // grid jobs whose parts may have inputs whatever their unit
 	for i := range ls {
 		id := ls[i].ID.Grid
 		if _, known := along[id]; !known {
@@ -35,8 +35,8 @@ func (s *State) ReadInputs(ctx context.Context, ls []jjm.LocalJob) error {
 }
 
 // readsAlong reports whether parts of a grid job may have an Input although they own
-// events or rows: files of secondary datasets, or settings. A grid job that is not live
-// counts as one.
+// events or rows: files of secondary datasets, or settings. For a grid job that is not
+// live it returns true.
 func (s *State) readsAlong(id jjm.GridID) bool {
 	v := s.View()
 	defer v.Close()

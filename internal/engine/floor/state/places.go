@@ -94,8 +94,8 @@ func (g *Grid) Among(place int32) []string {
 	return plan.Among(g.Job.Step.Clusters, g.Job.Step.Places, place)
 }
 
-// Candidates returns the clusters that local jobs of g of a place may go to: those of
-// Among that this site still has and that did not refuse them.
+// Candidates returns the clusters that local jobs of g of a place may go to: the clusters
+// of Among that this site still has and that did not refuse these local jobs.
 func (m Memory) Candidates(g *Grid, place int32) []string {
 	return slices.DeleteFunc(slices.Clone(g.Among(place)), func(name string) bool {
 		_, refused := g.refused[Spot{place, name}]
@@ -116,7 +116,7 @@ func (g *Grid) UnsentFor(cluster string) (n int) {
 }
 
 // UnsentPlaces returns the places of local jobs that wait for submission. If there are
-// none yet it returns place 0, any cluster.
+// none it returns place 0, which stands for any cluster.
 func (g *Grid) UnsentPlaces() []int32 {
 	var places []int32
 	for place, n := range g.UnsentAt {
@@ -141,9 +141,9 @@ func PlaceText(g *Grid, place int32) string {
 	return need + ": " + strings.Join(p.Clusters, ", ")
 }
 
-// ShowPlaces sets Waits of copies of local jobs that wait for submission and may not go
-// to all clusters of the grid job: it says which clusters they wait for. The memory lock
-// is held.
+// ShowPlaces sets Waits of the copies rows of local jobs that wait for submission and may
+// not go to all clusters of the grid job. Waits then names the clusters that they wait for.
+// The memory lock is held.
 func ShowPlaces(g *Grid, rows []jjm.LocalJob, now jjm.Time) {
 	texts := map[int32]*jjm.Waiting{} // one for each place
 	for i := range rows {

@@ -10,10 +10,10 @@ import (
 	"jjm/internal/work/split"
 )
 
-// Reads is what is known about the datasets that a step of a grid job reads, and whether
-// more can be cut from them.
+// Reads holds what is known about the datasets that a step of a grid job reads, and
+// whether more can be cut from these datasets.
 type Reads struct {
-	// datasets are those that the step reads, nil until the grid job is known to be
+	// datasets are the datasets that the step reads, nil until the grid job is known to be
 	// prepared.
 	datasets []store.DatasetID
 	// news counts events that may let more be cut: new files, closed datasets, ends of
@@ -23,14 +23,14 @@ type Reads struct {
 	marked uint64
 	// fills counts how often files were added to datasets in several transactions; see Filling.
 	fills uint64
-	// withdrawn is the value of marked when local jobs that wait for submission last gave
-	// back what they own of marked files, plus 1; 0 = not since the daemon started.
+	// withdrawn is 1 + the value of marked when local jobs that wait for submission last gave
+	// back their work on marked files; 0 = not since the daemon started.
 	withdrawn uint64
-	// idle says why nothing can be cut now; "" if that is not known, or there is news
-	// since.
+	// idle is why nothing can be cut now; "" if that is not known, or there has been news
+	// since it was set.
 	idle string
-	// due is when to look again without news, for steps that WaitsForTime is about; 0 =
-	// not set.
+	// due is when to look again without news, for grid jobs for which WaitsForTime is true;
+	// 0 = not set.
 	due jjm.Time
 	// lacks is why the step waits for an open secondary dataset, in the words of the
 	// journal.
@@ -40,7 +40,7 @@ type Reads struct {
 	trouble map[int]string
 }
 
-// Idle returns why nothing can be cut now, "" if something can or that is not known.
+// Idle returns why nothing can be cut now, "" if something can be cut or that is not known.
 func (g *Grid) Idle() string {
 	if g.Merge != nil && g.Job.Merging != nil && !g.Job.Merging.Closed && !g.CutsWork() {
 		return g.Merge.idle
@@ -62,8 +62,8 @@ func (g *Grid) wakeMerge() {
 // ReadsFiles reports whether a local job owns files of a dataset.
 func (g *Grid) ReadsFiles(l *jjm.LocalJob) bool { return g.Processes() || l.Step == jjm.StepMerge }
 
-// Processes reports whether the first step processes the files of a dataset. If not, its
-// type generates the work, with or without files of secondary datasets.
+// Processes reports whether the first step processes the files of a dataset. If not, the
+// job type generates the work, with or without files of secondary datasets.
 func (g *Grid) Processes() bool { return g.Reads != nil && g.Job.Spec.Master() != nil }
 
 // Closed reports whether no step of a grid job makes more local jobs.
@@ -76,7 +76,7 @@ func (g *Grid) CutsWork() bool {
 	return !g.Job.Step.Closed && (g.Reads == nil || g.Reads.idle == "")
 }
 
-// Cutting is how a job type cuts a grid job, kept between its cuts.
+// Cutting is how a job type cuts a grid job. It is kept between the cuts.
 type Cutting struct {
 	handlers.Cutting
 	Splitter split.Splitter
@@ -97,7 +97,7 @@ func (r *Reads) News() uint64 { return r.news }
 func (r *Reads) Marked() uint64 { return r.marked }
 
 // ToWithdraw reports whether local jobs that wait for submission have to be looked
-// through for marked files: some were marked since the last time, or the daemon has just
+// through for marked files: files were marked since the last time, or the daemon has just
 // started.
 func (r *Reads) ToWithdraw() bool { return r.withdrawn != r.marked+1 }
 
@@ -115,7 +115,8 @@ func (r *Reads) Troubles() (all []string) {
 }
 
 // Lacks returns why the step waits for an open secondary dataset, in the words of the
-// journal; "" if it does not, or that is not known since the daemon started. r may be nil.
+// journal; "" if it does not wait, or has not been looked at since the daemon started. r may
+// be nil.
 func (r *Reads) Lacks() string {
 	if r == nil {
 		return ""

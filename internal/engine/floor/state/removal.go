@@ -10,13 +10,13 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// removals is what a change does to the removals of grid jobs.
+// removals are the effects of a change on the removals of grid jobs.
 type removals struct {
-	ordered []store.Removal // that it stores
-	gone    []jjm.GridID    // of which nothing is left
+	ordered []store.Removal // the removals that the change stores
+	gone    []jjm.GridID    // the grid jobs whose removal the change ends
 }
 
-// Remove stores the order to remove a grid job that is over.
+// Remove stores the order to remove an ended grid job.
 func (c *Change) Remove(job *jjm.GridJob, actor string) error {
 	r := store.Removal{Grid: job.ID, Owner: job.Owner, Actor: actor}
 	if err := c.Tx.PutRemoval(&r); err != nil {
@@ -27,7 +27,7 @@ func (c *Change) Remove(job *jjm.GridJob, actor string) error {
 	return nil
 }
 
-// Removed stores that nothing is left of a grid job but what is kept.
+// Removed stores that the removal of a grid job was carried out; see [State.Kept] for what stays.
 func (c *Change) Removed(r *store.Removal) error {
 	c.gone = append(c.gone, r.Grid)
 	c.Note(r.Grid, "", "removed", "work area, packages that nobody else uses, tars, record and rows", r.Actor)
@@ -53,8 +53,8 @@ func (m Memory) Removal(id jjm.GridID) (store.Removal, bool) {
 // Removals returns the removals that are not carried out yet, in no order.
 func (m Memory) Removals() iter.Seq2[jjm.GridID, store.Removal] { return maps.All(m.s.removals) }
 
-// Kept is [State.Find] for what is kept of a grid job that was removed: its own row, and the
-// removal. gone is nil if it is not removed.
+// Kept is [State.Find] that also returns a removed grid job: its own row, and the removal. gone
+// is nil if the grid job is neither removed nor to be removed.
 func (s *State) Kept(ctx context.Context, caller wire.Caller, id jjm.GridID) (job jjm.GridJob, gone *store.Removal,
 	err error) {
 	v := s.View()

@@ -9,14 +9,14 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// reopened is what a change does to the wishes to reopen grid jobs.
+// reopened are the effects of a change on the wishes to reopen grid jobs.
 type reopened struct {
-	wished  []store.Reopening // that it stores
-	settled []jjm.GridID      // whose wishes it carries out or refuses
+	wished  []store.Reopening // the wishes that the change stores
+	settled []jjm.GridID      // the grid jobs whose wishes the change carries out or refuses
 }
 
-// Wish stores a wish to reopen a grid job that is over. The error is a Conflict if there is
-// one already.
+// Wish stores a wish to reopen an ended grid job. The error is of kind Conflict if the grid job
+// already has an open wish.
 func (c *Change) Wish(r *store.Reopening) error {
 	if err := c.Tx.PutReopening(r); err != nil {
 		return err
@@ -77,8 +77,9 @@ func (m Memory) Reopening(id jjm.GridID) (store.Reopening, bool) {
 // Reopenings returns the open wishes, in no order.
 func (m Memory) Reopenings() iter.Seq2[jjm.GridID, store.Reopening] { return maps.All(m.s.wishes) }
 
-// Revive adds a grid job that is over to memory, with all its local jobs, so that a change can
-// reopen it. Until then it is as one that is still to be moved to the history, but stays.
+// Revive adds an ended grid job to memory, with all its local jobs, so that a change can reopen
+// it. Until then memory shows it like a grid job that is still to be moved to the history, but it
+// is not moved.
 func (a *Memo) Revive(job jjm.GridJob, locals []jjm.LocalJob) {
 	g := a.s.track(job)
 	g.revived = true

@@ -9,8 +9,8 @@ import (
 )
 
 // PartsRoom returns how many local jobs the first step of a grid job may make now, at most
-// most. Each takes a serial number from every output template, so it is 0 if one of these has
-// no number left.
+// most. Each local job takes a serial number from every output template, so the result is 0 if a
+// template has no number left.
 func (s *State) PartsRoom(ctx context.Context, job *jjm.GridJob, most int) (int, error) {
 	if !bounded(&job.Spec) {
 		return most, nil
@@ -53,7 +53,7 @@ func (s *State) WithinSerials(ctx context.Context, job *jjm.GridJob, parts, room
 	if err != nil {
 		return err
 	}
-	for i := range left { // too few count as none
+	for i := range left { // a template with too few numbers counts as one without any
 		if left[i] >= 0 && left[i] < int64(parts) {
 			left[i] = 0
 		}

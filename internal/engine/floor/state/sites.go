@@ -7,8 +7,8 @@ import (
 )
 
 // Readers returns the clusters that a grid job may use, with the storages that their
-// workers can read. A cluster that the site no longer has counts as one that can read
-// all.
+// workers can read. A cluster that the site no longer has counts as able to read all
+// storages.
 func (s *State) Readers(clusters []string) []plan.Reader {
 	readers := make([]plan.Reader, len(clusters))
 	for i, name := range clusters {
@@ -20,7 +20,7 @@ func (s *State) Readers(clusters []string) []plan.Reader {
 	return readers
 }
 
-// Locate sets work.Sites, which clusters can read which files, and returns the settings
+// Locate sets work.Sites to the clusters that can read each file, and returns the settings
 // for the splitter.
 func Locate(work *split.Work, readers []plan.Reader, p split.Params) split.Params {
 	work.Sites = plan.Sites(readers, &p, work.Files)
@@ -81,7 +81,7 @@ func RequestOf(spec *jjm.Spec, p *jjm.Place) jjm.Request {
 	return r
 }
 
-// AskedAt returns what resubmissions request for local jobs of a place, nil if none did.
+// AskedAt returns the resources that resubmissions request for local jobs of a place, nil if none did.
 func AskedAt(g *jjm.GridJob, place int32) *jjm.Resources {
 	if place < 1 || int(place) > len(g.Step.Places) {
 		return nil

@@ -1,7 +1,7 @@
-// Package state holds the rows of live grid jobs, local jobs and open bulks in memory, what is
-// counted from them, and the only way to change them: Change, which commits a transaction and
-// then applies it, so that memory never shows what is not stored. It decides nothing; rooms
-// decide inside a change. See locks.go for who may read and write what.
+// Package state holds the rows of live grid jobs, local jobs and open bulks in memory, and counts
+// of them. Rows change only by a Change, which commits a transaction and then applies it, so that
+// memory never shows a row that is not stored. The package decides nothing; rooms decide inside a
+// change. See locks.go for who may read and write what.
 package state
 
 import (
@@ -37,8 +37,8 @@ type State struct {
 	WakeGrid   func(jjm.GridID)
 	WakeSubmit func()
 	// Participants store their shares of a change, in this order. Shown are called when memory
-	// shows the change, under both locks; Committed after that, under the lock of changes
-	// alone. All are set before the first change.
+	// shows the change, under both locks. Committed are called after that, under the lock of
+	// changes only. All are set before the first change.
 	Participants []Participant
 	Shown        []func(*Change, *Memo)
 	Committed    []func(*Change)
@@ -54,11 +54,11 @@ type rows struct {
 	live    map[int]*plan.PerUser     // numbers of live grid jobs and local jobs, by account
 	bulksOf map[int]map[jjm.Tag]*Bulk // by account
 	forming map[jjm.Tag]*jjm.Bulk     // bulks being formed: not stored yet
-	unused  map[int][]UnusedBulk      // whose folders are to be removed, by account
-	unswept map[int][]jjm.Owner       // whose areas were not swept since the start, by account
+	unused  map[int][]UnusedBulk      // bulks whose folders are to be removed, by account
+	unswept map[int][]jjm.Owner       // owners whose areas were not swept since the start, by account
 	wishes  map[jjm.GridID]store.Reopening
 	fills   map[store.DatasetID]int // how often files are being added in several transactions; see Filling
-	// removals are those that are not carried out yet
+	// removals are the removals that are not carried out yet
 	removals map[jjm.GridID]store.Removal
 }
 

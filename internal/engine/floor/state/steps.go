@@ -6,14 +6,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// tallied counts the local jobs of one step: those that gave their work back, and the
-// others by state.
+// tallied counts the local jobs of one step: in givenBack those that gave their work back,
+// in counts all other local jobs by state.
 type tallied struct {
 	counts    [jjm.NumStates]int
 	givenBack int
 }
 
-// tally adds d to the counts of a local job's state, in all and in its step.
+// tally adds d to the counts of a local job's state, for the grid job and for its step.
 func (g *Grid) tally(l *jjm.LocalJob, d int) {
 	g.tallyStep(l, d)
 	if l.Phase == jjm.GivenBack {

@@ -5,8 +5,9 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// EachTaker calls do for each dataset that took files from the dataset id, as datasets of
-// grid jobs take those of a container's, with those of lfns that it has.
+// EachTaker calls do for each dataset that took files from the dataset id and has some of
+// lfns, with these lfns. The dataset of a grid job that reads a container takes files from
+// the datasets of the container.
 func EachTaker(c *Change, id store.DatasetID, lfns []string, do func(taker store.Dataset, lfns []string) error) error {
 	takers, err := c.Tx.TakenBy(id)
 	if err != nil {
@@ -33,6 +34,6 @@ func EachTaker(c *Change, id store.DatasetID, lfns []string, do func(taker store
 	return nil
 }
 
-// ErrDryRun is returned inside a change to roll a dry run back; callers do not pass it
-// on.
+// ErrDryRun is returned inside a change to roll a dry run back. The caller of Change does
+// not return it.
 var ErrDryRun = jjm.Errorf(jjm.Conflict, "a dry run")

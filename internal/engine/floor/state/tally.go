@@ -12,13 +12,13 @@ import (
 // cluster.
 type tally struct {
 	Counts [jjm.NumStates]int
-	// Retrying counts those of them between two attempts.
+	// Retrying counts the local jobs between two attempts.
 	Retrying int
-	// at counts, by place, those that are in the batch system or about to be.
+	// at counts, by place, the local jobs that are in the batch system or about to be.
 	at counter
 }
 
-// Load returns how many of them are in the batch system or about to be. t may be nil.
+// Load returns how many local jobs are in the batch system or about to be. t may be nil.
 func (t *tally) Load() plan.Load {
 	if t == nil {
 		return plan.Load{}
@@ -29,7 +29,7 @@ func (t *tally) Load() plan.Load {
 	}
 }
 
-// Of returns how many of a place are in the batch system or about to be. t may be nil.
+// Of returns how many local jobs of a place are in the batch system or about to be. t may be nil.
 func (t *tally) Of(place int32) int {
 	if t == nil {
 		return 0

@@ -4,8 +4,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Usage returns what the grid job used. Before its end that is known only of a grid job
-// of one local job, and nil for others.
+// Usage returns what the grid job used. Before the end of the grid job it returns nil,
+// unless the grid job has one local job that has a batch id.
 func (g *Grid) Usage() *jjm.Usage {
 	switch {
 	case g.Job.Status.Final():

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// WorkUses says which accounts have more in their work areas than they may. Package site
-// counts them.
+// WorkUses holds which accounts have more in their work areas than they may. Package site
+// counts the work areas.
 type WorkUses struct {
 	Mu sync.Mutex
 	Of map[int]*WorkUse
@@ -32,8 +32,8 @@ func (w *WorkUses) Excess(uid int) string {
 	return ""
 }
 
-// Due returns the accounts whose areas are to be counted now, of those that have live
-// grid jobs or had too much. live are the owners of live grid jobs by uid.
+// Due returns the accounts whose areas are to be counted now, among the accounts that have
+// live grid jobs or had too much. live are the owners of live grid jobs by uid.
 func (w *WorkUses) Due(live map[int]jjm.Owner, now time.Time) (uids []int) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -52,8 +52,8 @@ func (w *WorkUses) Due(live map[int]jjm.Owner, now time.Time) (uids []int) {
 	return uids
 }
 
-// Set notes a count: why is as Excess returns it, next when to count again. changed is
-// true if the account began to have too much, or ceased to.
+// Set notes a count: why is the text for Excess, next when to count again. changed is true
+// if the account began or ceased to have too much.
 func (w *WorkUses) Set(uid int, why string, next time.Time) (changed bool) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

@@ -1,5 +1,5 @@
-// Package sweep removes the folders of bulks that no row in memory points to any more.
-// Package state tells which these are.
+// Package sweep removes the folders of bulks to which no row in memory points any longer.
+// Package state keeps the list of these bulks.
 package sweep
 
 import (

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// SweepUnused removes the folders of an account's bulks that are no longer needed. If one
+// SweepUnused removes the folders of an account's bulks that are no longer needed. If a folder
 // cannot be removed, SweepOrphans finds it after the next start at which the owner has a live
 // grid job.
 func (sw *Sweeper) SweepUnused(ctx context.Context, uid int) {

@@ -47,7 +47,7 @@ func Parse(name string, text []byte) ([]Rule, jjm.Problems) {
 
 var ruleName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
-// Check returns what is wrong with rules in the list with the name field.
+// Check returns the problems of rules in the list with the name field.
 func Check(field string, rules []Rule) (problems jjm.Problems) {
 	known := map[string]int{}
 	for i := range rules {
@@ -67,7 +67,7 @@ func Check(field string, rules []Rule) (problems jjm.Problems) {
 	return problems
 }
 
-// check returns what is wrong with a rule. Problem.Field is the key alone.
+// check returns the problems of a rule. Problem.Field is only the key.
 func (r *Rule) check() (problems jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		problems = append(problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})

@@ -1,13 +1,13 @@
 // Package rule has the rules by which the end of an attempt is judged, as data: TOML that jjm
-// ships, and that a site or a job type adds to or replaces (docs/RULES.md). It is pure: it says which
-// rules match the facts of an end and which of them decide; package analyse has the facts and
+// ships, with rules that a site or a job type adds or replaces (docs/RULES.md). It is pure: it finds
+// which rules match the facts of an end and which of them decide. Package analyse has the facts and
 // carries the orders out.
 //
 // A rule has conditions, all of which must hold, and one order. Orders are of several kinds, and
 // one rule of each kind decides:
 //
-//	verdict    what becomes of the local job: the first rule that matches
-//	retry      no_retry, limit_retry: whether a retry that was decided may be
+//	verdict    how the local job continues: the first rule that matches
+//	retry      no_retry, limit_retry: whether a decided retry is allowed
 //	memory     increase_memory, increase_memory_xtimes   } the rule with the most conditions that
 //	cputime    increase_cputime                          } matches; among equals the one with the
 //	input      reduce_input_per_job                      } smallest limit, then the first
@@ -27,50 +27,50 @@ import (
 
 // Rule is one rule. Zero fields are no conditions.
 type Rule struct {
-	// Name identifies a rule; About says what it is for.
+	// Name identifies a rule; About says what the rule is for.
 	Name  string `toml:"name" json:"name"`
 	About string `toml:"about" json:"about,omitempty"`
 	// Result is how the job reports: "glf" or "exit".
 	Result string `toml:"result" json:"result,omitempty"`
-	// Batch are the last words of the batch system of which one must be said.
+	// Batch are states; the last state that the batch system reported must be one of them.
 	Batch []jjm.BatchState `toml:"batch" json:"batch,omitempty"`
-	// Is are facts that must hold, Not such that must not; see [Words].
+	// Is are facts that must hold, Not facts that must not hold; see [Words].
 	Is  []string `toml:"is" json:"is,omitempty"`
 	Not []string `toml:"not" json:"not,omitempty"`
-	// Exit are exit codes of the application.
+	// Exit are exit codes; the application's exit code must be one of them.
 	Exit []int `toml:"exit" json:"exit,omitempty"`
-	// Text must be found in what batch system, wrapper, application and job type said.
+	// Text must match in the texts of batch system, wrapper, application and job type.
 	Text *regexp.Regexp `toml:"text" json:"text,omitempty"`
 	// Type is the job type, Cluster the name of the cluster, Params are settings of the job
 	// file as text.
 	Type    string            `toml:"type" json:"type,omitempty"`
 	Cluster string            `toml:"cluster" json:"cluster,omitempty"`
 	Params  map[string]string `toml:"params" json:"params,omitempty"`
-	// Level and Verdict are what was decided already; only for orders of other kinds than
-	// verdict.
+	// Level and Verdict are the level and the action of the verdict that is already made; only
+	// for orders of other kinds than verdict.
 	Level   []string     `toml:"level" json:"level,omitempty"`
 	Verdict []jjm.Action `toml:"verdict" json:"verdict,omitempty"`
 
 	// Do is the order.
 	Do string `toml:"do" json:"do"`
-	// At and Class are level and class of a verdict that the rule makes itself; without a class
-	// it goes by how long the attempt ran. Blame says whose failure it is: "application" or
+	// At and Class are level and class of a verdict that the rule makes itself; if Class is empty,
+	// the time that the attempt ran decides. Blame says whose failure it is: "application" or
 	// "batch system".
 	At    string `toml:"at" json:"at,omitempty"`
 	Class string `toml:"class" json:"class,omitempty"`
 	Blame string `toml:"blame" json:"blame,omitempty"`
-	// MaxAttempts is the limit of limit_retry, Factor that by which memory grows or input
-	// shrinks.
+	// MaxAttempts is the limit of limit_retry, Factor the factor by which memory or time grows or
+	// input shrinks.
 	MaxAttempts int     `toml:"max_attempts" json:"max_attempts,omitempty"`
 	Factor      float64 `toml:"factor" json:"factor,omitempty"`
-	// LogOnly keeps the rule from deciding: what it would have said is noted.
+	// LogOnly keeps the rule from deciding: the decision that it would have made is noted.
 	LogOnly bool `toml:"log_only" json:"log_only,omitempty"`
 
-	// Origin is where the rule comes from: Shipped, Site or "type NAME".
+	// Origin is the origin of the rule: Shipped, Site or "type NAME".
 	Origin string `toml:"-" json:"origin,omitempty"`
 }
 
-// The origins of rules. Those of a job type are called "type NAME".
+// The origins of rules. The origin of a job type's rules is "type NAME".
 const (
 	Shipped = "jjm"
 	Site    = "site"
@@ -81,7 +81,7 @@ const (
 	ByOpinion = "opinion" // as the job type says
 	AsSaid    = "said"    // as the application says, or its exit code 0
 	ByLog     = "log"     // by the table of GBS
-	Cancel    = "cancel"  // jjm wanted to end it
+	Cancel    = "cancel"  // jjm wanted to end the attempt
 	Hold      = "hold"    // wait for a person
 	Fail      = "fail"
 	Retry     = "retry" // again, within the limits
@@ -142,7 +142,7 @@ func (r *Rule) limit() int {
 	return cmp.Or(r.MaxAttempts, 1)
 }
 
-// Facts are what conditions are about.
+// Facts are the facts that conditions can ask for.
 type Facts struct {
 	Result string
 	Batch  jjm.BatchState
@@ -150,7 +150,7 @@ type Facts struct {
 	Is map[string]bool
 	// Exit is the exit code of the application, -1 if it is not known.
 	Exit int
-	// Text is what batch system, wrapper, application and job type said.
+	// Text has the texts of batch system, wrapper, application and job type.
 	Text          string
 	Type, Cluster string
 	Params        map[string]string

@@ -12,8 +12,8 @@ type Set struct {
 // NewSet returns the rules of an origin as a set.
 func NewSet(origin string, rules []Rule) Set { return Set{}.With(origin, rules) }
 
-// With returns the set with the rules of an origin that outranks it: one with the name of a rule of
-// the set replaces that in its place, the others come first in their order.
+// With returns the set with the rules of an origin that outranks the set: a rule with the name of a
+// rule of the set replaces it in its place, and the other rules come first in their order.
 func (s Set) With(origin string, rules []Rule) Set {
 	merged := slices.Clone(s.rules)
 	var first []Rule
@@ -34,8 +34,8 @@ func (s Set) Rules() []Rule { return s.rules }
 // Empty reports whether the set has no rules.
 func (s Set) Empty() bool { return len(s.rules) == 0 }
 
-// Verdict returns the rule that decides, the first of its kind that matches; nil if none does.
-// Noted are those with log_only that would have decided.
+// Verdict returns the rule that decides, the first of its kind that matches; nil if none matches.
+// noted is the rule with log_only that would have decided, if there is one.
 func (s Set) Verdict(f *Facts) (decides *Rule, noted []*Rule) {
 	for i := range s.rules {
 		r := &s.rules[i]
@@ -43,15 +43,15 @@ func (s Set) Verdict(f *Facts) (decides *Rule, noted []*Rule) {
 		case r.Kind() != KindVerdict || r.Unmet(f) != "":
 		case !r.LogOnly:
 			return r, noted
-		case len(noted) == 0: // the first would have decided, and the others not
+		case len(noted) == 0: // only the first would have decided
 			noted = append(noted, r)
 		}
 	}
 	return nil, noted
 }
 
-// Orders returns the rules of the other kinds that decide, at most one of each kind. Noted are
-// those with log_only that would have decided instead.
+// Orders returns the rules of the other kinds that decide, at most one of each kind. noted are the
+// rules with log_only that would have decided instead.
 func (s Set) Orders(f *Facts) (decide, noted []*Rule) {
 	for _, kind := range []string{KindMemory, KindCPU, KindInput, KindRetry, KindAttention} {
 		best := s.best(kind, f, false)
@@ -65,8 +65,8 @@ func (s Set) Orders(f *Facts) (decide, noted []*Rule) {
 	return decide, noted
 }
 
-// best returns the rule of a kind that matches best, nil if none does. With all set, rules with
-// log_only count as others do.
+// best returns the rule of a kind that matches best, nil if none matches. With all set, rules with
+// log_only count like other rules.
 func (s Set) best(kind string, f *Facts, all bool) (best *Rule) {
 	for i := range s.rules {
 		r := &s.rules[i]
@@ -80,8 +80,8 @@ func (s Set) best(kind string, f *Facts, all bool) (best *Rule) {
 	return best
 }
 
-// better reports whether a rule comes before one that stands before it in the set: it has more
-// conditions, or as many and allows fewer attempts.
+// better reports whether a rule outranks the rule than, which is before it in the set: it has more
+// conditions, or it has as many and allows fewer attempts.
 func (r *Rule) better(than *Rule) bool {
 	if a, b := r.Conditions(), than.Conditions(); a != b {
 		return a > b
