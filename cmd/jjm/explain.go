@@ -6,7 +6,7 @@ import (
 	"jjm/internal/api/wire"
 )
 
-// explain tells by which rule an attempt was judged.
+// explain shows by which rule an attempt was judged.
 type explain struct {
 	Attempt *int32 `placeholder:"N" help:"Attempt N, from 0; the last that ended by default."`
 	JSON    bool   `name:"json" help:"One JSON object."`
@@ -53,7 +53,7 @@ func (c *cli) printExplained(x *wire.Explained) error {
 	return c.ruleTable(x.Rules)
 }
 
-// ruleTable prints what rules say.
+// ruleTable prints the outcome of each rule.
 func (c *cli) ruleTable(all []wire.RuleSays) error {
 	rows := [][]string{{"RULE", "FROM", "ORDER", "DECIDES", "SAYS"}}
 	for _, r := range all {

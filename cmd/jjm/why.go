@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// whyJobs tells what unfinished jobs wait for.
+// whyJobs shows what unfinished jobs wait for.
 type whyJobs struct {
 	JSON bool     `name:"json" help:"One JSON object per line."`
 	Refs []string `arg:"" name:"ID" help:"Grid jobs or local jobs."`
@@ -49,7 +49,7 @@ func (w *whyJobs) Run(c *cli) error {
 	return first
 }
 
-// print prints one answer. The error of a single id is that of the command.
+// print prints one answer. With a single id, its error is the error of the command.
 func (w *whyJobs) print(c *cli, ref string, one wire.Why, blank bool) error {
 	switch {
 	case w.JSON:

@@ -18,9 +18,9 @@ const slotsVar = "JJM_SLOTS"
 // slotPause is the pause between two looks for a free slot.
 const slotPause = 50 * time.Millisecond
 
-// makeSlots makes a folder of slots for each lane, and deals out n slots to them, from the last lane on: it has the
-// tests of real systems, which wait more than they work. Each lane has at least one slot: a lane that waits for a
-// batch system must not hold up the others.
+// makeSlots makes a folder of slots for each lane, and distributes n slots among the lanes, from the last lane on:
+// the last lane has the tests of real systems, which wait more than they work. Each lane has at least one slot,
+// because a lane that waits for a batch system must not block the others.
 func makeSlots(dir string, lanes, n int) error {
 	for i := range max(n, lanes) {
 		lane := slotsOf(dir, lanes-1-i%lanes)
@@ -37,7 +37,7 @@ func makeSlots(dir string, lanes, n int) error {
 // slotsOf returns the folder of a lane's slots.
 func slotsOf(dir string, lane int) string { return filepath.Join(dir, strconv.Itoa(lane)) }
 
-// giveSlots passes the slots of a lane that is over on to another one.
+// giveSlots passes the slots of a finished lane to another lane.
 func giveSlots(dir string, from, to int) error {
 	files, err := filepath.Glob(filepath.Join(slotsOf(dir, from), "*"))
 	for _, file := range files {
@@ -46,8 +46,7 @@ func giveSlots(dir string, from, to int) error {
 	return err
 }
 
-// takeSlot waits for a free slot and returns its locked file. Without a folder there is nothing
-// to wait for.
+// takeSlot waits for a free slot and returns its locked file. Without a folder it does not wait.
 func takeSlot(dir string) (*os.File, error) {
 	if dir == "" {
 		return os.Open(os.DevNull)

@@ -84,7 +84,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// account is what the account database says of an account.
+// account is an account as the account database describes it.
 type account struct {
 	uid, gid int
 	groups   []uint32

@@ -50,7 +50,7 @@ func (h *Hold) Share() error {
 // Leave releases the lock.
 func (h *Hold) Leave() error { return h.file.Close() }
 
-// Env returns what the bed's script has to know about the caller.
+// Env returns the variables that tell the bed's script about the caller.
 func (h *Hold) Env() []string {
 	if h.Alone {
 		return []string{"JJM_BED_ALONE=1"}

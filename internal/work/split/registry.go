@@ -16,7 +16,7 @@ const MaxParts = 10_000_000
 type method struct {
 	name, unit string
 	defaults   func(*Params)
-	// start checks the parameters and prepares the work. The Cutting has only its carry yet.
+	// start checks the parameters and prepares the work. The Cutting has only its carry then.
 	start func(*Cutting, *Work, *Params) (cutter, error)
 	// bound quickly returns an upper bound of the number of parts.
 	bound func(*Work, *Params) int64
