@@ -34,10 +34,10 @@ type resetCluster struct {
 
 // Help returns the text of --help below the usage.
 func (*showClusters) Help() string {
-	return "LISTING is how long a listing of all jobs takes and how often there is one. COMMANDS is how many " +
-		"commands ran within the last minute, and how many may. The lines below the table name what is wrong, how many " +
-		"jobs of an account the batch system takes where it refused more, and the storages that a cluster can read, if " +
-		"not all."
+	return "LISTING is how long a listing of all jobs takes, and how often jjm lists. COMMANDS is how many commands " +
+		"ran within the last minute, and how many may run. The lines below the table show the problems, how many " +
+		"jobs of an account the batch system accepts if it refused more, and the storages that a cluster can read, " +
+		"if not all."
 }
 
 // Help returns the text of --help below the usage.

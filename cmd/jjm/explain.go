@@ -17,8 +17,9 @@ type explain struct {
 
 // Help is the rest of its help.
 func (*explain) Help() string {
-	return "The verdict is that of then. What each rule says is told by the rules and limits of now, on the evidence of " +
-		"then: the verdict or order of those whose conditions all hold, and of the others the first condition that does not."
+	return "The verdict is the stored one. The line of each rule shows the outcome of the present rules and limits for " +
+		"the stored evidence: the verdict or order of a rule whose conditions all hold, otherwise the first " +
+		"condition that does not hold."
 }
 
 // Run carries out the command.

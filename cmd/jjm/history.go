@@ -21,9 +21,10 @@ type history struct {
 
 // Help is the rest of its help.
 func (*history) Help() string {
-	return "Of a local job its attempts follow, with --json as objects that have the member attempt: where and how long " +
-		"each ran, what it used, and how it was judged: what became of the local job, by the level that decided and the " +
-		"class of failures that it counts in. With --orders instead of an id: what administrators drained, paused and resumed."
+	return "For a local job, its attempts follow, with --json as objects that have the member attempt: where and how " +
+		"long each ran, what it used, and how it was judged: what became of the local job, the level that decided, " +
+		"and the class of failures that it counts in. With --orders instead of an id, it shows what administrators " +
+		"drained, paused and resumed."
 }
 
 // Run implements the command.

@@ -29,8 +29,8 @@ type list struct {
 
 // Help returns the text of --help below the usage.
 func (*list) Help() string {
-	return "All filters together select. Those of local jobs select the grid jobs that have a local job that fits all of " +
-		"them. They are the filters of kill, release, resubmit and remove too: docs/SELECTION.md."
+	return "A grid job must match all filters. Filters of local jobs select the grid jobs that have a local job which " +
+		"matches all of them. The same filters exist for kill, release, resubmit and remove: docs/SELECTION.md."
 }
 
 // Run implements the command.

@@ -43,7 +43,7 @@ func (o *offline) unknown(err error) error {
 	case jjm.Gone:
 		return jjm.Errorf(jjm.Busy, "%w; and %w", o.down, err)
 	}
-	return jjm.Errorf(jjm.Busy, "%w; and its record does not tell: %w", o.down, err)
+	return jjm.Errorf(jjm.Busy, "%w; and its record has no answer: %w", o.down, err)
 }
 
 // ref returns the reference for an id or a handle that was checked before.

@@ -60,9 +60,9 @@ func (*drain) Help() string {
 
 // Help returns the text of --help below the usage.
 func (*pause) Help() string {
-	return "Grid jobs are accepted and wait; their status says who paused what, why and until when. A paused grid " +
-		"job has the status paused (a gatekeeper is told suspended): what was submitted goes on, and nothing more is submitted until it is " +
-		"resumed." + orderHelp
+	return "Grid jobs are accepted and wait; their status says who paused what, why and until when. A paused grid job " +
+		"has the status paused (its gatekeeper sees it as suspended): submitted local jobs go on, and nothing more " +
+		"is submitted until it is resumed." + orderHelp
 }
 
 // Help returns the text of --help below the usage.

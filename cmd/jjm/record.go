@@ -31,9 +31,9 @@ type record struct {
 
 // Help is the rest of its help.
 func (*record) Help() string {
-	return "Without a path the head, then each shard: XML documents one after the other. " +
-		"A path is searched for in each of them; it begins with /gridjob, /localjobs or //. " +
-		"With --all, and of several ids with a path, each result is a line: the id of the grid job, a tab, what was found."
+	return "Without a path, it prints the head and then each shard, as XML documents one after the other. A path is " +
+		"searched for in each document; it begins with /gridjob, /localjobs or //. With --all, and with several ids " +
+		"and a path, each result is a line: the id of the grid job, a tab, and the result."
 }
 
 // Run implements the command.

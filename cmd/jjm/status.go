@@ -24,12 +24,12 @@ type status struct {
 
 // Help returns the text of --help below the usage.
 func (*status) Help() string {
-	return "For an id that is unknown, or that belongs to another account, the line is ID error KIND TEXT (with " +
-		"--json its lookup has an error). The first such id determines the exit code.\n\n" +
-		"Filters select among the ids or, without any, among all your jobs (an administrator's: all jobs): whole grid " +
-		"jobs or, with a filter of local jobs, these, in one table for each grid job. Where nothing fits it says so, and " +
-		"the exit code is 0. jjm status 17 --job-state failed --exit 3 shows the local jobs of 17 that failed with exit " +
-		"code 3. docs/SELECTION.md has all filters."
+	return "For an id that is unknown, or that belongs to another account, the line is ID error KIND TEXT (with --json " +
+		"its lookup has an error). The first such id determines the exit code.\n\n" +
+		"Filters select among the ids or, without any, among all your jobs (an administrator's: all jobs): whole " +
+		"grid jobs or, with a filter of local jobs, the matching local jobs, in one table for each grid job. If " +
+		"nothing matches, a message says so, and the exit code is 0. jjm status 17 --job-state failed --exit 3 " +
+		"shows the local jobs of 17 that failed with exit code 3. docs/SELECTION.md has all filters."
 }
 
 // Run carries out the command.
@@ -328,8 +328,8 @@ func generationRows(st wire.Status) (rows [][2]string) {
 		rows = append(rows, [2]string{[]string{"generations", ""}[min(i, 1)], text})
 	}
 	if r := st.Reopening; r != nil {
-		rows = append(rows, [2]string{"reopening", fmt.Sprintf("generation %d is about to begin, wished %s by %s: %s", r.Generation,
-			clock(r.Since), r.By, r.Why)})
+		rows = append(rows, [2]string{"reopening", fmt.Sprintf("generation %d is about to begin, asked for %s by %s: %s",
+			r.Generation, clock(r.Since), r.By, r.Why)})
 	}
 	return rows
 }

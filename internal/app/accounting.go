@@ -47,7 +47,7 @@ const (
 func (a *App) runAccounting(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := a.updateAccounting(ctx); err != nil && ctx.Err() == nil {
-			a.log.Error("accounting log is behind, trying again", "path", a.config.Accounting.Blah, "error", err)
+			a.log.Error("the accounting log could not be written: trying again", "path", a.config.Accounting.Blah, "error", err)
 		}
 		t := time.NewTimer(accountingEvery)
 		select {

@@ -90,7 +90,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	a.setLevel(config.Log)
 	a.log = slog.New(slog.NewTextHandler(opts.Stderr, &slog.HandlerOptions{Level: a.level}))
 	for _, p := range config.Advice() {
-		a.log.Warn("the configuration may surprise", "setting", p.Field, "note", p.Text)
+		a.log.Warn("the configuration has a setting that may surprise", "setting", p.Field, "note", p.Text)
 	}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())

@@ -76,7 +76,7 @@ func (a *App) adopt(ctx context.Context, have store.Content) (store.Content, err
 		}
 	}
 	known := in.Known()
-	a.log.Warn("the store goes on above the highest id that any folder knows", "store", have.Identity,
+	a.log.Warn("the ids of the store were raised above the highest id in any folder", "store", have.Identity,
 		"store_highest", have.Highest, "folders_highest", known, "next", max(known, have.Highest)+1)
 	if known <= have.Highest {
 		return have, nil

@@ -75,7 +75,7 @@ func (a *App) reload() {
 		return
 	}
 	for _, name := range fixed(a.config, next) {
-		a.log.Warn("this setting changes only with a restart", "setting", name)
+		a.log.Warn("a changed setting has no effect before a restart", "setting", name)
 	}
 	if !reflect.DeepEqual(a.config.Engine, next.Engine) {
 		a.engine.Reconfigure(next.Engine)

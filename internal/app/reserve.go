@@ -194,12 +194,12 @@ func (r *reserve) relieve(now time.Time, d plan.Disk) error {
 	low := func() bool { d, ok := r.disk(now); return ok && plan.Relieve(d).Shut }
 	err := commons.Relieve(folders, func() bool { return !low() }, func(h commons.Heap) {
 		r.notes.removed(h)
-		r.app.log.Error("the state's file system was full: what an account put there is removed", "account", h.UID,
+		r.app.log.Error("the state's file system was full: an account's files there were removed", "account", h.UID,
 			"folder", h.Name, "bytes", h.Bytes, "names", h.Names)
 	})
 	trouble = errors.Join(trouble, err)
 	if r.held && low() {
-		r.app.log.Error("what was kept in reserve is given up, so that the store goes on: free some space", "file", r.file)
+		r.app.log.Error("the reserve file was freed, so that the store can go on: free some space", "file", r.file)
 		if err := os.Truncate(r.file, 0); err != nil {
 			return errors.Join(trouble, fmt.Errorf("give up the reserve: %w", err))
 		}

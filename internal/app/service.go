@@ -23,7 +23,7 @@ import (
 func (a *App) notifyManager(ctx context.Context, wg *sync.WaitGroup) (stopping func()) {
 	tell := func(state string) {
 		if _, err := daemon.SdNotify(false, state); err != nil {
-			a.log.Warn("the service manager cannot be told", "state", state, "error", err)
+			a.log.Warn("the service manager cannot be notified", "state", state, "error", err)
 		}
 	}
 	tell(daemon.SdNotifyReady)
