@@ -1,8 +1,7 @@
 // Command jjm-daemon carries out "jjm serve", "jjm config check", "jjm clusters test", "jjm job-types new" and
 // "test", "jjm split" and "jjm run". The jjm command execs it; jjm-gatekeeper runs its command "arc delegations".
 //
-// It is a separate program because gatekeepers exec jjm thousands of times: linking the store alone would double the
-// cost of every lookup.
+// It is a separate program because linking the store alone would double the cost of every start of jjm.
 package main
 
 import (

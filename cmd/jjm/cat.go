@@ -27,7 +27,7 @@ type cat struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*cat) Help() string {
 	return "FILE is relative to the folder in which the application runs or ran. It can be shown as long as that " +
 		"folder exists; the collected files of a job that is over are in the tar (jjm output). Files that the job " +
@@ -95,7 +95,7 @@ func (s *cat) Run(c *cli) error {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	// Unbuffered, so that what is appended to a followed file is shown at once.
+	// Unbuffered, so that what is appended to a followed file is shown immediately.
 	var out io.Writer = c.outFile
 	if c.outFile != nil && isTerminal(c.outFile) {
 		t := &terminalWriter{w: c.outFile}

@@ -15,7 +15,7 @@ type explain struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*explain) Help() string {
 	return "The verdict is the stored one. The line of each rule shows the outcome of the present rules and limits for " +
 		"the stored evidence: the verdict or order of a rule whose conditions all hold, otherwise the first " +

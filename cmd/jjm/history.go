@@ -19,7 +19,7 @@ type history struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*history) Help() string {
 	return "For a local job, its attempts follow, with --json as objects that have the member attempt: where and how " +
 		"long each ran, what it used, and how it was judged: what became of the local job, the level that decided, " +

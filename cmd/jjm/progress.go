@@ -187,7 +187,7 @@ func obstacle(st wire.Status) string {
 	return ""
 }
 
-// lastLine describes how the job ended, never by the status word alone.
+// lastLine describes how the job ended, never only by the status word.
 func lastLine(st wire.Status) string {
 	return printable(fmt.Sprintf("job %v %s", st.Lookup.ID, endText(&st.Lookup)))
 }

@@ -29,7 +29,7 @@ type record struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*record) Help() string {
 	return "Without a path, it prints the head and then each shard, as XML documents one after the other. A path is " +
 		"searched for in each document; it begins with /gridjob, /localjobs or //. With --all, and with several ids " +

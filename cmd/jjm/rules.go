@@ -5,7 +5,7 @@ import "jjm/internal/policy/analyse/rule"
 // rules prints the rules that jjm ships.
 type rules struct{}
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*rules) Help() string {
 	return "The rules are printed as TOML. A rule of the same name in the configuration of the site ([[engine.rule]]), " +
 		"or in the file of a job type ([[rule]]), replaces a shipped rule; rules with other names come before the " +

@@ -102,8 +102,8 @@ func (l *LocalJob) IsHeld() bool {
 	return l.Holding.Now() && (l.State == Held || l.State == Submitted && l.Phase == BatchHeld)
 }
 
-// IsMerging reports whether the local job only waits for its outputs to be merged; no
-// batch system has it any more.
+// IsMerging reports whether the local job only waits for its outputs to be merged; the
+// batch system no longer has it.
 func (l *LocalJob) IsMerging() bool { return l.State == Completing && l.Phase == Merging }
 
 // AttemptID returns the id of the current attempt.

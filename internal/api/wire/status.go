@@ -27,7 +27,7 @@ type StatusAnswer struct {
 	Status []Status `json:"status,omitempty"`
 }
 
-// VerbWait is the verb "wait": it answers with the state of jobs at once, and with a
+// VerbWait is the verb "wait": it answers with the state of jobs immediately, and with a
 // further line at every change, until all are final.
 func VerbWait() Verb[WaitRequest, StatusAnswer] {
 	return Verb[WaitRequest, StatusAnswer]{About{Name: "wait", MaxBytes: maxWithRefs,

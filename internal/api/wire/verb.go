@@ -62,7 +62,7 @@ type Answer interface {
 	Check() error
 }
 
-// Reply is the part that all answers have. An error consists of it alone.
+// Reply is the part that all answers have. An error consists only of it.
 type Reply struct {
 	OK bool `json:"ok"`
 	// Last is set in the last line of an answer of several lines, and in every error.

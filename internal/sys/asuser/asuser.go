@@ -24,7 +24,7 @@
 //     helpers.
 //   - Access lists are set by the helper, on files of the account.
 //   - A helper that does not answer is found within [Limits.Silence] and killed, and its
-//     account is set aside for a while: requests for it fail with Busy at once, so that
+//     account is set aside for a while: requests for it fail with Busy immediately, so that
 //     requests for others do not wait behind them.
 //   - Inputs and the output of commands come through pipes that the daemon reads with
 //     deadlines.

@@ -12,7 +12,7 @@ import (
 )
 
 // SimConfig describes a simulated batch system. The zero value with a clock runs every job
-// at once for a minute.
+// immediately, for a minute.
 type SimConfig struct {
 	// Name is the cluster's name; "sim" by default.
 	Name string

@@ -130,7 +130,7 @@ func (m *method) refuse(work Work, params Params) (int64, error) {
 	return n, nil
 }
 
-// tally returns the number of parts of work to which nothing is added any more.
+// tally returns the number of parts of work to which nothing more is added.
 func (m *method) tally(work *Work, params *Params) (int64, error) {
 	whole := *work
 	whole.Closed, whole.Pending = true, false

@@ -163,7 +163,7 @@ type Walk struct {
 
 // Left is what a cut leaves.
 type Left struct {
-	// More says that the limit ended the cut, so that cutting again makes more parts at once.
+	// More says that the limit ended the cut, so that cutting again makes more parts immediately.
 	// Otherwise nothing can be cut until the work changes.
 	More bool
 	// Done are the positions in Work.Files of the files of which no later part will own
