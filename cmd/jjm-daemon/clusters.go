@@ -32,7 +32,7 @@ type clusterTest struct {
 	Project  string        `help:"Project of the jobs (default: the cluster's)."`
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (clusterTest) Help() string {
 	return `It sends some hundred and thirty short jobs of one core to the cluster, as this
 account, which must be the daemon's - or, where run_as = "owner", as the account that root names

@@ -39,7 +39,7 @@ func (w *workplace) fetch(ctx context.Context, job *splitJob, inputs []jjm.Input
 	return nil
 }
 
-// until repeats an order until it is done, fails for good, or has failed tries times.
+// until repeats an order until it is done, fails permanently, or has failed tries times.
 func (w *workplace) until(ctx context.Context, o fetch.Order, tries int, about string, stderr io.Writer) error {
 	for count := (fetch.Tries{}); ; {
 		r := fetch.Get(ctx, o)

@@ -102,7 +102,7 @@ func (t *testType) Run(stdout io.Writer) error {
 	site := handlers.Site{Open: (&splitJob{File: filepath.Join(folder, "job")}).open, Run: runProgram}
 	failed := 0
 	own := len(conformance.Checks(h, site))
-	unknown := false // what the type is cannot be found out, so that nothing else can be tried
+	unknown := false // nothing else can be tried without a description of the type
 	for i, check := range conformance.Checks(h, site, good...) {
 		if i >= own {
 			check.Name = t.Jobs[i-own]
@@ -125,8 +125,7 @@ func (t *testType) Run(stdout io.Writer) error {
 	return nil
 }
 
-// expected returns the path of a job file, and the number of its local jobs if the argument
-// says that: JOB=8.
+// expected returns the path of a job file, and the number of its local jobs if the argument has one: JOB=8.
 func expected(arg string) (path string, parts int, err error) {
 	at := strings.LastIndexByte(arg, '=')
 	if at < 0 {
@@ -139,7 +138,7 @@ func expected(arg string) (path string, parts int, err error) {
 	return arg[:at], parts, nil
 }
 
-// handler returns the type: one of the site, or that of a file.
+// handler returns the type of the site, or the type of a file.
 func (t *testType) handler() (handlers.Handler, error) {
 	if strings.HasSuffix(t.Type, ".toml") {
 		if _, err := os.Stat(t.Type); err != nil {

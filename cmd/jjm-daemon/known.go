@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// daemonPlace has the flags that say where the daemon is, as all commands have them.
+// daemonPlace has the flags that say where the daemon is, as in all commands.
 type daemonPlace struct {
 	Socket string `placeholder:"PATH" help:"The daemon's socket is at this path."`
 	State  string `placeholder:"DIR" help:"The daemon keeps its state in this folder."`
@@ -57,7 +57,7 @@ func (k *known) files(at daemonPlace, d *jjm.DatasetInput) (files []jjm.File, er
 	}
 }
 
-// lying returns a part in which the names of files that local jobs made are replaced by the paths at which they lie.
+// lying returns a part in which the names of files that local jobs made are replaced by their paths.
 func (k *known) lying(part *jjm.Part) *jjm.Part {
 	if part.Input == nil || len(k.lies) == 0 {
 		return part

@@ -1,8 +1,7 @@
-// Command jjm-daemon carries out "jjm serve", "jjm config check", "jjm clusters test", "jjm job-types new" and "test",
-// "jjm split" and "jjm run": the jjm command execs it.
+// Command jjm-daemon carries out "jjm serve", "jjm config check", "jjm clusters test", "jjm job-types new" and
+// "test", "jjm split" and "jjm run". The jjm command execs it; jjm-gatekeeper runs its command "arc delegations".
 //
-// It is a separate program because gatekeepers exec jjm thousands of times: linking the store alone would double the
-// cost of every lookup.
+// It is a separate program because linking the store alone would double the cost of every start of jjm.
 package main
 
 import (
@@ -87,7 +86,7 @@ Example:
   $ jjm config check /etc/jjm/jjm.toml`
 }
 
-// The exit codes are those of the jjm command.
+// The exit codes are the same as the jjm command's.
 const (
 	exitOK       = 0
 	exitNo       = 1
@@ -138,8 +137,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// usageText returns what people read about a mistake in the command line: the command, how it is
-// used, and its example.
+// usageText returns the text for a mistake in the command line: the command, its usage, and its example.
 func usageText(err error) string {
 	parse := (*kong.ParseError)(nil)
 	if !errors.As(err, &parse) || parse.Context.Selected() == nil {

@@ -12,8 +12,9 @@ import (
 	"jjm/sandbox"
 )
 
-// conclude prints how the part ended, where its files are, and what would become of its local job. It returns an error
-// if a first attempt that ended so would not complete it, with the exit code of the command, or 1 if that was 0.
+// conclude prints how the part ended, where its files are, and what would become of its local job. It returns an
+// error if a first attempt with this end would not complete the local job. The error has the exit code of the
+// command, or 1 if the command exited with 0.
 func (w *workplace) conclude(attempt string, result *jjm.Result, stderr io.Writer) error {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(stderr, "jjm run: %s\n", printable(fmt.Sprintf(format, args...)))
@@ -67,18 +68,18 @@ func collected(outputs []jjm.Output) string {
 	return "collects " + strings.Join(names, ", ")
 }
 
-// counted returns, as a last clause, how much of its part an application says that it processed.
+// counted returns, as a last clause, how much of its part an application reports to have processed.
 func counted(part *jjm.Part, said *jjm.Processed) string {
 	own := jjm.CountedAs(part.Unit)
 	switch {
-	case said == nil && part.Unit == jjm.UnitRow: // its exit code says it
+	case said == nil && part.Unit == jjm.UnitRow: // its exit code is the report
 		return ""
 	case said == nil:
 		return fmt.Sprintf("; it does not say how much it processed: \"$GBS_LOG\" INFO processed=N %s", own)
 	}
 	unit := cmp.Or(said.Unit, own)
 	of, noun := said.Count, strings.TrimSuffix(unit, "s")
-	if unit != own || part.Unit == jjm.UnitRange { // how many events its files have is not known here
+	if unit != own || part.Unit == jjm.UnitRange { // the number of events in its files is not known here
 		return "; it says that it processed " + jjm.Count(of, noun)
 	}
 	return fmt.Sprintf("; it says that it processed %d of %s", of, jjm.Count(part.Count, noun))

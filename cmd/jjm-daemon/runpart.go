@@ -112,8 +112,8 @@ func (r *runPart) Run(stdout io.Writer, stderr errorOutput) error {
 	return w.run(ctx, stdout, stderr)
 }
 
-// othersOf returns warnings about files of other accounts that say what root is to run. Another account than root harms
-// only itself, and root's own files are root's word.
+// othersOf returns warnings about files of other accounts from which root would run commands. An account other than
+// root harms only itself, and files of root are trusted.
 func othersOf(euid int, paths ...string) (warnings []string) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -215,7 +215,7 @@ func (r *runPart) workplace(wrapper string) (*workplace, error) {
 		id: jjm.LocalID{Grid: foregroundGrid, N: int32(r.Part)}}, err
 }
 
-// pack writes what all local jobs share: the package of inputs and the job's description.
+// pack writes the files that all local jobs share: the package of inputs and the job's description.
 func (w *workplace) pack(ctx context.Context, spec *jjm.Spec, job *splitJob, inputs []jjm.Input) error {
 	pkg, files, err := w.area.Pack(ctx, inputs, func(path string) (io.ReadCloser, error) {
 		if weburl.Is(path) {
@@ -279,14 +279,14 @@ func (w *workplace) run(ctx context.Context, stdout, stderr io.Writer) error {
 // followEvery is how often a growing file is read.
 const followEvery = 50 * time.Millisecond
 
-// openGrowing opens a regular file; it returns nil if there is none of that name.
+// openGrowing opens a regular file; it returns nil if there is no such file.
 func openGrowing(path string) *os.File {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		_ = f.Close() // it was not written to
+		_ = f.Close() // nothing was written to it
 		return nil
 	}
 	return f

@@ -90,8 +90,8 @@ func (s *splitJob) Run(stdout io.Writer) error {
 	return p.out.Flush()
 }
 
-// ready makes a job file what its type will run, and returns its type. The error has the mistakes that were found in
-// its text and those that only its type can find, all at once.
+// ready fills in a job file what its type will run, and returns the type. The error has the mistakes that were found
+// in its text and the mistakes that only its type can find, all at once.
 func ready(config *app.Config, file string, site handlers.Site, doc *jobfile.Doc, wrong jjm.Problems) (handlers.Handler,
 	error) {
 	if doc.Incomplete {
@@ -110,7 +110,7 @@ func ready(config *app.Config, file string, site handlers.Site, doc *jobfile.Doc
 	return h, doc.Locate(append(wrong, wrong.Unsaid(mistakes)...)).Err()
 }
 
-// typeMistakes makes a job file what its type will run, and returns the mistakes that its type finds.
+// typeMistakes fills in a job file what its type will run, and returns the mistakes that the type finds.
 func typeMistakes(h handlers.Handler, site handlers.Site, spec *jjm.Spec) jjm.Problems {
 	planned, mistakes := handlers.Ready(h, spec, site)
 	*spec = *planned
@@ -412,7 +412,7 @@ func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
 // maxNamed is how many files of a part are shown by name.
 const maxNamed = 5
 
-// sectionsText says which sections a part processes, file by file if one list would claim more than the part owns.
+// sectionsText returns which sections a part processes, file by file if one list would claim more than the part owns.
 func sectionsText(in *jjm.PartInput) string {
 	if lumis := in.LumiText(); lumis != "" {
 		return ", sections " + lumis

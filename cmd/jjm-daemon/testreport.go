@@ -60,7 +60,7 @@ func (r *testReport) begin(t *app.ClusterTest) {
 	}
 }
 
-// outcome writes one check: what it was, and if it failed, why and what to do.
+// outcome writes the outcome of one check: its name and, if it failed, why and what to do.
 func (r *testReport) outcome(o conformance.Outcome) {
 	switch {
 	case len(o.Failures) > 0:
@@ -91,15 +91,15 @@ func (r *testReport) outcome(o conformance.Outcome) {
 	}
 }
 
-// The details of a check are at most so many lines, of so many columns, below its own line.
+// The most lines, and columns, of the details below a check's own line.
 const (
 	mostDetails = 19
 	indent      = "    "
 	columns     = 120 - len(indent)
 )
 
-// details returns the lines below a check: what failed, or why it does not apply, and what
-// else is to know; what to do comes last. What is said several times is said once.
+// details returns the lines below a check: why it failed or does not apply, further notes, and last what to do. Equal
+// texts appear once.
 func details(o conformance.Outcome) []string {
 	texts := slices.Concat(folded(o.Failures), folded(o.Notes))
 	if why := cmp.Or(o.Skipped, o.NotTried); why != "" && len(o.Failures) == 0 {
@@ -119,10 +119,10 @@ func details(o conformance.Outcome) []string {
 	return append(lines, last...)
 }
 
-// tags matches the names that jjm gives to jobs. Texts that differ by them alone say the same.
+// tags matches the names that jjm gives to jobs. Texts that differ only in such names count as equal.
 var tags = regexp.MustCompile(`\bj[a-z0-9]{14}\b`)
 
-// folded returns texts that say the same once, with how often.
+// folded returns each of several equal texts once, with its number.
 func folded(texts []string) (out []string) {
 	times := map[string]int{}
 	for _, text := range texts {
@@ -142,7 +142,7 @@ func folded(texts []string) (out []string) {
 	return out
 }
 
-// wrapped breaks a text into lines between words; a word that is too long is cut.
+// wrapped breaks a text into lines between words. A word that is too long is cut.
 func wrapped(text string) (lines []string) {
 	for paragraph := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		line := ""

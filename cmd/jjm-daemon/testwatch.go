@@ -11,10 +11,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sayAfter is how long a test says nothing before a line tells what it does.
+// sayAfter is how long a test prints nothing before a line shows what it is doing.
 const sayAfter = 30 * time.Second
 
-// testWatch tells people what a test waits for while no check ends.
+// testWatch shows people what a test waits for while no check ends.
 type testWatch struct {
 	out   io.Writer
 	begun time.Time
@@ -26,8 +26,8 @@ type testWatch struct {
 	running []string // in the order in which they began
 }
 
-// newTestWatch returns a watch that writes a line whenever nothing has happened for so long.
-// The caller must call stop.
+// newTestWatch returns a watch that writes a line whenever nothing has happened for this time. The caller must call
+// stop.
 func newTestWatch(out io.Writer, after time.Duration) *testWatch {
 	w := &testWatch{out: out, begun: time.Now(), news: make(chan struct{}), over: make(chan struct{})}
 	w.done.Go(func() { w.watch(after) })
@@ -49,7 +49,7 @@ func (w *testWatch) watch(after time.Duration) {
 	}
 }
 
-// say writes what runs.
+// say writes which checks run.
 func (w *testWatch) say() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *testWatch) say() {
 		strings.Join(names, ", "), more)
 }
 
-// began and ended tell the watch of a check.
+// began and ended report the begin and the end of a check to the watch.
 func (w *testWatch) began(check string) {
 	w.change(func() { w.running = append(w.running, check) })
 }

@@ -29,7 +29,7 @@ const (
 	// arcScanAgain is the pause between two passes of a scan that still delivers files. It is as long as A-REX's own
 	// pause between scans.
 	arcScanAgain = 10 * time.Second
-	// gmKick is A-REX's program that makes it look at a job at once.
+	// gmKick is A-REX's program that makes A-REX look at a job immediately.
 	gmKick = "/usr/lib/arc/gm-kick"
 )
 
@@ -292,8 +292,8 @@ func (p *process) arcBring(e *arcEntry, l wire.Lookup) error {
 	return e.asOwner(func() error { return replace(e.Stdout, summary(l)) })
 }
 
-// arcRenew gives jjm the job's proxy if A-REX has received a newer one. The stamp of the proxy that jjm has is in the
-// grami, which the user owns.
+// arcRenew sends the job's proxy to jjm if A-REX has received a newer one. The stamp of the proxy that jjm has is in
+// the grami, which the user owns.
 func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
 	p.arcForeign(door, e)
 	file, keeper, err := e.proxyNow()

@@ -65,7 +65,7 @@ func writeNote(name string, files []credentialFile) error {
 	return replace(name, string(text))
 }
 
-// renew gives jjm the credentials whose files, named in the note, have changed.
+// renew sends jjm the credentials whose files, named in the note, have changed.
 func (p *process) renew(door *gatekeeper.Door, h jjm.Handle) {
 	name, err := p.noteOf(h)
 	if err != nil || !exists(name) {

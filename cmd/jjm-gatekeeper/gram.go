@@ -17,7 +17,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The errors of the GRAM protocol that jjm answers (globus_gram_protocol_error_t).
+// The errors of the GRAM protocol that jjm reports (globus_gram_protocol_error_t).
 const (
 	gramDenied       = 7   // GLOBUS_GRAM_PROTOCOL_ERROR_AUTHORIZATION
 	gramFailed       = 17  // ..._JOB_EXECUTION_FAILED
@@ -209,8 +209,8 @@ func (p *process) gramPoll(job gramTask) (gramAnswer, error) {
 	return p.gramEnd(job, l)
 }
 
-// gramRenew gives jjm the job's proxy if the job manager has received a newer one, which it writes to the file of each
-// job of the user.
+// gramRenew sends the job's proxy to jjm if the job manager has received a newer one, which it writes to the file of
+// each job of the user.
 func (p *process) gramRenew(job gram.Job) {
 	if job.Proxy == "" || job.Folder == "" {
 		return
@@ -247,7 +247,7 @@ func summary(l wire.Lookup) string {
 	return fmt.Sprintf("grid job %v: %s\n", l.ID, oneLine(joined(l.Status, l.Message)))
 }
 
-// joined returns both texts with a colon between, or the one that is not empty.
+// joined returns both texts with a colon between, or only the one that is not empty.
 func joined(text, more string) string {
 	switch {
 	case text == "":

@@ -42,8 +42,8 @@ func gramMarked(job gram.Job, name string) bool {
 	return job.Folder != "" && err == nil
 }
 
-// gramEnd delivers the files of a job that is over and answers how it ended. Until the files are there the job is
-// active, because GRAM stages them out as soon as it ends.
+// gramEnd delivers the files of a job that is over and returns how the job ended. Until the files are delivered the
+// job is active, because GRAM stages them out as soon as the job ends.
 func (p *process) gramEnd(job gramTask, l wire.Lookup) (gramAnswer, error) {
 	wait := gramAnswer{state: jjm.GRAMActive}
 	if gramMarked(job.Job, delivered) {

@@ -1,16 +1,15 @@
-// Command jjm-gatekeeper is what the scripts in front of gatekeepers run. Its
-// first argument is a language, the second a verb of it:
+// Command jjm-gatekeeper is the program that the scripts in front of gatekeepers run. Its first argument is a
+// language, the second a verb of the language:
 //
-//	core      submit, lookup, kill: what scripts/jjm-* show to scripts
+//	core      submit, lookup, kill: the verbs of scripts/jjm-*
 //	globus2   submit, poll, rm, signal: the shell contract of Globus 2
 //	blahp     submit, status, cancel, hold, resume, ping: HTCondor's
 //	gram      submit, poll, cancel: Globus GRAM5's
 //	arc       submit, cancel, scan, info: A-REX's
 //
-// Standard output carries the protocol of the language and nothing else, ever;
-// what is said to people goes to standard error. Every answer comes within a
-// second, but for a submission that cannot be stored anywhere and is tried
-// again for a while, and for files that are brought back.
+// Standard output carries only the protocol of the language; messages for people go to standard error. Every answer
+// comes within a second, except for a submission that cannot be stored anywhere, which is retried for a while, and
+// for files that are brought back.
 //
 // It links little: gatekeepers run it thousands of times.
 package main

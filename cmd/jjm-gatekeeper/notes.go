@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Notes are files per job below the home folder of its account, for gatekeepers that have no folder of their own for a
-// job. One names the files of the job's credentials, and holds no secret. The other is a lock.
+// Notes are files per job below the home folder of its account, for gatekeepers that have no folder of their own for
+// a job. One note names the files of the job's credentials, and holds no secret. The other is a lock.
 
 // notes is the name of the folder of notes, below the home folder.
 const notes = ".jjm-gatekeeper"

@@ -93,8 +93,8 @@ func (a *attempt) askCommand(signals *signalBox) (*jjm.Opinion, error) {
 	}
 }
 
-// analyseFiles opens the command's standard files: the question, a pipe whose other end is answers, and a file for its
-// standard error. If it fails, it also returns those that it opened.
+// analyseFiles opens the command's standard files: the question, a pipe whose other end is answers, and a file for
+// its standard error. With an error it also returns the files that it opened.
 func (a *attempt) analyseFiles() (files []*os.File, answers *os.File, err error) {
 	seen := a.result
 	var logErr error

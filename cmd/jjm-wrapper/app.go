@@ -13,7 +13,7 @@ import (
 	"jjm/internal/formats/glf"
 )
 
-// exitUnknown is reported for an application of which the kernel did not report how it ended.
+// exitUnknown is reported for an application whose end the kernel did not report.
 const exitUnknown = 255
 
 // execute runs the application to its end and fills in its part of the result.
@@ -48,7 +48,7 @@ func (a *attempt) finish(pid int, signals *signalBox) (exit, signal int) {
 	a.note(endStragglers())
 	switch {
 	case err != nil:
-		return exitUnknown, 0 // not 0, which an empty status would mean
+		return exitUnknown, 0 // not 0, although an empty status would mean 0
 	case status.Signaled():
 		return 128 + int(status.Signal()), int(status.Signal())
 	}
@@ -121,7 +121,7 @@ func limitCPU(limit time.Duration) (unlimit func(), err error) {
 	return func() { _ = syscall.Setrlimit(unix.RLIMIT_CPU, &before) }, nil
 }
 
-// standardFiles opens the application's three standard files. If it fails, it also returns those that it opened.
+// standardFiles opens the application's three standard files. With an error it also returns the files that it opened.
 func (a *attempt) standardFiles() ([]*os.File, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {

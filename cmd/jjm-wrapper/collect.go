@@ -19,8 +19,8 @@ import (
 	"jjm/sandbox"
 )
 
-// collector examines outputs: it reads their sizes and checksums, and copies the files of RETURN_FILE. All others stay
-// where they are.
+// collector examines outputs: it reads their sizes and checksums, and copies the files of RETURN_FILE. All other
+// files stay where they are.
 type collector struct {
 	a           *attempt
 	limit, left int64 // bytes of MaxOutputBytes; if limit is 0 there is none
@@ -83,8 +83,8 @@ func (c *collector) file(ctx context.Context, w wanted, o *jjm.Output) error {
 	return err
 }
 
-// openWanted opens a regular file and never waits for what is none. A file below the attempt's folder is opened
-// relative to the folder's handle, so that no link leads outside; the daemon collects it in the same way.
+// openWanted opens a regular file and never waits for any other kind of file. A file below the attempt's folder is
+// opened relative to the folder's handle, so that no link leads outside; the daemon collects it in the same way.
 func (a *attempt) openWanted(w wanted) (*os.File, error) {
 	if w.from != "" {
 		info, err := os.Stat(w.from)
@@ -106,8 +106,8 @@ func (a *attempt) openWanted(w wanted) (*os.File, error) {
 	return f, err
 }
 
-// plain returns an error for what is not a file with content of its own: folders, devices, FIFOs, and the files of proc
-// and sysfs, which have no size and may have no end.
+// plain returns an error for everything that is not a file with content of its own: folders, devices, FIFOs, and the
+// files of proc and sysfs, which have no size and may have no end.
 func plain(f *os.File, info os.FileInfo) error {
 	if err := regular(info); err != nil {
 		return err
@@ -193,7 +193,8 @@ func (c *collector) read(ctx context.Context, src io.Reader, dst io.Writer, size
 // errSizeCap is the error of files beyond MaxOutputBytes.
 var errSizeCap = errors.New("size cap")
 
-// leftBy returns why a file is left out, by the error of reading it; "" if there is no content to leave out.
+// leftBy returns the reason for which a file is left out, from the error of reading it; "" if there is no content to
+// leave out.
 func leftBy(err error) jjm.LeftReason {
 	var none noContent
 	switch {

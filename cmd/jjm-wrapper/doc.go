@@ -11,7 +11,7 @@
 // # What it does, in order (GBS Programmer Manual)
 //
 //  1. reads the assignment of its position;
-//  2. claims the attempt; if somebody else holds the claim it stops at once and
+//  2. claims the attempt; if somebody else holds the claim it stops immediately and
 //     touches no file of the attempt;
 //  3. makes the attempt's folder, the log file and its start record, lists the
 //     files that the part reads (docs/JOB-TYPES.md), and links the inputs into

@@ -16,7 +16,7 @@ import (
 const roomForGLF = 256 << 10
 
 // fit shortens a result to the longest that PutResult accepts: the log, whose head and tail stay, and a list of more
-// outputs than a file of their own may hold, whose last entry says how many are missing.
+// outputs than a separate file may hold, whose last entry counts the missing ones.
 func fit(r *jjm.Result) {
 	r.Error = clip(r.Error, 16<<10)
 	r.GLF = shorten(r.GLF, roomForGLF)
@@ -34,7 +34,7 @@ func fit(r *jjm.Result) {
 	}
 }
 
-// tooMany returns the entry that stands for outputs that have no room in a result.
+// tooMany returns the entry that stands for the outputs that do not fit in a result.
 func tooMany(rest []jjm.Output) jjm.Output {
 	return jjm.Output{Name: "...", Absent: fmt.Sprintf("%d more outputs: too many to report", len(rest)),
 		Left: jjm.LeftTooMany, Files: int64(len(rest)),

@@ -16,8 +16,8 @@ import (
 	"jjm/sandbox"
 )
 
-// maxLooked is how many names are looked at for the patterns of outputs. Links can make more of a few folders than
-// anybody can look at: "*/*/*/*/*" in a folder with a hundred links to itself.
+// maxLooked is how many names are examined for the patterns of outputs. With links, a few folders can have more names
+// than anybody can examine: "*/*/*/*/*" in a folder with a hundred links to itself.
 const maxLooked = 1 << 20
 
 // globbing finds the files in work/ that match patterns. Unlike fs.Glob it opens only folders, so that no pipe or
@@ -77,8 +77,8 @@ func (g *globbing) element(dir, element string, last bool) (names []string, err 
 	return names, nil
 }
 
-// list returns the names in a folder below work/, in order. What is no folder has none; a folder that cannot be listed
-// is noted in unread.
+// list returns the names in a folder below work/, in order. It returns none for anything but a folder; a folder that
+// cannot be listed is noted in unread.
 func (g *globbing) list(dir string) (names []string, err error) {
 	at := path.Join(sandbox.WorkName, dir)
 	if dir != "" && g.a.isInput(dir) {
@@ -123,7 +123,7 @@ func (g *globbing) look(n int) error {
 	return nil
 }
 
-// missing reports whether an error says that there is nothing, or no folder, of that name.
+// missing reports whether an error says that there is nothing of that name, or no folder.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

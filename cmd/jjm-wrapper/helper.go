@@ -47,7 +47,7 @@ func logHelper(args []string, getenv func(string) string, stdout, stderr io.Writ
 	return exitOK
 }
 
-// logHelp returns the help of $GBS_LOG. What it says of the keywords is what docs/JOB-TYPES.md says.
+// logHelp returns the help of $GBS_LOG. Its texts about the keywords are those of docs/JOB-TYPES.md.
 func logHelp() string {
 	var text strings.Builder
 	text.WriteString(`gbs_log says how a local job ends, where the job file or its type has result = "glf".

@@ -44,7 +44,7 @@ func (a *attempt) packLog(ctx context.Context, to io.Writer) error {
 	return errors.Join(t.Close(), z.Close())
 }
 
-// addLog adds one of the files with its length of now. A missing file is left out.
+// addLog adds one of the files with its present length. A missing file is left out.
 func (a *attempt) addLog(ctx context.Context, t *tar.Writer, name string) error {
 	f, err := a.openRegular(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,8 +16,8 @@ const (
 	exitNotFound      = 127
 )
 
-// lookup finds the program of the application: in work/ first, then on PATH. A name with a slash is a path; a relative
-// one starts at work/. If err is set, exit is the exit code that a shell returns.
+// lookup finds the program of the application: in work/ first, then on PATH. A name with a slash is a path; a
+// relative path starts at work/. If err is set, exit is the exit code that a shell returns.
 func lookup(name, workDir, path string) (program string, exit int, err error) {
 	if name == "" {
 		return "", exitNotFound, errors.New("no command")

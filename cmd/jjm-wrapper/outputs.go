@@ -16,13 +16,13 @@ import (
 
 // wanted is a file to collect, or the reason why it cannot be collected.
 type wanted struct {
-	// name is the path below the attempt's folder; for a file that is to be copied there, the path of the copy.
+	// name is the path below the attempt's folder; if the file is to be copied there, the path of the copy.
 	name string
 	// from is the absolute path of a file to copy, or "".
 	from   string
 	absent string
-	left   jjm.LeftReason // why it is left out, as in jjm.Output
-	// optional says that only patterns of which nothing need be there ask for it.
+	left   jjm.LeftReason // why the file is left out, as in jjm.Output
+	// optional says that only optional patterns ask for the file.
 	optional bool
 }
 
@@ -76,7 +76,7 @@ type pattern struct {
 	names    []string
 }
 
-// unmet returns the patterns of which no file was collected, in their order. outputs[i] belongs to files[i].
+// unmet returns the patterns for which no file was collected, in their order. outputs[i] belongs to files[i].
 func unmet(asked []pattern, files []wanted, outputs []jjm.Output) (all []jjm.Unmet) {
 	at := map[string]*jjm.Output{} // by the name of the file
 	for i, w := range files {
@@ -118,9 +118,9 @@ type lister struct {
 	glob globbing
 	list []wanted
 	seen map[string]bool // names and absolute paths
-	// optional says that patterns of which nothing need be there are matched now.
+	// optional says that optional patterns are being matched now.
 	optional bool
-	// blind says that the file system hangs: no file is looked at, and all are left out.
+	// blind says that the file system hangs: no file is examined, and all are left out.
 	blind bool
 }
 
@@ -203,7 +203,7 @@ func (l *lister) match(p string) (names []string) {
 	return names
 }
 
-// take adds a file that matches a pattern, and its name to those of the pattern.
+// take adds a file that matches a pattern, and adds its name to the names of the pattern.
 func (l *lister) take(w wanted, names *[]string) {
 	l.add(w)
 	*names = append(*names, w.name)

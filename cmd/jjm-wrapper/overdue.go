@@ -11,11 +11,11 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// patience is how long after the grace period the wrapper waits for a file system: about as long as a busy one needs
-// for an open or a read.
+// patience is how long after the grace period the wrapper waits for a file system: about as long as a busy file
+// system needs for an open or a read.
 const patience = 5 * time.Second
 
-// overdue is the reason of outputs on a file system that did not answer until the attempt had to end.
+// overdue is the reason for leaving out outputs on a file system that did not answer until the attempt had to end.
 const overdue = "the file system did not answer before the attempt had to end"
 
 // within runs do, and returns true once do has ended. It returns false if ctx has ended and do goes on for longer than
@@ -42,7 +42,7 @@ func within(ctx context.Context, patient time.Duration, do func()) bool {
 	}
 }
 
-// findOutputs returns what outputNames returns, or each pattern as not looked for if the file system hangs.
+// findOutputs returns the result of outputNames, or each pattern as not searched for if the file system hangs.
 func (a *attempt) findOutputs(ctx context.Context, said glf.Log) ([]wanted, []pattern) {
 	if a.root == nil {
 		return nil, nil
@@ -57,7 +57,7 @@ func (a *attempt) findOutputs(ctx context.Context, said glf.Log) ([]wanted, []pa
 	return blind.outputNames(said)
 }
 
-// gathering are the outputs that were looked at so far.
+// gathering holds the outputs that were examined so far.
 type gathering struct {
 	mu      sync.Mutex
 	outputs []jjm.Output
@@ -75,8 +75,8 @@ func (g *gathering) soFar() []jjm.Output {
 	return slices.Clone(g.outputs)
 }
 
-// gather collects the outputs, and the log if the job file keeps it. It returns the names with that of the log, and one
-// output for each. What a file system that hangs held up is left out.
+// gather collects the outputs, and the log if the job file keeps it. It returns the names, including the log's, and
+// one output for each. Files on a file system that hangs are left out.
 func (a *attempt) gather(ctx context.Context, c *collector, patient time.Duration, names []wanted) ([]wanted,
 	[]jjm.Output) {
 	var done gathering

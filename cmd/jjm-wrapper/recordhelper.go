@@ -45,7 +45,7 @@ func elements(args []string, stdin io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(stdin, jjm.MaxFragment+1))
 }
 
-// putElements stores them together with those that the job added before.
+// putElements stores the new elements together with the elements that the job added before.
 func putElements(text []byte, getenv func(string) string) error {
 	id := getenv("JJM_JOBID")
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("<fragment")) {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// signalBox passes signals on to the application's process group; signals that come before the group exists are kept
-// for it. After a TERM and the grace period it sends KILL.
+// signalBox passes signals to the application's process group. Signals that come before the group exists are kept for
+// it. After a TERM and the grace period it sends KILL.
 type signalBox struct {
-	// inTime ends with the grace period. What is not done by then is left undone.
+	// inTime ends with the grace period. Work that is not done by then is left undone.
 	inTime context.Context
 
 	grace  time.Duration
@@ -47,7 +47,7 @@ func (s *signalBox) terminate() {
 	}
 }
 
-// stop stops passing signals on. They stay caught, so that none interrupts the last steps of the wrapper.
+// stop stops passing signals. They stay caught, so that no signal interrupts the last steps of the wrapper.
 func (s *signalBox) stop() {
 	close(s.done)
 	s.cancel()
@@ -108,7 +108,7 @@ func (s *signalBox) ending() bool {
 	return s.term
 }
 
-// killGroup kills the rest of the group. Its leader has ended and was not collected yet; afterwards another process may
+// killGroup kills the rest of the group. Its leader has ended and was not reaped yet; afterwards another process may
 // get its number.
 func (s *signalBox) killGroup() {
 	s.mu.Lock()

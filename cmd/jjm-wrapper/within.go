@@ -13,8 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// reading are the flags with which the wrapper opens what an application may have made: the other end of a pipe is not
-// waited for, and a terminal does not become the wrapper's.
+// reading are the flags with which the wrapper opens files that an application may have made. With them it does not
+// wait for the other end of a pipe, and a terminal does not become the wrapper's.
 const reading = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // openFolder opens a folder by its path. Unlike os.OpenRoot alone, it returns an error if a pipe has taken the place of
@@ -48,12 +48,12 @@ func (a *attempt) openRegular(name string) (*os.File, error) {
 	return f, nil
 }
 
-// noContent is the error for what has no content that could be collected: folders, devices, pipes, sockets.
+// noContent is the error for files without content that could be collected: folders, devices, pipes, sockets.
 type noContent string
 
 func (n noContent) Error() string { return string(n) }
 
-// regular returns an error of type noContent for what is not a regular file.
+// regular returns an error of type noContent for anything but a regular file.
 func regular(info os.FileInfo) error {
 	switch {
 	case info.IsDir():
@@ -64,8 +64,8 @@ func regular(info os.FileInfo) error {
 	return nil
 }
 
-// makeAnew makes an empty file below the attempt's folder for reading and writing, in place of what the application put
-// there. It never opens what it finds.
+// makeAnew makes an empty file below the attempt's folder for reading and writing, and replaces what the application
+// put there. It never opens the old file.
 func (a *attempt) makeAnew(name string) (*os.File, error) {
 	if err := a.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -79,7 +79,7 @@ func escapes(err error) bool {
 	return errors.As(err, &p) && p.Err != nil && p.Err.Error() == "path escapes from parent"
 }
 
-// errLeadsOut is the reason of files that a link puts elsewhere.
+// errLeadsOut is the reason for leaving out files that a link puts elsewhere.
 var errLeadsOut = errors.New("a symbolic link leads out of the job's directory")
 
 // maxLinks is how many links a path may have, as for the kernel (path_resolution(7)).
@@ -154,8 +154,8 @@ func (a *attempt) replaceLink(link, target string) error {
 	return nil
 }
 
-// paths returns the absolute paths of the attempt's folder: as the daemon has it, and as it becomes while the links in
-// it are followed, one after another, to the path that getcwd(3) returns.
+// paths returns the absolute paths of the attempt's folder: the path as the daemon wrote it, and each path that
+// results from following the links in it one after another, down to the path that getcwd(3) returns.
 func (a *attempt) paths() []string {
 	if a.aliases != nil {
 		return a.aliases

@@ -92,7 +92,7 @@ func (s *advertise) print(c *cli, told wire.Advertised) error {
 	return err
 }
 
-// collectors prints a line for each collector, and below the table what is wrong.
+// collectors prints a line for each collector, and the errors below the table.
 func (c *cli) collectors(told wire.Advertised) error {
 	if err := c.collectorTable(told.Collectors); err != nil {
 		return err

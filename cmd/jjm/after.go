@@ -22,7 +22,7 @@ func (s *submit) after() (ids []jjm.GridID, err error) {
 	return ids, nil
 }
 
-// afterText says after which grid jobs one begins: "12, 13: ok".
+// afterText returns after which grid jobs a grid job begins, and how they must end: "12, 13: ok".
 func afterText(st *wire.Status) string {
 	if len(st.After) == 0 {
 		return ""

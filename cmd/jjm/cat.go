@@ -27,14 +27,15 @@ type cat struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*cat) Help() string {
-	return "FILE is relative to the folder in which the application runs or ran, and shown while that folder is there: of " +
-		"a job that is over what was collected is in the tar (jjm output). What it reads is not in that folder and is not " +
-		"shown: its inputs are links there, and of datasets that other local jobs filled there are links in the folder " +
-		"in/ beside it; ask for the file at the local job that made it. Links, devices and pipes are not opened, " +
-		"and without -f no more is shown than the file had at the beginning. The exit code is 3 if there is no such file. " +
-		"stdout, stderr, script and glf, where no such file is there, are what the options of these names show."
+	return "FILE is relative to the folder in which the application runs or ran. It can be shown as long as that " +
+		"folder exists; the collected files of a job that is over are in the tar (jjm output). Files that the job " +
+		"reads are not shown, because they are not in that folder: its inputs are links there, and files of " +
+		"datasets that other local jobs filled are links in the folder in/ beside it. Ask for such a file at the " +
+		"local job that made it. Links, devices and pipes are not opened. Without -f no more is shown than the file " +
+		"had at the beginning. The exit code is 3 if there is no such file. If no file has the name stdout, stderr, " +
+		"script or glf, the name means the same as the option."
 }
 
 // file returns what the options ask for.
@@ -94,7 +95,7 @@ func (s *cat) Run(c *cli) error {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	// Unbuffered, so that what is appended to a followed file is shown at once.
+	// Unbuffered, so that what is appended to a followed file is shown immediately.
 	var out io.Writer = c.outFile
 	if c.outFile != nil && isTerminal(c.outFile) {
 		t := &terminalWriter{w: c.outFile}

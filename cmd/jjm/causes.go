@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// mostExamples is the number of causes for which the end of the example's standard error is shown.
+	// mostExamples is the number of causes for which the end of an example's standard error is shown.
 	mostExamples = 3
-	// endLines is how many lines of it are shown, each up to lastColumns long.
+	// endLines is how many of the last lines are shown, each up to lastColumns long.
 	endLines    = 5
 	lastColumns = 100
-	// lastBytes is how many bytes of it are requested, and examplePatience how long to wait for them.
+	// lastBytes is how many of the last bytes are requested, and examplePatience is how long to wait for them.
 	lastBytes       = 4 << 10
 	examplePatience = 5 * time.Second
 )
 
-// causeText returns why local jobs failed or are tried again, with one of them.
+// causeText returns why local jobs failed or are tried again, with one example.
 func causeText(c jjm.Cause) string {
 	text := c.Text
 	if text == "" {
@@ -41,7 +41,7 @@ func causeText(c jjm.Cause) string {
 	return text
 }
 
-// firstCause returns the cause of most failures, "" if nothing failed for good.
+// firstCause returns the cause of most failures, "" if nothing failed permanently.
 func firstCause(causes []jjm.Cause) string {
 	if len(causes) == 0 || causes[0].Again {
 		return ""
@@ -49,7 +49,7 @@ func firstCause(causes []jjm.Cause) string {
 	return cmp.Or(causes[0].Text, "various")
 }
 
-// causeCell returns the cause of most failures, and which grid jobs do what failed.
+// causeCell returns the cause of most failures, and the grid jobs that repeat the failed work.
 func causeCell(st wire.Status) string {
 	cause := firstCause(st.Causes)
 	if cause == "" || len(st.RecoveredBy) == 0 {
@@ -94,8 +94,8 @@ func wordsRows(local string, words map[string][]string) (rows [][2]string) {
 	return rows
 }
 
-// spoken returns of whom the last words are shown with a status: of the examples of its causes or, if it is that of
-// one local job, of this one if it failed or is tried again.
+// spoken returns the local jobs whose last words are shown with a status: the examples of its causes, or, if the
+// status is about one local job, that local job if it failed or is tried again.
 func spoken(st wire.Status) []jjm.Cause {
 	switch {
 	case st.Lookup.Stale:

@@ -34,10 +34,10 @@ type resetCluster struct {
 
 // Help returns the text of --help below the usage.
 func (*showClusters) Help() string {
-	return "LISTING is how long a listing of all jobs takes and how often there is one. COMMANDS is how many " +
-		"commands ran within the last minute, and how many may. The lines below the table name what is wrong, how many " +
-		"jobs of an account the batch system takes where it refused more, and the storages that a cluster can read, if " +
-		"not all."
+	return "LISTING is how long a listing of all jobs takes, and how often jjm lists. COMMANDS is how many commands " +
+		"ran within the last minute, and how many may run. The lines below the table show the problems, how many " +
+		"jobs of an account the batch system accepts if it refused more, and the storages that a cluster can read, " +
+		"if not all."
 }
 
 // Help returns the text of --help below the usage.
@@ -148,7 +148,7 @@ func clusterState(cl wire.Cluster, now jjm.Time) string {
 		return "in trouble"
 	}
 	state := "ok"
-	if cl.LastSeen == 0 && cl.Slots == 0 { // neither a listing nor a probe has said anything
+	if cl.LastSeen == 0 && cl.Slots == 0 { // neither a listing nor a probe has returned anything
 		state = "not asked yet"
 	}
 	for _, o := range cl.Orders { // a pause comes after a drain in the order, and shows more
@@ -159,8 +159,7 @@ func clusterState(cl wire.Cluster, now jjm.Time) string {
 	return state
 }
 
-// clusterNotes returns the lines below the table: what is wrong, since when, and when jjm
-// checks again.
+// clusterNotes returns the lines below the table: the problem, since when it exists, and when jjm checks again.
 func clusterNotes(cl wire.Cluster) []string {
 	var notes []string
 	if b := cl.Breaker; b == nil && !cl.Healthy && cl.Cause != "" {
@@ -192,8 +191,8 @@ func clusterNotes(cl wire.Cluster) []string {
 	return append(notes, otherTrouble(cl)...)
 }
 
-// otherTrouble returns the troubles of a cluster whose cause the lines before them have not told, without its name,
-// which stands before each line.
+// otherTrouble returns the troubles of a cluster whose cause the lines above do not show. The name of the cluster is
+// cut off, because it precedes each line.
 func otherTrouble(cl wire.Cluster) (notes []string) {
 	told := ""
 	switch {
@@ -217,7 +216,7 @@ func since(t jjm.Time) string {
 	return " since " + clock(t)
 }
 
-// listingText returns how long a listing takes and how often there is one, "" before the first one.
+// listingText returns how long a listing takes and how often jjm lists, "" before the first listing.
 func listingText(cl wire.Cluster) string {
 	if cl.Interval == 0 || cl.LastSeen == 0 {
 		return ""
@@ -225,7 +224,7 @@ func listingText(cl wire.Cluster) string {
 	return jjm.HowLong(cl.Listing.D()) + " every " + jjm.HowLong(cl.Interval.D())
 }
 
-// commandsText returns how many commands ran within the last minute, and how many may.
+// commandsText returns how many commands ran within the last minute, and how many may run.
 func commandsText(cl wire.Cluster) string {
 	n := strconv.Itoa(cl.Commands)
 	if cl.Ceiling > 0 {

@@ -88,8 +88,8 @@ func interruptible() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 }
 
-// forEach calls show for each id. What cannot be shown of one does not keep the others from being shown: it is said at
-// once, but for the first one, which is the error of the command.
+// forEach calls show for each id, also after an error. It returns the first error, and prints every further error
+// immediately.
 func (c *cli) forEach(ids []string, show func(id string) error) error {
 	var first error
 	for _, id := range ids {
@@ -118,8 +118,8 @@ func (c *cli) printJSON(v any) error {
 	return err
 }
 
-// escaped returns JSON of the same meaning in which nothing can change how a terminal shows the rest: what is not
-// printable is written as \u escapes. In valid JSON such characters are within strings only, but for the newline.
+// escaped returns JSON of the same meaning in which nothing can change how a terminal shows the rest: characters that
+// do not print are written as \u escapes. In valid JSON such characters, except the newline, are only within strings.
 func escaped(line []byte) []byte {
 	if !bytes.ContainsFunc(line, concealed) {
 		return line
@@ -139,11 +139,11 @@ func escaped(line []byte) []byte {
 	return out
 }
 
-// concealed reports whether a character is shown as something else than itself: controls (C1), marks of direction, and
-// others without a form.
+// concealed reports whether a character is not shown as itself: controls (C1), direction marks, and other characters
+// without a form.
 func concealed(r rune) bool { return r != '\n' && r != ' ' && !unicode.IsPrint(r) }
 
-// gridID parses the id of a grid job that was checked.
+// gridID parses an id of a grid job that was checked before.
 func gridID(s string) jjm.GridID {
 	ref, _ := jjm.ParseRef(s)
 	return ref.Grid

@@ -9,12 +9,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// manyJobs is how many jobs a command changes at most without a person who confirms it, and how
-// many it names in one request.
+// manyJobs is how many jobs a command changes at most without confirmation by a person, and how many jobs it names in
+// one request.
 const manyJobs = 100
 
-// confirm asks a person to confirm what is done to many jobs, one of which is called word. A
-// program, which has no terminal, has to say --yes. The error is not nil if nothing is to be done.
+// confirm asks a person to confirm a change of many jobs. word is the word for one of these jobs. A program, which
+// has no terminal, must pass --yes. If the error is not nil, nothing may be changed.
 func (c *cli) confirm(verb string, jobs int, word string, yes bool) error {
 	if yes || jobs <= manyJobs {
 		return nil
@@ -27,7 +27,7 @@ func (c *cli) confirm(verb string, jobs int, word string, yes bool) error {
 	if _, err := fmt.Fprintf(c.err, "%s %s? Type yes: ", verb, jjm.Count(jobs, word)); err != nil {
 		return err
 	}
-	answer, _ := bufio.NewReader(in).ReadString('\n') // no answer is not yes
+	answer, _ := bufio.NewReader(in).ReadString('\n') // a missing answer is not a yes
 	if strings.TrimSpace(answer) != "yes" {
 		return usage("not confirmed: nothing was done")
 	}

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/api/wire"
 )
 
-// copyJob makes a new grid job of what an old one asked for.
+// copyJob makes a new grid job from what an old one asked for.
 type copyJob struct {
 	secrets
 	ID   string   `arg:"" name:"ID" help:"The grid job."`
@@ -21,13 +21,13 @@ type copyJob struct {
 
 // Help returns the text of --help below the usage.
 func (*copyJob) Help() string {
-	return "The old grid job may be in any status, and stays as it is. The copy is a grid job of its own, as if its job " +
-		"file were submitted again in the folder of the first one: inputs are read as they are now. The request key " +
-		"is not copied; --key gives one. Prints the id of the copy. Only the owner copies a grid job.\n\n" +
-		"A KEY is one of a job file, with dots for tables and brackets for elements: params.events, datasets[0].name. A " +
-		"VALUE that is JSON, as 500, true or [\"a\",\"b\"], means that, and any other is a text. Where a text is already, " +
-		"and in env, every VALUE is one, unless it stands in double quotes. An empty VALUE takes the key away. If the " +
-		"edited job file has problems, all are shown and nothing is stored."
+	return "The old grid job may be in any status, and stays as it is. The copy is a new grid job, as if the job file " +
+		"were submitted again in the same folder: inputs are read as they are now. The request key is not copied; " +
+		"--key sets one. Prints the id of the copy. Only the owner of a grid job may copy it.\n\n" +
+		"A KEY is a key of a job file, with dots for tables and brackets for elements: params.events, " +
+		"datasets[0].name. A VALUE that is JSON, such as 500, true or [\"a\",\"b\"], is read as JSON; any other VALUE " +
+		"is a text. In env, and if the key has a text already, every VALUE without double quotes is a text. An " +
+		"empty VALUE removes the key. If the edited job file has problems, all are shown and nothing is stored."
 }
 
 // Run carries out the command.

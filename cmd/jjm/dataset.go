@@ -91,13 +91,13 @@ func (*markFiles) Help() string {
 
 // Help returns the text of --help below the usage.
 func (*removeDatasets) Help() string {
-	return "What goes is the list: the names of the files, their marks, and the dataset's place in its container. The " +
-		"files on disk are never touched. The name is free again at once. A dataset stays, with the reason, while a " +
-		"grid job that is not over reads or fills it, while one that has read it is not removed (jjm remove), or while " +
-		"another dataset has files of it. Once the dataset that a grid job filled is gone, jjm remove removes that " +
-		"grid job and its outputs. The name of a container removes the container alone: its datasets stay. It prints " +
-		"a line for each name: NAME removed, N files, or NAME error KIND TEXT. Datasets are removed in the order of " +
-		"the names. For the owner and administrators."
+	return "This removes the list: the names of the files, their marks, and the dataset's place in its container. The " +
+		"files on disk are never touched. The name is free again immediately. A dataset stays, with the reason, " +
+		"while a grid job that is not over reads or fills it, while a grid job that has read it is not removed (jjm " +
+		"remove), or while another dataset has files of it. After a dataset that a grid job filled is removed, jjm " +
+		"remove can remove that grid job and its outputs. The name of a container removes only the container: its " +
+		"datasets stay. It prints a line for each name: NAME removed, N files, or NAME error KIND TEXT. Datasets " +
+		"are removed in the order of the names. For the owner and administrators."
 }
 
 // Run carries out the command.

@@ -34,10 +34,10 @@
 // # Exit codes
 //
 //	0    ok
-//	1    the answer is "no": wait found the job failed; its state forbids it
+//	1    the answer is "no": wait found that the job failed, or the state of the job forbids the request
 //	2    the command line is wrong
 //	3    no such job
-//	4    no daemon answers, nor do the records; or it is too busy
+//	4    neither a daemon nor the records answer, or the daemon is too busy
 //	5    refused: the job file is wrong (every problem is on standard error)
 //	6    denied: the job belongs to another account
 //	7    not finished yet (output, wait --timeout)
@@ -51,6 +51,6 @@
 //
 // # Without a daemon
 //
-// Lookup, status of jobs, list, history, log and record are answered from the records then,
-// which is said on standard error with the time of the answer; docs/RECORDS.md.
+// Without a daemon, lookup, status of jobs, list, history, log and record answer from the records. A message on
+// standard error says so, with the time of the answer; see docs/RECORDS.md.
 package main

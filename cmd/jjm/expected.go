@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// expectedText tells when a grid job will end, roughly, and by what: "about 14:20, by the 120
+// expectedText returns roughly when a grid job will end, and the basis of the estimate: "about 14:20, by the 120
 // local jobs that ended in the last hour".
 func expectedText(e *wire.ExpectedEnd, now time.Time) string {
 	if e == nil {

@@ -6,7 +6,7 @@ import (
 	"jjm/internal/api/wire"
 )
 
-// explain tells by which rule an attempt was judged.
+// explain shows by which rule an attempt was judged.
 type explain struct {
 	Attempt *int32 `placeholder:"N" help:"Attempt N, from 0; the last that ended by default."`
 	JSON    bool   `name:"json" help:"One JSON object."`
@@ -15,10 +15,11 @@ type explain struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*explain) Help() string {
-	return "The verdict is that of then. What each rule says is told by the rules and limits of now, on the evidence of " +
-		"then: the verdict or order of those whose conditions all hold, and of the others the first condition that does not."
+	return "The verdict is the stored one. The line of each rule shows the outcome of the present rules and limits for " +
+		"the stored evidence: the verdict or order of a rule whose conditions all hold, otherwise the first " +
+		"condition that does not hold."
 }
 
 // Run carries out the command.
@@ -53,7 +54,7 @@ func (c *cli) printExplained(x *wire.Explained) error {
 	return c.ruleTable(x.Rules)
 }
 
-// ruleTable prints what rules say.
+// ruleTable prints the outcome of each rule.
 func (c *cli) ruleTable(all []wire.RuleSays) error {
 	rows := [][]string{{"RULE", "FROM", "ORDER", "DECIDES", "SAYS"}}
 	for _, r := range all {

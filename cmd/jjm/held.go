@@ -20,8 +20,8 @@ func holdReason(code, text string) string {
 	return ": " + code + ": " + text
 }
 
-// heldText says who holds a local job, why, for how long, and what jjm does about it. It is
-// "" if the job is not held.
+// heldText returns who holds a local job, why, for how long, and what jjm does about the hold; "" if the job is not
+// held.
 func heldText(l jjm.LocalJob) string {
 	h := l.Holding
 	if !h.Now() || l.State != jjm.Held && l.Phase != jjm.BatchHeld {
@@ -46,7 +46,7 @@ func heldText(l jjm.LocalJob) string {
 	return s
 }
 
-// heldRows returns the rows about what is held of a grid job.
+// heldRows returns the rows about the held local jobs of a grid job.
 func heldRows(holds []wire.Hold) (rows [][2]string) {
 	for i, h := range holds {
 		rows = append(rows, [2]string{[]string{"held by", ""}[min(i, 1)],

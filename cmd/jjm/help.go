@@ -36,8 +36,8 @@ func (c *cli) help(options kong.HelpOptions, ctx *kong.Context) error {
 	return nil
 }
 
-// showOwnArguments replaces, for help alone, the arguments that a command passes on to the daemon's program by those
-// that its tag "takes" names as that program does: "..." after a name is none or several.
+// showOwnArguments changes only the help: it replaces the arguments that a command passes to the daemon's program by
+// the arguments that its tag "takes" names, as that program shows them. "..." after a name means none or several.
 func showOwnArguments(node *kong.Node) {
 	for _, sub := range node.Children {
 		showOwnArguments(sub)
@@ -57,7 +57,7 @@ func showOwnArguments(node *kong.Node) {
 		if several, ok := strings.CutSuffix(name, "..."); ok {
 			arg.Name, tag.Optional = several, true
 		} else {
-			arg.Target = reflect.New(reflect.TypeFor[string]()).Elem() // kong sets it after the help
+			arg.Target = reflect.New(reflect.TypeFor[string]()).Elem() // kong sets the target after it printed the help
 		}
 		arg.Tag, arg.Required = &tag, !tag.Optional
 		node.Positional = append(node.Positional, &arg)

@@ -19,11 +19,12 @@ type history struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*history) Help() string {
-	return "Of a local job its attempts follow, with --json as objects that have the member attempt: where and how long " +
-		"each ran, what it used, and how it was judged: what became of the local job, by the level that decided and the " +
-		"class of failures that it counts in. With --orders instead of an id: what administrators drained, paused and resumed."
+	return "For a local job, its attempts follow, with --json as objects that have the member attempt: where and how " +
+		"long each ran, what it used, and how it was judged: what became of the local job, the level that decided, " +
+		"and the class of failures that it counts in. With --orders instead of an id, it shows what administrators " +
+		"drained, paused and resumed."
 }
 
 // Run implements the command.
@@ -49,7 +50,7 @@ func (h *history) Run(c *cli) error {
 	})
 }
 
-// show prints the journal of one job, or that of orders.
+// show prints the journal of one job, or the journal of orders.
 func (h *history) show(c *cli, refs ...string) error {
 	a, err := ask(c, h.place, wire.VerbHistory(), wire.HistoryRequest{Refs: refs, Orders: h.Orders, Limit: h.Limit})
 	if client.IsUnreachable(err) && !h.Orders {
@@ -87,7 +88,7 @@ func (h *history) printJSON(c *cli, a wire.HistoryAnswer) error {
 	return nil
 }
 
-// historyTable prints the entries with their whole causes, which are what people ask for.
+// historyTable prints the entries with their complete causes, because people look for the causes.
 func (c *cli) historyTable(entries []jjm.JournalEntry) error {
 	rows := [][]string{{zoned("TIME"), "JOB", "FROM", "TO", "BY", "CAUSE"}}
 	for _, e := range entries {
@@ -100,8 +101,7 @@ func (c *cli) historyTable(entries []jjm.JournalEntry) error {
 	return c.wholeTable(rows, "BY")
 }
 
-// entryJob names what changed: the grid job, one of its local jobs, or a range;
-// nothing for an order.
+// entryJob names the target of a change: the grid job, one of its local jobs, or a range; "" for an order.
 func entryJob(e jjm.JournalEntry) string {
 	switch {
 	case e.Grid == 0:
@@ -136,8 +136,7 @@ func (c *cli) attemptTable(all []wire.Attempt) error {
 // milliseconds returns a time for people.
 func milliseconds(n int64) string { return jjm.HowLong(time.Duration(n) * time.Millisecond) }
 
-// verdictText returns what became of the local job, by what level and class, and why: "retry (EXIT,
-// EARLY): exit code 3".
+// verdictText returns what became of the local job, with level, class and reason: "retry (EXIT, EARLY): exit code 3".
 func verdictText(v *jjm.Verdict) string {
 	if v == nil {
 		return "not over"

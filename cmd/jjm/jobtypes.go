@@ -73,8 +73,8 @@ func (j *showJobTypes) Run(c *cli) error {
 	return nil
 }
 
-// typesOf returns the job types of a name, or all if it is "". A type that works has a second entry if there is also a
-// file with mistakes that declares it.
+// typesOf returns the job types with a name, or all if name is "". A type that works has a second entry if a file
+// with mistakes also declares the type.
 func typesOf(all []wire.JobType, name string) (types []wire.JobType, err error) {
 	if name == "" {
 		return all, nil

@@ -29,8 +29,8 @@ type list struct {
 
 // Help returns the text of --help below the usage.
 func (*list) Help() string {
-	return "All filters together select. Those of local jobs select the grid jobs that have a local job that fits all of " +
-		"them. They are the filters of kill, release, resubmit and remove too: docs/SELECTION.md."
+	return "A grid job must match all filters. Filters of local jobs select the grid jobs that have a local job which " +
+		"matches all of them. The same filters exist for kill, release, resubmit and remove: docs/SELECTION.md."
 }
 
 // Run implements the command.
@@ -61,7 +61,7 @@ func (l *list) Run(c *cli) error {
 	return unreadable(bad)
 }
 
-// of returns what is to be listed.
+// of returns the selection of grid jobs to list.
 func (l *list) of() (of wire.List, err error) {
 	where, err := l.where(l.place)
 	if err != nil {
@@ -71,10 +71,10 @@ func (l *list) of() (of wire.List, err error) {
 	if err != nil {
 		return of, err
 	}
-	// What is named, and a status or a local job that is asked for, may be over.
+	// Named grid jobs may be over, and so may those that a status or a filter of local jobs selects.
 	of = wire.List{All: l.All || l.Status != "" || len(list) > 0 || where.OfLocals(), Status: l.Status, Type: l.Type,
 		Owner: l.User, Limit: min(l.Limit, mostListed) + 1, Before: l.Before, Refs: list.Words(), Where: where}
-	of.Where.Status, of.Where.Type, of.Where.User = "", "", "" // these are told as older daemons know them
+	of.Where.Status, of.Where.Type, of.Where.User = "", "", "" // they are sent in the fields that older daemons know
 	return of, nil
 }
 
@@ -90,7 +90,7 @@ func (l *list) print(c *cli, all []wire.Status) error {
 	return c.listTable(all)
 }
 
-// noneText says which grid jobs there are none of, and which there may be.
+// noneText returns the restriction for the message that there are no grid jobs, and a hint where there may be some.
 func (l *list) noneText() string {
 	switch {
 	case l.Status == jjm.GridFailed.String():
@@ -133,7 +133,7 @@ func (c *cli) listTable(all []wire.Status) error {
 	return c.table(rows, "TYPE", "OWNER", "STEPS", "NAME", "CAUSE")
 }
 
-// warningsText says how many warnings there are.
+// warningsText returns how many warnings there are.
 func warningsText(all []wire.Warning) string {
 	if len(all) == 0 {
 		return ""
@@ -141,7 +141,7 @@ func warningsText(all []wire.Warning) string {
 	return fmt.Sprint(len(all))
 }
 
-// column puts a column before the last of a table, which may be long.
+// column inserts a column before the last one of a table, which may be long.
 func column(rows [][]string, title string, cell func(i int) string) {
 	for i := range rows {
 		text := title
@@ -152,7 +152,7 @@ func column(rows [][]string, title string, cell func(i int) string) {
 	}
 }
 
-// stepsText says how far the steps of a grid job are.
+// stepsText returns the progress of the steps of a grid job.
 func stepsText(all []wire.Step) string {
 	var texts []string
 	for _, s := range all {

@@ -55,7 +55,7 @@ func (c *cli) modelTable(all []wire.Model) error {
 	return c.manual(rows)
 }
 
-// modelOf returns the model of a name alone.
+// modelOf returns only the model with a name.
 func modelOf(all []wire.Model, name string) ([]wire.Model, error) {
 	var names []string
 	for _, one := range all {

@@ -10,21 +10,21 @@ import (
 	"jjm/xmldb/head"
 )
 
-// offline answers from the records, because no daemon does. What an account may read there is
-// decided by the access lists of the folders: its own records, administrators all.
+// offline answers from the records when no daemon answers. The access lists of the folders decide which records an
+// account may read: its own, and administrators all.
 type offline struct {
 	c    *cli
 	name string // of the command
 	dir  string // of the records
 	down error  // why no daemon answers
-	most int    // of how many records at most the heads are read to list grid jobs
+	most int    // the most heads to read for a list of grid jobs
 }
 
 func (p place) offline(c *cli, name string, down error) *offline {
 	return &offline{c: c, name: name, dir: p.at(c).RecordsDir(), down: down, most: mostScanned}
 }
 
-// say says that an answer is from the records, and of which time: 0 is not known.
+// say prints that an answer is from the records, and from which time; 0 means the time is not known.
 func (o *offline) say(asOf jjm.Time) {
 	o.c.say("jjm %s: %v", o.name, o.down)
 	at := ""
@@ -34,8 +34,8 @@ func (o *offline) say(asOf jjm.Time) {
 	o.c.say("%sthe daemon does not answer: this is from the records in %s", at, o.dir)
 }
 
-// unknown is the error if the records do not tell, which says nothing about the job: the daemon
-// may know it.
+// unknown returns the error if the records have no answer. It says nothing about the job, because the daemon may know
+// the job.
 func (o *offline) unknown(err error) error {
 	switch jjm.KindOf(err) {
 	case jjm.Denied:
@@ -43,10 +43,10 @@ func (o *offline) unknown(err error) error {
 	case jjm.Gone:
 		return jjm.Errorf(jjm.Busy, "%w; and %w", o.down, err)
 	}
-	return jjm.Errorf(jjm.Busy, "%w; and its record does not tell: %w", o.down, err)
+	return jjm.Errorf(jjm.Busy, "%w; and its record has no answer: %w", o.down, err)
 }
 
-// ref returns what an id or a handle, which was checked, means.
+// ref returns the reference for an id or a handle that was checked before.
 func (o *offline) ref(text string) (jjm.Ref, error) {
 	h, rest, ok := jjm.CutHandle(text)
 	if !ok {
@@ -59,8 +59,8 @@ func (o *offline) ref(text string) (jjm.Ref, error) {
 	return jjm.ParseRef(grid.String() + rest)
 }
 
-// head reads the head of a grid job's record. The error is of kind Gone if it is sure that there
-// is no such local job, else as of unknown.
+// head reads the head of a grid job's record. The error is of kind Gone if it is certain that there is no such local
+// job, else the error of unknown.
 func (o *offline) head(text string) (head.Head, jjm.Ref, error) {
 	ref, err := o.ref(text)
 	var h head.Head
@@ -74,14 +74,14 @@ func (o *offline) head(text string) (head.Head, jjm.Ref, error) {
 		return h, ref, nil
 	}
 	err = jjm.Errorf(jjm.Gone, "%s: grid job %s has %s, numbered from 0", ref, ref.Grid, jjm.Count(h.Jobs, "local job"))
-	if !h.Grid.Status.Final() { // others may have been made
+	if !h.Grid.Status.Final() { // more local jobs may have been made
 		err = o.unknown(err)
 	}
 	return h, ref, err
 }
 
-// history returns the last changes that the record of a job tells, oldest first, at most limit
-// of them if that is not 0.
+// history returns the last changes in the record of a job, oldest first. If limit is not 0, it returns at most limit
+// changes.
 func (o *offline) history(text string, limit int) ([]jjm.JournalEntry, error) {
 	_, ref, err := o.head(text)
 	if err != nil {
@@ -108,11 +108,11 @@ func (o *offline) history(text string, limit int) ([]jjm.JournalEntry, error) {
 	return all, nil
 }
 
-// mostScanned bounds the heads that a list reads: a few seconds.
+// mostScanned bounds the heads that a list reads. Reading this many takes a few seconds.
 const mostScanned = 20_000
 
-// list returns the grid jobs that l selects among the records that may be read, newest first.
-// bad is how many could not be read.
+// list returns the grid jobs that l selects among the readable records, newest first. bad is how many records could
+// not be read.
 func (o *offline) list(l wire.List) (found []wire.Status, bad int, err error) {
 	if err := checkStatus(l.Status); err != nil {
 		return nil, 0, err
@@ -150,7 +150,7 @@ func (o *offline) list(l wire.List) (found []wire.Status, bad int, err error) {
 	return found, bad, nil
 }
 
-// checkStatus refuses a word that is no status of grid jobs, as the daemon does.
+// checkStatus returns an error for a word that is no status of grid jobs, as the daemon does.
 func checkStatus(word string) error {
 	if word == "" {
 		return nil
@@ -169,7 +169,7 @@ func selects(l wire.List, h *head.Head) bool {
 		(l.Type == "" || g.Spec.Type == l.Type) && (l.Owner == "" || g.Owner.User == l.Owner)
 }
 
-// ids returns the grid jobs that have records, those below an id if it is not 0, newest first.
+// ids returns the grid jobs that have records, newest first; if below is not 0, only ids below it.
 func (o *offline) ids(below jjm.GridID) ([]jjm.GridID, error) {
 	ids, err := head.IDs(o.dir)
 	if err != nil {
@@ -178,8 +178,8 @@ func (o *offline) ids(below jjm.GridID) ([]jjm.GridID, error) {
 	return slices.DeleteFunc(ids, func(id jjm.GridID) bool { return below > 0 && id >= below }), nil
 }
 
-// readable reads the head of a record; ok is false for another account's, and for one that is
-// gone. The error says that it is damaged.
+// readable reads the head of a record. ok is false if the record belongs to another account or no longer exists. The
+// error means that the record is damaged.
 func (o *offline) readable(id jjm.GridID) (h head.Head, ok bool, err error) {
 	h, err = head.Read(o.dir, id)
 	switch jjm.KindOf(err) {
@@ -192,8 +192,7 @@ func (o *offline) readable(id jjm.GridID) (h head.Head, ok bool, err error) {
 // mostLocals bounds the local jobs in an answer, as the daemon does.
 const mostLocals = 100_000
 
-// status returns the status of each reference. Of several, what a record does not tell is in its
-// answer.
+// status returns the status of each reference. With several references, the error of one is in its answer.
 func (o *offline) status(refs []string) ([]wire.Status, error) {
 	out := make([]wire.Status, len(refs))
 	var asOf jjm.Time
@@ -212,7 +211,7 @@ func (o *offline) status(refs []string) ([]wire.Status, error) {
 	return out, nil
 }
 
-// statusOf returns the status of a grid job, and the local jobs that are asked for.
+// statusOf returns the status of a grid job with the local jobs that the reference selects.
 func (o *offline) statusOf(text string) (wire.Status, jjm.GridID, error) {
 	h, ref, err := o.head(text)
 	if err != nil {
@@ -232,8 +231,8 @@ func (o *offline) statusOf(text string) (wire.Status, jjm.GridID, error) {
 	return st, ref.Grid, nil
 }
 
-// files says where the files of a grid job may be found while no daemon gives them, if this account may read them
-// there. What is not known is no error: the daemon's absence has been told.
+// files prints where the files of a grid job are, while no daemon can send them, and whether this account may read
+// them. It returns no error for unknown files, because the message about the missing daemon was printed before.
 func (o *offline) files(text string) {
 	h, _, err := o.head(text)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"jjm/xmldb/query"
 )
 
-// record returns what the path selects in the record of a grid job; "" is the whole record.
+// record returns what the path selects in the record of a grid job; "" selects the whole record.
 func (o *offline) record(text, path string) ([]string, error) {
 	if _, err := query.Parse(path); err != nil {
 		return nil, err
@@ -60,8 +60,8 @@ func (o *offline) addTo(q *query.Query, h *head.Head, name string) error {
 	return nil
 }
 
-// records calls send for each of the records that may be read and that of selects, newest
-// first, in which the path selects something, or that is damaged.
+// records calls send, newest first, for each readable record of the selection in which the path selects something,
+// and for each damaged one.
 func (o *offline) records(ctx context.Context, path string, of wire.Selection, send func(*wire.Found) error) error {
 	if _, err := query.Parse(path); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (o *offline) records(ctx context.Context, path string, of wire.Selection, s
 	return nil
 }
 
-// selected reports whether a selection has a grid job.
+// selected reports whether a selection includes a grid job.
 func selected(of wire.Selection, h *head.Head) bool {
 	l := wire.List{All: true, Status: of.Status, Type: of.Type, Owner: of.Owner}
 	onCluster := slices.ContainsFunc(h.ClusterJobs, func(j jjm.ClusterJob) bool { return j.Cluster == of.Cluster })

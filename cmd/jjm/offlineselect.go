@@ -10,8 +10,8 @@ import (
 	"jjm/xmldb/head"
 )
 
-// named returns the ids that patterns mean, with names looked up in the records that may be read. A name that none has
-// is an error, which says nothing about the jobs: the daemon may know one.
+// named returns the ids that patterns mean. It looks up names in the readable records. A name without a job is an
+// error, which says nothing about the jobs, because the daemon may know one.
 func (o *offline) named(list selection.List) ([]string, error) {
 	var refs []string
 	for _, p := range list {
@@ -28,7 +28,7 @@ func (o *offline) named(list selection.List) ([]string, error) {
 	return refs, nil
 }
 
-// withName returns the grid jobs whose names fit a pattern, by ascending ids.
+// withName returns the grid jobs whose names match a pattern, by ascending ids.
 func (o *offline) withName(p selection.Pattern) ([]string, error) {
 	ids, err := o.ids(0)
 	if err != nil {
@@ -54,8 +54,8 @@ func (o *offline) withName(p selection.Pattern) ([]string, error) {
 	return refs, nil
 }
 
-// fitting returns the status of what patterns and filters select among the records that may be read: of grid jobs, or
-// with the local jobs that fit. Records do not tell why local jobs are held or wait.
+// fitting returns the status of what patterns and filters select among the readable records: of grid jobs, or of
+// their matching local jobs. Records do not have the reasons why local jobs are held or wait.
 func (o *offline) fitting(list selection.List, where selection.Filters) (found []wire.Status, err error) {
 	filter, err := where.Parse()
 	if err != nil {
@@ -71,7 +71,7 @@ func (o *offline) fitting(list selection.List, where selection.Filters) (found [
 		switch {
 		case err != nil && len(list) > 0:
 			return nil, err
-		case err != nil && jjm.KindOf(err) != jjm.Denied: // other accounts' records are passed over
+		case err != nil && jjm.KindOf(err) != jjm.Denied: // other accounts' records are skipped
 			o.c.say("jjm %s: %v", o.name, err)
 		case ok:
 			asOf = max(asOf, st.Lookup.AsOf)
@@ -82,7 +82,7 @@ func (o *offline) fitting(list selection.List, where selection.Filters) (found [
 	return found, nil
 }
 
-// among returns the ids that patterns mean; without any those of the newest records, by ascending ids.
+// among returns the ids that patterns mean, or, without patterns, the ids of the newest records, in ascending order.
 func (o *offline) among(list selection.List) (refs []string, err error) {
 	if len(list) > 0 {
 		return o.named(list)
@@ -98,7 +98,8 @@ func (o *offline) among(list selection.List) (refs []string, err error) {
 	return refs, err
 }
 
-// fits returns the status of a grid job, or with the local jobs that fit, and whether a filter selects it.
+// fits returns the status of a grid job, with its matching local jobs if the filter is about local jobs, and whether
+// the filter selects the grid job.
 func (o *offline) fits(text string, filter *selection.Filter) (st wire.Status, ok bool, err error) {
 	h, ref, err := o.head(text)
 	if err != nil || !filter.Grid(&h.Grid, jjm.At(time.Now())) {
@@ -121,7 +122,7 @@ type chosen struct {
 	now    jjm.Time
 }
 
-// choose reads the patterns and filters of a list, which were checked. Handles are looked up.
+// choose parses the patterns and filters of a list, which were checked before. It looks up handles.
 func (o *offline) choose(l wire.List) (s chosen, err error) {
 	s = chosen{o: o, l: l, now: jjm.At(time.Now())}
 	if s.list, err = selection.Parse(l.Refs); err != nil {
@@ -141,8 +142,8 @@ func (o *offline) choose(l wire.List) (s chosen, err error) {
 	return s, err
 }
 
-// has reports whether a grid job is selected. Its local jobs are read if a filter is of these. Records do not tell why
-// local jobs are held or wait.
+// has reports whether a grid job is selected. It reads the local jobs only if a filter is about them. Records do not
+// have the reasons why local jobs are held or wait.
 func (s *chosen) has(h *head.Head) (bool, error) {
 	if !selects(s.l, h) || !s.list.Means(&h.Grid) || !s.filter.Grid(&h.Grid, s.now) {
 		return false, nil

@@ -60,9 +60,9 @@ func (*drain) Help() string {
 
 // Help returns the text of --help below the usage.
 func (*pause) Help() string {
-	return "Grid jobs are accepted and wait; their status says who paused what, why and until when. A paused grid " +
-		"job has the status paused (a gatekeeper is told suspended): what was submitted goes on, and nothing more is submitted until it is " +
-		"resumed." + orderHelp
+	return "Grid jobs are accepted and wait; their status says who paused what, why and until when. A paused grid job " +
+		"has the status paused (its gatekeeper sees it as suspended): submitted local jobs go on, and nothing more " +
+		"is submitted until it is resumed." + orderHelp
 }
 
 // Help returns the text of --help below the usage.
@@ -111,7 +111,7 @@ func (o *order) put(c *cli, verb, from string, until term) error {
 	return o.print(c, verb, a.Orders)
 }
 
-// given returns the order in the form of the daemon.
+// given returns the order as a request to the daemon.
 func (o *order) given(verb, from string, until term, now time.Time) (*wire.Order, error) {
 	current := now
 	w := &wire.Order{Verb: verb, Kind: o.Kind, Name: o.Name, Reason: o.Reason}
@@ -132,7 +132,7 @@ func (o *order) given(verb, from string, until term, now time.Time) (*wire.Order
 		if until == (term{}) {
 			return nil, usage("--from: a maintenance window needs an end: want --until or --for too")
 		}
-		w.From, now = jjm.At(begin), begin // an hour without a day is the next one after the beginning
+		w.From, now = jjm.At(begin), begin // a time of day without a date is the next one after the beginning
 	}
 	if until.For != "" {
 		if err := w.For.UnmarshalText([]byte(until.For)); err != nil || w.For <= 0 {
@@ -155,7 +155,7 @@ func (o *order) given(verb, from string, until term, now time.Time) (*wire.Order
 	return w, nil
 }
 
-// windowEnd returns when an announced window ends, 0 for an order that is none.
+// windowEnd returns when an announced maintenance window ends, 0 for any other order.
 func windowEnd(w *wire.Order) jjm.Time {
 	switch {
 	case w.From == 0:
@@ -177,7 +177,7 @@ func dated(s string, now time.Time) (t time.Time, ok bool) {
 	return t, false
 }
 
-// moment parses the time of a flag. An hour without a day is the next such hour.
+// moment parses the time of a flag. A time of day without a date is the next such time.
 func moment(flag, s string, now time.Time) (time.Time, error) {
 	if t, ok := dated(s, now); ok {
 		return t, nil
@@ -237,7 +237,7 @@ func (c *cli) orderTable(orders []jjm.Order) error {
 	return c.table(rows, "NAME", "BY", "REASON")
 }
 
-// orderText says who ordered what, why, and until when.
+// orderText returns who ordered what, why, and until when.
 func orderText(o jjm.Order) string {
 	if o.From != 0 {
 		return "in maintenance from " + o.From.Local() + " until " + o.Until.Local() + ", announced by " + o.By + ": " +

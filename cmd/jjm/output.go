@@ -90,7 +90,7 @@ func (o *output) Run(c *cli) error {
 		Generation: a.Output.Generation})
 }
 
-// checkID finds what the id means, and returns an error if that is not what is asked for.
+// checkID looks up what the id means, and returns an error if the command cannot fetch it.
 func (o *output) checkID(c *cli) (err error) {
 	if o.ID, err = o.one(c, "output", o.ID, false, false); err != nil || o.File != "" {
 		return err
@@ -102,17 +102,17 @@ func (o *output) checkID(c *cli) (err error) {
 	return nil
 }
 
-// fetched is what --json tells.
+// fetched is the output of --json.
 type fetched struct {
 	Path    string `json:"path"`
 	Bytes   int64  `json:"bytes"`
 	SHA256  string `json:"sha256,omitempty"`
 	Partial bool   `json:"partial,omitempty"`
-	// Generation is the one whose tar it is, if the grid job was reopened.
+	// Generation is the generation of the tar, if the grid job was reopened.
 	Generation int `json:"generation,omitempty"`
 }
 
-// tell says what came.
+// tell prints what was fetched.
 func (o *output) tell(c *cli, f fetched) error {
 	if f.Partial {
 		c.say("the job is not finished: this is what there is")
@@ -127,7 +127,7 @@ func (o *output) tell(c *cli, f fetched) error {
 	return err
 }
 
-// unfinished says how far a job is that is not finished, and what can be done about it.
+// unfinished returns an error with the progress of an unfinished job and what can be done.
 func (o *output) unfinished(c *cli, err error) error {
 	a, serr := ask(c, o.place, wire.VerbStatus(), wire.StatusRequest{Refs: []string{o.ID}})
 	if serr != nil || len(a.Status) != 1 {
@@ -188,7 +188,7 @@ func (o *output) save(path string, r io.Reader, a wire.OutputAnswer) (bytes int6
 		renameio.WithStaticPermissions(0o644))
 	var hidden *fs.PathError
 	if errors.As(err, &hidden) {
-		return 0, fmt.Errorf("write %s: %w", path, hidden.Err) // its path is that of a temporary file
+		return 0, fmt.Errorf("write %s: %w", path, hidden.Err) // the path in the error is a temporary file's
 	}
 	if err != nil {
 		return 0, fmt.Errorf("output %s: %w", o.ID, err)
@@ -203,8 +203,8 @@ func (o *output) save(path string, r io.Reader, a wire.OutputAnswer) (bytes int6
 	return bytes, nil
 }
 
-// copy writes the tar or the file and checks it: by its checksum or, for a tar that has none yet, by the end that a tar
-// must have.
+// copy writes the tar or the file and checks it: by its checksum, or, if a tar has no checksum yet, by the end that
+// every tar has.
 func (o *output) copy(w io.Writer, r io.Reader, a wire.OutputAnswer) (n int64, err error) {
 	sum, end, what := sha256.New(), &tail{}, "the tar"
 	if o.File != "" {

@@ -25,8 +25,7 @@ type mark struct {
 	done float64 // the fraction of all local jobs, 0 to 1
 }
 
-// add records the progress. If it went back, because of a retry or another phase, the
-// measurement starts again.
+// add records the progress. If the progress fell, because of a retry or another phase, the measurement starts again.
 func (p *pace) add(at time.Time, done float64) {
 	if n := len(p.marks); n > 0 && done < p.marks[n-1].done {
 		p.marks = nil
@@ -161,8 +160,8 @@ func plainLine(st wire.Status) string {
 	return printable(s)
 }
 
-// soFar says how many local jobs are in which state; of a grid job that is pending or paused the message
-// says that, after the reason.
+// soFar returns how many local jobs are in which state. For a grid job that is pending or paused it returns the
+// message instead, which has the reason and these numbers.
 func soFar(st wire.Status) string {
 	waits := st.Lookup.Status == jjm.Pending.String() || st.Lookup.Status == jjm.Paused.String()
 	switch n := st.Lookup.Counts; {
@@ -174,8 +173,8 @@ func soFar(st wire.Status) string {
 	return jobsText(st, time.Now())
 }
 
-// obstacle says why the last step of a grid job failed, or what keeps local jobs from being made or
-// submitted, "" if it goes on or its message says so.
+// obstacle returns why the last step of a grid job failed, or what keeps local jobs from being made or submitted; ""
+// if there is no obstacle or the message has it already.
 func obstacle(st wire.Status) string {
 	switch {
 	case isFinal(st.Lookup.Status):
@@ -188,7 +187,7 @@ func obstacle(st wire.Status) string {
 	return ""
 }
 
-// lastLine describes how the job ended, never by the status word alone.
+// lastLine describes how the job ended, never only by the status word.
 func lastLine(st wire.Status) string {
 	return printable(fmt.Sprintf("job %v %s", st.Lookup.ID, endText(&st.Lookup)))
 }

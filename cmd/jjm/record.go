@@ -29,11 +29,11 @@ type record struct {
 	place
 }
 
-// Help is the rest of its help.
+// Help returns the text of --help below the usage.
 func (*record) Help() string {
-	return "Without a path the head, then each shard: XML documents one after the other. " +
-		"A path is searched for in each of them; it begins with /gridjob, /localjobs or //. " +
-		"With --all, and of several ids with a path, each result is a line: the id of the grid job, a tab, what was found."
+	return "Without a path, it prints the head and then each shard, as XML documents one after the other. A path is " +
+		"searched for in each document; it begins with /gridjob, /localjobs or //. With --all, and with several ids " +
+		"and a path, each result is a line: the id of the grid job, a tab, and the result."
 }
 
 // Run implements the command.
@@ -71,7 +71,7 @@ func (r *record) show(c *cli, id string) error {
 	return c.printTexts(a.Record)
 }
 
-// ofAll asks many records, and prints what is found as it comes.
+// ofAll queries many records, and prints results as they come.
 func (r *record) ofAll(c *cli) error {
 	if len(r.IDs) > 0 || r.Path == "" {
 		return usage("--all asks for what --path selects in many records: want --path, and no ID")
@@ -103,7 +103,7 @@ func (r *record) ofAll(c *cli) error {
 			}
 			return print(a.Found)
 		})
-	if client.IsUnreachable(err) && answers == 0 { // else some of it would be told twice
+	if client.IsUnreachable(err) && answers == 0 { // otherwise some results would be printed twice
 		err = r.offline(c, "record", err).records(ctx, r.Path, of, print)
 	}
 	switch {
@@ -117,7 +117,7 @@ func (r *record) ofAll(c *cli) error {
 	return nil
 }
 
-// printFound prints what was found in one record.
+// printFound prints the result for one record.
 func (r *record) printFound(c *cli, f *wire.Found) error {
 	if r.JSON {
 		return c.printJSON(f)
@@ -125,7 +125,7 @@ func (r *record) printFound(c *cli, f *wire.Found) error {
 	return c.printFrom(f.ID.String(), f.Record)
 }
 
-// printFrom prints what was found in one of several records, each with the id.
+// printFrom prints the result for one of several records, each line with the id.
 func (c *cli) printFrom(id string, found []string) error {
 	lines := make([]string, len(found))
 	for i, text := range found {
@@ -134,7 +134,7 @@ func (c *cli) printFrom(id string, found []string) error {
 	return c.printTexts(lines)
 }
 
-// past reads a time, or how long ago it was; 0 for an empty text.
+// past parses a time, or a duration before now; 0 for an empty text.
 func past(flag, text string, now time.Time) (jjm.Time, error) {
 	if text == "" {
 		return 0, nil
@@ -153,7 +153,7 @@ func past(flag, text string, now time.Time) (jjm.Time, error) {
 	return 0, usage("%s %.40q: want a time such as 2026-03-01 or \"2026-03-01 17:30\", or how long ago: 36h, 7d", flag, text)
 }
 
-// unreadable is the error if some records could not be read, each of which was told.
+// unreadable returns the error if some records could not be read. Their errors were printed before.
 func unreadable(n int) error {
 	if n == 0 {
 		return nil
@@ -161,15 +161,14 @@ func unreadable(n int) error {
 	return &exit{exitInternal, fmt.Errorf("not readable: %s", jjm.Count(n, "record"))}
 }
 
-// errNothing says that a path selects nothing in the record of a grid job.
+// errNothing is the error if a path selects nothing in the record of a grid job.
 type errNothing struct{ id, path string }
 
 func (e errNothing) Error() string {
 	return "the record of " + e.id + " holds nothing at " + e.path
 }
 
-// printTexts writes texts a line each: as they are to a file, harmless to a
-// terminal.
+// printTexts writes one text per line: unchanged to a file, and harmless to a terminal.
 func (c *cli) printTexts(texts []string) error {
 	safe := c.outFile != nil && isTerminal(c.outFile)
 	for _, t := range texts {

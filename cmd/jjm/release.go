@@ -13,10 +13,10 @@ type release struct{ many }
 
 // Help returns the text of --help below the usage.
 func (*release) Help() string {
-	return "A local job that its application put on hold gets its next attempt with the arguments that the " +
-		"application asked for; one that the batch system holds is released there. The id of a grid job means all " +
-		"held local jobs of it. It prints one line for each: ID released N, ID no-change (nothing of it is held, " +
-		"which is a success), or ID error KIND TEXT. For the owner and administrators.\n\n" +
+	return "A local job that its application put on hold gets its next attempt with the arguments that the application " +
+		"asked for. A local job that the batch system holds is released there. The id of a grid job means all its " +
+		"held local jobs. It prints one line for each: ID released N, ID no-change (none of them is held, which is " +
+		"a success), or ID error KIND TEXT. For the owner and administrators.\n\n" +
 		"Filters select held local jobs among the ids or, without any, among all your jobs (an administrator's: all " +
 		"jobs). Above 100 jobs it asks, or wants --yes. jjm release --reason '*disk*' --dry-run shows what would be " +
 		"released."

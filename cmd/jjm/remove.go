@@ -17,15 +17,16 @@ type remove struct {
 
 // Help returns the text of --help below the usage.
 func (*remove) Help() string {
-	return "What goes are the folder in the work area, the tars of all generations, packages that no other grid job " +
-		"uses, the record, and the rows. Nothing brings them back. Its id is never given out again: lookup still " +
-		"tells how it ended, and history and log what was done and who removed it. A grid job must be over: kill it " +
-		"first. It stays, with the reason, while another one depends on it, or its gatekeeper was not told the end. It " +
-		"prints a line for each grid job: ID accepted (the request is stored and then carried out), or ID error KIND " +
-		"TEXT. Above 100 grid jobs it asks, or wants --yes. For the owner and administrators.\n\n" +
+	return "This removes the folder in the work area, the tars of all generations, packages that no other grid job " +
+		"uses, the record, and the rows. They cannot be restored. The id is never assigned again: lookup still " +
+		"shows how the grid job ended, and history and log show what was done and who removed it. A grid job must " +
+		"be over: kill it first. It stays, with the reason, while another grid job depends on it, or while its end " +
+		"is not reported to its gatekeeper. It prints a line for each grid job: ID accepted (the request is stored " +
+		"and then carried out), or ID error KIND TEXT. Above 100 grid jobs it asks, or wants --yes. For the owner " +
+		"and administrators.\n\n" +
 		"Filters select whole grid jobs that are over, among the ids or, without any, among all yours (an " +
-		"administrator's: all); one of local jobs those that have one that fits. jjm remove --status done --age 30d " +
-		"--dry-run shows what would be removed."
+		"administrator's: all); a filter of local jobs selects the grid jobs that have a matching local job. jjm " +
+		"remove --status done --age 30d --dry-run shows what would be removed."
 }
 
 // Run carries out the command.

@@ -44,7 +44,8 @@ func (s secrets) read() ([]jjm.Credential, error) {
 	return all, nil
 }
 
-// openRegular opens a regular file. It never waits: to open a pipe waits for its writer, and to read one may, for ever.
+// openRegular opens a regular file. It never waits, although opening a pipe would wait for its writer, and reading it
+// could wait for ever.
 func openRegular(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -24,17 +24,19 @@ type resubmit struct {
 // Help returns the text of --help below the usage.
 func (*resubmit) Help() string {
 	return "The same local jobs run again, with the same work, names and seeds, and new limits for retries. The id of " +
-		"a grid job means its failed local jobs. A grid job that is over is reopened: its next generation gets a tar " +
-		"of its own, and the one before keeps its end, which is all that gatekeepers are told. It prints a line for " +
-		"each grid job: ID resubmitted N (and generation G, if one begins), ID no-change (there is nothing to run " +
-		"again, which is a success), or ID error KIND TEXT; and below it, which local jobs stay as they are and why. " +
-		"A completed local job is retracted first (jjm retract). For the owner and administrators.\n\n" +
-		"With --memory, --walltime, --queue and --to-cluster these local jobs, and no others of the grid job, request something else " +
-		"in this and all later attempts; values and limits are those of a job file. What is not given stays as it was. " +
-		"jjm resubmit 17 --walltime 12h --dry-run shows what would be asked for.\n\n" +
-		"Filters select failed local jobs, with --all or --job-state also killed ones, among the ids or, without any, among " +
-		"all your jobs (an administrator's: all jobs). Above 100 jobs it asks, or wants --yes. With --no-keep-going it " +
-		"stops at the first grid job that fails. jjm resubmit --host node7 --age 0-12h --dry-run shows what would run again."
+		"a grid job means its failed local jobs. A grid job that is over is reopened: its next generation gets a " +
+		"tar of its own. The previous generation keeps its end; gatekeepers see only the end of the first " +
+		"generation. It prints a line for each grid job: ID resubmitted N (and generation G, if one begins), ID " +
+		"no-change (there is nothing to run again, which is a success), or ID error KIND TEXT; and below it, which " +
+		"local jobs stay as they are and why. To run a completed local job again, retract it first (jjm retract). " +
+		"For the owner and administrators.\n\n" +
+		"With --memory, --walltime, --queue and --to-cluster these local jobs, and no others of the grid job, " +
+		"request something else in this and all later attempts; values and limits are those of a job file. A value " +
+		"that is not set stays as it was. jjm resubmit 17 --walltime 12h --dry-run shows what would be requested.\n\n" +
+		"Filters select failed local jobs, with --all or --job-state also killed ones, among the ids or, without " +
+		"any, among all your jobs (an administrator's: all jobs). Above 100 jobs it asks, or wants --yes. With " +
+		"--no-keep-going it stops at the first grid job that fails. jjm resubmit --host node7 --age 0-12h --dry-run " +
+		"shows what would run again."
 }
 
 // Run carries out the command.

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// filters are the filters of list, and of the commands that change many jobs: docs/SELECTION.md. They have the fields
-// of selection.Filters.
+// filters are the filters of list, and of the commands that change many jobs: docs/SELECTION.md. The struct has the
+// fields of selection.Filters.
 type filters struct {
 	State   string `name:"job-state" placeholder:"WORD,..." help:"Local jobs in one of these states, such as failed,killed."`
 	Host    string `placeholder:"GLOB" help:"Local jobs whose host, the last one, fits, such as 'node7*'."`
@@ -24,7 +24,7 @@ type filters struct {
 	Age     string `placeholder:"AGE" help:"Grid jobs accepted at least so long ago: 7d, 36h; or between two ages: 0-12h."`
 }
 
-// where returns the filters in the form of requests. The error says which flag is wrong. at is where the daemon is.
+// where returns the filters in the form of requests. The error names the wrong flag. at has the place of the daemon.
 func (f *filters) where(at place) (selection.Filters, error) {
 	w := selection.Filters(*f)
 	if isStates(at.State) {
@@ -35,7 +35,7 @@ func (f *filters) where(at place) (selection.Filters, error) {
 	switch {
 	case err == nil:
 		return w, nil
-	case strings.HasPrefix(err.Error(), "state"): // --state is the daemon's folder
+	case strings.HasPrefix(err.Error(), "state"): // people may have meant --state, which is the daemon's folder
 		return w, usage("--job-%w", err)
 	}
 	return w, usage("--%w", err)
@@ -65,7 +65,7 @@ func patterns(refs []string, grid bool) (selection.List, error) {
 	return list, nil
 }
 
-// hasName reports whether a pattern of names is in a list.
+// hasName reports whether a list has a pattern of names.
 func hasName(list selection.List) bool {
 	for _, p := range list {
 		if p.Name != "" {
@@ -75,8 +75,8 @@ func hasName(list selection.List) bool {
 	return false
 }
 
-// named returns the ids that patterns mean, one by one. Names are looked up by the daemon or, for the commands that
-// also answer from the records, there. name is that of the command.
+// named returns the ids that patterns mean, one by one. The daemon looks up names; for the commands that also answer
+// from the records, the records do if no daemon answers. name is the name of the command.
 func (p place) named(c *cli, name string, refs []string, grid, records bool) ([]string, error) {
 	list, err := patterns(refs, grid)
 	if err != nil || !hasName(list) {
@@ -92,7 +92,7 @@ func (p place) named(c *cli, name string, refs []string, grid, records bool) ([]
 	return a.Select.Refs, nil
 }
 
-// one returns the id of the only job that a pattern means, for the commands about one.
+// one returns the id of the only job that a pattern means, for commands that take one job.
 func (p place) one(c *cli, name, pattern string, grid, records bool) (string, error) {
 	refs, err := p.named(c, name, []string{pattern}, grid, records)
 	if err != nil {
@@ -105,7 +105,7 @@ func (p place) one(c *cli, name, pattern string, grid, records bool) (string, er
 	return refs[0], nil
 }
 
-// oneLocal returns an error unless a pattern means exactly one local job, which the commands about one need.
+// oneLocal returns an error unless a pattern means exactly one local job, for commands that take one local job.
 func oneLocal(command, pattern string) error {
 	list, err := patterns([]string{pattern}, false)
 	if err != nil {
@@ -136,8 +136,9 @@ type many struct {
 	place
 }
 
-// choose returns the ids of what the command line selects, after a person confirmed it or a program said --yes if that
-// is many. normally is the state of local jobs that a command means if none is given; "" is any that it can change.
+// choose returns the ids that the command line selects. If there are many, a person must confirm them, or a program
+// must pass --yes. normally is the state of local jobs that a command means if no state is given; "" means any state
+// that it can change.
 func (m *many) choose(c *cli, command selection.Purpose, normally string) ([]string, error) {
 	list, err := patterns(m.Refs, command == selection.ToRemove)
 	if err != nil {
@@ -164,7 +165,7 @@ func (m *many) choose(c *cli, command selection.Purpose, normally string) ([]str
 		if err != nil {
 			return nil, err
 		}
-		if jobs = a.Select.Jobs(); found { // what is named is told to the daemon as it was named
+		if jobs = a.Select.Jobs(); found { // named jobs are sent to the daemon as they were named
 			refs = a.Select.Refs
 		}
 	}
@@ -177,7 +178,7 @@ func (m *many) choose(c *cli, command selection.Purpose, normally string) ([]str
 	return refs, c.confirm(string(command), jobs, jobWord(command), m.Yes)
 }
 
-// jobWord is what the jobs of a command are called.
+// jobWord returns the word for the jobs of a command.
 func jobWord(command selection.Purpose) string {
 	if command == selection.ToRemove {
 		return "grid job"
@@ -185,12 +186,12 @@ func jobWord(command selection.Purpose) string {
 	return "job"
 }
 
-// keepGoing has the flag of the commands that may stop at the first failure (ganga.md 5.5: they go on).
+// keepGoing has the flag of the commands that may stop at the first failure (ganga.md 5.5: by default they go on).
 type keepGoing struct {
 	KeepGoing bool `negatable:"" default:"true" help:"Go on after a failure and report it at the end, which is normal; or stop at the first."`
 }
 
-// results are the answers for many jobs, shown a line each.
+// results shows the answers for many jobs, one line each.
 type results[T any] struct {
 	c       *cli
 	command string
@@ -200,7 +201,7 @@ type results[T any] struct {
 	show    func(T) error
 }
 
-// of asks for chunks of ids one after the other and shows each answer. It returns the first error.
+// of sends the chunks of ids one after the other and shows each answer. It returns the first error.
 func (r *results[T]) of(chunks [][]string) error {
 	var first error
 	for i, refs := range chunks {
@@ -236,11 +237,12 @@ func inChunks(refs []string) (chunks [][]string) {
 	return append(chunks, refs)
 }
 
-// gridsAtOnce is how many grid jobs one request resubmits: each may have to be read from the history.
+// gridsAtOnce is how many grid jobs one request resubmits. The number is small because each may have to be read from
+// the history.
 const gridsAtOnce = 20
 
-// byGrid divides ids into requests so that all of a grid job are in one, in the order in which grid jobs are named
-// first: a grid job is reopened once.
+// byGrid divides ids into requests so that all ids of a grid job are in one request, because a grid job is reopened
+// once. The grid jobs keep the order in which they are first named.
 func byGrid(refs []string) (chunks [][]string) {
 	var order []string
 	of := map[string][]string{}

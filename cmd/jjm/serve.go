@@ -11,8 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// daemonName is the program of the daemon. It is separate because jjm must start within a
-// millisecond.
+// daemonName is the program of the daemon. It is separate so that jjm starts quickly.
 const daemonName = "jjm-daemon"
 
 // serve runs the daemon.

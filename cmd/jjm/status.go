@@ -24,12 +24,12 @@ type status struct {
 
 // Help returns the text of --help below the usage.
 func (*status) Help() string {
-	return "For an id that is unknown, or that belongs to another account, the line is ID error KIND TEXT (with " +
-		"--json its lookup has an error). The first such id determines the exit code.\n\n" +
-		"Filters select among the ids or, without any, among all your jobs (an administrator's: all jobs): whole grid " +
-		"jobs or, with a filter of local jobs, these, in one table for each grid job. Where nothing fits it says so, and " +
-		"the exit code is 0. jjm status 17 --job-state failed --exit 3 shows the local jobs of 17 that failed with exit " +
-		"code 3. docs/SELECTION.md has all filters."
+	return "For an id that is unknown, or that belongs to another account, the line is ID error KIND TEXT (with --json " +
+		"its lookup has an error). The first such id determines the exit code.\n\n" +
+		"Filters select among the ids or, without any, among all your jobs (an administrator's: all jobs): whole " +
+		"grid jobs or, with a filter of local jobs, the matching local jobs, in one table for each grid job. If " +
+		"nothing matches, a message says so, and the exit code is 0. jjm status 17 --job-state failed --exit 3 " +
+		"shows the local jobs of 17 that failed with exit code 3. docs/SELECTION.md has all filters."
 }
 
 // Run carries out the command.
@@ -68,7 +68,7 @@ func (s *status) Run(c *cli) error {
 	return first
 }
 
-// selected shows what filters select, among the ids if there are any.
+// selected shows the jobs that filters select, among the ids if there are any.
 func (s *status) selected(c *cli, where selection.Filters) error {
 	list, err := patterns(s.Refs, false)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *status) selected(c *cli, where selection.Filters) error {
 	return nil
 }
 
-// find asks the daemon for what filters select.
+// find asks the daemon for the jobs that filters select.
 func (s *status) find(c *cli, list selection.List, where selection.Filters) (found []wire.Status, err error) {
 	a, err := ask(c, s.place, wire.VerbSelect(), wire.SelectRequest{Refs: list.Words(), Where: where,
 		For: selection.ToShow})
@@ -115,8 +115,8 @@ func (s *status) find(c *cli, list selection.List, where selection.Filters) (fou
 	return slices.DeleteFunc(found, func(st wire.Status) bool { return st.Lookup.Error != nil }), nil
 }
 
-// byGridJob joins the answers that have local jobs of the same grid job. The local jobs of an answer are each in it
-// once, by ascending ids.
+// byGridJob joins the answers that have local jobs of the same grid job. Each answer has each of its local jobs once,
+// by ascending ids.
 func byGridJob(all []wire.Status) []wire.Status {
 	var out []wire.Status
 	at := map[jjm.GridID]int{}
@@ -137,7 +137,7 @@ func byGridJob(all []wire.Status) []wire.Status {
 	return out
 }
 
-// shownAs returns the id under which an answer is shown: of the grid job or, if it has local jobs, of these.
+// shownAs returns the id under which an answer is shown: the grid job's or, if the answer has local jobs, theirs.
 func shownAs(st wire.Status) string {
 	if len(st.Locals) == 0 {
 		return st.Lookup.ID.String()
@@ -145,7 +145,7 @@ func shownAs(st wire.Status) string {
 	return st.Lookup.ID.String() + ".*"
 }
 
-// nothingFits says that filters select nothing, among which jobs.
+// nothingFits returns the message that filters select nothing, and among which jobs.
 func nothingFits(list selection.List, where selection.Filters) string {
 	text := "no grid job fits the filters"
 	if where.OfLocals() || slices.ContainsFunc(list, func(p selection.Pattern) bool { return p.Ref.Locals }) {
@@ -211,7 +211,7 @@ func (s *status) site(c *cli) error {
 	return c.listTable(jobs.Status)
 }
 
-// printStatus prints the grid job or, for a reference to local jobs, these.
+// printStatus prints the grid job or, for a reference to local jobs, the local jobs.
 func (c *cli) printStatus(st wire.Status, ref string, words map[string][]string) error {
 	switch {
 	case !strings.Contains(ref, "."):
@@ -253,16 +253,16 @@ func usageText(u *jjm.Usage) string {
 		milliseconds(u.SysMS), mebibytes(u.MaxRSSKB), text)
 }
 
-// mebibytes rounds up, so that what used memory is not shown with none.
+// mebibytes rounds up, so that a small use of memory is not shown as none.
 func mebibytes(kb int64) int64 { return (kb + 1023) >> 10 }
 
-// printGrid shows a grid job; words are the last ones of its examples of causes.
+// printGrid shows a grid job; words are the last lines of the examples of its causes.
 func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 	l := st.Lookup
 	_, _ = fmt.Fprintln(c.out, hanging(printable(fmt.Sprintf("grid job %v: %s", l.ID, endText(&l)))))
 	message := l.Message
 	if isFinal(l.Status) {
-		message = "" // it is told above
+		message = "" // it is printed above
 	}
 	gram := l.GRAM.String()
 	if l.Code != 0 {
@@ -316,8 +316,8 @@ func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 	return c.facts(rows)
 }
 
-// generationRows returns the rows about the generations of a grid job that are past, and one
-// that is about to begin.
+// generationRows returns the rows about the past generations of a grid job, and about a generation that is about to
+// begin.
 func generationRows(st wire.Status) (rows [][2]string) {
 	for i, e := range st.Endings {
 		text := fmt.Sprintf("%d: %s", e.Generation, e.Status)
@@ -328,8 +328,8 @@ func generationRows(st wire.Status) (rows [][2]string) {
 		rows = append(rows, [2]string{[]string{"generations", ""}[min(i, 1)], text})
 	}
 	if r := st.Reopening; r != nil {
-		rows = append(rows, [2]string{"reopening", fmt.Sprintf("generation %d is about to begin, wished %s by %s: %s", r.Generation,
-			clock(r.Since), r.By, r.Why)})
+		rows = append(rows, [2]string{"reopening", fmt.Sprintf("generation %d is about to begin, asked for %s by %s: %s",
+			r.Generation, clock(r.Since), r.By, r.Why)})
 	}
 	return rows
 }
@@ -375,12 +375,12 @@ func waitsText(w *jjm.Waiting) string {
 	return ""
 }
 
-// waitReason returns what a local job waits for, "" if nobody says.
+// waitReason returns what a local job waits for, "" if that is not known.
 func waitReason(w *jjm.Waiting) string {
 	if w == nil {
 		return ""
 	}
-	s := strings.TrimPrefix(w.Reason, "waiting for ") // what stands before it says so
+	s := strings.TrimPrefix(w.Reason, "waiting for ") // the text before it has these words
 	if w.Hold != "" {
 		s = strings.TrimSpace("hold " + w.Hold + " " + s)
 	}
@@ -394,7 +394,7 @@ func startsText(w *jjm.Waiting) string {
 	return clock(w.Starts) + saidBy(w)
 }
 
-// saidBy names the command, and the time at which the batch system answered it.
+// saidBy returns the command that reported the wait, and the time of its report.
 func saidBy(w *jjm.Waiting) string {
 	if w.Source == "" {
 		return " (at " + clock(w.At) + ")"
@@ -402,7 +402,8 @@ func saidBy(w *jjm.Waiting) string {
 	return " (" + w.Source + " at " + clock(w.At) + ")"
 }
 
-// jobsText is countsText; of what is being submitted it tells apart what waits for another attempt.
+// jobsText is countsText, but it separates the local jobs that wait for another attempt from those that are being
+// submitted.
 func jobsText(st wire.Status, now time.Time) string {
 	l, n := st.Lookup, st.NextAttempts
 	if n == nil || n.Jobs > l.Counts.Submitting {
@@ -500,7 +501,7 @@ func usageOfText(u *jjm.Usage) string {
 		milliseconds(u.UserMS), milliseconds(u.SysMS), mebibytes(u.MaxRSSKB))
 }
 
-// wastedText tells the CPU of attempts from which nothing goes on, where there are attempts to compare.
+// wastedText returns the CPU time of wasted attempts, if there are several attempts to compare.
 func wastedText(d *wire.LocalDetail) string {
 	if d.UsedByAll == nil {
 		return ""
@@ -523,7 +524,7 @@ func judgedRows(d *wire.LocalDetail) [][2]string {
 		verdictText(d.Verdict))}, {"rule", ruleText(d.Verdict)}}
 }
 
-// ruleText names the rules that decided, and tells what those that only log would have said.
+// ruleText returns the names of the rules that decided, and what rules that only log would have said.
 func ruleText(v *jjm.Verdict) string {
 	var texts []string
 	if v.Rule != "" {
@@ -544,8 +545,8 @@ func ruleText(v *jjm.Verdict) string {
 	return strings.Join(texts, "; ")
 }
 
-// printLocal prints a local job. detail may be nil; steps is set if its grid job has several steps; words are its last
-// ones.
+// printLocal prints a local job. detail may be nil; steps is set if its grid job has several steps; words are the
+// last lines of its standard error.
 func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, words map[string][]string) error {
 	if detail == nil {
 		detail = &wire.LocalDetail{}
@@ -589,8 +590,8 @@ func askedText(d *wire.LocalDetail) string {
 	return d.Asked.String() + ", since it was resubmitted"
 }
 
-// attemptText returns the number of the attempt. While the next one waits for its time, the facts that are shown are of
-// the one before.
+// attemptText returns the number of the attempt. While the next attempt waits for its time, the facts that are shown
+// belong to the previous attempt.
 func attemptText(l *jjm.LocalJob) string {
 	if l.Phase != jjm.RetryWait || l.Attempt == 0 {
 		return fmt.Sprint(l.Attempt)
@@ -621,8 +622,8 @@ func (c *cli) localTable(ls []jjm.LocalJob, steps bool) error {
 	return c.table(rows, "CLUSTER", "BATCH JOB", "HOST", "DETAIL")
 }
 
-// detailText says how far a local job is, who holds it, or why it is in its state. How one ended
-// is all that is said of it, because the column is cut.
+// detailText returns how far a local job is, who holds it, or why it is in its state. For an ended local job it
+// returns only how it ended, because the column is cut.
 func detailText(l jjm.LocalJob) string {
 	if l.State.Final() && l.Message != "" {
 		return l.Message
@@ -639,7 +640,7 @@ func detailText(l jjm.LocalJob) string {
 	return strings.Join(parts, "; ")
 }
 
-// waitsFor says what a local job waits for, without who says so.
+// waitsFor returns what a local job waits for, without the source of that report.
 func waitsFor(w *jjm.Waiting) string {
 	if reason := waitReason(w); reason != "" {
 		return "waits for " + reason

@@ -197,8 +197,7 @@ func (c *cli) printPlan(p *wire.Plan) error {
 	return nil
 }
 
-// whereText says where a part may run, if it is known that not every cluster can read its
-// files; or why it must not be submitted.
+// whereText returns where a part may run, if not every cluster can read its files; or why it must not be submitted.
 func whereText(p *jjm.Part) string {
 	if f := p.Failure(); f != nil {
 		return fmt.Sprintf(", createfailed %d: %s", f.Code, f.Reason)

@@ -26,7 +26,7 @@ func (c *cli) table(rows [][]string, cuts ...string) error {
 	return c.aligned(fit(cells(rows), cuts))
 }
 
-// cells returns what a table shows of texts of others: printable, and "-" for none.
+// cells returns texts from outside as a table shows them: printable, and "-" for an empty one.
 func cells(rows [][]string) [][]string {
 	shown := make([][]string, len(rows))
 	for i, row := range rows {
@@ -40,12 +40,11 @@ func cells(rows [][]string) [][]string {
 	return shown
 }
 
-// leastText is the width that a last column keeps if it is shown whole, where it needs it.
+// leastText is the least width of a last column that is shown whole, if its texts need that much.
 const leastText = 40
 
-// wholeTable is table for rows whose last column is what they are read for: it is shown
-// whole, and goes on in the next lines. The columns named in cuts make room for it. A word
-// that is longer than the column is parted.
+// wholeTable is table for rows whose last column is the most important: it is shown whole, and continued in the next
+// lines. The columns named in cuts make room for it. A word that is longer than the column is split.
 func (c *cli) wholeTable(rows [][]string, cuts ...string) error {
 	rows = cells(rows)
 	last := len(rows[0]) - 1
@@ -81,7 +80,7 @@ func columnsBefore(rows [][]string, last int) (before int) {
 	return before
 }
 
-// parted returns a text with blanks in words that are longer than a number of characters.
+// parted returns a text in which blanks split the words that are longer than a number of characters.
 func parted(text string, width int) string {
 	words := strings.Split(text, " ")
 	for i, word := range words {
@@ -106,8 +105,8 @@ func (c *cli) aligned(rows [][]string) error {
 	return w.Flush()
 }
 
-// fit cuts cells of the columns named in cuts, so that no row is longer than maxColumns. It
-// cuts the widest first, and none below leastColumn or the width of its name.
+// fit cuts cells of the columns named in cuts, so that no row is longer than maxColumns. It cuts the widest column
+// first, and no column below leastColumn or the width of its name.
 func fit(rows [][]string, cuts []string) [][]string {
 	if len(rows) == 0 {
 		return rows
@@ -150,8 +149,8 @@ func fit(rows [][]string, cuts []string) [][]string {
 	return rows
 }
 
-// shorten cuts a text to n characters. The last one shows that something was cut. Where the text has several words it
-// ends after one, unless that would leave less than half of the room.
+// shorten cuts a text to n characters. The last character shows that something was cut. A text of several words is
+// cut after a word, unless that would leave less than half of the room.
 func shorten(s string, n int) string {
 	chars := []rune(s)
 	if len(chars) <= n {
@@ -165,8 +164,8 @@ func shorten(s string, n int) string {
 	return strings.TrimRight(kept, " ,;:") + "…"
 }
 
-// wholeWords returns a text, which was cut before next, without the part of a word at its end, and without words that
-// say nothing alone: "exit code 3 after 2 s on" becomes "exit code 3 after 2 s".
+// wholeWords returns a text that was cut before next, without a partial word at its end, and without final words that
+// mean nothing alone: "exit code 3 after 2 s on" becomes "exit code 3 after 2 s".
 func wholeWords(text string, next rune) string {
 	words := strings.Split(text, " ")
 	if next != ' ' {
@@ -178,7 +177,7 @@ func wholeWords(text string, next rune) string {
 	return strings.Join(words, " ")
 }
 
-// leadsOn reports whether a word says nothing without those that follow it.
+// leadsOn reports whether a word means nothing without the words that follow it.
 func leadsOn(word string) bool {
 	switch word {
 	case "", "a", "an", "the", "after", "at", "before", "by", "for", "from", "in", "into", "of", "on", "to", "with",
@@ -248,7 +247,7 @@ func wrap(text string, width int) (lines []string) {
 // hanging returns a text in lines of at most maxColumns; those after the first are indented.
 func hanging(text string) string { return strings.Join(wrap(text, maxColumns-2), "\n  ") }
 
-// clock formats a time for people, in their zone, which it names; "-" if there is none.
+// clock formats a time for people, in their zone and with its name; "-" if there is no time.
 func clock(t jjm.Time) string {
 	if t == 0 {
 		return "-"
@@ -256,7 +255,7 @@ func clock(t jjm.Time) string {
 	return t.Time().Local().Format("2006-01-02 15:04:05 MST")
 }
 
-// zoned returns the name of the first column of times of a table with their zone: "SINCE (CET)".
+// zoned returns the heading of a table's first column of times, with the zone: "SINCE (CET)".
 func zoned(column string) string { return column + " (" + time.Now().Format("MST") + ")" }
 
 // tableClock formats a time for tables with its day and seconds, in the zone of [zoned].
@@ -267,11 +266,10 @@ func tableClock(t jjm.Time) string {
 	return inZone(t, time.Now()).Format(time.DateTime)
 }
 
-// inZone returns a time in the zone that holds now, also if summer time held then: a table has one zone.
+// inZone returns a time in the present zone, even if summer time was in force at that time: a table has one zone.
 func inZone(t jjm.Time, now time.Time) time.Time { return t.Time().In(time.FixedZone(now.Zone())) }
 
-// stamp is tableClock for narrow columns: for today it has only the time of day, for another day no
-// seconds.
+// stamp is tableClock for narrow columns: a time of today has no date, and a time of another day has no seconds.
 func stamp(t jjm.Time) string { return stampAt(t, time.Now()) }
 
 func stampAt(t jjm.Time, now time.Time) string {

@@ -32,7 +32,8 @@ func (*verify) Help() string {
 		"docs/JOB-TYPES.md); 8 if there is no answer."
 }
 
-// noVerdict returns an error with the exit code of one that is no verdict: 1 and 3 have another meaning here.
+// noVerdict returns an error with the exit code for a missing verdict, because the codes 1 and 3 have another meaning
+// here.
 func noVerdict(err error) error {
 	if k := jjm.KindOf(err); k == jjm.Gone || k == jjm.Conflict {
 		return &exit{exitInternal, err}
@@ -144,8 +145,7 @@ func (c *cli) printReport(v *wire.Verified, recovery string) error {
 	return nil
 }
 
-// toldText returns how many of the completed local jobs reported their work in another way
-// than by a count.
+// toldText returns how many of the completed local jobs proved their work by something other than a count.
 func toldText(r *cover.Report) string {
 	text := ""
 	for _, told := range []struct {
@@ -171,7 +171,7 @@ func recoveryText(r *wire.Recovery) string {
 	return text
 }
 
-// some names the first of several local jobs.
+// some returns the names of the first of several local jobs.
 func some(names []string) string {
 	const enough = 20
 	if len(names) > enough {
@@ -180,7 +180,7 @@ func some(names []string) string {
 	return strings.Join(names, " ")
 }
 
-// localsText names the local jobs of a finding: " (17.3, 17.4)".
+// localsText returns the names of the local jobs of a finding: " (17.3, 17.4)".
 func localsText(grid jjm.GridID, f *cover.Finding) string {
 	var names []string
 	for _, n := range f.Locals {

@@ -66,15 +66,15 @@ type waiter struct {
 	last   io.Writer // for the lines about how the jobs ended
 
 	states []wire.Status
-	lost   error // why no daemon answers; nil while one does
+	lost   error // why no daemon answers; nil while a daemon answers
 	paces  map[jjm.GridID]*pace
 	screen screen
-	said   []string // the lines that tell of now
+	said   []string // the lines about the present state
 	saidAt time.Time
 	warned map[string]bool // the warnings that were printed
 }
 
-// news is what the follower found: states, or that the daemon is lost.
+// news is a report of the follower: states, or that the daemon is lost.
 type news struct {
 	states []wire.Status
 	lost   error
@@ -102,8 +102,8 @@ func (w *waiter) run(ctx context.Context) error {
 	}
 }
 
-// follow sends what the daemon answers to feed, and connects again when the daemon was
-// lost. If no daemon answered even once, it returns an error at once.
+// follow sends the daemon's answers to feed, and connects again when the daemon was lost. If no daemon answered even
+// once, it returns an error immediately.
 func (w *waiter) follow(ctx context.Context, feed chan<- news) error {
 	tell := func(n news) error {
 		select {
@@ -135,7 +135,7 @@ func (w *waiter) follow(ctx context.Context, feed chan<- news) error {
 	}
 }
 
-// take records what the follower found.
+// take records a report of the follower.
 func (w *waiter) take(n news, now time.Time) {
 	w.lost = n.lost
 	if n.lost != nil || len(n.states) == 0 {
@@ -174,10 +174,10 @@ func (w *waiter) show(now time.Time) {
 	_, _ = io.WriteString(w.c.err, strings.Join(fresh, "\n")+"\n")
 }
 
-// lostLine tells that no daemon answers.
+// lostLine is the line while no daemon answers.
 const lostLine = "no daemon answers; trying again"
 
-// lines returns how far each grid job is.
+// lines returns the progress of each grid job.
 func (w *waiter) lines() (lines []string) {
 	for _, st := range w.states {
 		lines = append(lines, plainLine(st))
@@ -188,7 +188,7 @@ func (w *waiter) lines() (lines []string) {
 	return lines
 }
 
-// fresh returns those of the lines that are news: all of them once a lost daemon is back.
+// fresh returns the lines that were not printed before; all of them once a lost daemon answers again.
 func (w *waiter) fresh(lines []string) (fresh []string) {
 	back := slices.Contains(w.said, lostLine) && w.lost == nil
 	for _, line := range lines {
@@ -272,7 +272,7 @@ func (w *waiter) end(ctx context.Context, err error) error {
 	return nil
 }
 
-// tellCauses says why local jobs of a grid job failed, on standard error.
+// tellCauses prints on standard error why local jobs of a grid job failed.
 func (w *waiter) tellCauses(st wire.Status) {
 	if len(st.Causes) == 0 {
 		return

@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// whyJobs tells what unfinished jobs wait for.
+// whyJobs shows what unfinished jobs wait for.
 type whyJobs struct {
 	JSON bool     `name:"json" help:"One JSON object per line."`
 	Refs []string `arg:"" name:"ID" help:"Grid jobs or local jobs."`
@@ -18,10 +18,11 @@ type whyJobs struct {
 
 // Help returns the text of --help below the usage.
 func (*whyJobs) Help() string {
-	return "Every local job that has not ended has one cause: what it waits for, or what is being done. Those with the " +
-		"same cause are told together, with how many they are, since when, and one of them as an example. Causes that " +
-		"need a person come first, with what to do. docs/WORDS.md explains the word of each cause. jjm why 17.3 tells " +
-		"of one local job, jjm explain 17.3 why an attempt that ended failed."
+	return "Every local job that has not ended has one cause: what it waits for, or what is being done. Local jobs " +
+		"with the same cause are shown together, with their number, the time since when, and one of them as an " +
+		"example. Causes that need a person come first, with what to do. docs/WORDS.md explains the word of each " +
+		"cause. jjm why 17.3 shows the cause of one local job; jjm explain 17.3 shows why an attempt that ended " +
+		"failed."
 }
 
 // Run carries out the command.
@@ -49,7 +50,7 @@ func (w *whyJobs) Run(c *cli) error {
 	return first
 }
 
-// print prints one answer. The error of a single id is that of the command.
+// print prints one answer. With a single id, its error is the error of the command.
 func (w *whyJobs) print(c *cli, ref string, one wire.Why, blank bool) error {
 	switch {
 	case w.JSON:

@@ -47,7 +47,7 @@ const (
 func (a *App) runAccounting(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := a.updateAccounting(ctx); err != nil && ctx.Err() == nil {
-			a.log.Error("accounting log is behind, trying again", "path", a.config.Accounting.Blah, "error", err)
+			a.log.Error("the accounting log could not be written: trying again", "path", a.config.Accounting.Blah, "error", err)
 		}
 		t := time.NewTimer(accountingEvery)
 		select {
@@ -90,7 +90,7 @@ func (a *App) updateAccounting(ctx context.Context) error {
 	}
 }
 
-// accounted returns a function that says up to which attempt the log tells of ends; nil if there is no log.
+// accounted returns a function that returns the number of the last attempt in the log; nil if there is no log.
 func (a *App) accounted() func(context.Context) (int64, error) {
 	if a.config.Accounting.Blah == "" {
 		return nil
@@ -104,8 +104,8 @@ func (a *App) accounted() func(context.Context) (int64, error) {
 	}
 }
 
-// entries returns the lines of attempts. Ids and times are those of the batch system or else of jjm. Those in a result
-// and its claim are not used, because the job can forge them.
+// entries returns the lines of attempts. Ids and times come from the batch system or else from jjm. The values in a
+// result and its claim are not used, because the job can forge them.
 func entries(ended []store.Ended) []accounting.Entry {
 	out := make([]accounting.Entry, len(ended))
 	for i, e := range ended {

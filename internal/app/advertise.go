@@ -22,7 +22,7 @@ func (a *App) openPublisher() {
 	})
 }
 
-// brokers answers the verbs about what brokers read of the site.
+// brokers carries out the verbs about what brokers read of the site.
 type brokers struct {
 	publisher *collector.Publisher
 	// advertises is set if the configuration names collectors.
@@ -35,7 +35,7 @@ type brokers struct {
 	doors func(gate.Caller) []string
 }
 
-// advertised returns what brokers read. If now is set, it sends that first.
+// advertised returns what brokers read. If now is set, it sends the ad first.
 func (b brokers) advertised(ctx context.Context, now bool) (wire.Advertised, error) {
 	if now && !b.advertises {
 		return wire.Advertised{}, jjm.Errorf(jjm.Conflict, "advertise now: this site is not advertised: "+
@@ -47,7 +47,7 @@ func (b brokers) advertised(ctx context.Context, now bool) (wire.Advertised, err
 	return b.publisher.Status(), nil
 }
 
-// notes returns the problems of the site that are not those of a batch system.
+// notes returns the problems of the site that do not belong to a batch system.
 func (b brokers) notes(c gate.Caller) []string {
 	out := b.doors(c)
 	if low := b.low(); low != "" {
@@ -89,7 +89,8 @@ func (a *App) facts() advertise.Facts {
 	return f
 }
 
-// clusterFacts returns the facts of a batch system. While it does not answer, only the jobs that wait in jjm are known.
+// clusterFacts returns the facts of a batch system. While the batch system does not answer, only the number of jobs
+// that wait in jjm is known.
 func clusterFacts(w wire.Cluster, section map[string]any, now jjm.Time) advertise.Cluster {
 	c := advertise.Cluster{
 		Name: w.Name, Kind: w.Kind, Guarantee: w.Guarantee, Waiting: w.Waiting, LastSeen: w.LastSeen,
@@ -122,8 +123,8 @@ func clusterFacts(w wire.Cluster, section map[string]any, now jjm.Time) advertis
 	return c
 }
 
-// health returns whether a batch system answers, and why if not. A batch system has answered if its slots are known or
-// it gave a listing; while it has no jobs it is not asked for listings.
+// health reports whether a batch system answers, and why if not. A batch system has answered if its slots are known
+// or it returned a listing; while it has no jobs it is not asked for listings.
 func health(w wire.Cluster) (h advertise.Health, why string) {
 	switch {
 	case w.Breaker != nil:
@@ -136,7 +137,7 @@ func health(w wire.Cluster) (h advertise.Health, why string) {
 	return advertise.HealthUnknown, ""
 }
 
-// queues returns the queue of jobs that name none, and all queues, from a cluster's section.
+// queues returns the default queue of a cluster, and all its queues, from its section.
 func queues(section map[string]any) (first string, all []string) {
 	first, _ = section["queue"].(string)
 	switch named := section["queues"].(type) {

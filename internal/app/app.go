@@ -46,7 +46,7 @@ type Options struct {
 	Stderr  io.Writer
 	// Executable is the path of the running program; the wrapper is beside it.
 	Executable string
-	// Adopt lets a store that does not fit its folders go on above the highest id that they know.
+	// Adopt accepts a store that does not fit its folders: its ids continue above the highest id in them.
 	Adopt bool
 }
 
@@ -90,7 +90,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	a.setLevel(config.Log)
 	a.log = slog.New(slog.NewTextHandler(opts.Stderr, &slog.HandlerOptions{Level: a.level}))
 	for _, p := range config.Advice() {
-		a.log.Warn("the configuration may surprise", "setting", p.Field, "note", p.Text)
+		a.log.Warn("the configuration has a setting that may surprise", "setting", p.Field, "note", p.Text)
 	}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
@@ -101,8 +101,8 @@ func New(ctx context.Context, opts Options) (*App, error) {
 // open opens the state folder, store, records, clusters, engine and socket, in this order.
 func (a *App) open(ctx context.Context) error {
 	if a.config.shared() {
-		// The folders and files that other accounts are to reach get the modes that are written in the code, whoever
-		// started the daemon with whatever umask. What is secret has a mode that says so.
+		// Folders and files for other accounts get the modes that are written in the code, whatever the umask of
+		// whoever started the daemon. The mode of a secret file is given explicitly.
 		unix.Umask(0o022)
 	}
 	state := a.config.State
@@ -120,7 +120,7 @@ func (a *App) open(ctx context.Context) error {
 	if err := a.openStore(ctx); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(a.config.Work, 0o755); err != nil { // after the store has said that it is this one
+	if err := os.MkdirAll(a.config.Work, 0o755); err != nil { // after openStore has checked that the store fits it
 		return jjm.Errorf(jjm.Invalid, "work folder: %w: make it, writable for this account, or set work to another folder",
 			err)
 	}
@@ -210,8 +210,8 @@ func (a *App) makeSpool() error {
 	return spool.Make(a.config.spoolDir(), mode, group, time.Now())
 }
 
-// callerOf returns the account that left a file in the spool. Its group is that of the account database, because the
-// group of the file is that of the folder.
+// callerOf returns the account that left a file in the spool. Its group comes from the account database, because the
+// file has the group of the folder.
 func (a *App) callerOf(uid, gid int) gate.Caller {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		if n, err := strconv.Atoi(u.Gid); err == nil {
@@ -221,7 +221,7 @@ func (a *App) callerOf(uid, gid int) gate.Caller {
 	return a.gate.CallerOf(uid, gid)
 }
 
-// ownAccount returns the daemon's own account, as which all jobs run.
+// ownAccount returns the daemon's own account, for sites where it runs all jobs.
 func ownAccount() *jjm.Owner {
 	name := strconv.Itoa(os.Geteuid())
 	if u, err := user.Current(); err == nil {
@@ -292,8 +292,8 @@ func (a *App) clusterEnv(name string) (adapters.Env, error) {
 		Unmounted: site.Work(a.config.Work)}, nil
 }
 
-// helpersTime is how long the work of the owners' helpers may go on after the order to stop. Then the helpers end, and
-// so does what waits for them.
+// helpersTime is how long the owners' helpers may work after the order to stop. Then the helpers end, and every call
+// that waits for a helper returns.
 const helpersTime = 10 * time.Second
 
 // Run serves until ctx ends. Running local jobs go on without the daemon.

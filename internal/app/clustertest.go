@@ -16,30 +16,28 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ClusterTest runs the checks of package conformance that a site's own queue
-// can bear on one cluster of the configuration, with real jobs. It needs no
-// daemon, and a running one does not notice: the adapters that it makes have
-// state folders of their own.
+// ClusterTest runs checks of package conformance with real jobs on one cluster of the configuration: the checks that
+// a site's own queue can bear. It needs no daemon and does not disturb a running one: its adapters have state folders
+// of their own.
 type ClusterTest struct {
-	// Request is what its jobs ask for.
+	// Request is what the jobs of the test ask for.
 	Request jjm.Request
-	// Patience is how long a job may take from submission to its end; most of
-	// it is waiting in the queue.
+	// Patience is how long a job may take from submission to its end, most of it in the queue.
 	Patience time.Duration
 
-	// Cluster and Kind are those of the configuration, Owner the account and
-	// Dir the folder of the jobs.
+	// Cluster and Kind are the cluster's name and kind in the configuration, Owner is the account and Dir the folder
+	// of the jobs.
 	Cluster, Kind string
 	Owner         jjm.Owner
 	Dir           string
 	// Notes are what people should know before the first check.
 	Notes []string
 
-	// NotTried is how many checks Run left out, Why the reason, such as that no command of the batch
-	// system answers.
+	// NotTried is how many checks Run left out, and Why the reason, such as that no command of the batch system
+	// answers.
 	NotTried int
 	Why      string
-	// Began, if set, is called with the name of each check when it begins, also concurrently.
+	// Began, if set, is called with the name of each check when the check begins, also concurrently.
 	Began func(check string)
 
 	description string // the path of the file that describes the cluster, if there is one
@@ -50,9 +48,8 @@ type ClusterTest struct {
 	state       string
 }
 
-// The settings of a test that names none. A short limit lets jobs pass where a
-// scheduler fills gaps; a listing every two seconds is what an impatient user
-// asks for.
+// The settings of a test that names none. Jobs with a short limit pass where a scheduler fills gaps. A listing every
+// two seconds is what an impatient user asks for.
 const (
 	testPatience = 10 * time.Minute
 	testWalltime = 10 * time.Minute
@@ -60,15 +57,15 @@ const (
 	testJobs     = 8
 )
 
-// answerTime is how long a probe and a listing may take before a batch system counts as one that does not answer.
+// answerTime is how long a probe and a listing may take. After that the batch system counts as one that does not
+// answer.
 const answerTime = 2 * time.Minute
 
-// ownPause is testPause for the embedded batch system, whose listings ask nobody.
+// ownPause is testPause for the embedded batch system, whose listings run no command.
 const ownPause = 100 * time.Millisecond
 
-// NewClusterTest reads the configuration and makes the folders of a test, which
-// Close removes. It fails with kind Gone when there is no such cluster. With an
-// account in as, the whole process becomes that account for good.
+// NewClusterTest reads the configuration and makes the folders of a test, which Close removes. The error is of kind
+// Gone if there is no such cluster. If as names an account, the whole process permanently becomes that account.
 func NewClusterTest(ctx context.Context, opts Options, cluster, as string) (*ClusterTest, error) {
 	config, path, err := Load(opts.Config, opts.Getenv)
 	if err != nil {
@@ -100,7 +97,7 @@ func NewClusterTest(ctx context.Context, opts Options, cluster, as string) (*Clu
 	return t, nil
 }
 
-// look learns from an adapter what describes the cluster, and what its jobs cannot ask for.
+// look asks an adapter which file describes the cluster, and whether its jobs can ask for a walltime.
 func (t *ClusterTest) look() error {
 	a, err := t.adapter(func(string, ...any) {})
 	if err != nil {
@@ -135,7 +132,7 @@ func (t *ClusterTest) find(cluster string) error {
 	return jjm.Errorf(jjm.Gone, "no cluster %.40q: the configuration has %s", cluster, strings.Join(names, ", "))
 }
 
-// makeFolders makes one for the adapters' state and one for the jobs.
+// makeFolders makes a folder for the adapters' state and one for the jobs.
 func (t *ClusterTest) makeFolders() (err error) {
 	folder := func(below, what string) (string, error) {
 		err := os.MkdirAll(below, 0o755)
@@ -166,9 +163,8 @@ func (t *ClusterTest) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run runs the checks and reports each as it ends. It returns the number of those
-// that failed. Where no command answers, it runs the check that shows this, and no other: each would
-// fail for that reason.
+// Run runs the checks and reports each as it ends. It returns the number of failed checks. If no command answers, it
+// runs only the check that shows this, because every other check would fail for the same reason.
 func (t *ClusterTest) Run(ctx context.Context, report func(conformance.Outcome)) (failed int) {
 	site := &conformance.Site{Wrapper: t.wrapper, Kind: t.Kind, Description: t.description}
 	pause := testPause
@@ -200,8 +196,8 @@ func (t *ClusterTest) Run(ctx context.Context, report func(conformance.Outcome))
 	return sum.Failed
 }
 
-// dead reports whether neither a probe nor a listing of the batch system succeeds. It is false where there is no probe,
-// or one that runs no command.
+// dead reports whether both a probe and a listing of the batch system fail. It returns false if there is no probe, or
+// if the probe runs no command.
 func (t *ClusterTest) dead(ctx context.Context) bool {
 	a, err := t.adapter(func(string, ...any) {})
 	if err != nil {
@@ -223,7 +219,7 @@ func (t *ClusterTest) dead(ctx context.Context) bool {
 	return err != nil
 }
 
-// adapter makes one with a state folder of its own.
+// adapter makes an adapter with a state folder of its own.
 func (t *ClusterTest) adapter(warn func(msg string, args ...any)) (adapters.Adapter, error) {
 	state, err := os.MkdirTemp(t.state, "check-*")
 	if err != nil {
@@ -236,7 +232,7 @@ func (t *ClusterTest) adapter(warn func(msg string, args ...any)) (adapters.Adap
 	})
 }
 
-// open makes the adapter anew, for one check.
+// open makes a new adapter for one check.
 func (t *ClusterTest) open(tb conformance.TB) adapters.Adapter {
 	adapter, err := t.adapter(func(msg string, args ...any) { tb.Logf("%s %s", msg, fmt.Sprint(args...)) })
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 	"jjm/internal/sys/asuser"
 )
 
-// become makes the process the account as which the jobs of the test run. Where
-// they run as their owners, root tests nothing that ever happens: an account must
-// be named, and its folder in the work area is made as for its first grid job.
-// Then state, too, is kept there: the daemon's own is closed to it.
+// become makes the process the account that runs the jobs of the test. If jobs run as their owners, a test as root
+// would test nothing that ever happens: an account must be named, and its folder in the work area is made as for its
+// first grid job. The state is then kept there too, because the account cannot enter the daemon's own state folder.
 func (t *ClusterTest) become(ctx context.Context, name string) error {
 	config := &t.app.config
 	if name == "" || name == t.Owner.User {
@@ -30,7 +29,7 @@ func (t *ClusterTest) become(ctx context.Context, name string) error {
 		return jjm.Errorf(jjm.Invalid, "--as: %w", err)
 	}
 	if config.RunAs == runAsOwner {
-		// As the engine makes it (package internal/engine/floor/areas).
+		// As in the engine (package internal/engine/floor/areas).
 		area := filepath.Join(config.Work, name)
 		pool := asuser.NewPool(asuser.Limits{}, t.app.log)
 		defer func() { _ = pool.Close() }()

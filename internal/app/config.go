@@ -40,7 +40,7 @@ type Config struct {
 	Reserve int64 `toml:"reserve_bytes"`
 	// Log is the lowest level that is logged: debug, info, warn or error.
 	Log string `toml:"log"`
-	// Engine and Gate are the settings of those packages.
+	// Engine and Gate are the settings of the packages engine and gate.
 	Engine engine.Config `toml:"engine"`
 	Gate   gate.Config   `toml:"gate"`
 	// Accounting are the settings of the site's accounting.
@@ -159,7 +159,8 @@ func (c *Config) check() jjm.Problems {
 	return append(problems, c.checkClusters()...)
 }
 
-// checkHolds returns the rules about holds whose kind of cluster there is not: they would match nothing.
+// checkHolds returns the problems of rules about holds that name a kind of cluster which the site does not have: they
+// would match nothing.
 func (c *Config) checkHolds() (problems jjm.Problems) {
 	for i, rule := range c.Engine.Hold {
 		if rule.Kind == "" || slices.Contains(kinds(), rule.Kind) {
@@ -200,8 +201,8 @@ func program(path string) error {
 	return nil
 }
 
-// checkClusters returns the problems of the clusters: no name, a name twice, no known kind, and those of their
-// settings.
+// checkClusters returns the problems of the clusters: a missing name, a name given twice, an unknown kind, and the
+// problems of their settings.
 func (c *Config) checkClusters() jjm.Problems {
 	var problems jjm.Problems
 	seen := map[string]bool{}
@@ -244,7 +245,7 @@ func unknownKind(kind, meant string) string {
 	return text + fmt.Sprintf("; did you mean %q? The other settings are checked as those of %s", meant, meant)
 }
 
-// anyKind stands for an unknown kind: nobody can check its own settings, only those that all clusters have.
+// anyKind stands for an unknown kind. Only the settings that all clusters have can be checked for it.
 func anyKind(_ string, _ adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	return nil, decode(nil)
 }

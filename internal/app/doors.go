@@ -13,7 +13,7 @@ import (
 	"jjm/internal/sys/commons"
 )
 
-// remember notes what the paths of a door name now.
+// remember notes which folders the paths of a door name now.
 func (d *door) remember() {
 	d.was = d.was[:0]
 	for _, path := range d.folders {
@@ -21,7 +21,8 @@ func (d *door) remember() {
 	}
 }
 
-// lost returns the first path of a door that was removed, or names another folder than when it was opened; else "".
+// lost returns the first path of a door that was removed, or that names another folder than when the door was opened;
+// "" if there is none.
 func (d *door) lost() string {
 	for i, was := range d.was {
 		if !was.Missing() && !was.Same(site.At(d.folders[i])) {
@@ -31,8 +32,8 @@ func (d *door) lost() string {
 	return ""
 }
 
-// watch makes the folders of accounts again that were removed or replaced, open as at the start. While the disk is full
-// they stay shut; then open makes them.
+// watch makes folders of accounts again that were removed or replaced, open as at the start. While the disk is full
+// they stay shut; open makes them later.
 func (r *reserve) watch() {
 	for i := range r.doors {
 		d := &r.doors[i]
@@ -66,19 +67,19 @@ func (r *reserve) remake(d *door) error {
 	return nil
 }
 
-// mostRemoved is how many removals of accounts' files are told.
+// mostRemoved is how many removals of accounts' files the notes list.
 const mostRemoved = 5
 
-// doorNotes are what people are told about the folders in which accounts write, while it lasts. Its methods may be
-// called from many goroutines.
+// doorNotes are the present notes for people about the folders in which accounts write. Its methods may be called
+// from many goroutines.
 type doorNotes struct {
 	mu    sync.Mutex
 	shut  string         // which folders are shut, "" if none is
-	heaps []commons.Heap // what was removed since they were shut, the last mostRemoved
+	heaps []commons.Heap // what was removed since the folders were shut, the last mostRemoved
 	gone  string         // the folder that was lost and cannot be made again
 }
 
-// isShut notes that folders are shut, because the disk is full.
+// isShut notes that the folders are shut, because the disk is full.
 func (n *doorNotes) isShut(doors []door) {
 	var names []string
 	for _, d := range doors {
@@ -89,7 +90,7 @@ func (n *doorNotes) isShut(doors []door) {
 	n.shut = strings.Join(names, " and ")
 }
 
-// removed notes that the daemon removed what an account had in a folder.
+// removed notes that the daemon removed an account's files from a folder.
 func (n *doorNotes) removed(h commons.Heap) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -97,7 +98,7 @@ func (n *doorNotes) removed(h commons.Heap) {
 	n.heaps = slices.Clone(n.heaps[max(0, len(n.heaps)-mostRemoved):])
 }
 
-// opened notes that the folders are open again, unless some could not be opened.
+// opened notes that the folders are open again, unless a folder could not be opened.
 func (n *doorNotes) opened(failed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,7 +107,7 @@ func (n *doorNotes) opened(failed bool) {
 	}
 }
 
-// lost notes which folder cannot be made again, and reports whether that is news.
+// lost notes which folder cannot be made again, and reports whether this was not noted before.
 func (n *doorNotes) lost(why string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -115,7 +116,7 @@ func (n *doorNotes) lost(why string) bool {
 	return news
 }
 
-// tell returns the notes for a caller. Only administrators are told which account filled a folder.
+// tell returns the notes for a caller. Only administrators see which account filled a folder.
 func (n *doorNotes) tell(c gate.Caller) (out []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -34,7 +34,7 @@ func (a *App) openStore(ctx context.Context) (err error) {
 		a.store, err = store.Open(a.config.storeFile(), store.Options{Now: time.Now, Accept: accept, Copied: a.copied})
 		return err
 	}
-	if jjm.KindOf(open()) == jjm.Busy { // an account may fill the disk anew between the look at it and here
+	if jjm.KindOf(open()) == jjm.Busy { // an account may fill the disk again between that check and here
 		a.reserve.look(time.Now())
 		err = open()
 	}
@@ -62,8 +62,8 @@ func (a *App) openStore(ctx context.Context) (err error) {
 	return a.store.UsesWork(ctx, a.config.Work)
 }
 
-// adopt raises the ids of the store above those that any folder knows, and returns the content of the store then. The
-// folders are taken over by takeFolders.
+// adopt raises the ids of the store above the ids in all folders, and returns the content of the store afterwards.
+// takeFolders takes the folders over later.
 func (a *App) adopt(ctx context.Context, have store.Content) (store.Content, error) {
 	in, err := a.config.allTraces(have)
 	if err != nil {
@@ -76,7 +76,7 @@ func (a *App) adopt(ctx context.Context, have store.Content) (store.Content, err
 		}
 	}
 	known := in.Known()
-	a.log.Warn("the store goes on above the highest id that any folder knows", "store", have.Identity,
+	a.log.Warn("the ids of the store were raised above the highest id in any folder", "store", have.Identity,
 		"store_highest", have.Highest, "folders_highest", known, "next", max(known, have.Highest)+1)
 	if known <= have.Highest {
 		return have, nil
@@ -87,7 +87,7 @@ func (a *App) adopt(ctx context.Context, have store.Content) (store.Content, err
 	return a.store.Content(ctx)
 }
 
-// takeFolders writes into the folders of the site which store they belong to. The folders exist by now.
+// takeFolders writes into the folders of the site which store they belong to. The folders must exist.
 func (a *App) takeFolders(ctx context.Context) error {
 	have, err := a.store.Content(ctx)
 	if err != nil {
@@ -106,10 +106,10 @@ func (a *App) takeFolders(ctx context.Context) error {
 	return err
 }
 
-// stamped returns the folders that know which store they belong to.
+// stamped returns the folders that have a stamp of the store to which they belong.
 func (c *Config) stamped() []string { return []string{c.Work, c.recordDir(), c.spoolDir()} }
 
-// copied logs where the store of before an upgrade is.
+// copied logs where the copy of the store from before an upgrade is.
 func (a *App) copied(path string, from, to int) {
 	a.log.Info("the store was copied before its schema is updated", "copy", path, "version", from, "to", to)
 }
@@ -126,8 +126,8 @@ func (c *Config) fits(have store.Content) error {
 	return c.fitsWork(have)
 }
 
-// fitsWork looks for the work areas by their names in the folder alone: whoever owns one can mount a file system there
-// that never answers a look at it.
+// fitsWork looks for the work areas only by their names in the folder: the owner of an area can mount a file system
+// there that never answers.
 func (c *Config) fitsWork(have store.Content) error {
 	there, err := names(c.Work)
 	if err != nil {
@@ -154,9 +154,10 @@ func names(dir string) (map[string]bool, error) {
 	return there, err
 }
 
-// areasGone returns an error of kind Conflict if the grid jobs that are not over have their work areas elsewhere: work
-// is misspelt, or its file system is not mounted. A daemon that went on would make the folder anew, find no result, and
-// take each of these jobs for one that left none. One account's folder that is there means that work is right.
+// areasGone returns an error of kind Conflict if the work areas of the grid jobs that are not over are missing: work
+// is misspelt, or its file system is not mounted. A daemon that continued would make the folder again, find no
+// result, and judge that each of these jobs left none. If the folder of a single account exists, work counts as
+// right.
 func areasGone(work string, have store.Content, gone func(jjm.Owner) bool) error {
 	var grids int64
 	for _, a := range have.Areas {
@@ -182,9 +183,8 @@ func areasGone(work string, have store.Content, gone func(jjm.Owner) bool) error
 		last, first)
 }
 
-// traces returns what the folders say about the highest id that was ever assigned. If there is a mark, it says so, and
-// only the records just above the store's highest id are looked for. Without one, the names of all areas and records
-// are read, once.
+// traces returns the highest ids that the folders show. If there is a mark, traces reads it and looks only for the
+// records just above the store's highest id. Without a mark, it reads the names of all areas and records once.
 func (c *Config) traces(have store.Content) (in highwater.Folder, err error) {
 	if in, err = c.written(); err != nil {
 		return in, err
@@ -197,7 +197,7 @@ func (c *Config) traces(have store.Content) (in highwater.Folder, err error) {
 	return in, err
 }
 
-// allTraces is traces that reads the names of all areas and records.
+// allTraces is traces, but it always reads the names of all areas and records.
 func (c *Config) allTraces(have store.Content) (in highwater.Folder, err error) {
 	if in, err = c.written(); err != nil {
 		return in, err
@@ -206,7 +206,7 @@ func (c *Config) allTraces(have store.Content) (in highwater.Folder, err error) 
 	return in, err
 }
 
-// written returns what the files say that a daemon wrote to tell how far ids were given out.
+// written returns the mark and the stamps, in which a daemon noted the highest id that it had assigned.
 func (c *Config) written() (in highwater.Folder, err error) {
 	in = highwater.Folder{State: c.State, Work: c.Work}
 	if in.Mark, err = highwater.Read(filepath.Join(c.State, highwater.File)); err != nil {
@@ -214,7 +214,7 @@ func (c *Config) written() (in highwater.Folder, err error) {
 	}
 	for _, dir := range c.stamped() {
 		s, err := highwater.ReadStamp(dir)
-		if errors.Is(err, fs.ErrPermission) { // of config check, by another account
+		if errors.Is(err, fs.ErrPermission) { // of config check, run by another account
 			continue
 		}
 		if err != nil {
@@ -225,7 +225,7 @@ func (c *Config) written() (in highwater.Folder, err error) {
 	return in, nil
 }
 
-// knows reports whether the folders that exist have stamps.
+// knows reports whether all folders that exist and are not empty have stamps.
 func (c *Config) knows(folders []highwater.Stamped) bool {
 	for _, f := range folders {
 		if f.Stamp == nil && !missing(f.Dir) && !empty(f.Dir) {
@@ -256,8 +256,8 @@ func empty(dir string) bool {
 	return err == nil && len(names) == 0
 }
 
-// CheckState returns the error with which a daemon would refuse this state, as far as this account can see it. A daemon
-// may be running.
+// CheckState returns the error with which a daemon would refuse this state, as far as this account can see the state.
+// A daemon may be running.
 func (c *Config) CheckState() error {
 	have, err := store.Look(c.storeFile())
 	if err != nil {
@@ -294,8 +294,8 @@ func (c *Config) Left() (notes jjm.Problems) {
 	return notes
 }
 
-// lasting returns errors that a daemon would have too. It returns nil for errors that may pass, and for those of this
-// account only.
+// lasting returns errors that a daemon would also get. It returns nil for errors that may pass, and for errors that
+// concern only this account.
 func lasting(err error) error {
 	switch jjm.KindOf(err) {
 	case jjm.Invalid, jjm.Conflict, jjm.Internal:

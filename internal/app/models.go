@@ -23,8 +23,9 @@ const ownModels = "models.d"
 // maxModel is the largest size of the file of a model, in bytes.
 const maxModel = 1 << 20
 
-// Model reads a model from the folder of models, as it is now. The default model is there without a file, too. The
-// problems say why it cannot be used: there is none of that name, others may change its file, or that has mistakes.
+// Model reads a model from the folder of models, as it is now. The default model exists even without a file. The
+// problems say why the model cannot be used: the name is unknown, others may change its file, or the file has
+// mistakes.
 func (c *Config) Model(name string) (jobfile.Model, jjm.Problems) {
 	path := filepath.Join(c.Models, name+jobfile.ModelSuffix)
 	text, err := []byte(nil), fs.ErrNotExist
@@ -47,7 +48,7 @@ func (c *Config) Model(name string) (jobfile.Model, jjm.Problems) {
 	return jobfile.ParseModel(name, text)
 }
 
-// unknownModel says that there is no model of a name, and which ones there are.
+// unknownModel returns the text for an unknown model, with the names of all models.
 func (c *Config) unknownModel(name string) string {
 	known := c.modelNames()
 	text := fmt.Sprintf("unknown model %.70q", name)
@@ -57,7 +58,7 @@ func (c *Config) unknownModel(name string) string {
 	return fmt.Sprintf("%s; %s has %s", text, c.Models, strings.Join(known, ", "))
 }
 
-// readModel reads the file of a model, which must be a regular one.
+// readModel reads the file of a model, which must be a regular file.
 func readModel(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -82,13 +83,13 @@ func (c *Config) modelNames() []string {
 	return names
 }
 
-// CheckModels returns the problems of the files of models, which keep job files from using these, but nothing else from
-// its work. types are the job types of the site.
+// CheckModels returns the problems of the files of models. They keep job files from using these models and stop
+// nothing else. types are the job types of the site.
 func (c *Config) CheckModels(types handlers.Registry) (problems jjm.Problems) {
 	for _, name := range c.modelNames() {
 		m, wrong := c.Model(name)
 		for _, p := range append(wrong, m.Places.Locate(wrong.Unsaid(checkParams(&m, types)))...) {
-			if !slices.Contains(problems, p) { // what is wrong with the folder is so of each file in it
+			if !slices.Contains(problems, p) { // a mistake of the folder would be reported for each of its files
 				problems = append(problems, p)
 			}
 		}
@@ -106,7 +107,7 @@ func checkParams(m *jobfile.Model, types handlers.Registry) (problems jjm.Proble
 		return jjm.Problems{{Field: "type", Text: err.Error()}}
 	}
 	if len(handlers.Learn(h)) > 0 {
-		return nil // its program does not answer: another check says so
+		return nil // its program does not answer: another check reports that
 	}
 	var known []string
 	for _, p := range h.Describe().Params {

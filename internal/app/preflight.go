@@ -13,15 +13,15 @@ import (
 )
 
 // Examine returns the configuration and every problem because of which a daemon with these options would refuse to
-// start: mistakes in its files, and settings that do not suit this machine and account. A daemon calls it when it
-// starts. "jjm config check" reports these problems, and the mistakes in job types, which stop no daemon.
+// start: mistakes in its files, and settings that do not suit this machine and account. A daemon calls Examine when
+// it starts. "jjm config check" reports these problems, and also the mistakes in job types, which stop no daemon.
 func Examine(opts Options) (Config, string, jjm.Problems) {
 	c, path, places, problems := read(opts.Config, opts.Getenv)
 	if os.Geteuid() == 0 && filepath.IsAbs(path) {
 		problems = append(problems, unheld("--config", path, holdersOf("", 0))...)
 	}
 	problems = append(problems, problems.Unsaid(c.preflight(opts.Executable))...)
-	if opts.Getenv("JJM_STATE") != "" { // the line of the file is not the one that is wrong
+	if opts.Getenv("JJM_STATE") != "" { // the line of the file is not the mistake
 		for i := range problems {
 			if problems[i].Field == "state" {
 				problems[i].Field, problems[i].Where = "$JJM_STATE", ""

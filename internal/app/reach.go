@@ -20,7 +20,7 @@ func (c *Config) shared() bool { return c.RunAs == runAsOwner || c.Gate.Open() }
 const stranger = 65534
 
 // adviceOnReach returns a note for each existing folder that keeps other accounts out although the configuration lets
-// them in. Only root can try it as another account.
+// them in. Only root can try the access of another account.
 func (c *Config) adviceOnReach() (notes jjm.Problems) {
 	if os.Geteuid() != 0 || !c.shared() {
 		return nil
@@ -53,8 +53,8 @@ func (c *Config) adviceOnReach() (notes jjm.Problems) {
 	return notes
 }
 
-// refuses returns the topmost folder of an absolute path that an account of a group cannot enter, "" if there is none.
-// What does not exist refuses nobody. The error is that the account cannot be tried.
+// refuses returns the topmost folder of an absolute path that an account of a group cannot enter, "" if there is
+// none. A missing folder refuses nobody. The error means that the process could not act as another account.
 func refuses(path string, gid int) (shut string, err error) {
 	err = asStranger(gid, func() {
 		var folders []string
@@ -79,8 +79,8 @@ func refuses(path string, gid int) (shut string, err error) {
 	return shut, err
 }
 
-// asStranger calls fn with the effective ids of an account without rights. Raw system calls change the current thread
-// alone (credentials(7)), which gets root's back.
+// asStranger calls fn with the effective ids of an account without rights. Raw system calls change only the current
+// thread (credentials(7)), which gets root's ids back afterwards.
 func asStranger(gid int, fn func()) error {
 	groups, err := unix.Getgroups()
 	if err != nil {
@@ -104,7 +104,7 @@ func asStranger(gid int, fn func()) error {
 	back := set(unix.SYS_SETRESUID, same, 0, same) && set(unix.SYS_SETRESGID, same, uintptr(os.Getgid()), same)
 	_, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(&own[0])), 0)
 	if !back || errno != 0 {
-		panic("the rights of root do not come back") // nothing may go on with those of another account
+		panic("the rights of root do not come back") // nothing may continue with the rights of another account
 	}
 	runtime.UnlockOSThread()
 	if !became {

@@ -16,8 +16,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// watchConfig reloads the configuration on SIGHUP and when its file changes. It also looks every minute, because there
-// are no notifications of changes on a network.
+// watchConfig reloads the configuration on SIGHUP and when its file changes. It also checks the file every minute,
+// because a network file system sends no notifications of changes.
 func (a *App) watchConfig(ctx context.Context) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -61,7 +61,7 @@ func (a *App) stamp() string {
 	}
 	var inode uint64
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		inode = st.Ino // the clock of time stamps ticks every few milliseconds: two files can have the same
+		inode = st.Ino // time stamps advance only every few milliseconds: two files can have the same
 	}
 	return fmt.Sprint(info.ModTime().UnixNano(), info.Mode(), info.Size(), inode)
 }
@@ -75,7 +75,7 @@ func (a *App) reload() {
 		return
 	}
 	for _, name := range fixed(a.config, next) {
-		a.log.Warn("this setting changes only with a restart", "setting", name)
+		a.log.Warn("a changed setting has no effect before a restart", "setting", name)
 	}
 	if !reflect.DeepEqual(a.config.Engine, next.Engine) {
 		a.engine.Reconfigure(next.Engine)
@@ -85,7 +85,7 @@ func (a *App) reload() {
 	a.log.Info("configuration reloaded", "config", a.path)
 }
 
-// fixed returns the names of settings that differ and cannot change while the daemon runs.
+// fixed returns the names of settings that differ but cannot change while the daemon runs.
 func fixed(old, next Config) []string {
 	var names []string
 	differs := func(name string, a, b any) {

@@ -19,8 +19,8 @@ import (
 )
 
 // reserve prevents the folders in which accounts write, the letter box and the drop folder, from stopping the store
-// when they fill the file system of all. It keeps a file allocated there. When the file system is nearly full it shuts
-// the folders, removes the largest account's files in them, and then frees its own file.
+// by filling the file system that they share. It keeps a file allocated there. When the file system is nearly full,
+// reserve shuts the folders, removes the largest account's files in them, and then frees its own file.
 type reserve struct {
 	app   *App
 	file  string
@@ -30,7 +30,7 @@ type reserve struct {
 	floor plan.Floor
 
 	held bool
-	shut bool      // the folders are shut
+	shut bool      // whether the folders are shut
 	last time.Time // the last time that the file system was nearly full
 	said string    // the last error that was logged
 
@@ -43,7 +43,7 @@ type door struct {
 	name string // for people
 	dir  string // where accounts write
 	open func() error
-	// folders are the paths that must name the same as when the door was opened, was is what they named then.
+	// folders are the paths of the door, and was what they named when the door was opened.
 	folders []string
 	was     []site.Place
 }
@@ -62,8 +62,8 @@ func (a *App) doors() []door {
 const (
 	// reserveFile is in the folder that only the daemon can enter.
 	reserveFile = "reserve"
-	// The file system is checked every reserveEvery. A folder that was shut is opened after reserveCalm without
-	// trouble: there is no hurry, because while the daemon answers nobody needs the letter box, and fragments can wait.
+	// The file system is checked every reserveEvery. A shut folder is opened again after reserveCalm without trouble.
+	// There is no hurry: while the daemon answers nobody needs the letter box, and fragments can wait.
 	reserveEvery = 250 * time.Millisecond
 	reserveCalm  = time.Minute
 )
@@ -76,7 +76,7 @@ func (a *App) openReserve() *reserve {
 		floor: plan.Floor{Bytes: uint64(a.config.Engine.MinFreeBytes), Files: uint64(a.config.Engine.MinFreeFiles)}}
 	info, err := os.Stat(r.file)
 	r.held = err == nil && info.Size() > 0
-	if err == nil && (r.want == 0 || r.apart()) { // left by an earlier start and not needed now
+	if err == nil && (r.want == 0 || r.apart()) { // left by an earlier start, and not needed now
 		r.held = os.Remove(r.file) != nil && r.held
 	}
 	r.look(time.Now())
@@ -98,12 +98,12 @@ func (r *reserve) keep(ctx context.Context) {
 	}
 }
 
-// apart reports whether all folders of accounts have file systems of their own, so that they cannot fill that of the
-// store.
+// apart reports whether all folders of accounts are on other file systems, so that they cannot fill the file system
+// of the store.
 func (r *reserve) apart() bool { return len(r.beside()) == 0 }
 
-// beside returns the folders of accounts that share the store's file system. A folder that is missing counts: it is
-// made there.
+// beside returns the folders of accounts that share the store's file system. A missing folder counts, because it will
+// be made there.
 func (r *reserve) beside() []door {
 	var state, there unix.Stat_t
 	if unix.Stat(r.app.config.State, &state) != nil {
@@ -157,7 +157,7 @@ func (r *reserve) look(now time.Time) {
 	}
 }
 
-// open opens the folders that were shut: the letter box is needed while the daemon is away.
+// open opens the folders that were shut: the letter box is needed while the daemon does not run.
 func (r *reserve) open() error {
 	if !r.shut {
 		return nil
@@ -165,7 +165,7 @@ func (r *reserve) open() error {
 	return r.makeAll()
 }
 
-// makeAll makes the folders, open.
+// makeAll makes the folders and opens them.
 func (r *reserve) makeAll() error {
 	var trouble error
 	for i := range r.doors {
@@ -177,7 +177,7 @@ func (r *reserve) makeAll() error {
 	return trouble
 }
 
-// relieve makes room: it removes what accounts have in the folders, and if that is not enough it frees the reserve.
+// relieve makes room: it removes accounts' files from the folders, and frees the reserve if that is not enough.
 func (r *reserve) relieve(now time.Time, d plan.Disk) error {
 	var trouble error
 	folders := make([]commons.Folder, 0, len(r.doors))
@@ -194,12 +194,12 @@ func (r *reserve) relieve(now time.Time, d plan.Disk) error {
 	low := func() bool { d, ok := r.disk(now); return ok && plan.Relieve(d).Shut }
 	err := commons.Relieve(folders, func() bool { return !low() }, func(h commons.Heap) {
 		r.notes.removed(h)
-		r.app.log.Error("the state's file system was full: what an account put there is removed", "account", h.UID,
+		r.app.log.Error("the state's file system was full: an account's files there were removed", "account", h.UID,
 			"folder", h.Name, "bytes", h.Bytes, "names", h.Names)
 	})
 	trouble = errors.Join(trouble, err)
 	if r.held && low() {
-		r.app.log.Error("what was kept in reserve is given up, so that the store goes on: free some space", "file", r.file)
+		r.app.log.Error("the reserve file was freed, so that the store can go on: free some space", "file", r.file)
 		if err := os.Truncate(r.file, 0); err != nil {
 			return errors.Join(trouble, fmt.Errorf("give up the reserve: %w", err))
 		}

@@ -23,7 +23,7 @@ import (
 func (a *App) notifyManager(ctx context.Context, wg *sync.WaitGroup) (stopping func()) {
 	tell := func(state string) {
 		if _, err := daemon.SdNotify(false, state); err != nil {
-			a.log.Warn("the service manager cannot be told", "state", state, "error", err)
+			a.log.Warn("the service manager cannot be notified", "state", state, "error", err)
 		}
 	}
 	tell(daemon.SdNotifyReady)
@@ -49,8 +49,8 @@ func (a *App) watchdog(ctx context.Context, every time.Duration, tell func(strin
 	}
 }
 
-// failpoint returns the hook by which tests kill the process at a named point. JJM_FAILPOINT=submit.acted kills it the
-// first time it gets there, submit.acted:3 the third time.
+// failpoint returns the hook by which tests kill the process at a named point. JJM_FAILPOINT=submit.acted kills the
+// process when it reaches the point the first time, submit.acted:3 the third time.
 func (a *App) failpoint() func(string) error {
 	point, nth := a.failpointWanted()
 	if point == "" {
@@ -61,7 +61,7 @@ func (a *App) failpoint() func(string) error {
 		if at == point && seen.Add(1) == nth {
 			a.log.Warn("killed at failpoint", "point", at)
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // so that nothing is done until the signal arrives
+			select {} // nothing may be done until the signal arrives
 		}
 		return nil
 	}
@@ -80,7 +80,7 @@ func (a *App) failpointWanted() (string, int64) {
 	return point, n
 }
 
-// instrument passes the failpoint on to the embedded batch system.
+// instrument passes the failpoint to the embedded batch system.
 func (a *App) instrument(ad adapters.Adapter) {
 	crash := a.failpoint()
 	if l, ok := ad.(*local.Adapter); ok && crash != nil {

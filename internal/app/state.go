@@ -34,7 +34,7 @@ var network = map[int64]string{
 	0x73757245: "Coda",
 }
 
-// openState makes the state folder, refuses one on a network, and takes the lock that keeps out a second daemon.
+// openState makes the state folder, refuses a folder on a network, and takes the lock that keeps out a second daemon.
 func openState(dir string) (release func() error, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, jjm.Errorf(jjm.Invalid, "state folder: %w", err)
@@ -60,7 +60,7 @@ func refuseNetwork(dir string, magic int64) error {
 }
 
 // The lock is in a folder that only the daemon can enter, because whoever can open a file for reading can lock it
-// (flock(2)). Older daemons have it in the state folder itself, where others can read it.
+// (flock(2)). The lock of older daemons is in the state folder itself, where others can read it.
 const (
 	lockFolder = "daemon"
 	lockFile   = "lock"
@@ -71,7 +71,7 @@ const (
 // its process id a moment later.
 const lockWait = 2 * time.Second
 
-// lockState takes the lock that keeps out a second daemon, and the one that an older daemon would take.
+// lockState takes the lock that keeps out a second daemon, and the lock that an older daemon would take.
 func lockState(dir string) (release func() error, err error) {
 	folder := filepath.Join(dir, lockFolder)
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
@@ -111,9 +111,9 @@ func lock(path, dir string) (*os.File, error) {
 }
 
 // lockOlder takes the lock of older daemons, so that this daemon and an older one never run together. The lock counts
-// as an older daemon's if the process whose id is in the file, where only a daemon can write it, has the file open. Any
-// other lock is held by an account that could read the file, and is ignored; openLock has made the file unreadable for
-// others.
+// as an older daemon's if the process whose id is in the file has the file open; only a daemon can write that id. Any
+// other lock is held by an account that could read the file, and is ignored; openLock has made the file unreadable
+// for others.
 func lockOlder(path, dir string) (*os.File, error) {
 	f, err := openLock(path)
 	if err != nil {

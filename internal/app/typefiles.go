@@ -22,7 +22,7 @@ import (
 )
 
 // typeFolder returns the problems of the folder of job types as a whole: it cannot be read, or others may change it.
-// Its files say what jobs run, and the programs among them run as the daemon's account. A missing folder is safe.
+// Its files define what jobs run, and the programs among them run as the daemon's account. A missing folder is safe.
 // account is the user id of this process.
 func typeFolder(dir string, account int) jjm.Problems {
 	_, err := os.ReadDir(dir)
@@ -36,8 +36,8 @@ func typeFolder(dir string, account int) jjm.Problems {
 	return unheld("job_types", dir, holdersOf(dir, account))
 }
 
-// holdersOf returns the accounts that may change files that say what jobs run: root and, unless the daemon is root,
-// whoever owns the folder, and the daemon's account with its group.
+// holdersOf returns the accounts that may change files which define what jobs run: root and, unless the daemon is
+// root, the owner of the folder, and the daemon's account with its group.
 func holdersOf(dir string, account int) rights.Holders {
 	by := rights.Holders{Instead: "decide what jobs run, or what the daemon does"}
 	if account == 0 {
@@ -50,8 +50,8 @@ func holdersOf(dir string, account int) rights.Holders {
 	return by
 }
 
-// unheld returns a problem of a setting if a file or folder, or any folder up to the top, can be changed by others than
-// its holders. A missing file is none.
+// unheld returns a problem of a setting if anybody but the holders can change a file or folder, or any folder above
+// it. A missing file is no problem.
 func unheld(setting, path string, by rights.Holders) jjm.Problems {
 	full, err := filepath.Abs(path)
 	if err == nil {
@@ -63,9 +63,9 @@ func unheld(setting, path string, by rights.Holders) jjm.Problems {
 	return jjm.Problems{{Field: setting, Text: fmt.Sprintf("%s: %v", path, err)}}
 }
 
-// unheldPrograms returns the problems of what else a daemon of root executes, or reads what to execute from: the
-// wrapper, the commands that advertise the site, and of the batch systems the folders of commands, hooks, descriptions
-// and token commands that the sections name by an absolute path.
+// unheldPrograms returns the problems of the other files that a root daemon executes or reads commands from: the
+// wrapper, the commands that advertise the site, and the absolute paths in the sections of batch systems (folders of
+// commands, hooks, descriptions and token commands).
 func (c *Config) unheldPrograms(account int, executable string) (problems jjm.Problems) {
 	if account != 0 {
 		return nil
@@ -86,7 +86,7 @@ func (c *Config) unheldPrograms(account int, executable string) (problems jjm.Pr
 	return problems
 }
 
-// pathsIn returns the absolute paths in a value of the configuration: of a text, a list, or a table.
+// pathsIn returns the absolute paths in a value of the configuration, which is a text, a list, or a table.
 func pathsIn(value any) (paths []string) {
 	switch v := value.(type) {
 	case string:
@@ -126,8 +126,8 @@ func (c *Config) Own(types handlers.Registry) string {
 	return fmt.Sprintf("job types: %s declares %s", c.JobTypes, strings.Join(names, ", "))
 }
 
-// Lost returns a problem for each file that a type of the registry packs with the job of its example and that cannot be
-// opened. A type whose program does not answer has none here: Untold and the test of the type tell of it.
+// Lost returns a problem for each file that a type of the registry packs with the job of its example and that cannot
+// be opened. A type whose program does not answer has no problem here: Untold and the test of the type report it.
 func (c *Config) Lost(types handlers.Registry) (problems jjm.Problems) {
 	open := func(path string) (io.ReadCloser, error) {
 		return os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe must not stop the check
@@ -143,7 +143,7 @@ func (c *Config) Lost(types handlers.Registry) (problems jjm.Problems) {
 	return problems
 }
 
-// addedToExample returns the files that a type adds to the job of its example, nil if it refuses that.
+// addedToExample returns the files that a type adds to the job of its example, nil if the type refuses the example.
 func addedToExample(h handlers.Handler, site handlers.Site) []jjm.Input {
 	if _, adds := h.(handlers.Preparer); !adds || len(handlers.Learn(h)) > 0 {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"jjm/internal/sys/rights"
 )
 
-// checkTypes returns the problems of the folder of job types because of which none of its files can be read. A mistake
-// in a file is none of them: it costs the type of that file alone.
+// checkTypes returns the problems of the folder of job types because of which none of its files can be read. It does
+// not return mistakes in a single file, which turn off only the type of that file.
 func (c *Config) checkTypes() jjm.Problems {
 	if !filepath.IsAbs(c.JobTypes) {
 		if !filepath.IsAbs(c.State) && c.JobTypes == filepath.Join(c.State, ownTypes) {
@@ -40,7 +40,7 @@ const ownTypes = "job-types.d"
 
 // Types are the job types of the site.
 type Types struct {
-	// Registry has all types by their names, those that are off too.
+	// Registry has all types by their names, including types that are off.
 	Registry handlers.Registry
 	// Off are files of types that are off and whose names belong to other types.
 	Off []handlers.Off
@@ -67,8 +67,8 @@ func (t Types) filesOff() []handlers.Off {
 	return files.AllOff(t.Off...)
 }
 
-// Types returns the job types of the site: those of jjm, those that its folder declares, and those of further files.
-// The problems are those of the folder as a whole, and all mistakes in the further files.
+// Types returns the job types of the site: jjm's own types, the types that its folder declares, and the types of
+// further files. The problems are the problems of the folder as a whole, and all mistakes in the further files.
 func (c *Config) Types(further ...string) (Types, jjm.Problems) {
 	own := handlersall.Registry()
 	out := Types{Registry: maps.Clone(own)}
@@ -99,8 +99,8 @@ func (c *Config) Types(further ...string) (Types, jjm.Problems) {
 	return out, problems
 }
 
-// Untold returns the reason for each type of the registry whose program does not describe it. A type whose file has
-// mistakes is not among them.
+// Untold returns the reason for each type of the registry whose program does not describe it. It leaves out types
+// whose files have mistakes.
 func Untold(types handlers.Registry) (problems jjm.Problems) {
 	for _, name := range types.Types() {
 		if _, off := types[name].(*declared.OffType); !off {
@@ -110,7 +110,7 @@ func Untold(types handlers.Registry) (problems jjm.Problems) {
 	return problems
 }
 
-// warnOff logs a warning about each file of a job type that has mistakes, with all of them.
+// warnOff logs a warning about each file of a job type that has mistakes, with all its mistakes.
 func (a *App) warnOff(types Types) {
 	for _, off := range types.filesOff() {
 		a.log.Warn("a job type is off: its file has mistakes, and all other types work", "type", off.Type, "file", off.File,
@@ -130,8 +130,8 @@ func oneLine(problems jjm.Problems) string {
 	return strings.Join(texts, "; ")
 }
 
-// askTypes asks the programs of job types for their descriptions until all have answered. Because it runs in the
-// background, a slow program delays nothing else, and a program that was repaired becomes usable.
+// askTypes asks the programs of job types for their descriptions until all have answered. It runs in the background,
+// so that a slow program delays nothing else and a repaired program becomes usable.
 func (a *App) askTypes(ctx context.Context, types handlers.Registry) {
 	logged := map[string]bool{}
 	for {

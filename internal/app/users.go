@@ -22,7 +22,7 @@ const (
 	runAsOwner   = "owner"
 )
 
-// users gives the engine the helpers of owners.
+// users provides the engine with the helpers of owners.
 type users struct{ pool *asuser.Pool }
 
 var _ engine.Users = users{}
@@ -44,7 +44,7 @@ func (u users) OpenTree(o jjm.Owner, path string, most tree.Most) (*tree.Source,
 
 func (u users) Runner(o jjm.Owner) run.Runner { return u.pool.For(o) }
 
-// identity returns who runs the jobs: the daemon's account, or helpers of their owners, which end when the daemon
+// identity returns who runs the jobs: the daemon's account, or helpers of the owners. The helpers end when the daemon
 // closes.
 func (a *App) identity() (*jjm.Owner, engine.Users) {
 	if a.config.RunAs != runAsOwner {
@@ -91,7 +91,7 @@ func (c *Config) adviceOnWork() jjm.Problems {
 			`set work to a path without them, or let all jobs write "$GBS_LOG"`, c.Work)}}
 }
 
-// adviceOnTypes returns a note if the folder of job types was named and is not there. The default one need not be.
+// adviceOnTypes returns a note if the configured folder of job types is missing. The default folder may be missing.
 func (c *Config) adviceOnTypes() jjm.Problems {
 	if c.JobTypes == filepath.Join(c.State, ownTypes) || !missing(c.JobTypes) {
 		return nil

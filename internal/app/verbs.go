@@ -33,7 +33,7 @@ func served(version string, e *engine.Engine, b brokers) []gate.Verb {
 		verbs.History(find, e.History, e.Attempts),
 		verbs.Explain(find, e.Explain),
 		verbs.Why(find, func(ctx context.Context, c gate.Caller, refs []jjm.Ref) ([]wire.Why, error) {
-			return e.Why(ctx, c, refs) // of a field of e, which may be nil until a verb is asked
+			return e.Why(ctx, c, refs) // not the bound method of a field of e, which may be nil until a verb is called
 		}),
 		verbs.Log(find, e.Log),
 		verbs.JobTypes(e.JobTypes),

@@ -127,8 +127,8 @@ func (d *Door) Refresh(ctx context.Context, ref, kind, name string, owner *jjm.O
 	return now, nil
 }
 
-// Remark adds an observation of the gatekeeper to the history of a grid job. news is false
-// if the last remark said the same. Only administrators may call it.
+// Remark adds an observation of the gatekeeper to the history of a grid job. news is false if the text equals the
+// last remark. Only administrators may call it.
 func (d *Door) Remark(ctx context.Context, ref, text string) (news bool, err error) {
 	a, err := client.Call(ctx, d.daemon(), wire.VerbRemark(), wire.RemarkRequest{One: wire.OneRef(ref), Remark: text})
 	return a.News, err

@@ -98,7 +98,7 @@ func tarTime(l wire.Lookup) time.Time {
 // open returns the tar and its size.
 func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, int64, error) {
 	ref := l.ID.String()
-	first := wire.OutputRequest{One: wire.OneRef(ref), Wanted: wire.Wanted{Generation: 1}} // the one that l is about
+	first := wire.OutputRequest{One: wire.OneRef(ref), Wanted: wire.Wanted{Generation: 1}} // l is about it
 	a, src, err := client.Open(ctx, d.Door.daemon(), wire.VerbOutput(), first)
 	if err == nil || !undecided(err) || l.Tar == "" {
 		return src, a.Bytes, err

@@ -112,9 +112,8 @@ const (
 	TokenKind = "token"
 )
 
-// CredentialKinds lists the kinds of credentials, with the environment variable in which
-// a job finds the path of each: that of the Globus tools, and that of the WLCG's bearer
-// token discovery.
+// CredentialKinds maps each kind of credential to the environment variable in which a job finds its path: the
+// variable of the Globus tools, or of the WLCG's bearer token discovery.
 func CredentialKinds() map[string]string {
 	return map[string]string{ProxyKind: "X509_USER_PROXY", TokenKind: "BEARER_TOKEN_FILE"}
 }
@@ -132,7 +131,7 @@ type Secret string
 
 const hidden = "[secret of %d bytes]"
 
-// String and Format print the length alone, whatever the verb.
+// String and Format print only the length, whatever the verb.
 func (s Secret) String() string { return fmt.Sprintf(hidden, len(s)) }
 func (s Secret) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, hidden, len(s))
@@ -142,8 +141,8 @@ func (s Secret) Format(f fmt.State, _ rune) {
 // attributes has some tens of thousands.
 const maxSecret = 512 << 10
 
-// CheckCredentials returns what is wrong with credentials: an unknown kind, a second one
-// of a kind, a size out of bounds. Its texts never quote a secret.
+// CheckCredentials returns a problem for each unknown kind, each second credential of a kind, and each size out of
+// bounds. Problems never quote a secret.
 func CheckCredentials(cs []Credential) Problems {
 	var ps Problems
 	var seen []string
@@ -248,17 +247,15 @@ func compareAttributes(a, b attribute) int {
 	return strings.Compare(a.kind+"="+a.value, b.kind+"="+b.value)
 }
 
-// leafFirst reports whether a name with commas is written leaf first, as RFC 4514 says.
-// openssl-x509(1) writes root first. The order is told by the attributes that only a root has
-// (DC, C, O): the name is root first if it begins with one of them and does not also end with
-// one.
+// leafFirst reports whether a name with commas is written leaf first, as RFC 4514 says. openssl-x509(1) writes root
+// first. The attributes that only a root has (DC, C, O) decide: the name is root first if it begins with such an
+// attribute and does not also end with one.
 func (d DN) leafFirst() bool {
 	root := func(r rdn) bool { return slices.Contains([]string{"dc", "c", "o"}, r[0].kind) }
 	return len(d) < 2 || !root(d[0]) || root(d[len(d)-1])
 }
 
-// cutDN cuts a name into its elements, and each of these into its attributes, as they are
-// written: escapes and quotes are kept.
+// cutDN cuts a name into its elements, and each element into its attributes. Escapes and quotes are kept.
 func cutDN(text string) ([][]string, error) {
 	slashes := strings.HasPrefix(text, "/")
 	rest := strings.TrimPrefix(text, "/")
@@ -412,7 +409,7 @@ func foldValue(s string) string {
 	return strings.Join(strings.Fields(strings.Map(foldRune, s)), " ")
 }
 
-// foldRune returns the same rune for all letters that differ in case alone.
+// foldRune returns the same rune for all letters that differ only in case.
 func foldRune(r rune) rune {
 	least := r
 	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
@@ -449,10 +446,9 @@ func (a attribute) write(b *strings.Builder) {
 	}
 }
 
-// Covers reports whether other is this name, or that of a proxy certificate of it, which has
-// further CN elements (RFC 3820, section 3.4). OpenSSL before 3.0 writes a multi-valued element
-// as several elements, so elements of one name are joined until they have as many attributes as
-// those of the other.
+// Covers reports whether other is this name, or the name of one of its proxy certificates, which has further CN
+// elements (RFC 3820, section 3.4). OpenSSL before 3.0 writes a multi-valued element as several elements, so Covers
+// joins elements of either name until both have equally many attributes.
 func (d DN) Covers(other DN) bool {
 	var mine, theirs []attribute
 	at := 0
@@ -483,8 +479,8 @@ func (d DN) Covers(other DN) bool {
 // as the subject of a token, is compared without regard to case and blanks.
 func SameDN(a, b string) bool { return CanonicalDN(a) == CanonicalDN(b) }
 
-// CanonicalDN returns one text for all notations of a name, and the folded text of what
-// is not a DN.
+// CanonicalDN returns the same text for all notations of a name. A text that is not a DN is only folded (see
+// foldValue).
 func CanonicalDN(text string) string {
 	dn, err := ParseDN(strings.TrimSpace(text))
 	if err != nil {

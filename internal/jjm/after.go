@@ -3,8 +3,8 @@ package jjm
 // MaxAfter is how many grid jobs another one may begin after.
 const MaxAfter = 100
 
-// How the grid jobs of Spec.After have to end, as Spec.AfterEnd says. What Slurm calls afterok, afterany and afternotok
-// (sbatch(1), --dependency).
+// The values of Spec.AfterEnd: how the grid jobs of Spec.After must end. Slurm calls them afterok, afterany and
+// afternotok (sbatch(1), --dependency).
 const (
 	AfterOK     = "ok"     // as done
 	AfterAny    = "any"    // in any way

@@ -14,7 +14,7 @@ type Tag string
 // qsub.
 const MaxTag = 15
 
-// tagLetters are 32, so that five bits of a random byte choose one without bias.
+// tagLetters has 32 letters, so that five bits of a random byte choose a letter without bias.
 const tagLetters = "abcdefghijklmnopqrstuvwxyz234567"
 
 // NewTag returns a new tag: "j", the store's nonce (4 characters), and 10 random

@@ -16,8 +16,8 @@ type Dataset struct {
 	Name string `json:"name"`
 	// Container is the container that the dataset was expanded from (decision R30).
 	Container string `json:"container,omitempty"`
-	// Master says that this dataset decides what is done: its files are owned
-	// once. The others of a step are secondary and come along.
+	// Master says that this dataset decides what is done: each of its files is owned once. The other datasets of a
+	// step are secondary: their files are only read in addition.
 	Master bool `json:"master,omitempty"`
 	// Attributes are JEDI's: "repeat", "nosplit", "ratio=2", "np=3", "ru", ...,
 	// separated by commas.
@@ -38,7 +38,7 @@ var datasetName = regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9._:/+=@#-]*$`)
 // maxDatasetName is the length of the longest name of a dataset.
 const maxDatasetName = 255
 
-// CheckDatasetName returns what is wrong with the name of a dataset, or "".
+// CheckDatasetName returns "" if s is a valid name of a dataset, otherwise the mistake in words.
 func CheckDatasetName(s string) string {
 	if s == "" {
 		return "is missing: name the dataset"
@@ -53,27 +53,27 @@ func CheckDatasetName(s string) string {
 
 // File is one file of a dataset.
 type File struct {
-	// LFN is its logical name, unique in its dataset.
+	// LFN is the file's logical name, unique in its dataset.
 	LFN string `json:"lfn"`
-	// Size is in bytes.
+	// Size is the file's size in bytes.
 	Size int64 `json:"size,omitempty"`
-	// Events is how many events it holds, numbered from FirstEvent on.
+	// Events is the number of events in the file, numbered from FirstEvent on.
 	Events     int64  `json:"events,omitempty"`
 	FirstEvent int64  `json:"first_event,omitempty"`
 	Checksum   string `json:"checksum,omitempty"`
-	// Lumis are its luminosity sections, in the order in which they are stored.
+	// Lumis are the file's luminosity sections, in the order in which they are stored.
 	Lumis []LumiRange `json:"lumis,omitempty"`
-	// Locations are the names of the storages that hold it. Where a splitter needs a
-	// single one, it takes the first.
+	// Locations are the names of the storages that hold the file. A splitter that needs a single storage takes the
+	// first.
 	Locations []string `json:"locations,omitempty"`
-	// Parents are the LFNs of the files that it was made from (decision R27).
+	// Parents are the LFNs of the files from which this file was made (decision R27).
 	Parents []string `json:"parents,omitempty"`
 	// Group is JEDI's boundary: its splitters put no files of two groups in one part.
 	Group string `json:"group,omitempty"`
-	// Added is when it came into the dataset.
+	// Added is when the file came into the dataset.
 	Added Time `json:"added,omitempty"`
-	// Path is where it lies, below the work area of the dataset's owner; "" of a file
-	// that no local job here made. It never comes from outside.
+	// Path is the file's place below the work area of the dataset's owner; "" if no local job here made the file. It
+	// never comes from outside.
 	Path string `json:"-"`
 }
 
@@ -152,8 +152,7 @@ type PartInput struct {
 	Group int64 `json:"group,omitempty"`
 	// Estimate is what the part is expected to need.
 	Estimate Estimate `json:"estimate,omitzero"`
-	// More holds the fields that few parts set, nil if none is set: it keeps the others
-	// small in memory.
+	// More holds the fields that few parts set, nil if none is set, so that all other parts stay small in memory.
 	More *PartMore `json:"more,omitempty"`
 }
 
@@ -162,8 +161,8 @@ type PartMore struct {
 	// Failure is why the part must not be submitted. Its local job ends as
 	// failed/createfailed.
 	Failure *CreateFailure `json:"failure,omitempty"`
-	// ByFile says that files of the part share luminosity sections. No list of sections for all files tells what the
-	// part owns then: its Lumis apply file by file.
+	// ByFile says that files of the part share luminosity sections. One list of sections for all files cannot
+	// describe what the part owns then: its Lumis apply file by file.
 	ByFile bool `json:"by_file,omitempty"`
 	// Parents are the LFNs of the ancestors that the application also reads.
 	Parents []string `json:"parents,omitempty"`
@@ -176,12 +175,12 @@ type PartMore struct {
 	// LHEInput is the setting lheInputFiles: the application reads LHE files. It is nil
 	// unless the part generates events.
 	LHEInput *bool `json:"lhe_input_files,omitempty"`
-	// Seed is the random seed and Sequence the sequence number, where one was
-	// asked for. They go back to their pools when the part's job fails for good.
+	// Seed is the random seed and Sequence the sequence number, if one was asked for. Both return to their pools when
+	// the part's job fails permanently.
 	Seed     int64 `json:"seed,omitempty"`
 	Sequence int64 `json:"sequence,omitempty"`
-	// FirstNumber is the number of its first event in the numbering of its file, where
-	// that does not begin with 0 (JEDI's FIRSTEVENT).
+	// FirstNumber is the number of the part's first event in the numbering of its file, set if that numbering does
+	// not begin with 0 (JEDI's FIRSTEVENT).
 	FirstNumber int64 `json:"first_number,omitempty"`
 	// Settings override settings of the job file for this part; the keys are dotted
 	// paths.
@@ -196,8 +195,7 @@ type StreamFiles struct {
 
 // Place is a set of storages, and the clusters that can read from them.
 type Place struct {
-	// Storages are the names of the storages, sorted; or one alone, if the splitter chose
-	// it of several.
+	// Storages are the names of the storages, sorted; or a single one, if the splitter chose it among several.
 	Storages []string `json:"storages,omitempty"`
 	// Clusters are where parts of this place may run, sorted. Known says that they were
 	// looked up: empty Clusters then mean that no cluster may run them, otherwise that
@@ -249,9 +247,8 @@ const (
 	maxFileCount = 1 << 53
 )
 
-// CheckLFN returns what is wrong with a logical file name, or "". Names are passed to
-// commands and listed one a line, so they must not hold control characters or look like
-// an option.
+// CheckLFN returns "" if s is a valid logical file name, otherwise the mistake in words. Names are passed to commands
+// and listed one a line, so they must not hold control characters or look like an option.
 func CheckLFN(s string) string {
 	switch {
 	case s == "":
@@ -266,9 +263,8 @@ func CheckLFN(s string) string {
 	return ""
 }
 
-// Problems returns what is wrong with a description that came from outside. Its fields
-// are named as in JSON: "lumis[2]". A field that only jjm sets, Added, is a problem if it
-// is set.
+// Problems returns the mistakes in a description that came from outside. Fields are named as in JSON: "lumis[2]".
+// Added is a problem if it is set, because only jjm sets it.
 func (f *File) Problems() Problems {
 	var ps Problems
 	bad := func(field, format string, args ...any) {

@@ -3,7 +3,7 @@
 // state and imports only the standard library. Policy is in plan and analyse, storage in store.
 //
 // A gatekeeper hands jjm a [GridJob]. jjm cuts each of its steps into [LocalJob]s, each of which
-// owns one [Part] of the work for good. A local job lives in a batch system as an [Attempt];
+// owns one [Part] of the work permanently. A local job lives in a batch system as an [Attempt];
 // attempts are submitted together in a [Bulk], whose [Tag] finds them again even if the
 // submission command crashed or its answer was lost. What a batch system says about a job is a
 // [Report]; what is known about the end of an attempt, from the batch system, from the wrapper

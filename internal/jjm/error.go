@@ -65,8 +65,7 @@ func KindOf(err error) Kind {
 	return Unclassified
 }
 
-// Plainly returns err; what a context says of its end is put in words for people. The
-// error that it wraps is the same.
+// Plainly returns err, or, if err is the error of an ended context, an error that wraps it and has a text for people.
 func Plainly(err error) error {
 	switch {
 	case err == context.DeadlineExceeded:
@@ -77,7 +76,7 @@ func Plainly(err error) error {
 	return err
 }
 
-// ended is the end of a context in words.
+// ended is the error of an ended context, with a text for people.
 type ended struct {
 	text string
 	err  error

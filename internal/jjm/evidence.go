@@ -53,7 +53,7 @@ type Result struct {
 	UserMS int64 `json:"user_ms"`
 	SysMS  int64 `json:"sys_ms"`
 	RSSKB  int64 `json:"rss_kb"`
-	// GLF is the text of the GBS log file; of a long one, its tail.
+	// GLF is the text of the GBS log file, or its tail if it is long.
 	GLF string `json:"glf"`
 	// Outputs are the files collected. In the file of a result they may be in Listed instead.
 	Outputs []Output `json:"outputs,omitempty"`
@@ -68,8 +68,8 @@ type Result struct {
 	Phases []AppPhase `json:"phases,omitempty"`
 	// Fragment is what the application added to the record of its local job, XML.
 	Fragment string `json:"fragment,omitempty"`
-	// Opinion is what the job type's command that judges attempts on the worker said, nil
-	// if the type has none.
+	// Opinion is the answer of the job type's command that judges attempts on the worker, nil if the type has no such
+	// command.
 	Opinion *Opinion `json:"opinion,omitempty"`
 	// Gone are the files of other local jobs that the attempt was to read and that are missing
 	// or changed. The application was not started.
@@ -94,7 +94,8 @@ type Output struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256,omitempty"`
 	Absent string `json:"absent,omitempty"`
-	// Left is why a file that is there was left out, "" if it was not. Optional says that the job file does without it.
+	// Left is why an existing file was left out, "" if it was not. Optional says that the job file does not need the
+	// file.
 	Left     LeftReason `json:"left,omitempty"`
 	Optional bool       `json:"optional,omitempty"`
 	// Files is how many files this entry stands for, if they are several.
@@ -108,20 +109,21 @@ type OutputList struct {
 	SHA256  string `json:"sha256"`
 }
 
-// Unmet is a pattern of outputs, as job file or job type have it, of which no file was
-// collected, and why not.
+// Unmet is a pattern of outputs, as written in the job file or the job type, for which no file was collected, and why
+// not.
 type Unmet struct {
 	Pattern string `json:"pattern"`
 	Why     string `json:"why"`
-	// Required says that the local job must have left one.
+	// Required says that the local job must leave a file for the pattern.
 	Required bool `json:"required,omitempty"`
-	// Left is why a file that matches was left out, "" if none was.
+	// Left is why a file that matches was left out, "" if no file was.
 	Left LeftReason `json:"left,omitempty"`
 	// Patterns is how many patterns this entry stands for, if they are several.
 	Patterns int64 `json:"patterns,omitempty"`
 }
 
-// MaxUnmet is how many of them a result lists, the required ones first. The last one may stand for all further ones.
+// MaxUnmet is how many unmet patterns a result lists, the required ones first. The last entry may stand for all
+// further patterns.
 const MaxUnmet = 50
 
 // Processed is how much of its part an application reports to have processed, by a record
@@ -188,29 +190,29 @@ type Verdict struct {
 	Counters  Counters `json:"counters"`
 	// Handled is true if the application itself asked for the retry.
 	Handled bool `json:"handled,omitempty"`
-	// Rule is the name of the rule that decided, Limited that of one that forbade the retry which
-	// that one decided.
+	// Rule is the name of the rule that decided. Limited is the name of the rule that forbade the retry which Rule
+	// had decided.
 	Rule    string `json:"rule,omitempty"`
 	Limited string `json:"limited,omitempty"`
-	// StepUps are what rules ordered for further attempts: they are recorded.
+	// StepUps are what rules ordered for further attempts. They are recorded.
 	StepUps []StepUp `json:"step_ups,omitempty"`
 	// Attention is the name of the rule by which a person should look at the local job.
 	Attention string `json:"attention,omitempty"`
-	// LogOnly is what rules that only log would have said.
+	// LogOnly are the notes of rules that only log.
 	LogOnly []RuleNote `json:"log_only,omitempty"`
-	// Basis is what besides the evidence decided; nil of a verdict of an older jjm.
+	// Basis holds what else the decision rests on, besides the evidence; nil in a verdict stored by an older jjm.
 	Basis *Basis `json:"basis,omitempty"`
-	// Notices are what people should know besides. They are not stored with the attempt,
-	// but counted with its grid job.
+	// Notices are further facts that people should know. They are not stored with the attempt, but counted with its
+	// grid job.
 	Notices []Notice `json:"-"`
 }
 
 // restart is the word after RETRY by which an application begins again from scratch (GBS).
 const restart = "RESTART"
 
-// Wasted reports whether nothing goes on from what an attempt computed. By GBS's convention (gbs.md 2) that is so of
-// a RETRY with the data RESTART alone; any other RETRY, and a HOLD, continues. What failed otherwise is
-// wasted, too.
+// Wasted reports whether no later attempt continues the work of this one. By GBS's convention (gbs.md 2), a RETRY
+// that the application asked for, or a HOLD, wastes the work only if its data is RESTART alone. Any other attempt
+// that did not complete is wasted.
 func (v *Verdict) Wasted() bool {
 	if v.Action == Retry && v.Handled || v.Action == Hold {
 		return len(v.RetryArgs) == 1 && v.RetryArgs[0] == restart
@@ -218,9 +220,9 @@ func (v *Verdict) Wasted() bool {
 	return v.Action != Complete
 }
 
-// Basis is what besides its evidence decides about an attempt: counters and retry arguments of the
-// local job before, the cluster, whether jjm wanted to end it, whether it is proven that the batch
-// system lost it, and the opinion of the job type.
+// Basis is what decides about an attempt besides its evidence: the counters and retry arguments that the local job
+// had before, the cluster, whether jjm wanted to end the attempt, whether the batch system provably lost it, and the
+// opinion of the job type.
 type Basis struct {
 	Counters  Counters `json:"counters,omitzero"`
 	RetryArgs []string `json:"retry_args,omitempty"`
@@ -230,7 +232,7 @@ type Basis struct {
 	Opinion   *Opinion `json:"opinion,omitempty"`
 }
 
-// StepUp is an order of a rule to ask for more, or give less work, the next time.
+// StepUp is a rule's order to request more resources, or to assign less work, the next time.
 type StepUp struct {
 	Rule string `json:"rule"`
 	// Do is increase_memory, increase_memory_xtimes, increase_cputime or reduce_input_per_job.
@@ -238,7 +240,7 @@ type StepUp struct {
 	Factor float64 `json:"factor,omitempty"`
 }
 
-// RuleNote is what a rule says that does not decide.
+// RuleNote is what a rule that only logs would have said.
 type RuleNote struct {
 	Rule string `json:"rule"`
 	Says string `json:"says"`
@@ -343,24 +345,23 @@ type Report struct {
 	// are set only if State is an ended one.
 	Exit   int `json:"exit,omitempty"`
 	Signal int `json:"signal,omitempty"`
-	// Host is where it runs or ran.
+	// Host is where the job runs or ran.
 	Host string `json:"host,omitempty"`
 	// Reason is the batch system's own text: why the job waits, is held, or ended.
 	Reason string `json:"reason,omitempty"`
 	// Hold is the batch system's code of a hold, "13/2", where it has one.
 	Hold string `json:"hold,omitempty"`
-	// Starts is when the batch system expects a waiting job to start; 0 when
-	// it does not say.
+	// Starts is when the batch system expects a waiting job to start; 0 if it does not say.
 	Starts Time `json:"starts,omitempty"`
-	// Source names what said all this: "squeue", "sacct", "condor_history".
+	// Source names the source of the report: "squeue", "sacct", "condor_history".
 	Source    string `json:"source,omitempty"`
 	Submitted Time   `json:"submitted,omitempty"`
 	Started   Time   `json:"started,omitempty"`
 	Ended     Time   `json:"ended,omitempty"`
 	// Restarts counts how often the batch system itself restarted the job.
 	Restarts int `json:"restarts,omitempty"`
-	// CPU, in milliseconds (user + system), and RSS, in KiB at the peak, as
-	// the batch system accounts them; 0 when it does not say.
+	// CPU, in milliseconds (user + system), and RSS, in KiB at the peak, as the batch system accounts them; 0 if it
+	// does not say.
 	CPUms int64 `json:"cpu_ms,omitempty"`
 	RSSKB int64 `json:"rss_kb,omitempty"`
 }

@@ -1,7 +1,7 @@
 package jjm
 
-// Ending is how a generation of a grid job ended that is past, because the grid job was
-// reopened. Its fields are those of GridJob, and of Step, at that time.
+// Ending records how a past generation of a reopened grid job ended. Its fields are the fields of GridJob and Step at
+// that time.
 type Ending struct {
 	Generation     int
 	Status         GridStatus
@@ -18,13 +18,12 @@ type Ending struct {
 	TarBytes       int64
 	TarSHA256      string
 	Ended          Time
-	// Reopened is when the next generation began; By says who wished it and Why what for.
+	// Reopened is when the next generation began, By who asked for it, and Why the reason.
 	Reopened Time
 	By, Why  string
 }
 
-// AtEnd returns a grid job as it was at the end of a generation that is past; false if there
-// is none.
+// AtEnd returns the grid job as it was at the end of a past generation; false if it has no such generation.
 func (g *GridJob) AtEnd(generation int) (GridJob, bool) {
 	for i := range g.Endings {
 		e := &g.Endings[i]
@@ -45,8 +44,8 @@ func (g *GridJob) AtEnd(generation int) (GridJob, bool) {
 	return GridJob{}, false
 }
 
-// Told returns a grid job as gatekeepers are told it: once its first generation is over, as
-// it was then, whatever became of it later.
+// Told returns the grid job as gatekeepers see it: a reopened grid job as it was at the end of its first generation,
+// any other grid job as it is.
 func (g *GridJob) Told() GridJob {
 	if was, past := g.AtEnd(1); past {
 		return was
@@ -54,7 +53,7 @@ func (g *GridJob) Told() GridJob {
 	return *g
 }
 
-// LastTar returns the grid job as it was when its newest tar was made; false if it has none.
+// LastTar returns the grid job as it was in the newest generation that has a tar; false if none has.
 func (g *GridJob) LastTar() (GridJob, bool) {
 	if g.Tar != "" {
 		return *g, true

@@ -19,9 +19,8 @@ type GridJob struct {
 	Owner  Owner      `json:"owner"`
 	Spec   Spec       `json:"spec"`
 	Status GridStatus `json:"status"`
-	// Generation is which of its lives this is, from 1: a grid job that is over may be
-	// reopened. Endings are how those before ended, oldest first; they are never changed in
-	// place.
+	// Generation numbers the lives of the grid job, from 1: a grid job that is over may be reopened. Endings are the
+	// ends of the earlier generations, oldest first; they are never changed in place.
 	Generation int      `json:"generation"`
 	Endings    []Ending `json:"endings,omitempty"`
 	// Kill is set once somebody asked to kill the grid job; KillBy names them.
@@ -49,16 +48,16 @@ type GridJob struct {
 	Counts [NumStates]int `json:"counts"`
 	// Exit is the grid job's exit code once it is final (decision R11).
 	Exit int `json:"exit"`
-	// Origin is where it came from, nil if the submitter did not say. Usage is nil until
-	// the grid job is final.
+	// Origin is where the grid job came from, nil if the submitter did not say. Usage is nil until the grid job is
+	// final.
 	Origin *Origin `json:"origin,omitempty"`
 	Usage  *Usage  `json:"usage,omitempty"`
-	// Proof is what its status done rests on; "" if it is not done, or if not all is proven.
+	// Proof is what the status done rests on; "" if the grid job is not done, or if not all is proven.
 	Proof Proof `json:"proof,omitempty"`
 	// Warnings are never changed in place.
 	Warnings []Warning `json:"warnings,omitempty"`
-	// Causes are why local jobs failed, kept here once the grid job is final; those with
-	// most local jobs first.
+	// Causes are the reasons why local jobs failed, those of most local jobs first. They are set once the grid job is
+	// final.
 	Causes []Cause `json:"causes,omitempty"`
 }
 
@@ -72,8 +71,8 @@ type Step struct {
 	// of them.
 	Cluster  string   `json:"cluster,omitempty"`
 	Clusters []string `json:"clusters,omitempty"`
-	// Places are the places of files that only some of the clusters can read.
-	// LocalJob.Place is a position in it, from 1.
+	// Places are the places of files that only some of the clusters can read. LocalJob.Place is a position in Places,
+	// from 1.
 	Places []Place `json:"places,omitempty"`
 	// Splitter is the name of the splitter that the job type chose, and Why its reasons,
 	// for people.
@@ -121,7 +120,7 @@ const MaxJobFile = 4 << 20
 type Spec struct {
 	// Type names the job type, whose handler prepares the grid job.
 	Type string `json:"type"`
-	// Model is the model whose words complete the job file's; "" is none. The Spec has them all.
+	// Model names the model whose words complete the job file's; "" means none. The Spec already holds all words.
 	Model string `json:"model,omitempty"`
 	// Name is for people; the default is the type.
 	Name string `json:"name,omitempty"`
@@ -150,11 +149,10 @@ type Spec struct {
 	// Outputs are glob patterns, relative to the job's directory, of files to
 	// collect besides standard output, standard error and the GBS log file.
 	Outputs []string `json:"outputs,omitempty"`
-	// OutputsRequired are further ones, of each of which a local job must leave a file, or it
-	// has failed.
+	// OutputsRequired are further patterns. A local job that leaves no file for one of them has failed.
 	OutputsRequired []string `json:"outputs_required,omitempty"`
-	// OutputsOptional are further ones that a local job need not leave: without them, and without files for them that
-	// are left out, the grid job is done all the same.
+	// OutputsOptional are further patterns for which a local job need not leave a file. The grid job is done even if
+	// there is no file for them, or if files for them were left out.
 	OutputsOptional []string `json:"outputs_optional,omitempty"`
 	// OutputTemplates give outputs names that are unique in the grid job, with a number
 	// for each local job (decision R29).
@@ -183,21 +181,21 @@ type Spec struct {
 	// Recovers is the grid job whose missing work this one does, 0 = none. The work of
 	// the two is verified together.
 	Recovers GridID `json:"recovers,omitempty"`
-	// RecoversGeneration is the generation of that one whose end left the work undone; 0 = 1.
+	// RecoversGeneration is the generation of Recovers whose end left the work undone; 0 = 1.
 	RecoversGeneration int `json:"recovers_generation,omitempty"`
 	// FirstSerial is the serial number of the first part, 0 = 1. A recovery continues the
 	// numbers of the grid job that it recovers, so that no seed is used twice.
 	FirstSerial int64 `json:"first_serial,omitempty"`
-	// After are the grid jobs that have to end before this one begins, in the way that AfterEnd
-	// says, a word of AfterEnds; "" if there are none.
+	// After are the grid jobs that must end before this one begins. AfterEnd, a word of AfterEnds, says how they must
+	// end; "" if After is empty.
 	After    []GridID `json:"after,omitempty"`
 	AfterEnd string   `json:"after_end,omitempty"`
 	// Params are the job type's own settings.
 	Params map[string]any `json:"params,omitempty"`
 }
 
-// NeedsOutputs reports whether something is made of the outputs: merged files or a dataset. Then each local job must
-// leave a file for each pattern of Outputs.
+// NeedsOutputs reports whether the outputs are merged or added to a dataset. Then each local job must leave a file
+// for each pattern of Outputs.
 func (s *Spec) NeedsOutputs() bool { return s.Merge != nil || s.OutputDataset != "" }
 
 // AnyCluster stands for every cluster of the site.
@@ -292,8 +290,8 @@ type Input struct {
 	SHA256 string `json:"sha256,omitempty"`
 	// Executable sets the x bits.
 	Executable bool `json:"executable,omitempty"`
-	// CredentialFile is a local file of the submitter's with what the server of a URL
-	// wants to see: a bearer token, or user:password.
+	// CredentialFile is a local file of the submitter with the credential for the server of a URL: a bearer token, or
+	// user:password.
 	CredentialFile string `json:"credential_file,omitempty"`
 }
 
@@ -310,11 +308,11 @@ type OutputTemplate struct {
 	Source string `json:"source,omitempty"`
 	// MaxSerial is the largest number that may be used, 0 = no bound.
 	MaxSerial int64 `json:"max_serial,omitempty"`
-	// Log says that this names the log of the local job, which jjm itself makes.
+	// Log says that the output is the log of the local job, which jjm itself makes.
 	Log bool `json:"log,omitempty"`
-	// Required says that a local job that does not leave it has failed.
+	// Required says that a local job without this output has failed.
 	Required bool `json:"required,omitempty"`
-	// Optional says that nothing is missing without it, although something is made of the outputs.
+	// Optional says that the output may be missing even if the outputs are merged or added to a dataset.
 	Optional bool `json:"optional,omitempty"`
 }
 
@@ -369,7 +367,7 @@ func DefaultLimits() Limits {
 	return Limits{EarlyMinutes: n(5), Early: n(20), LateHandled: n(5), LateUnhandled: n(1)}
 }
 
-// Retries are what a job file says about retries.
+// Retries are the retry settings of a job file.
 type Retries struct {
 	Limits
 	// OnExit are the only exit codes after which a job that reports by its exit code is
@@ -471,7 +469,7 @@ type MergeOutlook struct {
 	// Estimated is the number of merges if each output is as large as estimated; 0 =
 	// there is no estimate.
 	Estimated int64 `json:"estimated,omitempty"`
-	// Text tells the same to people.
+	// Text is the same in words, for people.
 	Text string `json:"text"`
 }
 

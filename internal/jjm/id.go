@@ -87,8 +87,7 @@ func parseNumber(s string, bits int) (uint64, bool) {
 	return n, err == nil
 }
 
-// Has reports whether the reference selects local job n. One to the grid job itself
-// selects none.
+// Has reports whether the reference selects local job n. A reference to the grid job itself selects no local job.
 func (r Ref) Has(n int32) bool {
 	return r.Locals && n >= r.First && (r.Last < 0 || n <= r.Last)
 }

@@ -11,8 +11,8 @@ type LeftReason string
 
 // The reasons for which work is left out. Outputs have reasons of their own.
 const (
-	LeftNoSections LeftReason = "no-sections" // the file tells no luminosity sections, and its splitter counts these
-	LeftNoLocation LeftReason = "no-location" // the file tells no location, and its splitter needs one
+	LeftNoSections LeftReason = "no-sections" // the file lists no luminosity sections, and its splitter counts sections
+	LeftNoLocation LeftReason = "no-location" // the file has no location, and its splitter needs one
 	LeftMask       LeftReason = "mask"        // no section of "runs" and "lumis"
 	LeftRuns       LeftReason = "runs"        // its run is not in "runWhitelist"
 	LeftTotal      LeftReason = "total"       // the job file asks for a number of files, sections or events only
@@ -37,7 +37,8 @@ type LeftOut struct {
 	Asked bool `json:"asked,omitempty"`
 }
 
-// String returns it for people: "left out: 3 files (no-sections), such as /raw/N: it tells no luminosity sections".
+// String returns the entry for people: "left out: 3 files (no-sections), such as /raw/N: it tells no luminosity
+// sections".
 func (l LeftOut) String() string {
 	text := fmt.Sprintf("left out: %s (%s)", Count(l.N, l.What), l.Reason)
 	if l.Such != "" {
@@ -52,7 +53,8 @@ func (l LeftOut) String() string {
 // LeftList is what was left out, one entry for each kind of thing and reason.
 type LeftList []LeftOut
 
-// Add counts one more entry. Entries of the same thing, reason and Asked are one; the first names the example.
+// Add adds more to the entry of the same What, Reason and Asked, or appends a new entry. The first entry names the
+// example.
 func (l *LeftList) Add(more LeftOut) {
 	if more.N <= 0 {
 		return

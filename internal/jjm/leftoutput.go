@@ -23,8 +23,9 @@ func outputReasons() []LeftReason {
 	return []LeftReason{LeftTooMany, LeftName, LeftSize, LeftLink, LeftUnreadable, LeftTime}
 }
 
-// LeftOut returns which outputs the attempt left out. A pattern without a file counts as one output that was not made;
-// the local job may complete without that. The texts fit on a line, although a result is a file of the job's account.
+// LeftOut returns the outputs that the attempt left out. A pattern without a file counts as one output that was not
+// made, if the local job may complete without it. The texts fit on a line, although a result is a file of the job's
+// account.
 func (r *Result) LeftOut() (all LeftList) {
 	add := func(n int64, reason LeftReason, name, why string, asked bool) {
 		all.Add(LeftOut{What: "output", N: max(n, 1), Reason: reason, Why: onLine(why), Asked: asked,
@@ -48,7 +49,7 @@ func (r *Result) LeftOut() (all LeftList) {
 	return all
 }
 
-// mostOnLine limits a name or reason in what people read, in bytes.
+// mostOnLine limits a name or a reason in texts for people, in bytes.
 const mostOnLine = 200
 
 // onLine returns a text that fits on a line.

@@ -18,7 +18,7 @@ type JobFile struct {
 // FromWork is the place of files in the work folder of an attempt.
 const FromWork = "work folder"
 
-// FileKind returns the kind of a file as people are told of it: "file", "folder", "link", "fifo", "socket" or "device".
+// FileKind returns the kind of a file for people: "file", "folder", "link", "fifo", "socket" or "device".
 func FileKind(m fs.FileMode) string {
 	switch {
 	case m.IsRegular():

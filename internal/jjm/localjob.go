@@ -5,15 +5,14 @@ package jjm
 type LocalJob struct {
 	ID   LocalID `json:"id"`
 	Part Part    `json:"part"`
-	// Step is the step that it belongs to: StepWork or StepMerge.
+	// Step is the step of the local job: StepWork or StepMerge.
 	Step int32 `json:"step,omitempty"`
-	// Place is the position of its place in Step.Places, counted from 1: it is submitted
-	// only to clusters of that place. 0 is any cluster of the grid job. It is set when
-	// the local job is made; only a resubmission with other resources changes it.
+	// Place is the position of the local job's place in Step.Places, counted from 1: the local job is submitted only
+	// to clusters of that place. 0 means any cluster of the grid job. Place is set when the local job is made; only a
+	// resubmission with other resources changes it.
 	Place int32 `json:"place,omitempty"`
-	// Origin is the local job whose work this one does again, nil if it is the first to
-	// do it. It is set when the local job is made, and kept in the store only, not in
-	// memory.
+	// Origin is the local job whose work this local job repeats, nil if it is the first to do the work. It is set
+	// when the local job is made, and kept only in the store, not in memory.
 	Origin *Successor `json:"origin,omitempty"`
 	State  State      `json:"state"`
 	Phase  Phase      `json:"phase,omitempty"`
@@ -28,9 +27,8 @@ type LocalJob struct {
 	// Kill is set once somebody asked to kill this local job.
 	Kill bool `json:"kill,omitempty"`
 
-	// These describe the current or last attempt: its cluster, the tag of its bulk and
-	// its position in it, the batch system's id, the host, and when it was submitted,
-	// started and ended.
+	// Cluster to Ended describe the current or last attempt: its cluster, the tag of its bulk and its position there,
+	// the batch system's id, the host, and when it was submitted, started and ended.
 	Cluster   string `json:"cluster,omitempty"`
 	Tag       Tag    `json:"tag,omitempty"`
 	Pos       int32  `json:"pos,omitempty"`
@@ -47,19 +45,18 @@ type LocalJob struct {
 	Message string `json:"message,omitempty"`
 	// Progress is the last progress that the application reported.
 	Progress Progress `json:"progress,omitzero"`
-	// Holding is the history of its holds, nil if it was never held. It is replaced,
-	// never changed in place, because readers share it.
+	// Holding is the history of the local job's holds, nil if it was never held. Holding is replaced, never changed
+	// in place, because readers share it.
 	Holding *Holding `json:"holding,omitempty"`
-	// Waits is why the current attempt waits in the batch system, nil if the batch system
-	// does not say. It is kept in memory only, and replaced, never changed in place,
-	// because readers share it.
+	// Waits is why the current attempt waits in the batch system, nil if the batch system does not say. It is kept
+	// only in memory, and replaced, never changed in place, because readers share it.
 	Waits *Waiting `json:"waits,omitempty"`
 }
 
-// Successor says whose work a local job does again.
+// Successor says whose work a local job repeats.
 type Successor struct {
-	// Local is the number of the local job that gave the work back. Before is how many
-	// local jobs had it before, that one included.
+	// Local is the number of the local job that gave the work back. Before is how many local jobs had the work
+	// before, including that one.
 	Local  int32 `json:"local"`
 	Before int32 `json:"before"`
 }
@@ -69,9 +66,9 @@ type Waiting struct {
 	// Reason is the pending reason, or the text of a hold; Hold its code.
 	Reason string `json:"reason,omitempty"`
 	Hold   string `json:"hold,omitempty"`
-	// Starts is when the batch system expects to start it; 0 if it does not say.
+	// Starts is when the batch system expects to start the job; 0 if it does not say.
 	Starts Time `json:"starts,omitempty"`
-	// Source names what said so, such as squeue; At is when.
+	// Source names the source of Reason and Starts, such as squeue; At is their time.
 	Source string `json:"source,omitempty"`
 	At     Time   `json:"at"`
 }
@@ -83,8 +80,8 @@ type Counters struct {
 	LateUnhandled int `json:"late_unhandled,omitempty"`
 }
 
-// Progress is how far a phase of the application has come: "simulate 117 of
-// 250". Total is 0 where the application does not know it.
+// Progress is how far a phase of the application has come: "simulate 117 of 250". Total is 0 if the application does
+// not know it.
 type Progress struct {
 	Phase string `json:"phase,omitempty"`
 	Done  int64  `json:"done,omitempty"`
@@ -105,8 +102,8 @@ func (l *LocalJob) IsHeld() bool {
 	return l.Holding.Now() && (l.State == Held || l.State == Submitted && l.Phase == BatchHeld)
 }
 
-// IsMerging reports whether the local job only waits for its outputs to be merged; no
-// batch system has it any more.
+// IsMerging reports whether the local job only waits for its outputs to be merged; the
+// batch system no longer has it.
 func (l *LocalJob) IsMerging() bool { return l.State == Completing && l.Phase == Merging }
 
 // AttemptID returns the id of the current attempt.
@@ -144,9 +141,8 @@ type Holding struct {
 	Source string `json:"source,omitempty"`
 	// Since is when the current hold was first seen; 0 if there is none.
 	Since Time `json:"since,omitempty"`
-	// Age is for how long the current hold has been observed. It does not grow while the
-	// batch system answers no listing or the daemon is down. It is exact in memory and
-	// stored now and then.
+	// Age is how long the current hold has been observed. It does not grow while the batch system answers no listing
+	// or the daemon is down. It is exact in memory and stored now and then.
 	Age Duration `json:"age,omitzero"`
 	// Acted is the age at which jjm last tried to end the current hold, and Tried how
 	// often it tried.

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Order stops work for a while: of a cluster, one of its queues, a job type, a user, or one
-// grid job. It is in force until somebody resumes the target or until Until. The owner of a
-// grid job may give an order about it; only administrators give the others.
+// Order stops work for a while: of a cluster, one of its queues, a job type, a user, or one grid job. It is in force
+// until somebody resumes the target or until Until. The owner of a grid job may order a pause of it; all other orders
+// are for administrators.
 type Order struct {
 	// Verb is OrderDrain (new grid jobs are refused, accepted ones go on), OrderPause
 	// (new ones are accepted, nothing more is submitted) or OrderMaintenance (new ones
 	// are accepted, nothing is submitted that would not end before From).
 	Verb string `json:"verb"`
-	// Kind is what Name names: one of OrderKinds.
+	// Kind is the kind of the target that Name names: one of OrderKinds.
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
-	// By is who ordered it.
+	// By is the account that gave the order.
 	By    string `json:"by"`
 	Since Time   `json:"since"`
-	// From is when a maintenance window begins; 0 for all other orders, which hold at once.
+	// From is when a maintenance window begins; 0 for all other orders, which hold immediately.
 	From Time `json:"from,omitempty"`
-	// Until is when it ends by itself; 0 is never.
+	// Until is when the order ends by itself; 0 means never.
 	Until Time `json:"until,omitempty"`
 }
 
@@ -34,7 +34,7 @@ const (
 	OrderResume      = "resume"
 )
 
-// What an order may be about.
+// The targets that an order may have.
 const (
 	OrderCluster = "cluster"
 	OrderQueue   = "queue" // of a cluster: see QueueName
@@ -43,7 +43,7 @@ const (
 	OrderJob     = "job" // a grid job, by its id; it can be paused only
 )
 
-// OrderKinds returns what an order may be about.
+// OrderKinds returns the kinds of targets that an order may have.
 func OrderKinds() []string {
 	return []string{OrderCluster, OrderQueue, OrderType, OrderUser, OrderJob}
 }
@@ -75,8 +75,8 @@ func (o Order) Doing() string {
 	return "paused"
 }
 
-// Window returns when a maintenance window is, for people, in the time zone of the site:
-// "cluster slurm has a maintenance window from 2026-12-01 08:00 CET until 2026-12-01 18:00 CET".
+// Window returns the times of a maintenance window for people, in the time zone of the site: "cluster slurm has a
+// maintenance window from 2026-12-01 08:00 CET until 2026-12-01 18:00 CET".
 func (o Order) Window() string {
 	return o.Kind + " " + o.Name + " has a maintenance window from " + o.From.Local() + " until " + o.Until.Local()
 }
@@ -102,8 +102,8 @@ func (o Order) String() string {
 // Ban keeps a person out: new grid jobs are refused, present ones are killed. It is in
 // force until it is lifted.
 type Ban struct {
-	// Kind is what Name names: BanUser, a local account, or BanDN, the subject
-	// of a certificate or token as gatekeepers tell it.
+	// Kind is the kind of Name: BanUser for a local account, or BanDN for the subject of a certificate or token as
+	// gatekeepers report it.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 	// Account is the uid, by which a ban of a user is compared whatever the account's
@@ -118,13 +118,13 @@ type Ban struct {
 	Since Time   `json:"since"`
 }
 
-// What a ban may be about.
+// The kinds of bans.
 const (
 	BanUser = "user"
 	BanDN   = "dn"
 )
 
-// Whom is the person that a ban is compared with: the owner of a grid job.
+// Whom is the person with whom a ban is compared: the owner of a grid job.
 type Whom struct {
 	User string
 	UID  int
@@ -161,7 +161,7 @@ func (b Ban) Concerns(w Whom) bool {
 	})
 }
 
-// Same reports whether both are about the same person.
+// Same reports whether both bans are about the same person.
 func (b Ban) Same(other Ban) bool {
 	switch {
 	case b.Kind != other.Kind:

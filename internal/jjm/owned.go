@@ -2,25 +2,25 @@ package jjm
 
 import "math"
 
-// NoSections is why a step that counts luminosity sections passes over a file.
+// NoSections is why a step that counts luminosity sections skips a file.
 const NoSections = "it tells no luminosity sections"
 
-// WholeFile is the section that stands for all of a file without sections, in a step that counts sections. No section
-// of real data has these numbers.
+// WholeFile returns the section that stands for a whole file without sections, in a step that counts sections. No
+// section of real data has these numbers.
 func WholeFile() LumiRange { return LumiRange{} }
 
-// FilePiece is what a part owns of one file, in one piece: events First..Last with Run -1, or
-// sections First..Last of a run. All of a file is 0..math.MaxInt64, however many events it has.
+// FilePiece is one contiguous piece of a file that a part owns: events First..Last with Run -1, or sections
+// First..Last of a run. A whole file is 0..math.MaxInt64, however many events it has.
 type FilePiece struct {
 	LFN              string
 	Run, First, Last int64
 }
 
-// Whole reports whether the piece is all of a file.
+// Whole reports whether the piece is a whole file.
 func (p FilePiece) Whole() bool { return p.Run == -1 && p.First == 0 && p.Last == math.MaxInt64 }
 
-// Pieces returns what the part owns of its files. A part whose pieces do not add up to its count is
-// an error of kind Internal, because the ledger and the part would disagree.
+// Pieces returns the pieces of files that the part owns. It returns an error of kind Internal if the pieces do not
+// add up to the part's count, because the ledger and the part would disagree.
 func (p *Part) Pieces() ([]FilePiece, error) {
 	if p.Input == nil {
 		return nil, Errorf(Internal, "it names no files")

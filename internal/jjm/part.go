@@ -13,9 +13,9 @@ import (
 type Part struct {
 	// Unit names what First and Count number.
 	Unit string `json:"unit"`
-	// First is the first unit owned, and Count how many: First..First+Count-1. Events and rows
-	// are numbered by the job. Files, and events and lumis of files, are numbered from 0 in the
-	// order in which they were cut; Input says which they are.
+	// First is the first unit owned, and Count the number of units: First..First+Count-1. Events and rows are
+	// numbered by the job. Files, and events and lumis of files, are numbered from 0 in the order in which they were
+	// cut; Input identifies them.
 	First int64 `json:"first"`
 	Count int64 `json:"count"`
 	// Serial is the part's number within its step, from 1. Seeds and output names are
@@ -24,14 +24,14 @@ type Part struct {
 	// Args are further arguments of the application for this part, such as the words of a
 	// row.
 	Args []string `json:"args,omitempty"`
-	// Serials are the numbers in its output names, in the order of the output templates
-	// of its step. They never change.
+	// Serials are the numbers in the part's output names, in the order of the output templates of its step. They
+	// never change.
 	Serials []int64 `json:"serials,omitempty"`
 	// Streams are the values of the placeholders of the job file's streams, by name. They
 	// are computed from the other fields when the part is sent to a worker, and not
 	// stored.
 	Streams map[string][]string `json:"streams,omitempty"`
-	// Input is what it reads of files; nil for plain events and rows.
+	// Input is what the part reads of files; nil for plain events and rows.
 	Input *PartInput `json:"input,omitempty"`
 }
 
@@ -58,14 +58,14 @@ const (
 	UnitLumi  = "lumi"  // luminosity sections of files
 )
 
-// CountedAs returns the word by which applications count units of a kind.
+// CountedAs returns the word that applications use when they count units of a kind.
 func CountedAs(unit string) string {
 	return map[string]string{UnitEvent: "events", UnitRange: "events", UnitFile: "files", UnitLumi: "sections",
 		UnitRow: "rows"}[unit]
 }
 
-// EventSpan returns the events that an application is told to process: those of the mask,
-// or without one all events of its files, from 0 without an end.
+// EventSpan returns the events that the application must process: the events of the mask, or, without a mask, all
+// events of its files: from 0 without an end.
 func (in *PartInput) EventSpan() Span {
 	if in.Mask.Events == (Span{}) {
 		return Span{Count: ToTheEnd}
@@ -121,15 +121,14 @@ func lumiText(lumis []FileLumis) string {
 	return b.String()
 }
 
-// What [PartInput.Renamed] tells of files that are not of a secondary dataset: no dataset
-// can have these names.
+// The names that [PartInput.Renamed] passes for files outside secondary datasets. No dataset can have these names.
 const (
 	OwnFiles      = ""
 	AncestorFiles = "(ancestors)"
 )
 
-// Renamed returns a copy with other names of files. They are told with OwnFiles, with
-// AncestorFiles or with the name of their secondary dataset.
+// Renamed returns a copy with other names of files. It calls name with OwnFiles, AncestorFiles or the name of the
+// secondary dataset, and the LFN.
 func (in *PartInput) Renamed(name func(of, lfn string) string) *PartInput {
 	out := *in
 	all := func(of string, lfns []string) []string {
@@ -171,15 +170,14 @@ func (s *Spec) Master() *DatasetInput {
 // At most one of Files, From, Watch, Program and Container says where its files come from. If
 // none is set, the owner has made the dataset before, with "jjm dataset add".
 type DatasetInput struct {
-	// Name is the dataset's, unique among those of its owner.
+	// Name is the dataset's name, unique among the owner's datasets.
 	Name string `json:"name"`
-	// Secondary says that parts only read its files in addition to their own work, which
-	// comes from the master dataset (the one that is not secondary) or from a type that
-	// generates it. No part owns them.
+	// Secondary says that parts only read the dataset's files in addition to their own work, which comes from the
+	// master dataset (the one that is not secondary) or from a type that generates it. No part owns these files.
 	Secondary bool `json:"secondary,omitempty"`
-	// Attributes are JEDI's, see [Dataset.Attributes].
+	// Attributes are JEDI's attributes, see [Dataset.Attributes].
 	Attributes string `json:"attributes,omitempty"`
-	// Stream is the placeholder that stands for its files in commands.
+	// Stream is the placeholder that stands for the dataset's files in commands.
 	Stream string `json:"stream,omitempty"`
 	// Open says that more files may come after those of the source: the grid job does not
 	// end until somebody closes the dataset. A watched folder is always open.
@@ -187,8 +185,8 @@ type DatasetInput struct {
 
 	// Files are the files themselves, and wildcards for some.
 	Files []Listed `json:"files,omitempty"`
-	// From is an input file of the job that lists them: JSON lines, or CSV with
-	// a header where the name ends in ".csv".
+	// From is an input file of the job that lists the files: JSON lines, or CSV with a header if the name ends in
+	// ".csv".
 	From string `json:"from,omitempty"`
 	// Watch is a glob pattern below one folder. The daemon lists it repeatedly, with the
 	// owner's rights.
@@ -199,8 +197,8 @@ type DatasetInput struct {
 	// Incremental says that the program lists only new files. Without it, a file that the
 	// program no longer lists is lost.
 	Incremental bool `json:"incremental,omitempty"`
-	// Container names a container of the owner. The files are those of all its datasets;
-	// they are looked up repeatedly until these are closed (decision R30).
+	// Container names a container of the owner. The files are the files of all its datasets; they are looked up
+	// repeatedly until all these datasets are closed (decision R30).
 	Container string `json:"container,omitempty"`
 }
 
@@ -270,13 +268,13 @@ type InputCounts struct {
 	Used     int64 `json:"used"`
 	Finished int64 `json:"finished"`
 	Failed   int64 `json:"failed"`
-	// Events is the number of events in all files, EventsUsed that of the finished files.
+	// Events is the number of events in all files, EventsUsed the number in the finished files.
 	Events     int64 `json:"events"`
 	EventsUsed int64 `json:"events_used"`
 }
 
-// JoinLumis returns the same sections, each once, in sorted ranges that neither overlap
-// nor touch. Empty ranges are left out.
+// JoinLumis returns the same sections, each once, in sorted ranges that neither overlap nor touch. It leaves out
+// empty ranges.
 func JoinLumis(all []LumiRange) []LumiRange {
 	order := slices.DeleteFunc(slices.Clone(all), func(r LumiRange) bool { return r.Count() == 0 })
 	slices.SortFunc(order, func(a, b LumiRange) int {

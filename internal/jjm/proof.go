@@ -1,10 +1,9 @@
 package jjm
 
-// Proof is what proves that the work of a grid job was done exactly once, from the strongest to the weakest kind. "" is
-// no proof.
+// Proof is the kind of proof that the work of a grid job was done exactly once. "" is no proof.
 type Proof string
 
-// The kinds of proofs. A proof of several kinds is as strong as its weakest part.
+// The kinds of proofs, from the strongest to the weakest. A proof of several kinds is as strong as its weakest part.
 const (
 	// ProofCount: every local job reports how much it processed, and that equals what it owned.
 	ProofCount Proof = "count"
@@ -24,7 +23,7 @@ func (p Proof) Text() string {
 	case ProofType:
 		return "each row's command ended well, of some by the word of the job type"
 	}
-	return string(p) // a newer daemon's
+	return string(p) // the word of a newer daemon
 }
 
 // Weaker returns the weaker of two proofs.

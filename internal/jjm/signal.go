@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// SignalText returns the name of the signal that ended a process, and what it usually means: "SIGSEGV, it used memory
-// that is not its own" (signal(7)); "signal 42" for one without a name here.
+// SignalText returns the name of the signal that ended a process, and its usual meaning: "SIGSEGV, it used memory
+// that is not its own" (signal(7)); "signal 42" for a signal without a name here.
 func SignalText(n int) string {
 	switch syscall.Signal(n) {
 	case syscall.SIGHUP:

@@ -44,8 +44,7 @@ func (s State) Final() bool { return s == Completed || s == Failed || s == Kille
 // InBatch reports whether a batch system may have an attempt of the local job.
 func (s State) InBatch() bool { return s >= Submitting && s <= Completing }
 
-// Phase refines a State, for people and for package plan; it is empty where there is
-// nothing to add.
+// Phase refines a State, for people and for package plan; it is empty if there is nothing to add.
 type Phase string
 
 // The phases in use (decision R8).
@@ -58,7 +57,7 @@ const (
 	Starting     Phase = "starting"         // submitted
 	Merging      Phase = "merging"          // completing: its attempt is over, its outputs wait to be merged
 	ByLimit      Phase = "limit"            // failed: a retry limit was reached
-	ByApp        Phase = "application"      // failed: the application said FAILED, or exited non-zero
+	ByApp        Phase = "application"      // failed: the application said FAILED, or its exit code was not 0
 	ByLoss       Phase = "lost"             // failed: the batch system lost it, within no limit
 	CreateFailed Phase = "createfailed"     // failed: never submitted
 	ByPerson     Phase = "cancelled"        // killed: by a person or the gatekeeper
@@ -119,7 +118,7 @@ func (s GridStatus) Final() bool {
 // GRAM is a job state of the Globus GRAM protocol, version 2 (globus_gram_protocol_job_state_t).
 type GRAM int
 
-// The GRAM states that jjm answers.
+// The GRAM states that jjm reports.
 const (
 	GRAMPending     GRAM = 1
 	GRAMActive      GRAM = 2

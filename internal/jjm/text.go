@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Count returns a number with its noun: "1 check", "18 checks". The plural ends in s unless many gives another.
+// Count returns a number with its noun: "1 check", "18 checks". The plural ends in s unless many names another
+// plural.
 func Count[N int | int32 | int64](n N, one string, many ...string) string {
 	switch {
 	case n == 1:

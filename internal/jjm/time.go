@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Time is an instant in milliseconds since 1970-01-01 UTC; 0 means "not yet". It has 8
-// bytes, a time.Time 24: memory holds a hundred thousand local jobs with several times
-// each.
+// Time is an instant in milliseconds since 1970-01-01 UTC; 0 means "not yet". It has 8 bytes and a time.Time has 24:
+// memory holds a hundred thousand local jobs with several times each.
 type Time int64
 
 // At converts a time.Time; the zero time.Time becomes 0.
@@ -40,8 +39,8 @@ func (t Time) String() string {
 	return t.Time().Format("2006-01-02T15:04:05.000Z")
 }
 
-// Local returns the time as clocks on the wall show it where this process runs, with the
-// name of the zone: "2026-12-01 08:00 CET"; seconds only if there are some; "" for 0.
+// Local returns the time in the time zone of this process, with the name of the zone: "2026-12-01 08:00 CET"; with
+// seconds only if they are not 0; "" for 0.
 func (t Time) Local() string {
 	switch {
 	case t == 0:
@@ -58,7 +57,7 @@ type Duration time.Duration
 // D returns the time.Duration.
 func (d Duration) D() time.Duration { return time.Duration(d) }
 
-// String writes it as one number with the largest unit that makes it whole: "90s", "2h".
+// String returns the duration as one number with the largest unit that makes it whole: "90s", "2h".
 func (d Duration) String() string {
 	if d == 0 {
 		return "0s"
@@ -74,7 +73,7 @@ func (d Duration) String() string {
 	return strconv.FormatInt(int64(d), 10) + "ns"
 }
 
-// MarshalText writes "1m30s", as time.Duration does: what is stored stays the same.
+// MarshalText returns "1m30s", as time.Duration does, so that stored texts stay the same.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.D().String()), nil }
 
 // UnmarshalText reads what time.ParseDuration reads; a negative duration is

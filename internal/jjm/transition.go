@@ -2,20 +2,19 @@ package jjm
 
 import "slices"
 
-// Transition is one change of a local job's state that may happen, with the reason why.
+// Transition is a permitted change of a local job's state, with the reason why it is permitted.
 type Transition struct {
 	From, To State
-	// Why is "ganga" for an arrow of Ganga's graph of job states, else the decision that adds it and
-	// what happens then.
+	// Why is "ganga" for an arrow of Ganga's graph of job states; else the decision that adds the change, and what
+	// happens then.
 	Why string
 }
 
-// ganga is the reason of the arrows of Ganga's graph (Job.py, State; public Ganga of 2024-03-22) between
-// states that jjm has.
+// ganga marks the arrows of Ganga's graph (Job.py, State; public Ganga of 2024-03-22) between states that jjm has.
 const ganga = "ganga"
 
-// transitions holds every change of state that a local job may make. Ganga's words unknown,
-// incomplete, template and removed are no states of a local job; what is frozen is a phase here.
+// transitions holds every change of state that a local job may make. Ganga's words unknown, incomplete, template and
+// removed are no states of a local job; frozen is a phase here.
 var transitions = []Transition{
 	{New, Submitting, ganga},
 	{Submitting, New, ganga}, // rollback
@@ -65,6 +64,6 @@ var transitions = []Transition{
 	{Killed, New, "R14: resubmitted, and no batch system ever had it"},
 }
 
-// Transitions returns every change of state that a local job may make, Ganga's first. To stay in a
-// state is always allowed.
+// Transitions returns every change of state that a local job may make, Ganga's first. A local job may always stay in
+// its state.
 func Transitions() []Transition { return slices.Clone(transitions) }

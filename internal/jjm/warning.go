@@ -7,7 +7,7 @@ type NoticeKind string
 
 // The kinds of notices.
 const (
-	// NoKeyword: an attempt should report by its log, and wrote no keyword.
+	// NoKeyword: an attempt should report by its log, but wrote no keyword.
 	NoKeyword NoticeKind = "keyword"
 	// NoOutput: a local job completed without an output that was asked for.
 	NoOutput NoticeKind = "output"
@@ -17,15 +17,15 @@ const (
 	Further NoticeKind = "further"
 )
 
-// Notice is something about the end of an attempt that people should know and that no state shows.
+// Notice is a fact about the end of an attempt that people should know and that no state shows.
 type Notice struct {
 	Kind NoticeKind `json:"kind"`
 	// Text contains no number, so that equal notices of one grid job can be counted together.
 	Text string `json:"text"`
 }
 
-// Warning is something about a grid job that people should know and that its status does not show: equal notices about
-// the ends of its attempts.
+// Warning is a fact about a grid job that people should know and that its status does not show. It stands for equal
+// notices about the ends of attempts.
 type Warning struct {
 	Notice
 	// Count is the number of attempts; for NoOutput and LeftOutput the number of local jobs.
@@ -34,8 +34,8 @@ type Warning struct {
 	First int32 `json:"first"`
 }
 
-// MaxWarnings limits the different warnings of a grid job. They are stored with it, and jobs must not be able to make
-// them grow.
+// MaxWarnings limits the different warnings of a grid job. Warnings are stored with the grid job, and jobs must not
+// be able to make it grow.
 const MaxWarnings = 20
 
 // Warned returns the warnings with a further notice of a local job. It does not change all.
@@ -53,8 +53,8 @@ func Warned(all []Warning, n Notice, local int32) []Warning {
 	return append(out, Warning{n, 1, local})
 }
 
-// Line returns a warning of a grid job as people read it: "TEXT (3 attempts, such as one of 17.0)", "TEXT (2 local
-// jobs, such as 17.0)".
+// Line returns a warning of a grid job for people: "TEXT (3 attempts, such as one of 17.0)", "TEXT (2 local jobs,
+// such as 17.0)".
 func (w Warning) Line(grid GridID) string {
 	first := LocalID{Grid: grid, N: w.First}
 	switch local := w.Kind == NoOutput || w.Kind == LeftOutput; {

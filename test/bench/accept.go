@@ -17,12 +17,12 @@ const (
 	madeMS   = 6000
 )
 
-// accepted is how one grid job was accepted.
+// accepted holds the cost of accepting one grid job.
 type accepted struct {
 	// SubmitMS is the time until the caller has the id. MadeMS is the time from then until all local jobs are cut,
 	// stored, and in the record on the disk.
 	SubmitMS, MadeMS float64
-	CPUMS            float64 // for all of it
+	CPUMS            float64 // for submitting and making it
 	PeakMB           float64
 }
 

@@ -14,18 +14,18 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The targets beside the real batch systems.
+// The targets of the comparisons with the real batch systems.
 const (
 	recordedMore  = 500  // ms that jjm may take more than a bare submission
 	recordedMost  = 5000 // ms for 10 000 local jobs
 	pollCPU       = 4    // times the CPU of one bare squeue, per cycle with 10 000 jobs
 	throughput    = 1.2  // times the bare array
-	loopOfSbatch  = 50   // submissions that the loop is measured by
-	oneJobClients = 8    // that submit grid jobs of one part at the same time
+	loopOfSbatch  = 50   // submissions by which the loop is measured
+	oneJobClients = 8    // clients that submit grid jobs of one part at the same time
 )
 
-// slurm measures jjm in front of a real Slurm, beside its bare commands. The
-// partition "closed" is down: it takes jobs and starts none.
+// slurm measures jjm in front of a real Slurm, and compares it with bare commands. The partition "closed" is down: it
+// accepts jobs and starts none.
 func (b *bench) slurm() error {
 	d, err := b.bed("slurm", true)
 	if errors.Is(err, errNoBed) {
@@ -54,7 +54,7 @@ func (b *bench) slurm() error {
 
 const nothing = "#!/bin/sh\nexec /bin/true\n"
 
-// loop returns the time of one sbatch in a loop of them, in milliseconds.
+// loop returns the time of one sbatch within a loop of them, in milliseconds.
 func (d *bed) loop(b *bench) (float64, error) {
 	var total time.Duration
 	for range loopOfSbatch {
@@ -67,7 +67,7 @@ func (d *bed) loop(b *bench) (float64, error) {
 	return ms(total) / loopOfSbatch, d.sweep(b)
 }
 
-// sweep cancels everything of the account.
+// sweep cancels all jobs of the account.
 func (d *bed) sweep(b *bench) error {
 	if _, _, err := d.run(b, "", "scancel", "-u", d.user); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (d *bed) sweep(b *bench) error {
 	})
 }
 
-// slurmArrays measures from acceptance to all ids recorded.
+// slurmArrays measures the time from acceptance until all ids are recorded.
 func (b *bench) slurmArrays(d *bed, loop float64) error {
 	for _, n := range []int{1000, 10_000} {
 		var bare, jjms []float64
@@ -119,8 +119,8 @@ func limitOf(wanted bool) float64 {
 // first local job ran.
 type recorded struct{ ids, ran time.Duration }
 
-// recorded submits a grid job of n local jobs to a daemon of its own, waits
-// until the batch system's ids of all are stored, and kills it.
+// recorded submits a grid job of n local jobs to a daemon of its own, waits until the batch system's ids of all local
+// jobs are stored, and kills the grid job.
 func (b *bench) recorded(d *bed, kind string, n int, request string) (r recorded, err error) {
 	j, err := d.daemon(b, kind, d.bin)
 	if err != nil {
@@ -150,8 +150,7 @@ func (b *bench) recorded(d *bed, kind string, n int, request string) (r recorded
 	return r, b.killAndWait(j, id)
 }
 
-// submitTo submits as root, whom the daemon of an ordinary account serves too;
-// the owner is that account.
+// submitTo submits as root, whom the daemon of an ordinary account also serves. The owner is that account.
 func (b *bench) submitTo(j *realDaemon, text string) (wire.SubmitAnswer, error) {
 	return client.Call(b.ctx, &j.client, wire.VerbSubmit(),
 		wire.SubmitRequest{Submit: &wire.Submit{Name: "job.toml", Text: text, BaseDir: j.state}})
@@ -178,8 +177,8 @@ func (b *bench) killAndWait(j *realDaemon, id jjm.GridID) error {
 	})
 }
 
-// slurmSingles submits many grid jobs of one local job each, of one owner and
-// shape: bulks form across them.
+// slurmSingles submits many grid jobs of one local job each, all of one owner and with equal requests, so that bulks
+// extend over several grid jobs.
 func (b *bench) slurmSingles(d *bed, loop float64) (err error) {
 	n := b.size.singles
 	j, err := d.daemon(b, "slurm", d.bin)
@@ -221,7 +220,7 @@ func (b *bench) slurmSingles(d *bed, loop float64) (err error) {
 	return nil
 }
 
-// slurmPolling watches a daemon with 10 000 jobs that wait.
+// slurmPolling watches a daemon with 10 000 waiting jobs.
 func (b *bench) slurmPolling(d *bed) (err error) {
 	const n, cycles = 10_000, 4
 	shims, err := b.counting(d, "squeue", "sacct")
@@ -264,15 +263,14 @@ func (b *bench) slurmPolling(d *bed) (err error) {
 	return nil
 }
 
-// polls counts what the shims were called, and the daemon's CPU.
+// polls returns how often the shims were called, and the daemon's CPU times.
 func (b *bench) polls(j *realDaemon, shims string) (int, procTimes, error) {
 	times, err := timesOf(j.pid())
 	calls, err2 := os.ReadFile(filepath.Join(shims, "squeue.calls"))
 	return len(calls), times, errors.Join(err, err2)
 }
 
-// counting makes a folder of the bed's commands, of which some count their
-// calls.
+// counting makes a folder of the bed's commands, in which the named ones count their calls.
 func (b *bench) counting(d *bed, names ...string) (string, error) {
 	dir, err := os.MkdirTemp("/tmp", "jjm-bench-shims-")
 	if err != nil {
@@ -299,7 +297,7 @@ func (b *bench) counting(d *bed, names ...string) (string, error) {
 	return dir, os.Chmod(dir, 0o755)
 }
 
-// slurmShort runs short jobs, wrapper included, beside a bare array of them.
+// slurmShort runs short jobs, wrapper included, and compares them with a bare array of the same jobs.
 func (b *bench) slurmShort(d *bed) (err error) {
 	n := b.size.short
 	began := time.Now()

@@ -23,13 +23,12 @@ type bed struct {
 	user     string
 }
 
-// errNoBed is why the batch systems are not measured here.
+// errNoBed is the error if the batch systems cannot be measured on this machine.
 var errNoBed = errors.New("NOT MEASURED: the real batch systems are installed and started as root on Debian only")
 
-// bed starts a test bed and asks where everything is. The bench is one of its
-// users, as a test is, until the section is over: a bed without users is emptied
-// of jobs, or made anew, by whoever comes next. Alone means that others wait
-// meanwhile, for sections that wait for an empty queue and cancel what is in it.
+// bed starts a test bed and reads where its parts are. The bench is a user of the bed, like a test, until the section
+// is over: the next user of a bed without users empties it of jobs or rebuilds it. With alone, others wait meanwhile;
+// it is for sections that wait for an empty queue and cancel all its jobs.
 func (b *bench) bed(name string, alone bool) (*bed, error) {
 	if _, err := os.Stat("/etc/debian_version"); err != nil || os.Geteuid() != 0 {
 		return nil, errNoBed
@@ -64,14 +63,14 @@ func (b *bench) bed(name string, alone bool) (*bed, error) {
 	return readBed(name, text)
 }
 
-// enter waits for a place among the users of a bed, and says so.
+// enter waits for a place among the users of a bed, and prints that it waits.
 func (b *bench) enter(name string, alone bool) (*testbed.Hold, error) {
 	type entered struct {
 		hold *testbed.Hold
 		err  error
 	}
 	in := make(chan entered, 1)
-	go func() { // it ends with the program, if the lock never comes
+	go func() { // the goroutine ends with the program if the lock never comes
 		h, err := testbed.Enter(name, alone)
 		in <- entered{h, err}
 	}()
@@ -119,8 +118,7 @@ func readBed(name, text string) (*bed, error) {
 	return d, errors.Join(err1, err2)
 }
 
-// run runs one of the bed's commands and returns what it printed and how long it
-// took.
+// run runs one of the bed's commands and returns its output and its cost.
 func (d *bed) run(b *bench, stdin string, argv ...string) (string, executed, error) {
 	cmd := exec.CommandContext(b.ctx, filepath.Join(d.bin, argv[0]), argv[1:]...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
@@ -140,8 +138,8 @@ func (d *bed) run(b *bench, stdin string, argv ...string) (string, executed, err
 	return string(out), took, err
 }
 
-// daemon starts a daemon whose only cluster is this bed, as the account of its
-// jobs. bin is the folder of the commands, the bed's own or one of shims.
+// daemon starts a daemon whose only cluster is this bed, as the account of the bed's jobs. bin is the folder of the
+// commands: the bed's own, or shims.
 func (d *bed) daemon(b *bench, kind, bin string) (*realDaemon, error) {
 	var env []string
 	for name, value := range d.env {

@@ -18,8 +18,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// blahpPatience is longer than it takes jjm to give up a job that Slurm has lost:
-// absent_for, 10 minutes, and the proof.
+// blahpPatience is longer than jjm takes to give up a job that Slurm has lost: absent_for, 10 minutes, and the proof.
 var blahpPatience = await.Guard(15 * time.Minute)
 
 // blahpClients submit one-part jobs at once: blahpd runs up to 50 scripts.
@@ -33,7 +32,7 @@ type lrms struct {
 	work         string // where jobs have their files
 }
 
-// call runs one script and returns what it printed and what it took.
+// call runs one script and returns its output and its cost.
 func (l *lrms) call(b *bench, verb string, args ...string) (string, executed, error) {
 	cmd := exec.CommandContext(b.ctx, filepath.Join(l.folder, l.name+"_"+verb+".sh"), args...)
 	cmd.Env, cmd.Dir = l.env, l.work
@@ -63,9 +62,9 @@ func (l *lrms) submit(b *bench, key string) (string, executed, error) {
 	return id, took, nil
 }
 
-// blahp measures what HTCondor's gatekeeper costs in front of jjm, beside its
-// own scripts for Slurm: CPU of a submission and of a status, and the rate of
-// grid jobs of one local job to their end, on the same Slurm.
+// blahp measures the cost of jjm behind HTCondor's gatekeeper, and compares it with HTCondor's own scripts for Slurm:
+// the CPU of a submission and of a status, and the rate of grid jobs of one local job up to their end, on the same
+// Slurm.
 func (b *bench) blahp() (err error) {
 	condor, err := b.bed("condor", false) // for its scripts
 	if errors.Is(err, errNoBed) {
@@ -119,7 +118,7 @@ func (b *bench) lrmsOf(d *bed, j *realDaemon, condor string) (ours, theirs *lrms
 		&lrms{folder: native, name: "slurm", env: env, as: as, work: work}, err
 }
 
-// blahpCosts compares single calls, in turn.
+// blahpCosts compares single calls of both, alternately.
 func (b *bench) blahpCosts(d *bed, ours, theirs *lrms) error {
 	figures := map[string][]float64{}
 	note := func(l *lrms, verb string, e executed) {
@@ -149,17 +148,16 @@ func (b *bench) blahpCosts(d *bed, ours, theirs *lrms) error {
 	return d.quiet(b)
 }
 
-// quiet waits until the batch system has nothing of the account.
+// quiet waits until the batch system has no job of the account.
 func (d *bed) quiet(b *bench) error {
 	return until(b.ctx, "squeue is empty", 10*time.Minute, func() (bool, error) {
 		out, _, err := d.run(b, "", "squeue", "-h", "-u", d.user)
-		time.Sleep(200 * time.Millisecond) // the asking must not be what is measured
+		time.Sleep(200 * time.Millisecond) // the polling must not be what is measured
 		return strings.TrimSpace(out) == "", err
 	})
 }
 
-// blahpRate compares how long one-part jobs take from the first submission until
-// the last is over.
+// blahpRate compares the time that one-part jobs take from the first submission to the end of the last job.
 func (b *bench) blahpRate(d *bed, j *realDaemon, ours, theirs *lrms) error {
 	n := b.size.calls * blahpClients / 2
 	rate := func(l *lrms, over func() error) (float64, float64, error) {

@@ -32,14 +32,13 @@ type answer struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// worker is a child's side: it answers questions until there are none.
+// worker is the child's side: it answers questions until there are no more.
 type worker interface {
 	answer(ctx context.Context, do string, arg func(into any) error) (any, error)
 	close() error
 }
 
-// workers makes the kinds of children; the argument is that of the first
-// question, "begin".
+// workers makes a worker of a kind. The argument is the argument of the first question, "begin".
 func workers(kind string) (worker, error) {
 	switch kind {
 	case "site":
@@ -86,7 +85,7 @@ func childMain(kind string, in io.Reader, out io.Writer) int {
 	return exitOK
 }
 
-// child is the asker's side.
+// child is the parent's side.
 type child struct {
 	kind string
 	cmd  *exec.Cmd
@@ -101,7 +100,7 @@ func (b *bench) child(kind string) (*child, error) {
 	}
 	cmd := exec.CommandContext(b.ctx, self, childWord, kind)
 	cmd.Stderr = os.Stderr
-	// A child without its parent would measure nothing for nobody.
+	// A child without its parent would measure for nobody.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -117,7 +116,7 @@ func (b *bench) child(kind string) (*child, error) {
 	return &child{kind: kind, cmd: cmd, in: in, out: json.NewDecoder(out)}, nil
 }
 
-// ask puts a question and waits for its answer; into may be nil.
+// ask sends a question and waits for its answer; into may be nil.
 func (c *child) ask(do string, arg, into any) error {
 	text, err := json.Marshal(arg)
 	if err != nil {
@@ -139,7 +138,7 @@ func (c *child) ask(do string, arg, into any) error {
 	return json.Unmarshal(a.Value, into)
 }
 
-// close ends the child and returns the CPU time of its life.
+// close ends the child and returns the CPU time that it used in all.
 func (c *child) close() (time.Duration, error) {
 	err := c.in.Close()
 	err = errors.Join(err, c.cmd.Wait())
@@ -149,7 +148,7 @@ func (c *child) close() (time.Duration, error) {
 	return c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime(), nil
 }
 
-// profiled runs fn, with a CPU profile if one is wanted.
+// profiled runs fn, with a CPU profile if one is requested.
 func profiled(name string, fn func() error) error {
 	dir := os.Getenv(profileEnv)
 	if dir == "" {

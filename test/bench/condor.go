@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// condor measures the submission to a real HTCondor until the ids of all local jobs are stored, compared with a bare
-// submission on hold. Then the held jobs are released, and it measures the time until the first one runs, compared with
-// the same by hand.
+// condor measures the time of a submission to a real HTCondor until the ids of all local jobs are stored, compared
+// with a bare submission on hold. Then it measures the time from the release of the held jobs until the first one
+// runs, compared with the same steps by hand.
 func (b *bench) condor() error {
 	d, err := b.bed("condor", true)
 	if errors.Is(err, errNoBed) {

@@ -18,12 +18,12 @@ const (
 	smallParts, largeParts = 5, 100
 	// feedPeakMB is the most memory that a daemon may use while it cuts a million files at once.
 	feedPeakMB = 1200
-	// linearLimit is how many times the CPU of a file may be in a large dataset, compared with a dataset of a tenth of
-	// its size.
+	// linearLimit is how many times more CPU a file may cost in a large dataset than in a dataset of a tenth of its
+	// size.
 	linearLimit = 2
 )
 
-// fed is how a daemon took in a dataset and cut it.
+// fed holds how long a daemon took to add a dataset and to cut it.
 type fed struct {
 	// added is the time until all files were added, made the time until all parts were stored, both from the first
 	// request.
@@ -32,8 +32,8 @@ type fed struct {
 	peakMB      float64
 }
 
-// datasets measures how fast files become parts: on a real daemon whose embedded cluster is paused, so that local jobs
-// use no CPU; and once with all that follows, up to the tar.
+// datasets measures how fast files become parts, on a real daemon whose embedded cluster is paused so that local jobs
+// use no CPU; and once with everything that follows, up to the tar.
 func (b *bench) datasets() error {
 	var last float64 // CPU time per file
 	for i, n := range b.size.datasets {
@@ -202,7 +202,7 @@ func readsText(perPart int) string {
 		perPart)
 }
 
-// reads submits that job file.
+// reads submits a job file that reads the dataset.
 func (d *realDaemon) reads(b *bench, perPart int) (jjm.GridID, error) {
 	a, err := client.Call(b.ctx, &d.client, wire.VerbSubmit(),
 		wire.SubmitRequest{Submit: &wire.Submit{Name: "job.toml", Text: readsText(perPart), BaseDir: d.state}})

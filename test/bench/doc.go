@@ -1,4 +1,4 @@
-// Command bench prints jjm's figures, each with a target or with the figure that it is compared with.
+// Command bench prints jjm's figures, each with a target or with the figure of something comparable.
 //
 //	make bench                            # everything, about nine minutes
 //	go run ./test/bench -run lookup,true  # some sections; make build comes first

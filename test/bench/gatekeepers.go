@@ -13,10 +13,9 @@ import (
 	"time"
 )
 
-// gatekeepers measures what a submission and a question after a job cost a
-// gatekeeper through jjm, beside the fork job manager that comes with it: what
-// starts the job as a process and asks the kernel whether it lives. Measured is
-// what the gatekeeper runs; certificates and networks are the same for both.
+// gatekeepers measures the cost of a submission and of a status query through jjm for a gatekeeper, and compares it
+// with the gatekeeper's own fork job manager, which starts the job as a process and asks the kernel whether it lives.
+// Only the programs that the gatekeeper runs are measured; certificates and networks are the same for both.
 func (b *bench) gatekeepers() error {
 	for _, measure := range []func() error{b.gram, b.arc} {
 		if err := measure(); errors.Is(err, errNoBed) {
@@ -53,7 +52,7 @@ func (d *bed) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(d.uid), Gid: uint32(d.gid)}
 }
 
-// gram asks the Perl process that a job manager keeps, as it does.
+// gram runs the Perl process that a job manager keeps, in the same way as the job manager.
 func (b *bench) gram() error {
 	d, daemon, dir, err := b.gatekeeperSite("gram")
 	if err != nil {
@@ -110,8 +109,8 @@ func (b *bench) perl(d *bed, kind, dir, conf string) (*perl, error) {
 
 func (p *perl) close() error { return errors.Join(p.in.Close(), p.cmd.Wait()) }
 
-// measure submits jobs and then polls each once. It returns the CPU time of one, in
-// ms: of the Perl process and of what it ran.
+// measure submits jobs and then polls each once. It returns the CPU time per job in ms, of the Perl process and of
+// the programs that it ran.
 func (p *perl) measure(n int) (map[string]float64, error) {
 	jobs := make([]string, n+1)
 	cost := map[string]float64{}
@@ -173,8 +172,8 @@ func (p *perl) ask(verb, job string) (string, error) {
 	}
 }
 
-// arc runs A-REX's scripts, as A-REX does. Its scan-fork-job sleeps for ten
-// seconds at its end, so that CPU is compared.
+// arc runs A-REX's scripts as A-REX does. It compares CPU time, because A-REX's scan-fork-job sleeps for ten seconds
+// at its end.
 func (b *bench) arc() error {
 	d, daemon, dir, err := b.gatekeeperSite("arc")
 	if err != nil {
@@ -230,7 +229,7 @@ func (c *arcControl) script(verb, arg string, as *syscall.Credential) (float64, 
 	return ms(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()), nil
 }
 
-// submit submits jobs that go on for a while, and returns the median of the cost.
+// submit submits jobs that run for a while, and returns the median of the cost.
 func (c *arcControl) submit(n int) (float64, error) {
 	for _, sub := range []string{"", "processing", "session"} {
 		if err := os.MkdirAll(filepath.Join(c.dir, sub), 0o755); err != nil {
@@ -273,7 +272,7 @@ func (c *arcControl) submit(n int) (float64, error) {
 	return median(took), nil
 }
 
-// scan looks at all jobs, which run, and returns the cost.
+// scan scans all jobs, which run, and returns the cost.
 func (c *arcControl) scan() (float64, error) {
 	var took []float64
 	for range c.bench.size.rounds {

@@ -18,8 +18,8 @@ const (
 	historyChunk = 10_000
 )
 
-// historian is a child that fills a store with finished local jobs, by the same calls as the engine: insert, submit,
-// end, complete, archive.
+// historian is a child that fills a store with finished local jobs, with the same calls as the engine: insert,
+// submit, end, complete, archive.
 type historian struct{}
 
 type historyArgs struct {
@@ -84,7 +84,7 @@ func (h *historian) grid(ctx context.Context, s *store.Store, n int) error {
 	return nil
 }
 
-// oldLocal returns a local job that runs: from there it may complete.
+// oldLocal returns a running local job, which may then complete.
 func oldLocal(g jjm.GridID, n int) jjm.LocalJob {
 	return jjm.LocalJob{
 		ID:   jjm.LocalID{Grid: g, N: int32(n)},

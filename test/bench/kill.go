@@ -10,16 +10,16 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The targets of the kill of a grid job whose local jobs wait in the embedded batch system: how long it takes until all
-// are judged and the tar is there, beside how long it took to make and submit them and in milliseconds, and how long
-// the answer takes, in milliseconds.
+// The targets for killing a grid job whose local jobs wait in the embedded batch system: the time until all are
+// judged and the tar is there, compared with the time to make and submit them, and in milliseconds; and the time of
+// the answer, in milliseconds.
 const (
 	killBeside = 1
 	killMS     = 30_000
 	killAnswer = 5000
 )
 
-// kill measures the kill of a grid job of many local jobs that wait behind one that runs.
+// kill measures the kill of a grid job with many local jobs that wait behind a running one.
 func (b *bench) kill() (err error) {
 	d, err := b.startDaemonAs(b.dir, fmt.Sprintf("log = \"warn\"\n[engine]\nmax_pending = %d\n[[cluster]]\n"+
 		"name = \"local\"\nkind = \"local\"\nslots = 1\n", 2*b.size.live), nil)
@@ -72,7 +72,7 @@ func (b *bench) submitWaiting(d *realDaemon) (ref string, err error) {
 	})
 }
 
-// lookupOf returns what a daemon says of a grid job.
+// lookupOf returns a daemon's lookup of a grid job.
 func (b *bench) lookupOf(d *realDaemon, ref string) (wire.Lookup, error) {
 	a, err := client.Call(b.ctx, &d.client, wire.VerbLookup(), wire.LookupRequest{Refs: []string{ref}})
 	if err != nil {

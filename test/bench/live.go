@@ -12,8 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// cycle is the rhythm that the CPU time of live jobs is told in: the default
-// of engine.poll.
+// cycle is the time to which the CPU time of live jobs refers: the default of engine.poll.
 const cycle = 10 * time.Second
 
 // The targets of a site with 100 000 live local jobs.
@@ -23,14 +22,14 @@ const (
 	restartMS  = 3000
 )
 
-// filled tells how the jobs of a site came to run.
+// filled holds the cost of starting the jobs of a site.
 type filled struct {
 	Grid    jjm.GridID
 	Seconds float64
 }
 
-// fill lets Live local jobs run, with a fifth more behind them that follow when
-// some end, and waits until the site is quiet: all records written.
+// fill starts Live local jobs, with a fifth more that wait until a running one ends, and waits until the site is
+// quiet: all records are written.
 func (s *site) fill(ctx context.Context) (filled, error) {
 	began := time.Now()
 	grid, err := s.submit(ctx, s.args.Live)
@@ -58,21 +57,20 @@ func (s *site) fill(ctx context.Context) (filled, error) {
 		return filled{}, err
 	}
 	took := time.Since(began)
-	// What the beginning left to publish is written meanwhile; what remains
-	// then is the ordinary business of the cycles.
+	// The records of the start are published meanwhile. Afterwards only the ordinary work of the cycles remains.
 	time.Sleep(s.args.Quiet)
 	return filled{grid, took.Seconds()}, nil
 }
 
-// cycles tells what live jobs cost.
+// cycles holds the cost of live jobs.
 type cycles struct {
 	Seconds float64
-	// CPU is the engine's with all that it uses, the listing included, of
-	// which Listing is the simulation's part. Playing is the CPU time of the
-	// jobs and wrappers, which is not in CPU. Milliseconds.
+	// CPU is the CPU time of the engine with everything that it uses, the listing included. Listing is the
+	// simulation's part of it. Playing is the CPU time of the jobs and wrappers, which is not in CPU. All are in
+	// milliseconds.
 	CPU, Listing, Playing float64
 	Listings              int
-	// Plain is the CPU time of reading a listing of as many jobs plainly, once.
+	// Plain is the CPU time of reading a listing of as many jobs once with a plain program.
 	Plain  float64
 	Ended  int // local jobs that completed meanwhile
 	PeakMB float64
@@ -81,7 +79,7 @@ type cycles struct {
 // per returns a figure per cycle.
 func (c cycles) per(total float64) float64 { return total / c.Seconds * cycle.Seconds() }
 
-// cycles watches for a while.
+// cycles measures for a while.
 func (s *site) cycles(ctx context.Context, while time.Duration) (c cycles, err error) {
 	completed, err := s.completed(ctx)
 	if err != nil {
@@ -111,7 +109,7 @@ func (s *site) cycles(ctx context.Context, while time.Duration) (c cycles, err e
 	return c, err
 }
 
-// completed counts over all grid jobs.
+// completed returns the number of completed local jobs of all grid jobs.
 func (s *site) completed(ctx context.Context) (int, error) {
 	states, err := s.engine.List(ctx, s.caller, wire.List{})
 	n := 0
@@ -121,13 +119,12 @@ func (s *site) completed(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// restarted tells how long a new daemon takes until it answers.
+// restarted holds how long a new daemon takes until it answers.
 type restarted struct{ WallMS, CPUMS float64 }
 
-// restart opens the store and everything on it, and asks one lookup through
-// the gate.
+// restart opens the store and everything that uses it, and sends one lookup through the gate.
 func (s *site) restart(ctx context.Context) (r restarted, err error) {
-	runtime.GC() // what the last daemon left behind is not this one's work
+	runtime.GC() // garbage of the last daemon is not this one's work
 	began, cpu, playing := time.Now(), processCPU(), s.player.spent()
 	err = profiled(fmt.Sprintf("restart-%d", s.args.Live), func() error {
 		if s.daemon, err = s.open(ctx, s.args.Dir); err != nil {
@@ -146,7 +143,7 @@ func (s *site) restart(ctx context.Context) (r restarted, err error) {
 	return restarted{ms(time.Since(began)), ms(processCPU() - cpu - (s.player.spent() - playing))}, err
 }
 
-// live measures what the sites of all sizes cost.
+// live measures the cost of the sites of all sizes.
 func (b *bench) live() error {
 	large, err := b.measureSite(b.size.live, 0)
 	if err != nil {
@@ -170,7 +167,7 @@ func (b *bench) live() error {
 	return nil
 }
 
-// measured is all about one site.
+// measured holds all figures about one site.
 type measured struct {
 	live     int
 	cycles   cycles
@@ -229,7 +226,7 @@ func (b *bench) tellLarge(m measured) {
 	b.tell("live", name+"restart, CPU", cpu, "ms")
 }
 
-// tellLinear compares the cost per local job with that of the smallest site.
+// tellLinear compares the cost per local job with the cost at the smallest site.
 func (b *bench) tellLinear(all []measured) {
 	for _, m := range all {
 		per := func(m measured) float64 { return m.cycles.per(m.cycles.CPU) / float64(m.live) * 1000 }
@@ -238,7 +235,7 @@ func (b *bench) tellLinear(all []measured) {
 	}
 }
 
-// tellHistory compares a site with history with one without.
+// tellHistory compares a site with history with a site without.
 func (b *bench) tellHistory(without, with measured) {
 	name := fmt.Sprintf("%d live, %d finished: ", with.live, b.size.history)
 	compare := func(what string, figure, other float64) {
@@ -253,6 +250,5 @@ func (b *bench) tellHistory(without, with measured) {
 	b.target("live", name+"lookup, 99 %", quantile(with.lookups, 0.99), "ms", lookupP99)
 }
 
-// sameLimit is the ratio up to which two figures count as unchanged: runs of
-// one and the same differ by as much.
+// sameLimit is the ratio up to which two figures count as unchanged: runs of the same program differ by as much.
 const sameLimit = 1.3

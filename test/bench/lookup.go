@@ -15,8 +15,8 @@ const (
 	recordWall = 100 // ms
 )
 
-// lookup measures a lookup as gatekeepers run it, by jjm-gatekeeper, and shows that of
-// people beside it, by jjm.
+// lookup measures a lookup as gatekeepers run it, with jjm-gatekeeper, and for comparison a lookup by people, with
+// jjm.
 func (b *bench) lookup() error {
 	plain, err := b.build("flags", "jjm/test/bench/flagonly")
 	if err != nil {
@@ -67,7 +67,7 @@ func (b *bench) lookupDown(s *siteProc) error {
 	return s.ask("start", nil, nil)
 }
 
-// gatekeeperLookup is the command by which scripts of gatekeepers look up.
+// gatekeeperLookup returns the command with which scripts of gatekeepers look up a grid job.
 func (b *bench) gatekeeperLookup(id string) []string {
 	return []string{filepath.Join(b.bin, "jjm-gatekeeper"), "core", "lookup", id}
 }
@@ -85,10 +85,10 @@ func (b *bench) timeLookups(s *siteProc) ([]float64, error) {
 	return wall, nil
 }
 
-// executed is what one run of a program took.
+// executed is the time of one run of a program.
 type executed struct{ wall, cpu time.Duration }
 
-// exec runs a program once, for the daemon whose state is in a folder.
+// exec runs a program once, for the daemon with this state folder.
 func (b *bench) exec(state string, argv ...string) (executed, error) {
 	cmd := exec.CommandContext(b.ctx, argv[0], argv[1:]...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + state, "JJM_STATE=" + state}
@@ -101,7 +101,7 @@ func (b *bench) exec(state string, argv ...string) (executed, error) {
 	return executed{wall, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, nil
 }
 
-// build builds a program of this module to compare with, as make build builds jjm.
+// build builds a program of this module for comparison, as make build builds jjm.
 func (b *bench) build(name, pkg string) (string, error) {
 	dir, err := b.folder(name)
 	if err != nil {

@@ -72,7 +72,7 @@ type bench struct {
 	sites map[siteArgs]*siteProc // the running sites
 }
 
-// sizes is how much is measured; tests measure less.
+// sizes says how much is measured; tests measure less.
 type sizes struct {
 	live     int // local jobs of the large sites
 	history  int // finished local jobs
@@ -87,8 +87,8 @@ type sizes struct {
 	singles  int   // grid jobs of one local job
 	short    int   // jobs on Slurm
 	split    []int // files to cut
-	datasets []int // files that are cut as they come
-	feed     int   // files that are cut when all are there
+	datasets []int // files that are cut while they are added
+	feed     int   // files that are cut after all were added
 	calls    int   // calls of the scripts of blahp and ARC
 }
 
@@ -211,7 +211,7 @@ func (b *bench) clean() {
 	}
 }
 
-// measure runs the sections. If one fails the others still run.
+// measure runs the sections. If a section fails, the following ones still run.
 func (b *bench) measure(wanted []section) error {
 	var errs []error
 	for i, s := range wanted {

@@ -8,10 +8,9 @@ import (
 	"jjm/internal/work/split"
 )
 
-// plainly cuts work into parts as a program would that knows nothing else: files by name,
-// each in pieces, so many pieces a part. It checks nothing, obeys no limit, knows no places
-// and no groups, and takes each slice as it comes: what a splitter does beside that, and
-// saves, shows beside it.
+// plainly cuts work into parts as a program would that does nothing else: files by name, each in pieces, and a fixed
+// number of pieces in a part. It checks nothing, has no limits, places or groups, and allocates each slice
+// separately. The comparison shows the cost of what a splitter does in addition.
 func plainly(work split.Work, piecesOf func(*jjm.File) []jjm.FileLumis, perPart int) []jjm.Part {
 	files := slices.Clone(work.Files)
 	slices.SortFunc(files, func(a, b jjm.File) int { return cmp.Compare(a.LFN, b.LFN) })
@@ -37,13 +36,13 @@ func plainly(work split.Work, piecesOf func(*jjm.File) []jjm.FileLumis, perPart 
 	return parts
 }
 
-// wholeFile is one piece.
+// wholeFile returns one piece.
 func wholeFile(*jjm.File) []jjm.FileLumis { return make([]jjm.FileLumis, 1) }
 
-// quarters are four, as of events.
+// quarters returns four pieces, like ranges of events.
 func quarters(*jjm.File) []jjm.FileLumis { return make([]jjm.FileLumis, 4) }
 
-// lumiSections are one for each luminosity section.
+// lumiSections returns one piece for each luminosity section.
 func lumiSections(f *jjm.File) (pieces []jjm.FileLumis) {
 	for _, r := range f.Lumis {
 		for n := r.First; n <= r.Last; n++ {

@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// plainRow is what a plain reader of listings remembers of a job.
+// plainRow is what a plain reader of listings stores of a job.
 type plainRow struct {
 	state, host string
 	seen        int
 }
 
-// plainListing is the CPU time of reading a listing of n jobs, as text, and comparing each
-// row with what was read before: what nothing that watches so many jobs can do without. It
-// is the mean of some rounds.
+// plainListing returns the CPU time of reading a listing of n jobs, as text, and comparing each row with the previous
+// one of the same job, which every program that watches so many jobs must do. It is the mean of some rounds.
 func plainListing(n int) time.Duration {
 	const rounds = 10
 	var text strings.Builder

@@ -29,7 +29,7 @@ type player struct {
 	over chan struct{}
 }
 
-// newPlayer returns a simulation with slots for running jobs, whose wrappers write below work. If idle is set no job
+// newPlayer returns a simulation with slots for running jobs, whose wrappers write below work. If idle is set, no job
 // ever starts.
 func newPlayer(work string, slots int, idle bool) (*player, error) {
 	area, err := sandbox.OpenArea(work)

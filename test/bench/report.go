@@ -14,7 +14,7 @@ type row struct {
 	Name    string  `json:"name"`
 	Figure  float64 `json:"figure"`
 	Unit    string  `json:"unit"`
-	// Against is what the figure is compared with, "" = nothing. With is the figure of that, in the same unit.
+	// Against names what the figure is compared with, "" = nothing. With is the figure of Against, in the same unit.
 	Against string  `json:"against,omitempty"`
 	With    float64 `json:"with,omitempty"`
 	// Ratio is Figure divided by With. Limit is its limit, 0 = none.
@@ -34,7 +34,7 @@ func (b *bench) target(section, name string, figure float64, unit string, target
 	b.beside(section, name, figure, unit, "target: at most", target, 1)
 }
 
-// beside adds a figure and the one that it is compared with. The ratio must not exceed limit; 0 = no verdict.
+// beside adds a figure and the figure with which it is compared. The ratio must not exceed limit; 0 = no verdict.
 func (b *bench) beside(section, name string, figure float64, unit, against string, with, limit float64) {
 	r := row{Section: section, Name: name, Figure: figure, Unit: unit, Against: against, With: with, Limit: limit}
 	if with > 0 {
@@ -54,7 +54,7 @@ func (b *bench) tell(section, name string, figure float64, unit string) {
 	b.rows = append(b.rows, row{Section: section, Name: name, Figure: figure, Unit: unit})
 }
 
-// report is everything that is printed.
+// report is the whole output.
 type report struct {
 	Machine machine `json:"machine"`
 	Rows    []row   `json:"rows"`

@@ -59,7 +59,7 @@ type daemon struct {
 	failed  error // valid after the parts have ended
 }
 
-// owner is the account of everything.
+// owner is the account that owns everything.
 const owner = "bench"
 
 func (s *site) answer(ctx context.Context, do string, arg func(into any) error) (any, error) {
@@ -190,7 +190,7 @@ func (s *site) counts(ctx context.Context, id jjm.GridID) (wire.Counts, error) {
 // errVain is the error of a wait that took too long.
 var errVain = errors.New("in vain")
 
-// until waits until done returns true, on a slow machine for longer than within.
+// until waits until done returns true, longer than within on a slow machine.
 func until(ctx context.Context, what string, within time.Duration, done func() (bool, error)) error {
 	within = await.Provoked(within)
 	deadline := time.Now().Add(within)

@@ -11,15 +11,13 @@ import (
 	"jjm/internal/work/split"
 )
 
-// splitArgs are work for a splitter: Files files, as the workload named Work
-// has them.
+// splitArgs describe the work for a splitter: Files files, as in the workload with the name Work.
 type splitArgs struct {
 	Work  string
 	Files int
 }
 
-// splitCost is what cutting costs: CPU for one cut, and the peak memory of the
-// process that holds work and parts.
+// splitCost is the cost of cutting: the CPU of one cut, and the peak memory of the process that holds work and parts.
 type splitCost struct {
 	CPU    time.Duration
 	Plain  time.Duration // of the same work, cut plainly
@@ -27,7 +25,7 @@ type splitCost struct {
 	PeakMB float64
 }
 
-// cutter is a child that cuts.
+// cutter is a child that cuts work.
 type cutter struct{}
 
 func (cutter) close() error { return nil }
@@ -53,26 +51,25 @@ func (cutter) answer(_ context.Context, do string, arg func(into any) error) (an
 	return nil, fmt.Errorf("workload %q: not known", args.Work)
 }
 
-// workload is files for a splitter.
+// workload describes files for a splitter.
 type workload struct {
 	name   string // of the splitter
 	shape  string
 	params func(*split.Params)
 	work   func(*split.Work, int)
-	// pieces are what a plain cut makes of a file, and perPart how many of them are a
-	// part; most is how many times the CPU of that a cut may take. nil = not compared.
+	// pieces returns the pieces into which a plain cut divides a file, and perPart is the number of pieces in a part;
+	// most is how many times the CPU of a plain cut a cut may take. nil = not compared.
 	pieces  func(*jjm.File) []jjm.FileLumis
 	perPart int
 	most    float64
-	// python is what the original needs for a file at 1e5 files, in seconds of
-	// one core, as it was measured once. memory is a tenth of the original's, in MB.
-	// 0 = not known.
+	// python is the time that the original needs for a file at 1e5 files, in seconds of one core, as measured once.
+	// memory is a tenth of the original's memory, in MB. 0 = not known.
 	python float64
 	memory float64
 }
 
-// workloads are those that the originals were measured with. Theirs took 0.5 GB
-// for whole files and up to 2.3 GB for events and sections.
+// workloads returns the workloads with which the originals were measured. The originals took 0.5 GB for whole files
+// and up to 2.3 GB for events and sections.
 func workloads() []workload {
 	const little, much = 50, 230
 	perJob := func(n int64) func(*split.Params) { return func(p *split.Params) { p.FilesPerJob = n } }
@@ -122,7 +119,7 @@ func files(n int) split.Work {
 	return w
 }
 
-// withParents gives every ten files a parent that a job has read.
+// withParents adds a parent that a job has read to every ten files.
 func withParents(w *split.Work, n int) {
 	w.Parents = make(map[string]split.Parent, n/10)
 	for i := range w.Files {
@@ -133,7 +130,7 @@ func withParents(w *split.Work, n int) {
 	}
 }
 
-// withSecondary adds a dataset that is used again and again.
+// withSecondary adds a dataset that is used repeatedly.
 func withSecondary(w *split.Work, _ int) {
 	s := split.Stream{Dataset: jjm.Dataset{Name: "minbias", Attributes: "ratio=2,repeat"}, Files: make([]jjm.File, 1000)}
 	for i := range s.Files {
@@ -142,8 +139,7 @@ func withSecondary(w *split.Work, _ int) {
 	w.Secondary = []split.Stream{s}
 }
 
-// cost cuts the work, once to see how much memory it takes with all its parts,
-// and then often enough for the clock.
+// cost cuts the work once to measure the memory with all parts, and then often enough to measure the CPU time.
 func (l *workload) cost(n int) (splitCost, error) {
 	work := files(n)
 	if l.work != nil {
@@ -184,7 +180,7 @@ func (l *workload) cost(n int) (splitCost, error) {
 	return cost, err
 }
 
-// roundCPU is the CPU time of one of many rounds, garbage collection included.
+// roundCPU returns the CPU time of one of many rounds, garbage collection included.
 func roundCPU(rounds int, round func() error) (time.Duration, error) {
 	runtime.GC()
 	before := processCPU()
@@ -196,7 +192,8 @@ func roundCPU(rounds int, round func() error) (time.Duration, error) {
 	return (processCPU() - before) / time.Duration(rounds), nil
 }
 
-// splitter is the name without what follows it.
+// splitter returns the splitter with the name of the workload, else JEDI, several of whose workloads have other
+// names.
 func (l *workload) splitter() string {
 	for _, name := range split.Names() {
 		if l.name == name {
@@ -206,8 +203,8 @@ func (l *workload) splitter() string {
 	return split.JEDI
 }
 
-// split measures every splitter of files at every size. The last size but one is
-// held against a plain cut; the last one against that, to see that it is linear.
+// split measures every splitter of files at every size. The last size but one is compared with a plain cut; the last
+// size is compared with the one before, to see that the cost is linear.
 func (b *bench) split() error {
 	var errs []error
 	for _, l := range workloads() {
@@ -247,8 +244,8 @@ func (b *bench) splitOne(l *workload) error {
 	return nil
 }
 
-// cpuBeside shows the CPU time of a cut beside that of a plain one in the same process,
-// and beside the original's as it was measured once: no target, because machines differ.
+// cpuBeside compares the CPU time of a cut with a plain cut in the same process, and with the original's time as
+// measured once, without a target, because machines differ.
 func (b *bench) cpuBeside(l *workload, what string, n int, cost splitCost) {
 	perFile := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(n) }
 	if l.pieces == nil {
@@ -259,7 +256,7 @@ func (b *bench) cpuBeside(l *workload, what string, n int, cost splitCost) {
 	b.beside("split", what+"CPU per file", perFile(cost.CPU), "ns", "the original, recorded", l.python*1e9, 0)
 }
 
-// cut lets a child of its own cut, so that memory is that of one workload.
+// cut cuts in a child of its own, so that the memory is that of one workload.
 func (b *bench) cut(name string, n int) (splitCost, error) {
 	var cost splitCost
 	c, err := b.child("split")

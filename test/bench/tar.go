@@ -80,7 +80,7 @@ func (t *tarrer) make() (err error) {
 	return nil
 }
 
-// tarred is what a tar cost.
+// tarred is the cost of a tar.
 type tarred struct {
 	WallMS, CPUMS, PeakMB float64
 	Bytes                 int64
@@ -112,8 +112,8 @@ func (t *tarrer) entries() iter.Seq2[sandbox.TarEntry, error] {
 	}
 }
 
-// The shell commands that the tar is compared with: $1 is the tar, $2 the folder of the files. They sync the tar to the
-// disk, because jjm does.
+// The shell commands with which the tar is compared: $1 is the tar, $2 the folder of the files. They sync the tar to
+// the disk, because jjm does.
 const (
 	gnuTar  = `tar -cf "$1" -C "$2" --sort=none jobs && sync "$1"`
 	gnuSums = `tar -cf - -C "$2" --sort=none jobs | tee "$1" | sha256sum && sync "$1"`
@@ -160,7 +160,7 @@ func (b *bench) tar() error {
 	return err
 }
 
-// gnu runs a shell command. Its CPU time is that of all its processes.
+// gnu runs a shell command. Its CPU time is the sum of all its processes.
 func (b *bench) gnu(script, out, root string) (tarred, error) {
 	cmd := exec.CommandContext(b.ctx, "sh", "-c", script, "sh", out, root)
 	var text bytes.Buffer

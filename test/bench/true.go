@@ -20,29 +20,27 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The targets of a job that does nothing: CPU per job, so many times that of the plain
-// program.
+// The targets of a job that does nothing: CPU per job, as a multiple of the plain program's.
 const (
 	wrapperCPU = 2
 	daemonCPU  = 4
 )
 
-// bareRun is one run of many times /bin/true; CPU is per job, in milliseconds.
+// bareRun is one run of /bin/true many times; CPU is per job, in milliseconds.
 type bareRun struct {
 	wall            time.Duration
 	wrapper, daemon float64 // with /bin/true; both 0 for xargs
 	peakMB          float64
 }
 
-// bare measures /bin/true on the real daemon with the embedded batch system
-// beside a plain program, and xargs.
+// bare measures /bin/true on the real daemon with the embedded batch system, and compares it with a plain program and
+// with xargs.
 func (b *bench) bare() error {
 	plain, err := b.build("plain", "jjm/test/bench/plainjobs")
 	if err != nil {
 		return err
 	}
-	// Once only, because the end of a grid job deletes what its wrappers left
-	// for jjm; see close.
+	// It runs only once, because the end of a grid job deletes the files that its wrappers left for jjm; see close.
 	disk, err := b.bareDaemon(b.dir)
 	if err != nil {
 		return err
@@ -72,7 +70,7 @@ func (b *bench) bare() error {
 	return nil
 }
 
-// tellBare tells of jjm's runs in one kind of folder, beside the plain program's.
+// tellBare adds the figures of jjm's runs in one kind of folder, compared with the plain program's.
 func (b *bench) tellBare(where string, jjms, plain, xargs []bareRun) {
 	of := func(runs []bareRun, f func(bareRun) float64) float64 {
 		var all []float64
@@ -93,7 +91,7 @@ func (b *bench) tellBare(where string, jjms, plain, xargs []bareRun) {
 	b.tell("true", name+"peak memory of the daemon", of(jjms, func(r bareRun) float64 { return r.peakMB }), "MB")
 }
 
-// xargs runs /bin/true as many times, as many at once.
+// xargs runs /bin/true equally often, with equally many at once.
 func (b *bench) xargs() (bareRun, error) {
 	cmd := exec.CommandContext(b.ctx, "xargs", "-P", strconv.Itoa(runtime.NumCPU()), "-n", "1", "/bin/true")
 	var lines strings.Builder
@@ -108,7 +106,7 @@ func (b *bench) xargs() (bareRun, error) {
 	return bareRun{wall: time.Since(began)}, nil
 }
 
-// plainJobs runs them by the plain program, in a folder of its own below dir.
+// plainJobs runs the jobs with the plain program, in a folder of its own below dir.
 func (b *bench) plainJobs(program, dir string) (r bareRun, err error) {
 	dir, err = os.MkdirTemp(dir, "plain-")
 	if err != nil {
@@ -127,7 +125,7 @@ func (b *bench) plainJobs(program, dir string) (r bareRun, err error) {
 	return r, err
 }
 
-// stderrOf is what a program that failed wrote to its standard error.
+// stderrOf returns the standard error of a program that failed.
 func stderrOf(err error) []byte {
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		return exit.Stderr
@@ -135,7 +133,7 @@ func stderrOf(err error) []byte {
 	return nil
 }
 
-// bareDaemon runs them as local jobs of one grid job of a daemon of its own.
+// bareDaemon runs the jobs as local jobs of one grid job of a daemon of its own.
 func (b *bench) bareDaemon(dir string) (r bareRun, err error) {
 	d, err := b.startDaemon(dir)
 	if err != nil {
@@ -171,10 +169,10 @@ type realDaemon struct {
 	cmd    *exec.Cmd
 	state  string
 	client client.Client
-	bed    *bed      // whose jobs it has, if it is a real one
-	log    *os.File  // what it says, beside standard error
+	bed    *bed      // the bed whose jobs it runs, nil for the embedded batch system
+	log    *os.File  // the daemon's log, besides standard error
 	perf   *exec.Cmd // nil unless profiling
-	began  time.Time // of what is measured, where that is the daemon's
+	began  time.Time // the start of the measurement, if the daemon is measured
 }
 
 // startDaemon starts jjm-daemon with the defaults, in a folder of its own below
@@ -219,8 +217,7 @@ func (b *bench) startDaemonAs(dir, config string, as *syscall.Credential) (*real
 	return d, d.profile(b.ctx)
 }
 
-// profile lets perf(1) watch the daemon, if a profile is wanted. Programs built
-// by make have no symbols: see -bin.
+// profile runs perf(1) on the daemon, if a profile is requested. Programs built by make have no symbols: see -bin.
 func (d *realDaemon) profile(ctx context.Context) error {
 	dir := os.Getenv(profileEnv)
 	if dir == "" {
@@ -231,7 +228,7 @@ func (d *realDaemon) profile(ctx context.Context) error {
 	return d.perf.Start()
 }
 
-// logPath is where a daemon's log is.
+// logPath returns the path of a daemon's log.
 func (d *realDaemon) logPath() string { return filepath.Join(d.state, "daemon.log") }
 
 func (d *realDaemon) pid() int { return d.cmd.Process.Pid }
@@ -251,15 +248,14 @@ func (d *realDaemon) runJob(ctx context.Context, text string) (status string, er
 	return status, err
 }
 
-// close ends the daemon as a service manager does. Its folder stays until the
-// end of the run: ext4 without a journal looks at every inode that was deleted
-// in the last minute before it makes a new one (recently_deleted in
-// fs/ext4/ialloc.c of Linux), which would count as the next run's CPU time.
+// close ends the daemon as a service manager does. Its folder stays until the end of the run: ext4 without a journal
+// checks every inode that was deleted in the last minute before it makes a new one (recently_deleted in
+// fs/ext4/ialloc.c of Linux), which would count as CPU time of the next run.
 func (d *realDaemon) close() error {
 	err := d.cmd.Process.Signal(syscall.SIGTERM)
 	err = errors.Join(err, d.cmd.Wait(), d.log.Close())
 	if d.perf != nil {
-		_ = d.perf.Wait() // perf ends with what it watches, in its own way
+		_ = d.perf.Wait() // perf ends when its target has ended, with an exit code of its own
 	}
 	return err
 }

@@ -31,7 +31,7 @@ func (b *bench) untilOf(j *realDaemon, what string, within time.Duration, done f
 	return fmt.Errorf("%w; the daemon's folder stays: %s", err, j.state)
 }
 
-// unfinished describes what of a daemon is not over: its own view, that of the batch system, and the end of the
+// unfinished describes the unfinished jobs of a daemon: its own view, the batch system's view, and the end of the
 // daemon's log.
 func (b *bench) unfinished(j *realDaemon) string {
 	var out strings.Builder

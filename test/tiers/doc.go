@@ -1,6 +1,6 @@
 // Command tiers runs one tier of jjm's tests and reports what the run cost.
 //
-//	go run ./test/tiers unit          what needs no daemon, batch system or account
+//	go run ./test/tiers unit          the tests that need no daemon, batch system or account
 //	go run ./test/tiers test          make test
 //	go run ./test/tiers faults        a campaign, by name; "campaign" runs all of them
 //	go run ./test/tiers test slurm    some steps of a tier
@@ -17,6 +17,6 @@
 // and the tests that failed. The exit status is 0 if every test passed, 1 if one failed or
 // was left out without a reason, 2 if the run could not begin.
 //
-// Two runs on one machine would disturb each other: ports, accounts and batch systems are
-// the machine's. The second run waits for the first and says so.
+// Two runs on one machine would disturb each other, because they share its ports, accounts and batch systems. The
+// second run waits for the first and prints that it waits.
 package main

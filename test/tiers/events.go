@@ -35,13 +35,13 @@ type attempt struct {
 	output strings.Builder
 }
 
-// results is what the events of one or more runs of "go test" say.
+// results holds the events of one or more runs of "go test".
 type results struct {
 	tests map[name][]*attempt
 	order []name // of the first event of each test
-	// broken says what failed besides tests: builds, panics, exits. Its names have no test.
+	// broken has the failures outside of tests: builds, panics, exits. Its names have no test.
 	broken map[name]string
-	// loose is the output that belongs to no test. Its names have no test.
+	// loose is the output outside of tests. Its names have no test.
 	loose map[name]*strings.Builder
 }
 
@@ -49,7 +49,7 @@ func newResults() *results {
 	return &results{tests: map[name][]*attempt{}, broken: map[name]string{}, loose: map[name]*strings.Builder{}}
 }
 
-// read adds the events of a step. A line that is no event is an error.
+// read adds the events of a step. A line that is not an event is an error.
 func (r *results) read(step string, in io.Reader) error {
 	lines := bufio.NewReader(in)
 	for n := 1; ; n++ {
@@ -96,8 +96,8 @@ func (r *results) looseOutput(of name) *strings.Builder {
 	return r.loose[of]
 }
 
-// addOfPackage adds an event without a test. A package that fails though none of its tests
-// did has paniced, exited, or run into the time limit of go test.
+// addOfPackage adds an event without a test. A package that fails although none of its tests failed has panicked,
+// exited, or run into the time limit of go test.
 func (r *results) addOfPackage(of name, e event) {
 	switch e.Action {
 	case "output":

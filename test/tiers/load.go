@@ -13,7 +13,7 @@ type loadWatch struct {
 	peak chan float64
 }
 
-// watchLoad reads the load average every few seconds until peakLoad.
+// watchLoad reads the load average every few seconds until peakLoad is called.
 func watchLoad() *loadWatch {
 	w := &loadWatch{stop: make(chan struct{}), peak: make(chan float64)}
 	go func() {
@@ -32,7 +32,7 @@ func watchLoad() *loadWatch {
 	return w
 }
 
-// peakLoad ends the watch.
+// peakLoad ends the watch and returns the highest load average.
 func (w *loadWatch) peakLoad() float64 {
 	close(w.stop)
 	return <-w.peak

@@ -26,7 +26,7 @@ type machine struct {
 	start cost
 }
 
-// measureMachine starts /bin/true some hundred times.
+// measureMachine measures the mean cost of starting /bin/true yardstickStarts times.
 func measureMachine() (machine, error) {
 	before, began := childrenCost(), time.Now()
 	for range yardstickStarts {
@@ -42,9 +42,9 @@ func measureMachine() (machine, error) {
 	}}, nil
 }
 
-// slowness returns by how much hang guards are longer here than on a quick machine: 1, 4, 10 or
-// 20. The steps are few because results of tests that read it stay in the cache while it stays the
-// same. Ordinary virtual machines need 2 to 3.5 ms for a start, so no step lies there.
+// slowness returns how many times longer hang guards are here than on a quick machine: 1, 4, 10 or 20. There are few
+// steps, because results of tests that read the slowness stay in the cache while it does not change. Ordinary virtual
+// machines need 2 to 3.5 ms for a start, so no step lies there.
 func (m machine) slowness() int {
 	factor := float64(max(m.start.Wall, m.start.cpu())) / float64(quickStart)
 	for _, step := range []int{1, 4, 10} {
@@ -62,10 +62,10 @@ func (m machine) String() string {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// fingerprint returns a word that changes with what tests ask the machine for: the account that
-// runs them, the accounts and packages that there are, and where programs are looked for.
+// fingerprint returns a word that changes with the facts that tests ask the machine for: the account that runs them,
+// the existing accounts and packages, and the search path of programs.
 func fingerprint() string {
-	groups, _ := os.Getgroups() // none is a group of no account
+	groups, _ := os.Getgroups() // an account may have no groups
 	sum := sha256.New()
 	_, _ = fmt.Fprintln(sum, os.Geteuid(), groups, os.Getenv("PATH"))
 	for _, file := range []string{"/etc/passwd", "/etc/group", "/etc/debian_version", "/var/lib/dpkg/status",
@@ -80,8 +80,7 @@ func fingerprint() string {
 // lockFile is held by the run that has the machine's ports, accounts and batch systems.
 const lockFile = "/tmp/jjm-tests.lock"
 
-// lockMachine waits until no other run of jjm's tests has the machine. It tells people that it
-// waits, and for whom.
+// lockMachine waits until no other run of jjm's tests has the machine. It prints that it waits, and for whom.
 func lockMachine(path string, people io.Writer) (unlock func(), err error) {
 	f, err := openShared(path)
 	if err != nil {

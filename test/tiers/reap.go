@@ -54,8 +54,8 @@ func (r *reaper) run(cmd *exec.Cmd) (int, error) {
 	return status.ExitStatus(), nil
 }
 
-// reap waits for children until the given one is over. Whoever of several callers sees the end
-// of a command passes it on.
+// reap waits for children until the given one is over. If a caller sees the end of another caller's command, it
+// passes the status on.
 func (r *reaper) reap(until int) {
 	for r.pending(until) {
 		var status syscall.WaitStatus
@@ -131,8 +131,8 @@ func measurePackage(argv []string) int {
 	return status
 }
 
-// addCost adds a line to the file of costs: the folder of the package, which is the working
-// folder of a test program, and the times in nanoseconds.
+// addCost adds a line to the file of costs: the folder of the package, which is the working folder of a test program,
+// and the times in nanoseconds.
 func addCost(file string, c cost) error {
 	if file == "" {
 		return nil

@@ -19,9 +19,8 @@ const tableRows = 10
 // outputLines is how much of a failed test's output the report repeats.
 const outputLines = 40
 
-// failures returns everything that makes a run red, with the reason: root tests whose last
-// attempt failed, or that failed in a way that a second run does not mend, and packages that
-// failed outside of their tests.
+// failures returns everything that makes a run red, with the reason: root tests whose last attempt failed, or whose
+// failure a second run cannot clear, and packages that failed outside of their tests.
 func (r *results) failures() map[name]string {
 	red := maps.Clone(r.broken)
 	for n, attempts := range r.tests {
@@ -40,8 +39,8 @@ func (r *results) failures() map[name]string {
 	return red
 }
 
-// again returns the failed root tests of a step that may run again, by package. It returns none
-// if something failed that is red at once.
+// again returns the failed root tests of a step that may run again, by package. It returns none if a failure is
+// final.
 func (r *results) again(step string) map[string][]string {
 	tests := map[string][]string{}
 	for n := range r.failures() {
@@ -78,7 +77,7 @@ func (r *results) flaky() []name {
 	return all
 }
 
-// leftOut is what this run did not test.
+// leftOut holds the tests that this run left out.
 type leftOut struct {
 	// targets counts tests by the target of the Makefile that runs them.
 	targets map[string]int
@@ -130,7 +129,7 @@ func (r *results) reasons(of name) string {
 	return all.String()
 }
 
-// restOfLine returns what follows the words on their line.
+// restOfLine returns the text after the words on their line.
 func restOfLine(text, words string) string {
 	_, rest, found := strings.Cut(text, words)
 	if !found {
@@ -172,8 +171,7 @@ func (r *run) report() (string, bool) {
 	return b.String(), len(red) == 0 && len(left.nowhere) == 0
 }
 
-// counts returns how many root tests passed, failed and were skipped in the end. A test that
-// several steps have counts once.
+// counts returns how many root tests passed, failed and were skipped in the end. A test in several steps counts once.
 func (r *results) counts() (passed, failed, skipped int) {
 	worst := map[name]int{}
 	rank := map[string]int{"skip": 1, "pass": 2, "fail": 3, "": 3}
@@ -196,7 +194,7 @@ func (r *results) counts() (passed, failed, skipped int) {
 	return passed, failed, skipped
 }
 
-// slowest returns the table of the root tests that took longest.
+// slowest returns the table of the root tests that took most time.
 func slowest(r *results) string {
 	type row struct {
 		name    name
@@ -219,8 +217,8 @@ func slowest(r *results) string {
 	return b.String()
 }
 
-// readCosts adds up the lines that measurePackage writes, by the folders of packages, and
-// returns their sum. A line that it did not write is passed over.
+// readCosts adds up the lines that measurePackage writes, by the folders of packages, and returns their sum. It skips
+// any other line.
 func readCosts(lines string, byPackage map[string]cost) (sum cost) {
 	for s := bufio.NewScanner(strings.NewReader(lines)); s.Scan(); {
 		var c cost
@@ -234,7 +232,7 @@ func readCosts(lines string, byPackage map[string]cost) (sum cost) {
 	return sum
 }
 
-// costly returns the table of the packages whose test programs used most CPU.
+// costly returns the table of the packages whose test programs used most CPU time.
 func costly(byPackage map[string]cost) string {
 	dirs := slices.Collect(maps.Keys(byPackage))
 	slices.SortFunc(dirs, func(a, b string) int {

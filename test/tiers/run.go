@@ -87,7 +87,7 @@ const tablesDir = "tables"
 
 func (r *run) file(name string) string { return filepath.Join(r.dir, name) }
 
-// costsOf returns the file of what the test programs of a step used.
+// costsOf returns the file of the costs of a step's test programs.
 func (r *run) costsOf(step string) string { return r.file("costs of " + step) }
 
 // packagesWithTests returns the import paths of the module's packages that have tests.
@@ -101,8 +101,8 @@ func packagesWithTests() ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// makePrograms builds the programs, so that none of another commit is tested, and copies them to
-// where every account can run them.
+// makePrograms builds the programs, so that no program of another commit is tested, and copies them to a folder where
+// every account can run them.
 func (r *run) makePrograms() error {
 	build := exec.Command("make", "-s", "build")
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
@@ -142,7 +142,7 @@ func jobs(m machine, lanes int) (int, error) {
 	return n, nil
 }
 
-// all runs the lanes, and then again what failed. An error means that a step could not run.
+// all runs the lanes, and then the failed tests again. An error means that a step could not run.
 func (r *run) all() error {
 	errs := make([]error, len(r.tier.lanes))
 	var lanes sync.WaitGroup
@@ -164,8 +164,7 @@ func (r *run) all() error {
 	return r.again()
 }
 
-// laneIsOver passes the slots of a lane on to the first one that still runs. The slots of the
-// last one stay with it.
+// laneIsOver passes the slots of a finished lane to the first lane that still runs. The last lane keeps its slots.
 func (r *run) laneIsOver(lane int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,7 +177,7 @@ func (r *run) laneIsOver(lane int) error {
 	return nil
 }
 
-// mostAgain is how many failed tests run again. More than these fail for a common reason.
+// mostAgain is how many failed tests run again. If more tests fail, they have a common reason.
 const mostAgain = 20
 
 // again runs the failed tests again, at most twice, while nothing else runs.
@@ -249,9 +248,9 @@ func (r *run) step(s step, lane int, try string) error {
 	return nil
 }
 
-// argv returns the command of a step: with.sh, which starts the systems, and behind it
-// gotestsum. Cached results depend on the folder for temporary files, which with.sh makes anew.
-// -w leaves debug information out: linking a test program takes 1.9 s of CPU instead of 3.1 s.
+// argv returns the command of a step: with.sh, which starts the systems, followed by gotestsum. Cached results depend
+// on the folder for temporary files, which with.sh makes new each time. -w leaves debug information out: linking a
+// test program then takes 1.9 s of CPU instead of 3.1 s.
 func (r *run) argv(s step, packages []string, events string) []string {
 	var argv []string
 	if !s.cached {

@@ -36,7 +36,7 @@ func makeSlots(dir string, lanes, n int) error {
 // slotsOf returns the folder of a lane's slots.
 func slotsOf(dir string, lane int) string { return filepath.Join(dir, strconv.Itoa(lane)) }
 
-// giveSlots passes the slots of a lane that is over on to another one.
+// giveSlots passes the slots of a finished lane to another lane.
 func giveSlots(dir string, from, to int) error {
 	files, err := filepath.Glob(filepath.Join(slotsOf(dir, from), "*"))
 	for _, file := range files {
@@ -45,8 +45,7 @@ func giveSlots(dir string, from, to int) error {
 	return err
 }
 
-// takeSlot waits for a free slot and returns its locked file. Without a folder there is nothing
-// to wait for.
+// takeSlot waits for a free slot and returns its locked file. Without a folder it does not wait.
 func takeSlot(dir string) (*os.File, error) {
 	if dir == "" {
 		return os.Open(os.DevNull)

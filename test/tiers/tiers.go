@@ -9,7 +9,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// tier is what one command runs.
+// tier is the set of tests that one command runs.
 type tier struct {
 	// env is the value of JJM_TIER.
 	env string
@@ -27,8 +27,7 @@ type tier struct {
 // step runs the tests of some packages.
 type step struct {
 	name string
-	// packages are patterns as go list takes them; without are packages that these match and
-	// that are left out.
+	// packages are patterns as go list takes them; without are patterns of packages to leave out.
 	packages, without []string
 	// run selects tests by a regular expression; empty means all.
 	run string
@@ -40,14 +39,14 @@ type step struct {
 	cached bool
 }
 
-// How many cases each property test draws while somebody waits, and in a campaign.
+// The number of cases that each property test draws while somebody waits, and in a campaign.
 const (
 	fewChecks  = 40
 	manyChecks = 400
 )
 
-// endToEnd are the packages whose tests start jjm's programs, or run whole simulated sites.
-// The tier "unit" does without them.
+// endToEnd are the packages whose tests start jjm's programs, or run whole simulated sites. The tier "unit" leaves
+// them out.
 var endToEnd = []string{
 	"./test/advertise", "./test/bench/...", "./test/daemon", "./test/docs", "./test/door", "./test/gatekeepers",
 	"./test/hostile", "./test/identity", "./test/survival", "./etc/examples/...", "./internal/testkit/testbed",
@@ -55,18 +54,18 @@ var endToEnd = []string{
 	"./adapters/conformance",
 }
 
-// racing are the packages that run under the race detector: those of the daemon.
+// racing are the packages that run under the race detector: the packages of the daemon.
 var racing = []string{
 	"./adapters", "./adapters/idealize", "./adapters/local", "./internal/sys/...", "./sandbox", "./internal/storage/...",
 	"./internal/policy/plan", "./xmldb/...", "./internal/api/...", "./internal/publish/...", "./internal/gatekeeper/...",
 	"./internal/engine/...", "./internal/app",
 }
 
-// The tests that use a batch system in the packages that have others too.
+// onSystems selects the tests that use a batch system, in packages that have other tests too.
 const onSystems = "^Test(Conformance|Installed_|Rest_AToken|Beds_|Faults)"
 
-// ofOthers selects the tests, in packages that have others too, of what an account can do to another one and of what
-// operators do to a site. They have one size, so make test and make test-hostile run the same.
+// ofOthers selects the tests, in packages that have other tests too, of what an account can do to another account and
+// of what operators do to a site. They have one size, so make test and make test-hostile run the same tests.
 const ofOthers = "^Test(Verbs|Shows|Clusters|Owners|Umask|Held|Examine|Reserve|DoorNotes|Adopt|Store|Lost|Mend|Drop|" +
 	"Container|Unmounted|Run|ReadClaim)_"
 
@@ -75,7 +74,7 @@ func tiers() map[string]tier {
 	var (
 		unit = step{name: "unit", packages: []string{"./..."}, without: endToEnd, cached: true}
 
-		// make test: these, everything on the embedded batch system, and a part on each real system.
+		// make test: these steps, everything on the embedded batch system, and a part on each real system.
 		embedded = step{name: "embedded", packages: endToEnd,
 			without: []string{"./test/gatekeepers", "./test/door", "./internal/testkit/testbed"}}
 		slurm = step{name: "slurm", systems: []string{"slurm"}, run: onSystems,
@@ -175,7 +174,7 @@ func tierNames() []string { return slices.Sorted(maps.Keys(tiers())) }
 // module is the name of jjm's module, which patterns of packages begin with in events.
 const module = "jjm"
 
-// matches reports whether an import path is one that a pattern of this table stands for.
+// matches reports whether an import path matches a pattern of this table.
 func matches(pattern, path string) bool {
 	pattern = module + strings.TrimPrefix(pattern, ".")
 	if parent, all := strings.CutSuffix(pattern, "/..."); all {
@@ -184,7 +183,7 @@ func matches(pattern, path string) bool {
 	return path == pattern
 }
 
-// choose returns those of the import paths that the step runs.
+// choose returns the import paths that the step runs.
 func (s step) choose(all []string) []string {
 	var chosen []string
 	for _, path := range all {

@@ -18,7 +18,7 @@ const (
 	nameLifetime = time.Minute
 )
 
-// callers finds out which account is at the other end of a connection.
+// callers returns the account at the other end of a connection.
 type callers struct {
 	admins []string
 	lookup func(uid int) string
@@ -44,10 +44,9 @@ func newCallers(cfg Config) *callers {
 // nobody is a uid that no account has.
 const nobody = -1
 
-// ownAdmin returns uid, the daemon's own, if it counts as an administrator, else nobody.
-// The jobs of an ordinary account's daemon run as that account. If other accounts may
-// connect, each of their jobs could therefore act as the daemon's account, so it must not
-// be an administrator.
+// ownAdmin returns uid, the daemon's own, if it counts as an administrator, else nobody. The jobs of an ordinary
+// account's daemon run as that account. If other accounts may connect, each of their jobs could therefore act as the
+// daemon's account. Then the daemon's account must not be an administrator.
 func (c Config) ownAdmin(uid int) int {
 	if uid != 0 && c.Open() {
 		return nobody

@@ -23,14 +23,13 @@ type Config struct {
 	Mode string `toml:"mode"`
 	// Group is the group of the socket file, for mode 0660. Default: the daemon's own.
 	Group string `toml:"group"`
-	// Admins are the accounts that may act on everybody's jobs, in addition to root. With
-	// mode 0600 the daemon's own account is one too. With a wider mode it must not be, and
-	// must not be named here, because the jobs of others run as that account.
+	// Admins are the accounts that may act on everybody's jobs, in addition to root. With mode 0600 the daemon's own
+	// account is an administrator too. With a wider mode it must not be, and must not be named here, because the jobs
+	// of others run as that account.
 	Admins []string `toml:"admins"`
-	// Connections is the most connections of ordinary accounts at once; default 1024. As
-	// many again are reserved for root and the administrators. PerUser is the most of one
-	// ordinary account; default half of Connections. It is further limited to the number
-	// that is free at the moment.
+	// Connections is the most connections of ordinary accounts at once; default 1024. As many again are reserved for
+	// root and the administrators. PerUser is the most connections of one ordinary account; default half of
+	// Connections. It is further limited to the number that is free at the moment.
 	Connections int `toml:"connections"`
 	PerUser     int `toml:"per_user"`
 	// RequestTime is how long a client may take to send its request (default 5s).

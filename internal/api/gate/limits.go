@@ -53,11 +53,10 @@ func (m *memory) release(c Caller, n int64) {
 	}
 }
 
-// connections counts the open connections, in all and for each ordinary account. Root, the
-// daemon's account and administrators have a count of their own with the same limit, so
-// that others cannot lock them out. An ordinary account may have at most as many
-// connections as are still free: n accounts that take all they can still leave 1/(n+1) of
-// the limit to the next one (dynamic thresholds, Choudhury and Hahne 1998).
+// connections counts the open connections, in all and for each ordinary account. Root, the administrators, and the
+// daemon's account if it is an administrator have a count of their own with the same limit, so that others cannot
+// lock them out. An ordinary account may have at most as many connections as are still free: n accounts that take all
+// they can still leave 1/(n+1) of the limit to the next one (dynamic thresholds, Choudhury and Hahne 1998).
 type connections struct {
 	all, perUser int
 	trusted      func(uid int) bool

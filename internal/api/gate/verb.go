@@ -54,8 +54,7 @@ func (r Rank) String() string {
 	return "nobody"
 }
 
-// changer is a request that says whether it changes something. A request without the method
-// counts as one that does.
+// changer is a request that says whether it changes something. A request without the method counts as a change.
 type changer interface{ Changes() bool }
 
 // admits reports whether a caller of this rank may make the request.

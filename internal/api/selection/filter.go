@@ -9,19 +9,19 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Filters are filters as people write them and requests hold them; "" does not restrict. [Filters.Parse] reads them.
+// Filters are filters as people write them and requests hold them; "" does not restrict. [Filters.Parse] parses them.
 type Filters struct {
 	// State, Host, Exit, Reason and Cluster are of local jobs.
-	State   string `json:"state,omitempty"`  // words with commas between, such as failed,killed
+	State   string `json:"state,omitempty"`  // states, separated by commas, such as failed,killed
 	Host    string `json:"host,omitempty"`   // a Glob
-	Exit    string `json:"exit,omitempty"`   // codes and ranges of them with commas between, such as 3,128-255
+	Exit    string `json:"exit,omitempty"`   // codes and ranges of codes, separated by commas, such as 3,128-255
 	Reason  string `json:"reason,omitempty"` // a Glob
 	Cluster string `json:"cluster,omitempty"`
 	// Status, Type, User and Age are of grid jobs.
 	Status string `json:"status,omitempty"`
 	Type   string `json:"type,omitempty"`
 	User   string `json:"user,omitempty"`
-	Age    string `json:"age,omitempty"` // since it was accepted: at least 7d; or between two ages, such as 0-12h
+	Age    string `json:"age,omitempty"` // time since it was accepted: at least 7d; or between two ages, such as 0-12h
 }
 
 // maxFilter is the longest text of a filter, in bytes.
@@ -41,7 +41,7 @@ func (f Filters) OfLocals() bool {
 	return f.State != "" || f.Host != "" || f.Exit != "" || f.Reason != "" || f.Cluster != ""
 }
 
-// Parse parses filters. The error is that of Check.
+// Parse parses filters. It returns the error that Check returns.
 func (f Filters) Parse() (Filter, error) {
 	for _, text := range [][2]string{{"state", f.State}, {"host", f.Host}, {"exit", f.Exit}, {"reason", f.Reason},
 		{"cluster", f.Cluster}, {"status", f.Status}, {"type", f.Type}, {"user", f.User}, {"age", f.Age}} {
@@ -77,7 +77,7 @@ func (f Filters) Parse() (Filter, error) {
 	return out, err
 }
 
-// words returns the words of a list with commas between; none for "".
+// words returns the words of a list that is separated by commas; none for "".
 func words(list string) func(yield func(string) bool) {
 	if list == "" {
 		return func(func(string) bool) {}
@@ -87,9 +87,9 @@ func words(list string) func(yield func(string) bool) {
 
 // Filter selects among grid jobs and local jobs. The zero value selects all.
 type Filter struct {
-	States  []jjm.State // one of them; empty is any
+	States  []jjm.State // one of these; empty means any
 	Host    Glob
-	Exit    []Codes // in one of them; empty is any
+	Exit    []Codes // in one of these; empty means any
 	Reason  Glob
 	Cluster string
 	Status  *jjm.GridStatus
@@ -103,13 +103,13 @@ type Filter struct {
 // OfLocals reports whether the filter selects local jobs, not only grid jobs.
 func (f *Filter) OfLocals() bool { return f.ofLocals }
 
-// Grid reports whether a grid job fits, as far as the filters of grid jobs tell.
+// Grid reports whether a grid job matches the filters of grid jobs.
 func (f *Filter) Grid(job *jjm.GridJob, now jjm.Time) bool {
 	return (f.Status == nil || job.Status == *f.Status) && (f.Type == "" || job.Spec.Type == f.Type) &&
 		(f.User == "" || job.Owner.User == f.User) && f.Age.Has(now.Sub(job.Accepted))
 }
 
-// MayHold reports whether a grid job of this status may have a local job that fits. It saves looking at those of most
+// MayHold reports whether a grid job of this status may have a local job that matches. With it, callers skip most
 // grid jobs that are over.
 func (f *Filter) MayHold(s jjm.GridStatus) bool {
 	if len(f.States) == 0 || !s.Final() {
@@ -120,8 +120,8 @@ func (f *Filter) MayHold(s jjm.GridStatus) bool {
 	})
 }
 
-// Local reports whether a local job fits the filters of local jobs. One that gave its work back is in no state, as in
-// the counts of jjm status.
+// Local reports whether a local job matches the filters of local jobs. A local job that gave its work back is in no
+// state, as in the counts of jjm status.
 func (f *Filter) Local(l *jjm.LocalJob) bool {
 	return (len(f.States) == 0 || slices.ContainsFunc(f.States, func(s jjm.State) bool { return in(l, s) })) &&
 		(f.Host == "" || f.Host.Fits(l.Host)) && (f.Cluster == "" || l.Cluster == f.Cluster) &&
@@ -129,7 +129,7 @@ func (f *Filter) Local(l *jjm.LocalJob) bool {
 		(f.Reason == "" || f.hasReason(l))
 }
 
-// in reports whether a local job counts as in a state. Held are also those that their batch system holds.
+// in reports whether a local job counts as in a state. A local job that its batch system holds counts as held.
 func in(l *jjm.LocalJob, s jjm.State) bool {
 	if s == jjm.Held {
 		return l.State == jjm.Held || l.IsHeld()
@@ -137,7 +137,8 @@ func in(l *jjm.LocalJob, s jjm.State) bool {
 	return l.State == s && l.Phase != jjm.GivenBack
 }
 
-// hasReason reports whether one of the texts fits that say why a local job ended, is tried again, is held or waits.
+// hasReason reports whether Reason matches a text that says why the local job ended, is tried again, is held or
+// waits.
 func (f *Filter) hasReason(l *jjm.LocalJob) bool {
 	texts := []string{l.Message}
 	if h := l.Holding; h.Now() {
@@ -152,10 +153,11 @@ func (f *Filter) hasReason(l *jjm.LocalJob) bool {
 // Codes is a range of exit codes, both ends included.
 type Codes struct{ First, Last int }
 
-// Has reports whether a code is in the range. An attempt that has not ended has -1 and is in none.
+// Has reports whether a code is in the range. The code of an attempt that has not ended is -1, which is in no range.
 func (c Codes) Has(code int) bool { return c.First <= code && code <= c.Last }
 
-// maxCode is the largest exit code: waitpid(2) returns 8 bits. Codes of parts that were never submitted are larger.
+// maxCode is the largest code that a filter takes. waitpid(2) returns 8 bits; the codes of parts that were never
+// submitted are larger than maxCode and cannot be selected.
 const maxCode = 1 << 16
 
 func parseCodes(word string) (Codes, error) {
@@ -172,7 +174,7 @@ func parseCodes(word string) (Codes, error) {
 	return Codes{int(a), int(b)}, nil
 }
 
-// Ages is a range of ages, both ends included. Most 0 is no upper end.
+// Ages is a range of ages, both ends included. Most 0 means no upper end.
 type Ages struct{ Least, Most time.Duration }
 
 // Has reports whether an age is in the range.

@@ -1,14 +1,14 @@
 package selection
 
-// Glob is a pattern of texts: * stands for any text, also none, and ? for any one character. Everything else stands for
-// itself. The whole text has to fit.
+// Glob is a pattern of texts: * matches any text, also none, and ? any one character. Every other character matches
+// itself. The pattern must match the whole text.
 type Glob string
 
-// Fits reports whether a text fits the pattern.
+// Fits reports whether the pattern matches a text.
 func (g Glob) Fits(text string) bool {
 	pattern, rest := []rune(g), []rune(text)
 	p, t := 0, 0
-	star, from := -1, 0 // the last * in the pattern, and where the text behind what it stands for begins
+	star, from := -1, 0 // the last * in the pattern, and where the text after its match begins
 	for t < len(rest) {
 		switch {
 		case p < len(pattern) && pattern[p] == '*':

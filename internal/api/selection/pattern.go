@@ -1,13 +1,13 @@
-// Package selection is the grammar by which people and programs say which jobs a command is about: ids and patterns of
-// ids, and filters. It parses them into values, names the word that is wrong and what would be right, and tells whether
-// a job is selected. It is pure: which jobs there are, and whose, is known to those who ask it.
+// Package selection is the grammar by which people and programs say which jobs a command is about: ids and patterns
+// of ids, and filters. It parses them into values, names a wrong word and what would be right, and reports whether a
+// job is selected. It is pure: the caller knows which jobs there are, and whose.
 //
 //	12            grid job 12
 //	12.3          local job 3 of it
 //	12.3-7        its local jobs 3 to 7, both included
 //	12.*          all its local jobs
 //	HANDLE        the grid job of a gatekeeper's handle; HANDLE.3, HANDLE.3-7 and HANDLE.* are local jobs of it
-//	name:GLOB     the grid jobs whose name fits: * is any text, ? is any one character
+//	name:GLOB     the grid jobs whose name matches: * is any text, ? is any one character
 //	12,13.4       a list, as are several words
 //
 // docs/SELECTION.md is the page for users.
@@ -28,18 +28,18 @@ const MaxName = 128
 
 // Pattern is one element of a list. Exactly one of Ref.Grid, Handle and Name is set.
 type Pattern struct {
-	// Ref is the grid job or the local jobs that an id means. With Handle its Grid is 0.
+	// Ref is the grid job or the local jobs that an id means. Its Grid is 0 if Handle is set.
 	Ref    jjm.Ref
 	Handle jjm.Handle
 	// Name selects grid jobs by their names.
 	Name Glob
 }
 
-// List is what the ids of a command line mean, in their order.
+// List is a parsed list of ids, in the order of the command line.
 type List []Pattern
 
-// Parse parses the words of a command line or a request. Each is an element or several with commas between. The error
-// is of kind Invalid, quotes the word and shows what would be right.
+// Parse parses the words of a command line or a request. Each word is an element, or several separated by commas. The
+// error is of kind Invalid, quotes the word and shows what would be right.
 func Parse(words []string) (List, error) {
 	var list List
 	for _, word := range words {
@@ -62,13 +62,13 @@ func Parse(words []string) (List, error) {
 	return list, nil
 }
 
-// doubtful reports whether a whole grid job stands behind a comma after a local job: in "12.3,5" people may mean 12.5,
-// and a command would take grid job 5.
+// doubtful reports whether a whole grid job follows a local job after a comma: in "12.3,5" people may mean 12.5, and
+// a command would take grid job 5.
 func doubtful(before, p Pattern) bool {
 	return before.Ref.Locals && p.Ref.Grid != 0 && !p.Ref.Locals
 }
 
-// ParsePattern parses one element. The error is as that of [Parse].
+// ParsePattern parses one element. Its error is like that of [Parse].
 func ParsePattern(word string) (Pattern, error) {
 	if name, ok := strings.CutPrefix(word, namePrefix); ok {
 		p := Pattern{Name: Glob(name)}
@@ -89,7 +89,8 @@ func ParsePattern(word string) (Pattern, error) {
 	return Pattern{Ref: ref}, nil
 }
 
-// wrong returns the error for a word that is no element. For the mistakes that people make it says what they meant.
+// wrong returns the error for a word that is not an element. For common mistakes the error names what was probably
+// meant.
 func wrong(word string) error {
 	grid, locals, dotted := strings.Cut(word, ".")
 	first, last, _ := strings.Cut(locals, "-")
@@ -107,7 +108,7 @@ func wrong(word string) error {
 	return jjm.Errorf(jjm.Invalid, "id %.80q: %s", word, remedy)
 }
 
-// isRange reports whether a text is a range of local jobs of a grid job, whichever of its ends is first.
+// isRange reports whether a text is a range of local jobs of a grid job, in either order of its ends.
 func isRange(grid, text string) bool {
 	first, last, ranged := strings.Cut(text, "-")
 	_, err := jjm.ParseRef(grid + "." + text)
@@ -115,7 +116,7 @@ func isRange(grid, text string) bool {
 	return ranged && (err == nil || errBack == nil)
 }
 
-// Check returns an error of kind Invalid if the pattern is not one that [ParsePattern] returns.
+// Check returns an error of kind Invalid if [ParsePattern] does not return such a pattern.
 func (p Pattern) Check() error {
 	switch {
 	case p.Ref.Grid == 0 && p.Handle == "" && p.Name == "":
@@ -148,8 +149,8 @@ func (p Pattern) grid() string {
 	return grid
 }
 
-// Jobs returns how many jobs the pattern means: a whole grid job counts as one. known is false if that depends on which
-// there are.
+// Jobs returns how many jobs the pattern means, where a whole grid job counts as one. known is false if the number
+// depends on which jobs exist.
 func (p Pattern) Jobs() (n int, known bool) {
 	switch {
 	case p.Name != "", p.Ref.Last < 0:
@@ -169,7 +170,8 @@ func (l List) Words() []string {
 	return words
 }
 
-// Means reports whether a pattern of the list is of a grid job, or of local jobs of it. An empty list means all.
+// Means reports whether a pattern of the list means the grid job, or local jobs of it. An empty list means all grid
+// jobs.
 func (l List) Means(job *jjm.GridJob) bool {
 	return len(l) == 0 || slices.ContainsFunc(l, func(p Pattern) bool {
 		return p.Ref.Grid == job.ID || p.Name != "" && p.Name.Fits(job.Spec.Name)

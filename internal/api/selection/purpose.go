@@ -2,20 +2,21 @@ package selection
 
 import "jjm/internal/jjm"
 
-// Purpose is the command for which jobs are selected. Of what is found by a name or a filter only those jobs are
-// selected that it can change; what is named by its id is selected as it is.
+// Purpose is the command for which jobs are selected. Among the jobs that a name or a filter finds, only jobs that
+// the command can change are selected; jobs that are named by their ids are selected in any case.
 type Purpose string
 
-// The purposes. The empty one is to name jobs: whole grid jobs, unless a pattern is of local jobs. It leaves out none.
+// The purposes. The empty one only names jobs: whole grid jobs, unless a pattern means local jobs. It leaves out no
+// job.
 const (
-	ToKill     Purpose = "kill"     // what is not over
-	ToRelease  Purpose = "release"  // what is held
+	ToKill     Purpose = "kill"     // jobs that are not over
+	ToRelease  Purpose = "release"  // held jobs
 	ToResubmit Purpose = "resubmit" // local jobs that failed or were killed
 	ToRemove   Purpose = "remove"   // grid jobs that are over
-	ToShow     Purpose = "status"   // everything
+	ToShow     Purpose = "status"   // all jobs
 )
 
-// Check returns an error of kind Invalid for a word that is no purpose.
+// Check returns an error of kind Invalid for a word that is not a purpose.
 func (p Purpose) Check() error {
 	switch p {
 	case "", ToKill, ToRelease, ToResubmit, ToRemove, ToShow:
@@ -24,8 +25,8 @@ func (p Purpose) Check() error {
 	return jjm.Errorf(jjm.Invalid, "for %.40q: want kill, release, resubmit, remove, status or nothing", string(p))
 }
 
-// Locals reports whether local jobs are selected, not whole grid jobs. Grid jobs are listed and removed whole. They are
-// killed and shown whole unless a filter of local jobs is set; a grid job that is killed whole ends.
+// Locals reports whether local jobs are selected, not whole grid jobs. Grid jobs are listed and removed whole. They
+// are killed and shown whole unless a filter of local jobs is set. A grid job that is killed whole ends.
 func (p Purpose) Locals(f *Filter) bool {
 	switch p {
 	case ToRelease, ToResubmit:

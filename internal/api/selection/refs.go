@@ -2,7 +2,8 @@ package selection
 
 import "jjm/internal/jjm"
 
-// Join appends a local job to references in ascending order, the last of which grows if the local job is next to it.
+// Join appends a local job to references in ascending order. If the local job follows the last reference, that
+// reference grows.
 func Join(refs []jjm.Ref, id jjm.LocalID) []jjm.Ref {
 	if n := len(refs); n > 0 {
 		last := &refs[n-1]

@@ -16,7 +16,7 @@ func VerbAdvertise() Verb[AdvertiseRequest, AdvertiseAnswer] {
 // AdvertiseRequest asks for the ad and its state in each collector.
 type AdvertiseRequest struct {
 	Head
-	// Now asks the daemon to send the ad at once and to answer afterwards.
+	// Now asks the daemon to send the ad immediately and to answer afterwards.
 	Now bool `json:"now,omitempty"`
 }
 
@@ -48,8 +48,8 @@ type Advertised struct {
 	Ad string `json:"ad"`
 	// GLUE holds the same facts as a GLUE 2.0 document.
 	GLUE json.RawMessage `json:"glue2,omitempty"`
-	// Collectors are those that receive the ad, and those of former settings from which an
-	// ad must still be withdrawn. It is empty if the site is not advertised.
+	// Collectors are the collectors that receive the ad, and collectors of former settings from which an ad must
+	// still be withdrawn. It is empty if the site is not advertised.
 	Collectors []AdCollector `json:"collectors"`
 	// AsOf is the time of all these facts. Clients set Stale if they read them from
 	// AdvertisedFile because no daemon answered.
@@ -70,8 +70,8 @@ const (
 type AdCollector struct {
 	// Collector is its address, HOST:PORT: "broker.example.org:9618".
 	Collector string `json:"collector"`
-	// Site and Instance are those of the ad in this collector. Former settings may have
-	// published it under another site name.
+	// Site and Instance are the names in this collector's ad. Former settings may have published it under another
+	// site name.
 	Site     string `json:"site"`
 	Instance string `json:"instance"`
 	State    string `json:"state"`

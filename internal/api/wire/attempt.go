@@ -7,46 +7,46 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Attempt is one attempt of a local job: where and how long it ran, what it used, and once it has
-// ended on what evidence it was judged, and how.
+// Attempt is one attempt of a local job: where and how long it ran, what it used, and, once it has ended, the
+// evidence and the verdict.
 type Attempt struct {
 	Attempt int32  `json:"attempt"`
 	Batch   string `json:"batch,omitempty"` // the batch system's id
 	Host    string `json:"host,omitempty"`
-	// Started and Ended are 0 as long as they are not known.
+	// Started and Ended are 0 if they are not known.
 	Started jjm.Time `json:"started,omitempty"`
 	Ended   jjm.Time `json:"ended,omitempty"`
-	// Exit is the exit code of the application, else of the batch job; -1 if neither is known.
+	// Exit is the exit code of the application, or else of the batch job; -1 if neither is known.
 	Exit int `json:"exit"`
-	// Used, Evidence and Verdict are nil of one that has not ended.
+	// Used, Evidence and Verdict are nil until the attempt has ended.
 	Used     *jjm.Usage   `json:"used,omitempty"`
 	Evidence *Evidence    `json:"evidence,omitempty"`
 	Verdict  *jjm.Verdict `json:"verdict,omitempty"`
 }
 
-// Evidence is on what an attempt was judged, in short.
+// Evidence is a summary of the evidence on which an attempt was judged.
 type Evidence struct {
-	// Batch is the batch system's last word: OK, FAILED, OOM, TIMEOUT, ABORTED, CANCELLED, or
-	// UNKNOWN if it said none; with its exit code and signal, its reason, and what said so.
+	// Batch is the last state in the batch system: OK, FAILED, OOM, TIMEOUT, ABORTED, CANCELLED, or UNKNOWN if it
+	// reported none. The next fields are its exit code and signal, its reason, and the source of the report.
 	Batch       string `json:"batch"`
 	BatchExit   int    `json:"batch_exit,omitempty"`
 	BatchSignal int    `json:"batch_signal,omitempty"`
 	Reason      string `json:"reason,omitempty"`
 	Source      string `json:"source,omitempty"`
-	// Result is set if the wrapper left a result, with the exit code and signal of the
-	// application, and what kept the wrapper from its work.
+	// Result is set if the wrapper left a result. Exit and Signal are the application's. Error is what kept the
+	// wrapper from its work.
 	Result bool   `json:"result,omitempty"`
 	Exit   int    `json:"exit,omitempty"`
 	Signal int    `json:"signal,omitempty"`
 	Error  string `json:"error,omitempty"`
-	// Log is what the GBS log file has: "start", "end" for the records of the wrapper, and the
-	// keywords of the application.
+	// Log is the content of the GBS log file: "start" and "end" for the records of the wrapper, and the keywords of
+	// the application.
 	Log []string `json:"log,omitempty"`
-	// Claim is who took the attempt: "wrapper", "daemon", or "" if nobody did.
+	// Claim is the holder of the attempt's claim: "wrapper", "daemon", or "" if nobody claimed the attempt.
 	Claim string `json:"claim,omitempty"`
 }
 
-// Text tells the evidence in a line.
+// Text returns the evidence in a line.
 func (e *Evidence) Text() string {
 	texts := []string{"batch system " + e.batch()}
 	switch {

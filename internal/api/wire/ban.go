@@ -47,8 +47,7 @@ type Ban struct {
 
 // Banned is the result of a BanRequest.
 type Banned struct {
-	// Bans are the bans that were set or ended. If the request had no Ban, they are those
-	// in force.
+	// Bans are the bans that were set or ended. If the request had no Ban, they are the bans in force.
 	Bans []jjm.Ban `json:"bans"`
 	// Killed are the grid jobs that are killed because of the ban.
 	Killed []jjm.GridID `json:"killed,omitempty"`

@@ -8,8 +8,8 @@ import "jjm/internal/jjm"
 type Caller struct {
 	UID, GID, PID int
 	User          string
-	// Admin callers may see and kill the jobs of everybody: root, the daemon's own account,
-	// and the configured administrators. See [Caller.May].
+	// Admin callers may see and kill the jobs of everybody: root, the configured administrators, and the daemon's own
+	// account if nobody else may connect. See [Caller.May].
 	Admin bool
 	// Spooled is set if the request was read from the spool (package spool): the caller is
 	// not connected.

@@ -24,8 +24,7 @@ type CatRequest struct {
 	CatFile
 	// List asks for the names of the files that Path can name.
 	List bool `json:"list,omitempty"`
-	// Tail asks for at most so many of the last bytes of the file, whole lines if there are
-	// any; 0 = all.
+	// Tail asks for at most this many of the last bytes of the file, in whole lines if there are any; 0 = all.
 	Tail int64 `json:"tail,omitempty"`
 	// Follow asks the daemon to send what is appended to the file until the local job is
 	// over.
@@ -36,8 +35,8 @@ type CatRequest struct {
 type CatFile struct {
 	// File is one of [Files].
 	File string `json:"file,omitempty"`
-	// Path is relative to the folder in which the application runs or ran. One of [Files] that is
-	// no file there is what File means.
+	// Path is relative to the folder in which the application runs or ran. If Path is one of [Files] and no such file
+	// exists there, it means the same as File.
 	Path string `json:"path,omitempty"`
 	// Attempt is the number of the attempt, nil for the current or last one.
 	Attempt *int32 `json:"attempt,omitempty"`
@@ -52,7 +51,7 @@ func (f CatFile) String() string {
 	return name
 }
 
-// maxTail is the most that a request may ask of the end of a file.
+// maxTail is the largest Tail that a request may ask for.
 const maxTail = 1 << 20
 
 // Files returns the names of the files that "cat" can show: the two output streams of the
@@ -83,7 +82,7 @@ func (r CatRequest) Check() error {
 type CatAnswer struct {
 	Reply
 	Files []jjm.JobFile `json:"files,omitempty"`
-	// More is set if there are more files than are listed.
+	// More is set if there are more files than listed.
 	More bool `json:"more,omitempty"`
 	Follows
 }

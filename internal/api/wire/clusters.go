@@ -78,21 +78,20 @@ type Cluster struct {
 	// the most that may be started in one; 0 means no ceiling.
 	Commands int `json:"commands"`
 	Ceiling  int `json:"ceiling"`
-	// Breaker is nil while the circuit breaker is closed. While it is not, jjm sends no
-	// command but a probe. Accounting is the breaker of the accounting commands alone.
+	// Breaker is nil while the circuit breaker is closed. While it is not closed, jjm sends no command but a probe.
+	// Accounting is the breaker of the accounting commands only.
 	Breaker    *Breaker `json:"breaker,omitempty"`
 	Accounting *Breaker `json:"accounting,omitempty"`
 	// Orders are the orders in force about this cluster.
 	Orders []jjm.Order `json:"orders,omitempty"`
 	// Limits are the limits of the cluster for jobs.
 	Limits Limits `json:"limits,omitzero"`
-	// Learnt are the limits on submitted jobs that refusals of the batch system taught jjm, one
-	// for each account that it refused. A caller sees those of its own jobs' account.
+	// Learnt are the limits on submitted jobs that jjm learnt from refusals of the batch system, one for each account
+	// that was refused. A caller sees only the limits of the account of its own jobs.
 	Learnt []LearntLimit `json:"learnt,omitempty"`
 }
 
-// LearntLimit is the number of jobs that an account may have in a batch system, as far as its
-// refusals tell.
+// LearntLimit is the number of jobs that an account may have in a batch system, as learnt from refusals.
 type LearntLimit struct {
 	Account string   `json:"account"`
 	Jobs    int      `json:"jobs"`
@@ -109,8 +108,8 @@ type Limits struct {
 	MaxWalltime jjm.Duration `json:"max_walltime,omitzero"`
 	// MaxQueued is how many jobs one account may have in the batch system.
 	MaxQueued int `json:"max_queued,omitempty"`
-	// MaxPending and MaxRunning are how many jobs of jjm may wait and run there. The last
-	// two are the same for the jobs of one user.
+	// MaxPending and MaxRunning are how many jobs of jjm may wait and run there. The last two limits are the same for
+	// the jobs of one user.
 	MaxPending        int `json:"max_pending,omitempty"`
 	MaxRunning        int `json:"max_running,omitempty"`
 	MaxPendingPerUser int `json:"max_pending_per_user,omitempty"`

@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// VerbCopy is the verb "copy": it makes a new grid job of what an old one asked for. The answer comes once the new one
-// is stored.
+// VerbCopy is the verb "copy": it makes a new grid job from what an old one asked for. The answer comes once the new
+// grid job is stored.
 func VerbCopy() Verb[CopyRequest, CopyAnswer] {
 	return Verb[CopyRequest, CopyAnswer]{About{Name: "copy", MaxBytes: MaxRequest,
 		Help: "Make a new grid job of what an old one asked for, with edits."}}
@@ -27,7 +27,7 @@ type CopyRequest struct {
 type CopyHow struct {
 	// Set are edits KEY=VALUE of the job file; see jobfile.Copy.
 	Set []string `json:"set,omitempty"`
-	// Key is the request key of the copy; the old one's is not copied.
+	// Key is the request key of the copy; the old grid job's key is not copied.
 	Key string `json:"key,omitempty"`
 	// Credentials are for the jobs, if the job file asks for them.
 	Credentials []jjm.Credential `json:"credentials,omitempty"`
@@ -35,7 +35,7 @@ type CopyHow struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// Check requires one reference, and edits, key and credentials that are well-formed.
+// Check requires one reference, and well-formed edits, key and credentials.
 func (r CopyRequest) Check() error {
 	if err := r.one("copy"); err != nil {
 		return err

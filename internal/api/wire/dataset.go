@@ -54,8 +54,8 @@ type Dataset struct {
 	Name string `json:"name,omitempty"`
 	// Names are the datasets and containers to remove, at most MaxRemoved in one request.
 	Names []string `json:"names,omitempty"`
-	// UID is the account that owns the dataset: the caller's by default. Only an
-	// administrator may name another.
+	// UID is the account that owns the dataset: the caller's by default. Only an administrator may name another
+	// account.
 	UID *int `json:"uid,omitempty"`
 	// Container is the container in which "add" creates the dataset if it does not exist.
 	Container string `json:"container,omitempty"`
@@ -68,7 +68,7 @@ type Dataset struct {
 	State  string   `json:"state,omitempty"`
 	Reason string   `json:"reason,omitempty"`
 	DryRun bool     `json:"dry_run,omitempty"`
-	// From is the number of the first file that "files" lists, from 0: the Next of the answer before.
+	// From is the number of the first file that "files" lists, from 0: the Next of the previous answer.
 	From int64 `json:"from,omitempty"`
 }
 
@@ -91,8 +91,8 @@ type Datasets struct {
 	// Shown are the datasets that "show" asked for. After "add" and "close" it is the
 	// dataset concerned.
 	Shown []DatasetState `json:"shown"`
-	// Files are files of the dataset of "files", at most MaxFiles, in the order in which they were added. Files that are
-	// marked are left out. Next is where the next request goes on; 0 after the last.
+	// Files are files of the dataset of "files", at most MaxFiles, in the order in which they were added, without
+	// marked files. Next is the From of the next request; 0 after the last file.
 	Files []DatasetFile `json:"files,omitempty"`
 	Next  int64         `json:"next,omitempty"`
 }
@@ -100,15 +100,14 @@ type Datasets struct {
 // DatasetFile is a file of a dataset.
 type DatasetFile struct {
 	jjm.File
-	// Lies is the absolute path at which a file lies that a local job of this site made; "" for other files.
+	// Lies is the absolute path of a file that a local job of this site made; "" for other files.
 	Lies string `json:"lies,omitempty"`
 }
 
 // MarkedFile is the effect of a mark on one file.
 type MarkedFile struct {
 	LFN string `json:"lfn"`
-	// State is the state of the file now: its mark, or ready. Before is set if it had that
-	// state already.
+	// State is the state of the file now: its mark, or ready. Before is set if the file had that state already.
 	State  string `json:"state"`
 	Before bool   `json:"before,omitempty"`
 	// Locals are the local jobs, not over yet, that own a part of the file. They go on.
@@ -126,8 +125,8 @@ type RemovedDataset struct {
 	Name string `json:"name"`
 	// Files is how many files the dataset had.
 	Files int64 `json:"files"`
-	// Container is set if the name is that of a container. Datasets is how many datasets it
-	// had, which stay.
+	// Container is set if the name is the name of a container. Datasets is how many datasets the container had; they
+	// stay.
 	Container bool `json:"container,omitempty"`
 	Datasets  int  `json:"datasets,omitempty"`
 	// Error says why the dataset is not removed; nil if it is.
@@ -204,7 +203,7 @@ func (d *Dataset) check() error {
 	return nil
 }
 
-// checkNames checks the names of the datasets that are meant.
+// checkNames checks the names of the datasets.
 func (d *Dataset) checkNames() error {
 	switch {
 	case d.Do == DatasetRemove && d.Name != "":

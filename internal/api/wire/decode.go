@@ -14,8 +14,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// DecodeHead reads the verb and its version from a request line. It checks that the line is
-// UTF-8 and one JSON object.
+// DecodeHead reads the verb and its version from a request line. It returns an error unless the line is UTF-8 and one
+// JSON object.
 func DecodeHead(line []byte) (Head, error) {
 	if !utf8.Valid(line) {
 		return Head{}, jjm.Errorf(jjm.Invalid, "request is not UTF-8")
@@ -41,7 +41,7 @@ func headError(err error) error {
 	return jjm.Errorf(jjm.Invalid, "request: want one JSON object, such as {\"verb\":\"ping\"}: %w", err)
 }
 
-// UnknownVerb returns the error for a verb that is not in known. version is the daemon's.
+// UnknownVerb returns the error for a verb that is not in known. version is the daemon's version.
 func UnknownVerb(verb string, known []string, version string) error {
 	if verb == "" {
 		return jjm.Errorf(jjm.Invalid, "request: verb is missing: want %s", jjm.AnyOf(known))
@@ -153,8 +153,8 @@ func parents(t reflect.Type, name, at string, found []string) []string {
 	return found
 }
 
-// readsItself reports whether a type has an unmarshaller of its own, so that its members
-// are not those of its struct.
+// readsItself reports whether a type has an unmarshaller of its own, so that the fields of its struct are not its
+// members.
 func readsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())

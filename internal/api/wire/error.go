@@ -56,7 +56,7 @@ func (e *Error) Err() error {
 	return &jjm.Error{Kind: e.Kind, Err: &remote{text: e.Text, problems: e.Problems}}
 }
 
-// NotAttempted is the error for what a command was to do after it failed for what is named by ref, and stopped.
+// NotAttempted returns the error for the references that a command left out because it failed for ref and stopped.
 func NotAttempted(ref string) error {
 	return jjm.Errorf(jjm.Conflict, "not attempted: it failed for %s before", ref)
 }

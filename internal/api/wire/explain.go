@@ -2,13 +2,13 @@ package wire
 
 import "jjm/internal/jjm"
 
-// VerbExplain is the verb "explain": it tells by which rule an attempt was judged.
+// VerbExplain is the verb "explain": it shows by which rule an attempt was judged.
 func VerbExplain() Verb[ExplainRequest, ExplainAnswer] {
 	return Verb[ExplainRequest, ExplainAnswer]{About{Name: "explain", MaxBytes: maxShort,
 		Help: "By which rule an attempt was judged, and what the other rules say of it."}}
 }
 
-// ExplainRequest names one local job, and an attempt of it; by default the last that ended.
+// ExplainRequest names one local job, and one of its attempts; by default the last attempt that ended.
 type ExplainRequest struct {
 	Head
 	One
@@ -32,25 +32,25 @@ type ExplainAnswer struct {
 // Check requires the member explain.
 func (a ExplainAnswer) Check() error { return present("explain", a.Explain != nil) }
 
-// Explained is an attempt that ended, and what each rule says of it now. Attempt.Verdict is what
-// was decided then, by the rules of then.
+// Explained is an attempt that ended, and the outcome of each present rule for it. Attempt.Verdict is the verdict at
+// that time, by the rules of that time.
 type Explained struct {
 	Local   string     `json:"local"`
 	Attempt Attempt    `json:"attempt"`
 	Rules   []RuleSays `json:"rules"`
 }
 
-// RuleSays is what a rule says of an attempt.
+// RuleSays is the outcome of a rule for an attempt.
 type RuleSays struct {
 	Rule string `json:"rule"`
 	// Origin is "jjm", "site" or "type NAME".
 	Origin string `json:"origin"`
 	Do     string `json:"do"`
-	// LogOnly is set if the rule decides nothing, Decides if it is one that decides.
+	// LogOnly is set if the rule is only logged. Decides is set if the rule decides.
 	LogOnly bool `json:"log_only,omitempty"`
 	Decides bool `json:"decides,omitempty"`
-	// Unmet is the first of its conditions that does not hold. If all hold it is "", and Says is
-	// the verdict or the order.
+	// Unmet is the first condition of the rule that does not hold, "" if all hold. Then Says is the verdict or the
+	// order.
 	Unmet string `json:"unmet,omitempty"`
 	Says  string `json:"says,omitempty"`
 }

@@ -14,7 +14,7 @@ type HistoryRequest struct {
 	Refs []string `json:"refs,omitempty"`
 	// Limit is the most entries to return; 0 means the daemon's default.
 	Limit int `json:"limit,omitempty"`
-	// Orders asks for the journal of administrators' orders instead of that of a job.
+	// Orders asks for the journal of administrators' orders instead of the journal of a job.
 	Orders bool `json:"orders,omitempty"`
 }
 
@@ -33,7 +33,7 @@ func (r HistoryRequest) Check() error {
 	return checkRefs("history", r.Refs)
 }
 
-// HistoryAnswer holds journal entries, oldest first; and of one local job, its attempts.
+// HistoryAnswer holds journal entries, oldest first; and, if the request names one local job, its attempts.
 type HistoryAnswer struct {
 	Reply
 	History  []jjm.JournalEntry `json:"history,omitempty"`

@@ -25,8 +25,8 @@ type JobType struct {
 	Result  string     `json:"result"`
 	Params  []JobParam `json:"params"`
 	Example string     `json:"example"`
-	// Off says that the type takes no new jobs. File is what is to be mended, Problems are all mistakes, Remedy is
-	// what the administrator does.
+	// Off says that the type takes no new jobs. File is the file to repair, Problems are all mistakes, and Remedy is
+	// what the administrator can do.
 	Off      bool     `json:"off,omitempty"`
 	File     string   `json:"file,omitempty"`
 	Problems []string `json:"problems,omitempty"`

@@ -16,12 +16,12 @@ type KillRequest struct {
 
 // KillHow says how jobs are killed.
 type KillHow struct {
-	// First is set by gatekeepers, for whom a grid job is over once its first generation is:
-	// nothing changes then of one that was reopened.
+	// First is set by gatekeepers, for whom a grid job is over once its first generation is over. The kill of a
+	// reopened grid job then changes nothing.
 	First bool `json:"first,omitempty"`
 	// DryRun changes nothing; the answer shows what would be done.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Stop stops at the first reference that fails. The others have an error that says so.
+	// Stop stops at the first reference that fails. All later references have an error that says so.
 	Stop bool `json:"stop,omitempty"`
 }
 
@@ -39,7 +39,7 @@ type Killed struct {
 	Ref string `json:"ref"`
 	// NoChange is set if the job was over already. That is a success.
 	NoChange bool `json:"no_change,omitempty"`
-	// Jobs is told with DryRun alone: how many local jobs would be killed.
+	// Jobs is set only with DryRun: how many local jobs would be killed.
 	Jobs  int    `json:"jobs,omitempty"`
 	Error *Error `json:"error,omitempty"`
 }

@@ -41,13 +41,13 @@ type Lookup struct {
 	Exit   int    `json:"exit"`
 	Counts Counts `json:"counts"`
 	Tar    string `json:"tar,omitempty"` // absolute path, set once the tar is complete
-	// Usage is the resource usage of a final grid job. Before that, a grid job of one local
-	// job has its batch id, host and start time here as far as they are known.
+	// Usage is the resource usage of a final grid job. Before that, a grid job with one local job has the local job's
+	// batch id, host and start time here if they are known.
 	Usage *jjm.Usage `json:"usage,omitempty"`
 	// Memo is the text that the gatekeeper stored with the grid job (jjm.Origin). It is set
 	// once the grid job is final.
 	Memo string `json:"memo,omitempty"`
-	// Removed says who removed the grid job: what was told of its end stays, and the rest is gone.
+	// Removed says who removed the grid job: the reported end stays, and everything else is gone.
 	Removed *Removal `json:"removed,omitempty"`
 	// Stale is set if no daemon answered and the client read the record instead. AsOf is
 	// when the record was written.
@@ -55,8 +55,7 @@ type Lookup struct {
 	AsOf  jjm.Time `json:"as_of,omitempty"`
 }
 
-// Counts are the numbers of local jobs by state. Expected is how many there will be, Total
-// how many there are.
+// Counts are the numbers of local jobs by state. Expected is how many there will be, Total how many there are.
 type Counts struct {
 	Expected   int `json:"expected"`
 	Total      int `json:"total"`

@@ -21,11 +21,11 @@ type ModelsAnswer struct {
 // Model is a named set of defaults for job files.
 type Model struct {
 	Name string `json:"name"`
-	// Type is the job type that it says, "" if it leaves that to job files.
+	// Type is the job type that the model sets, "" if it leaves the type to job files.
 	Type string `json:"type,omitempty"`
-	// File is the path of its file, "" for the default model without one; Text is what it holds.
+	// File is the path of the model's file, "" for the default model without a file; Text is its content.
 	File string `json:"file,omitempty"`
 	Text string `json:"text,omitempty"`
-	// Problems are the mistakes for which it cannot be used.
+	// Problems are the mistakes because of which the model cannot be used.
 	Problems []string `json:"problems,omitempty"`
 }

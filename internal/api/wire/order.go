@@ -31,8 +31,7 @@ func (r OrderRequest) Check() error {
 // Changes reports whether the request sets an order.
 func (r OrderRequest) Changes() bool { return r.Order != nil }
 
-// OrderAnswer holds the orders that the request set (those that "resume" ended), or the
-// orders in force.
+// OrderAnswer holds the orders that the request set, or that "resume" ended, or the orders in force.
 type OrderAnswer struct {
 	Reply
 	Orders []jjm.Order `json:"orders,omitempty"`
@@ -43,14 +42,14 @@ type OrderAnswer struct {
 type Order struct {
 	Verb   string `json:"verb"` // drain, pause or resume
 	Kind   string `json:"kind"` // cluster, queue, type, user or job
-	Name   string `json:"name"` // of a queue CLUSTER/QUEUE, of a job its id or handle
+	Name   string `json:"name"` // CLUSTER/QUEUE for a queue, the id or handle for a job
 	Reason string `json:"reason,omitempty"`
 	// For or Until, at most one of them, makes the order end by itself.
 	For   jjm.Duration `json:"for,omitzero"`
 	Until jjm.Time     `json:"until,omitempty"`
-	// From turns the drain of a cluster or a queue into a maintenance window that begins at
-	// that time: grid jobs are accepted, but no local job is submitted that would still run
-	// then. A window needs an end; For counts from its beginning.
+	// From turns the drain of a cluster or a queue into a maintenance window that begins at that time: grid jobs are
+	// accepted, but no local job is submitted that would still run then. A window needs an end. For counts from the
+	// beginning of the window.
 	From jjm.Time `json:"from,omitempty"`
 }
 

@@ -4,8 +4,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// VerbOutput is the verb "output": it fetches the tar of a grid job's outputs, or one file of
-// it. The bytes follow the answer.
+// VerbOutput is the verb "output": it fetches the tar of a grid job's outputs, or one file of it. The bytes follow
+// the answer.
 func VerbOutput() Verb[OutputRequest, OutputAnswer] {
 	return Verb[OutputRequest, OutputAnswer]{About{Name: "output", MaxBytes: maxShort,
 		Help: "The tar of the outputs of a grid job, or one file of it."}}
@@ -20,12 +20,12 @@ type OutputRequest struct {
 
 // Wanted says which of the outputs are asked for; the zero value means the newest tar.
 type Wanted struct {
-	// Generation asks for the tar of this generation; 0 is the newest that has one.
+	// Generation asks for the tar of this generation; 0 means the newest generation that has a tar.
 	Generation int `json:"generation,omitempty"`
 	// Partial asks for the outputs that exist so far if the grid job is not over.
 	Partial bool `json:"partial,omitempty"`
-	// File asks for one file of a local job that is over, whether the grid job is or not:
-	// by its name in the tar, or of a local job also by its own.
+	// File asks for one file of a local job that is over, whether or not the grid job is over: by its name in the
+	// tar, or, if the reference is to a local job, also by its own name.
 	File string `json:"file,omitempty"`
 }
 
@@ -70,7 +70,7 @@ type Output struct {
 	Name    string `json:"name"`
 	SHA256  string `json:"sha256,omitempty"`
 	Partial bool   `json:"partial,omitempty"`
-	// Generation is the one whose tar it is, of a grid job that was reopened.
+	// Generation is the generation of the tar, if the grid job was reopened.
 	Generation int    `json:"generation,omitempty"`
 	Path       string `json:"path,omitempty"` // on the daemon's machine
 }

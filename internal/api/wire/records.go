@@ -54,8 +54,8 @@ type RecordsAnswer struct {
 	Found *Found `json:"found,omitempty"`
 }
 
-// Found is what the query found in the record of one grid job. Error says why this record
-// could not be read; the query goes on with the others.
+// Found is the result of the query for the record of one grid job. Error says why this record could not be read; the
+// query then goes on with the next records.
 type Found struct {
 	ID     jjm.GridID `json:"id"`
 	Type   string     `json:"type"`

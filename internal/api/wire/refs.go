@@ -48,8 +48,8 @@ func (o One) one(verb string) error {
 	return checkRefs(verb, o.Refs)
 }
 
-// ParseRefs parses the references of a verb, whose name, if it is not "", precedes the errors. Handles must have been
-// replaced before. If grid is set, a reference to local jobs is an error.
+// ParseRefs parses the references of a verb. The name of the verb, if it is not "", precedes the errors. Handles must
+// have been replaced before. If grid is set, a reference to local jobs is an error.
 func ParseRefs(verb string, refs []string, grid bool) ([]jjm.Ref, error) {
 	if verb != "" {
 		verb += ": "

@@ -6,7 +6,8 @@ func VerbRelease() Verb[ReleaseRequest, ReleaseAnswer] {
 		Help: "Release held local jobs."}}
 }
 
-// ReleaseRequest names the jobs to release. With DryRun nothing is changed, and the answer shows what would be.
+// ReleaseRequest names the jobs to release. With DryRun nothing is changed, and the answer shows what would be
+// released.
 type ReleaseRequest struct {
 	Head
 	Refs   []string `json:"refs,omitempty"`
@@ -27,7 +28,7 @@ type Released struct {
 	Ref string `json:"ref"`
 	// Jobs is how many local jobs were held and are now being released.
 	Jobs int `json:"jobs"`
-	// NoChange is set if none was held. That is a success.
+	// NoChange is set if no local job was held. That is a success.
 	NoChange bool   `json:"no_change,omitempty"`
 	Error    *Error `json:"error,omitempty"`
 }

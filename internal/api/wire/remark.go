@@ -33,7 +33,6 @@ func (r RemarkRequest) Check() error {
 // RemarkAnswer is the answer of "remark".
 type RemarkAnswer struct {
 	Reply
-	// News is set if the text differs from that of the last remark. An equal one is not
-	// stored again.
+	// News is set if the text differs from the last remark. An equal text is not stored again.
 	News bool `json:"news,omitempty"`
 }

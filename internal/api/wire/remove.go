@@ -8,8 +8,8 @@ func VerbRemove() Verb[RemoveRequest, RemoveAnswer] {
 		Help: "Remove grid jobs that are over, with all that is stored of them."}}
 }
 
-// RemoveRequest names the grid jobs. Force removes those too whose gatekeepers were not told yet
-// that they are over. With DryRun nothing is changed, and the answer shows what would be.
+// RemoveRequest names the grid jobs. Force also removes grid jobs whose end was not reported to their gatekeepers
+// yet. With DryRun nothing is changed, and the answer shows what would be removed.
 type RemoveRequest struct {
 	Head
 	Refs   []string `json:"refs,omitempty"`
@@ -27,14 +27,14 @@ type RemoveAnswer struct {
 	Remove []Removed `json:"remove,omitempty"`
 }
 
-// Removed is the result for one grid job. Without an Error the removal is ordered: for people the
-// grid job is gone, and what is stored of it goes as soon as that can be done.
+// Removed is the result for one grid job. Without an Error the removal is ordered: people no longer see the grid job,
+// and its data is deleted as soon as possible.
 type Removed struct {
 	ID    jjm.GridID `json:"id"`
 	Error *Error     `json:"error,omitempty"`
 }
 
-// Removal says who removed a grid job, when that was asked for, and since when all of it is gone.
+// Removal says who removed a grid job, when the removal was asked for, and since when all its data is gone.
 type Removal struct {
 	By   string   `json:"by"`
 	Time jjm.Time `json:"time"`

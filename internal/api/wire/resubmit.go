@@ -21,10 +21,10 @@ type ResubmitHow struct {
 	All bool `json:"all,omitempty"`
 	// DryRun changes nothing; the answer shows what would be done.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Stop stops at the first grid job that fails. The others have an error that says so.
+	// Stop stops at the first grid job that fails. All later grid jobs have an error that says so.
 	Stop bool `json:"stop,omitempty"`
-	// Resources are what the local jobs that run again request from now on, in place of what
-	// the job file or an earlier resubmission says; nil changes nothing.
+	// Resources are what the local jobs that run again request from now on, in place of the resources of the job file
+	// or of an earlier resubmission; nil changes nothing.
 	Resources *jjm.Resources `json:"resources,omitempty"`
 }
 
@@ -43,13 +43,13 @@ type Resubmitted struct {
 	ID jjm.GridID `json:"id"`
 	// Jobs is how many local jobs run again.
 	Jobs int `json:"jobs"`
-	// Generation is the one that begins with them; 0 if the grid job is not over.
+	// Generation is the generation that begins with these local jobs; 0 if the grid job is not over.
 	Generation int `json:"generation,omitempty"`
 	// Resources are what the request asked for, nil if it asked for none. Notes say which
 	// clusters cannot meet them, and why.
 	Resources *jjm.Resources `json:"resources,omitempty"`
 	Notes     []string       `json:"notes,omitempty"`
-	// Left are local jobs that were meant and stay as they are, LeftOut how many more.
+	// Left are local jobs that the request names and that stay as they are, LeftOut how many more there are.
 	Left    []Left `json:"left,omitempty"`
 	LeftOut int    `json:"left_out,omitempty"`
 	// NoChange is set if there was nothing to run again. That is a success.
@@ -57,7 +57,7 @@ type Resubmitted struct {
 	Error    *Error `json:"error,omitempty"`
 }
 
-// Left is a local job that stays as it is, and why.
+// Left is a local job that stays as it is, and the reason.
 type Left struct {
 	Local string `json:"local"`
 	Why   string `json:"why"`

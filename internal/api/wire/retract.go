@@ -45,9 +45,9 @@ type Retract struct {
 	// Reason says why. With DryRun nothing is changed, and the answer shows what would be.
 	Reason string `json:"reason,omitempty"`
 	DryRun bool   `json:"dry_run,omitempty"`
-	// NewOutput leaves a grid job that is over as it is: a new one is to make the outputs
-	// again. Without it the grid job is reopened. Recovery is the name of the job file of the
-	// new one; "" means that none is wanted now.
+	// NewOutput leaves a grid job that is over as it is, so that a new grid job makes the outputs again. Without
+	// NewOutput the grid job is reopened. Recovery is the name of the new grid job's job file; "" means that no job
+	// file is wanted now.
 	NewOutput bool   `json:"new_output,omitempty"`
 	Recovery  string `json:"recovery,omitempty"`
 }
@@ -57,13 +57,13 @@ type Retracted struct {
 	ID jjm.GridID `json:"id"`
 	// Locals are the local jobs whose results no longer count.
 	Locals []RetractedLocal `json:"locals"`
-	// Lost are all outputs that are lost with those named: a local job is done again with
-	// all its outputs.
+	// Lost are all outputs that are lost together with the named ones, because a local job is repeated with all its
+	// outputs.
 	Lost []string `json:"lost,omitempty"`
-	// Generation is the one that begins to make them again, if the grid job is reopened.
+	// Generation is the generation that makes the outputs again, if the grid job is reopened.
 	Generation int `json:"generation,omitempty"`
-	// Recovery, RecoveryFiles and RecoveryRanges are as in [Verified]. They are "" if a
-	// recovery did the work already, or is doing it.
+	// Recovery, RecoveryFiles and RecoveryRanges are as in [Verified]. They are "" if a recovery has done the work
+	// already, or is doing it.
 	Recovery       string `json:"recovery,omitempty"`
 	RecoveryFiles  string `json:"recovery_files,omitempty"`
 	RecoveryRanges string `json:"recovery_ranges,omitempty"`

@@ -5,8 +5,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// VerbSelect is the verb "select": it returns the jobs that patterns and filters select. A client then names them to
-// the verb that changes them, so that exactly those are changed that it counted.
+// VerbSelect is the verb "select": it returns the jobs that patterns and filters select. A client then sends these
+// references with the verb that changes the jobs, so that exactly the jobs are changed that it counted.
 func VerbSelect() Verb[SelectRequest, SelectAnswer] {
 	return Verb[SelectRequest, SelectAnswer]{About{Name: "select", MaxBytes: maxWithRefs,
 		Help: "The jobs that patterns and filters select."}}
@@ -15,12 +15,13 @@ func VerbSelect() Verb[SelectRequest, SelectAnswer] {
 // MostSelected is the most references that one answer may hold.
 const MostSelected = 200_000
 
-// SelectRequest says which jobs.
+// SelectRequest selects jobs.
 type SelectRequest struct {
 	Head
-	// Refs are patterns (package selection). Without any, the filters select among all jobs that the caller may see.
+	// Refs are patterns (package selection). Without patterns, the filters select among all jobs that the caller may
+	// see.
 	Refs []string `json:"refs,omitempty"`
-	// Where are filters: what is selected fits all of them.
+	// Where are filters: a selected job matches all of them.
 	Where selection.Filters `json:"where,omitzero"`
 	// For is the command for which jobs are selected.
 	For selection.Purpose `json:"for,omitempty"`
@@ -43,7 +44,7 @@ func (r SelectRequest) Check() error {
 	return r.For.Check()
 }
 
-// SelectAnswer has what is selected.
+// SelectAnswer holds the selected jobs.
 type SelectAnswer struct {
 	Reply
 	Select *Selected `json:"select,omitempty"`
@@ -52,15 +53,16 @@ type SelectAnswer struct {
 // Check requires the answer.
 func (a SelectAnswer) Check() error { return present("select", a.Select != nil) }
 
-// Selected is what patterns and filters select.
+// Selected are the jobs that patterns and filters select.
 type Selected struct {
-	// Refs name it: whole grid jobs, and local jobs one by one or in ranges. With patterns they are in the order of
-	// these, else by ascending ids. An id of no job, or of another account's, is among them where no filter is set.
+	// Refs name the selected jobs: whole grid jobs, and local jobs one by one or in ranges. With patterns they are in
+	// the order of the patterns, else by ascending ids. If no filter is set, an id that names no job, or another
+	// account's job, stays among them.
 	Refs []string `json:"refs,omitempty"`
-	// Grids is how many whole grid jobs Refs name, Locals how many local jobs.
+	// Grids is how many whole grid jobs are in Refs, Locals how many local jobs.
 	Grids  int `json:"grids"`
 	Locals int `json:"locals"`
 }
 
-// Jobs returns how many jobs are selected, where a whole grid job counts as one.
+// Jobs returns how many jobs are selected. A whole grid job counts as one.
 func (s *Selected) Jobs() int { return s.Grids + s.Locals }

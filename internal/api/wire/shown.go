@@ -2,8 +2,8 @@ package wire
 
 import "jjm/internal/jjm"
 
-// CountsOf returns the numbers of local jobs by state, of which there will be expected. Of
-// total, those that n does not count gave their work back.
+// CountsOf returns the numbers of local jobs by state. expected is how many there will be. The local jobs of total
+// that n does not count gave their work back.
 func CountsOf(n [jjm.NumStates]int, total, expected int) Counts {
 	sum := 0
 	for _, k := range n {

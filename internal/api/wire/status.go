@@ -27,7 +27,7 @@ type StatusAnswer struct {
 	Status []Status `json:"status,omitempty"`
 }
 
-// VerbWait is the verb "wait": it answers with the state of jobs at once, and with a
+// VerbWait is the verb "wait": it answers with the state of jobs immediately, and with a
 // further line at every change, until all are final.
 func VerbWait() Verb[WaitRequest, StatusAnswer] {
 	return Verb[WaitRequest, StatusAnswer]{About{Name: "wait", MaxBytes: maxWithRefs,
@@ -49,8 +49,7 @@ func VerbList() Verb[ListRequest, StatusAnswer] {
 		Help: "Grid jobs, newest first."}}
 }
 
-// ListRequest selects the grid jobs to list. Without List these are the caller's that are
-// not over.
+// ListRequest selects the grid jobs to list. Without List these are the caller's grid jobs that are not over.
 type ListRequest struct {
 	Head
 	List *List `json:"list,omitempty"`
@@ -81,10 +80,10 @@ type List struct {
 	Type   string `json:"type,omitempty"`
 	Owner  string `json:"owner,omitempty"`
 	Limit  int    `json:"limit,omitempty"`  // default 50
-	Before int64  `json:"before,omitempty"` // ids below this one only, for paging
-	// Refs are patterns: only grid jobs that one of them means, or has local jobs of.
+	Before int64  `json:"before,omitempty"` // only ids below this one, for paging
+	// Refs are patterns: List selects only grid jobs that a pattern means, or whose local jobs it means.
 	Refs []string `json:"refs,omitempty"`
-	// Where are more filters. Those of local jobs select the grid jobs that have a local job that fits all of them.
+	// Where are more filters. Filters of local jobs select the grid jobs with a local job that matches all of them.
 	Where selection.Filters `json:"where,omitzero"`
 }
 
@@ -96,76 +95,73 @@ type Status struct {
 	Model  string `json:"model,omitempty"` // whose words complete its job file
 	Owner  string `json:"owner"`
 	Key    string `json:"key,omitempty"`
-	// Handle is the name by which a gatekeeper knows the grid job. Origin is where it came
-	// from.
+	// Handle is the name by which a gatekeeper knows the grid job. Origin is where the grid job came from.
 	Handle jjm.Handle  `json:"handle,omitempty"`
 	Origin *jjm.Origin `json:"origin,omitempty"`
-	// Cluster is the first of Clusters, to which its local jobs may go. ClusterJobs are the
-	// clusters that have, or had last, some of them.
+	// Clusters are the clusters to which local jobs may go, Cluster is the first of them. ClusterJobs are the
+	// clusters that have local jobs now or had them last.
 	Cluster     string       `json:"cluster"`
 	Clusters    []string     `json:"clusters,omitempty"`
 	ClusterJobs []ClusterJob `json:"cluster_jobs,omitempty"`
-	// Generation is that of the status, of a grid job that was reopened; Endings are how the
-	// ones before ended. Reopening is set while one that is over is about to be reopened.
+	// Generation is the generation of the status, if the grid job was reopened; Endings are the ends of the earlier
+	// generations. Reopening is set while a grid job that is over is about to be reopened.
 	Generation int        `json:"generation,omitempty"`
 	Endings    []Ending   `json:"endings,omitempty"`
 	Reopening  *Reopening `json:"reopening,omitempty"`
 	Accepted   jjm.Time   `json:"accepted"`
 	Ended      jjm.Time   `json:"ended,omitempty"`
-	// ExpectedEnd is told by "status" and "wait" of a grid job that runs, as far as it can
-	// be.
+	// ExpectedEnd is set by "status" and "wait" for a grid job that runs, if it can be estimated.
 	ExpectedEnd *ExpectedEnd `json:"expected_end,omitempty"`
-	// NextAttempts is told by "status" and "wait", nil if no local job waits for one.
+	// NextAttempts is set by "status" and "wait", nil if no local job waits for its next attempt.
 	NextAttempts *NextAttempts `json:"next_attempts,omitempty"`
 	Why          []string      `json:"why,omitempty"`
-	// Waits is why no local jobs are made now though more will be, "" if nothing prevents
-	// it.
+	// Waits is why no local jobs are made now although more will be, "" if nothing prevents it.
 	Waits string `json:"waits,omitempty"`
-	// WaitsFor is told by "status" alone: the limits that keep local jobs from being
-	// submitted, or why most of those that wait in a batch system do.
+	// WaitsFor is set only by "status": the limits that keep local jobs from being submitted, or why most of the
+	// local jobs that wait in a batch system do so.
 	WaitsFor string `json:"waits_for,omitempty"`
-	// After are the grid jobs that had to end before this one begins, AfterEnd how (docs/JOB-FILES.md). Awaited are those
-	// of them for which it waits now.
+	// After are the grid jobs that had to end before this one begins, AfterEnd how they had to end
+	// (docs/JOB-FILES.md). Awaited are the grid jobs of After that have not ended yet.
 	After    []jjm.GridID `json:"after,omitempty"`
 	AfterEnd string       `json:"after_end,omitempty"`
 	Awaited  []jjm.GridID `json:"awaited,omitempty"`
-	// Inputs are the datasets that it reads.
+	// Inputs are the datasets that the grid job reads.
 	Inputs []Input `json:"inputs,omitempty"`
-	// Steps are its steps in order, if it has more than one.
+	// Steps are the steps in order, if the grid job has more than one.
 	Steps []Step `json:"steps,omitempty"`
-	// Proof is what its status done rests on: count, exit or type (docs/DATASETS.md); "" if
-	// it is not done, or if not all is proven.
+	// Proof is what the status done rests on: count, exit or type (docs/DATASETS.md); "" if the grid job is not done,
+	// or if not all is proven.
 	Proof jjm.Proof `json:"proof,omitempty"`
-	// Trouble says why its last step failed, which is tried again, and has a sentence for each
-	// thing that has been unknown for long, with the time since when.
+	// Trouble says why the last internal step failed, which jjm tries again, and has a sentence for each fact that
+	// has been unknown for long, with the time since when.
 	Trouble []string `json:"trouble,omitempty"`
 	// Warnings are what people should know and the status does not show.
 	Warnings []Warning `json:"warnings,omitempty"`
 	// Holds are the kinds of holds: who holds how many local jobs, and why. If there are
 	// many kinds, those with the most jobs are listed.
 	Holds []Hold `json:"holds,omitempty"`
-	// Causes tell why local jobs failed or are tried again; of many those with most
-	// local jobs.
+	// Causes are the reasons why local jobs failed or are tried again. If there are many, those of most local jobs
+	// are listed.
 	Causes []jjm.Cause `json:"causes,omitempty"`
 	// RecoveredBy are the grid jobs that do, or did, what this one left undone.
 	RecoveredBy []jjm.GridID `json:"recovered_by,omitempty"`
 	// Phases sums the progress of the running local jobs.
 	Phases []jjm.Progress `json:"phases,omitempty"`
 	Locals []jjm.LocalJob `json:"locals,omitempty"`
-	// Detail is more of the only local job, if the reference is to one.
+	// Detail has more details of a local job, if the reference is to a single one.
 	Detail *LocalDetail `json:"detail,omitempty"`
 	Record string       `json:"record,omitempty"` // path of the head of the record
 }
 
-// ExpectedEnd is when the local jobs of a grid job will have ended if they go on to end at the
-// rate of late. It is rough.
+// ExpectedEnd is when the local jobs of a grid job will have ended if they continue to end at the recent rate. It is
+// a rough estimate.
 type ExpectedEnd struct {
 	At jjm.Time `json:"at"`
-	// Ended is how many local jobs ended within the time up to now from which the rate is
-	// taken: an hour, or less of a grid job that is younger.
+	// Ended is how many local jobs ended within the time up to now from which the rate is taken: an hour, or the age
+	// of a younger grid job.
 	Ended  int          `json:"ended"`
 	Within jjm.Duration `json:"within"`
-	// Held is how many are left out, because they go on only when somebody releases them.
+	// Held is how many local jobs are left out, because they continue only when somebody releases them.
 	Held int `json:"held,omitempty"`
 }
 
@@ -175,7 +171,7 @@ func (s *Status) Over() bool {
 	return st.UnmarshalText([]byte(s.Lookup.Status)) == nil && st.Final() && s.Reopening == nil
 }
 
-// Ending is how a generation ended that is past.
+// Ending is how a past generation ended.
 type Ending struct {
 	Generation int      `json:"generation"`
 	Status     string   `json:"status"`
@@ -185,34 +181,34 @@ type Ending struct {
 	TarBytes   int64    `json:"tar_bytes,omitempty"`
 	TarSHA256  string   `json:"tar_sha256,omitempty"`
 	Ended      jjm.Time `json:"ended"`
-	// Reopened is when the next generation began, By who wished it and Why what for.
+	// Reopened is when the next generation began, By who asked for it, and Why the reason.
 	Reopened jjm.Time `json:"reopened"`
 	By       string   `json:"by"`
 	Why      string   `json:"why"`
 }
 
-// EndingOf returns how a generation ended, as people see it.
+// EndingOf returns how a generation ended, for people.
 func EndingOf(e *jjm.Ending, message, tar string) Ending {
 	return Ending{Generation: e.Generation, Status: e.Status.String(), Message: message, Exit: e.Exit, Tar: tar,
 		TarBytes: e.TarBytes, TarSHA256: e.TarSHA256, Ended: e.Ended, Reopened: e.Reopened, By: e.By, Why: e.Why}
 }
 
-// Reopening is a wish that is about to be carried out.
+// Reopening is a request to reopen that is about to be carried out.
 type Reopening struct {
-	Generation int      `json:"generation"` // that begins
+	Generation int      `json:"generation"` // the generation that begins
 	By         string   `json:"by"`
 	Why        string   `json:"why"`
 	Since      jjm.Time `json:"since"`
 }
 
-// NextAttempts counts the local jobs that wait some time after a failure before they are submitted
-// again. First is when the first of them may be.
+// NextAttempts counts the local jobs that wait some time after a failure before they are submitted again. First is
+// when the first of them may be submitted.
 type NextAttempts struct {
 	Jobs  int      `json:"jobs"`
 	First jjm.Time `json:"first"`
 }
 
-// LocalDetail is what is told of a local job that is asked for alone.
+// LocalDetail has the further details of a single local job.
 type LocalDetail struct {
 	// Folder is where the application of the current or last attempt runs or ran: an
 	// absolute path, "" if there was none. It may have been removed.
@@ -223,39 +219,39 @@ type LocalDetail struct {
 	UsedBy int32      `json:"used_by,omitempty"`
 	// UsedByAll is what all attempts used that have ended; nil if there are fewer than two.
 	UsedByAll *jjm.Usage `json:"used_by_all,omitempty"`
-	// Wasted is what those of them used whose work was of no use (jjm.Verdict.Wasted); nil if none was.
+	// Wasted is what the attempts of UsedByAll used whose work was of no use (jjm.Verdict.Wasted); nil if there are
+	// none.
 	Wasted *jjm.Usage `json:"wasted,omitempty"`
-	// Evidence and Verdict are those of the last attempt that ended.
+	// Evidence and Verdict belong to the last attempt that ended.
 	Evidence *Evidence    `json:"evidence,omitempty"`
 	Verdict  *jjm.Verdict `json:"verdict,omitempty"`
 	// Limits are the retry limits in force.
 	Limits jjm.Limits `json:"limits,omitzero"`
-	// StartedFinal is set if the failure of an attempt that started is final: its job reports by
-	// its exit code and asks for no retries. Limits are then for attempts that never started, and
-	// for those that ask for another one.
+	// StartedFinal is set if the failure of an attempt that started is final: the job reports by its exit code and
+	// asks for no retries. Limits then apply to attempts that never started, and to attempts that ask for another
+	// one.
 	StartedFinal bool `json:"started_final,omitempty"`
-	// Asked is what resubmissions request for it in place of what the job file says, nil if
-	// none did.
+	// Asked is what resubmissions request for the local job in place of the job file's resources, nil if there was no
+	// such resubmission.
 	Asked *jjm.Resources `json:"asked,omitempty"`
 }
 
 // Step is one step of a grid job that has several.
 type Step struct {
-	// Step is its number, which its local jobs carry. Name is how people call it: process
-	// or merge.
+	// Step is the number of the step, as in its local jobs. Name is its name for people: process or merge.
 	Step int32  `json:"step"`
 	Name string `json:"name"`
-	// Done is how many of Counts.Expected have done their work. Merging is how many of
-	// these wait for the merge of their outputs; their state is completing until then.
+	// Done is how many of Counts.Expected have done their work. Merging is how many of them wait for the merge of
+	// their outputs; their state is completing until then.
 	Done    int `json:"done"`
 	Merging int `json:"merging,omitempty"`
 	// Closed is set once no local jobs will be added, except to repeat failed work.
 	Closed bool `json:"closed,omitempty"`
-	// Counts are its local jobs. Expected excludes those whose work others do again.
+	// Counts are the local jobs of the step. Expected excludes local jobs whose work others repeat.
 	Counts Counts `json:"counts"`
 }
 
-// ClusterJob is the part of a grid job that one cluster has or had last.
+// ClusterJob is the part of a grid job that one cluster has now or had last.
 type ClusterJob struct {
 	ID      string `json:"id"` // "17@slurm"
 	Cluster string `json:"cluster"`
@@ -276,8 +272,7 @@ type Warning struct {
 // Hold counts the local jobs of a grid job that are held by the same party for the same
 // reason.
 type Hold struct {
-	// By is "application", "batch system" or "operator". Code and Text are the reason in
-	// its words.
+	// By is "application", "batch system" or "operator". Code and Text are the reason in the words of By.
 	By   string `json:"by"`
 	Code string `json:"code,omitempty"`
 	Text string `json:"text,omitempty"`

@@ -56,10 +56,9 @@ type Submit struct {
 	BaseDir string `json:"base_dir"`
 	// Key overrides the request key of the job file.
 	Key string `json:"key,omitempty"`
-	// Anew allows the key to be used again if its grid job was cancelled, as key_reuse of
-	// the job file does.
+	// Anew permits a second use of the key if its grid job was cancelled, as key_reuse of the job file does.
 	Anew bool `json:"anew_after_cancel,omitempty"`
-	// After and AfterEnd replace those of the job file, unless After is empty.
+	// After and AfterEnd replace the job file's values, unless After is empty.
 	After    []jjm.GridID `json:"after,omitempty"`
 	AfterEnd string       `json:"after_end,omitempty"`
 	// Origin is where the grid job comes from, as the gatekeeper reports it.

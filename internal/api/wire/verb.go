@@ -6,7 +6,7 @@ import "jjm/internal/jjm"
 // its answer. Each verb is in a file named after its noun, together with these types.
 type Verb[Req Request, Ans Answer] struct{ About }
 
-// About is what is known of a verb without its types.
+// About describes a verb without its types.
 type About struct {
 	Name string
 	// Help describes in one sentence what the verb does.
@@ -62,7 +62,7 @@ type Answer interface {
 	Check() error
 }
 
-// Reply is the part that all answers have. An error consists of it alone.
+// Reply is the part that all answers have. An error consists only of it.
 type Reply struct {
 	OK bool `json:"ok"`
 	// Last is set in the last line of an answer of several lines, and in every error.
@@ -126,9 +126,9 @@ func (a About) version() int { return max(a.Version, 1) }
 // Invalid.
 func (v Verb[Req, Ans]) Line(req Req) ([]byte, error) { return v.requestLine(&req) }
 
-// Decode reads a request whose head [DecodeHead] returned, and checks it. Its errors are of
-// kind Invalid and say what would be right. One is Busy instead: if the client is newer
-// than the daemon, since the daemon may soon be restarted in that version.
+// Decode reads a request whose head [DecodeHead] returned, and checks it. Its errors are of kind Invalid and say what
+// would be right. If the client is newer than the daemon, the error is Busy, since the daemon may soon be restarted
+// in that version.
 func (v Verb[Req, Ans]) Decode(head Head, line []byte) (Req, error) {
 	var req Req
 	if err := v.decode(head, line, &req); err != nil {

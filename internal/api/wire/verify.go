@@ -16,8 +16,7 @@ func VerbVerify() Verb[VerifyRequest, VerifyAnswer] {
 type VerifyRequest struct {
 	Head
 	One
-	// Recovery is the name of the job file to write if something is missing. "" means that
-	// none is wanted.
+	// Recovery is the name of the job file to write if something is missing. "" means that no job file is wanted.
 	Recovery string `json:"recovery,omitempty"`
 }
 
@@ -42,8 +41,8 @@ func (a VerifyAnswer) Check() error { return present("verify", a.Verify != nil) 
 type Verified struct {
 	ID jjm.GridID `json:"id"`
 	cover.Report
-	// Merge is the report of the merge step, nil if there is none: was every output merged
-	// exactly once? The verdict of the whole is the worse of the two.
+	// Merge is the report of the merge step, nil if there is none: was every output merged exactly once? The verdict
+	// of the whole is the worse of both verdicts.
 	Merge *cover.Report `json:"merge,omitempty"`
 	// Recovery is the text of a job file that does what is missing. RecoveryFiles is the
 	// list of files that must lie beside it under the name that [FilesOf] returns. Each is
@@ -57,8 +56,7 @@ type Verified struct {
 	// does their parts again from the start, so their outputs must not be combined with its
 	// outputs.
 	Anew []string `json:"anew,omitempty"`
-	// Recoveries are the grid jobs that do, or did, what this one left out. The report
-	// covers all of them together.
+	// Recoveries are the grid jobs that do, or did, what this one left out. The report covers all of them together.
 	Recoveries []Recovery `json:"recoveries,omitempty"`
 }
 

@@ -2,7 +2,7 @@ package wire
 
 import "jjm/internal/jjm"
 
-// VerbWhy is the verb "why": it tells what unfinished jobs wait for, or what is being done.
+// VerbWhy is the verb "why": it shows what unfinished jobs wait for, or what jjm is doing for them.
 func VerbWhy() Verb[WhyRequest, WhyAnswer] {
 	return Verb[WhyRequest, WhyAnswer]{About{Name: "why", MaxBytes: maxWithRefs,
 		Help: "What unfinished jobs wait for, or what is being done."}}
@@ -23,16 +23,17 @@ type WhyAnswer struct {
 	Why []Why `json:"why,omitempty"`
 }
 
-// Why is why a grid job, or the local jobs of it that a reference selects, are where they are. If the reference failed,
-// only ID and Error are set.
+// Why shows the causes of a grid job, or of the local jobs that a reference selects. If the reference failed, only ID
+// and Error are set.
 type Why struct {
 	ID     jjm.GridID `json:"id"`
 	Status string     `json:"status,omitempty"`
 	Error  *Error     `json:"error,omitempty"`
-	// Grid is what the grid job as a whole waits for, nil if its local jobs tell all.
+	// Grid is what the grid job as a whole waits for, nil if the causes of its local jobs are all there is.
 	Grid *Cause `json:"grid,omitempty"`
-	// Unfinished is how many of the local jobs selected have not ended, of Total. Causes are theirs: first those that
-	// need a person, then by number of local jobs. LeftOut is how many local jobs have other causes that are not listed.
+	// Unfinished is how many of the Total selected local jobs have not ended. Causes are the causes of these: first
+	// the causes that need a person, then by number of local jobs. LeftOut is how many local jobs have other causes
+	// that are not listed.
 	Unfinished int     `json:"unfinished"`
 	Total      int     `json:"total"`
 	Causes     []Cause `json:"causes,omitempty"`
@@ -41,16 +42,16 @@ type Why struct {
 
 // Cause is one cause, with the local jobs that have it.
 type Cause struct {
-	// Code is a word of the list in docs/WORDS.md; Text the evidence.
+	// Code is a word of the list in docs/WORDS.md; Text is the evidence.
 	Code string `json:"code"`
 	Text string `json:"text"`
-	// Since is since when it has held, of the local job for which that is longest; absent if that is not known. Until is
-	// when it ends by itself, absent if nobody knows.
+	// Since is when the cause began, for the local job that has had it longest; 0 if not known. Until is when the
+	// cause ends by itself, 0 if nobody knows.
 	Since jjm.Time `json:"since,omitempty"`
 	Until jjm.Time `json:"until,omitempty"`
-	// Remedy is what a person can do, absent if nothing needs to be done.
+	// Remedy is what a person can do, "" if nothing needs to be done.
 	Remedy string `json:"remedy,omitempty"`
-	// Jobs is the number of local jobs, First the one of the lowest number: "17.3". Both are absent for a grid job.
+	// Jobs is the number of local jobs, First the one with the lowest number: "17.3". Both are absent for a grid job.
 	Jobs  int    `json:"jobs,omitempty"`
 	First string `json:"first,omitempty"`
 }

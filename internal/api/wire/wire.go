@@ -45,7 +45,6 @@
 //
 // # Dependencies
 //
-// Gatekeepers start the client thousands of times. So that it starts quickly, this package
-// imports of jjm only the root package, the types of cover and small helpers, and it does
-// not import net.
+// Gatekeepers start the client thousands of times. So that it starts quickly, this package imports of jjm only
+// packages jjm and selection, the types of cover and small helpers, and it does not import net.
 package wire

@@ -21,7 +21,8 @@ func (l Log) Processed() *jjm.Processed {
 	return nil
 }
 
-// Miscounted returns why the data of an INFO record that begins as a count is none, "" for a count and for other text.
+// Miscounted returns why the data of an INFO record that begins like a count is not a count, "" for a count and for
+// any other text.
 func Miscounted(data string) string {
 	if !strings.HasPrefix(strings.TrimSpace(data), "processed") || count(data) != nil {
 		return ""

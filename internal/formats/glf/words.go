@@ -2,16 +2,16 @@ package glf
 
 import "strings"
 
-// Word says what authors of applications must know of a keyword.
+// Word describes a keyword for authors of applications.
 type Word struct {
 	Keyword string
-	// Data is what follows the keyword, Effect what becomes of the local job.
+	// Data is the text that follows the keyword, Effect what becomes of the local job.
 	Data, Effect string
-	// Example is what follows the keyword in an example.
+	// Example is an example of the text that follows the keyword.
 	Example string
 }
 
-// Words returns the keywords, those that end a job first.
+// Words returns the keywords, first those that end a job.
 func Words() []Word {
 	return []Word{
 		{Succeeded, "the output files, or `-`",
@@ -37,7 +37,7 @@ func Words() []Word {
 	}
 }
 
-// Names returns the keywords, with a blank between them.
+// Names returns the keywords, separated by blanks.
 func Names() string {
 	var names []string
 	for _, w := range Words() {

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// after checks which grid jobs it begins after. Whether they exist is known to the daemon.
+// after checks after which grid jobs this one begins. Whether they exist is left to the daemon.
 func (c *checker) after(s *jjm.Spec) {
 	if len(s.After) > jjm.MaxAfter {
 		c.problem("after", "%d grid jobs are too many: at most %d", len(s.After), jjm.MaxAfter)

@@ -234,8 +234,8 @@ func (c *checker) request(r request) (out jjm.Request) {
 	return out
 }
 
-// CheckResources returns what is wrong with the resources of a resubmission. The problems are
-// those that a job file with these values would have.
+// CheckResources returns the problems of the resources of a resubmission. They are the problems that a job file with
+// these values would have.
 func CheckResources(r jjm.Resources) jjm.Problems {
 	var asked request
 	if r.MemoryMB != 0 {
@@ -401,7 +401,8 @@ func (c *checker) outputs(key string, patterns []string) {
 	c.unique(key+"[%d]", patterns)
 }
 
-// withStars returns a pattern with a star for each word in braces, which looks like a placeholder of a command.
+// withStars returns a pattern in which a star replaces each word in braces that looks like a placeholder of a
+// command.
 func withStars(pattern string) string {
 	stars, some := "", false
 	for rest := pattern; ; {

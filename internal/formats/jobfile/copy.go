@@ -13,13 +13,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Copy returns the job file of a copy of a grid job: what its specification says, changed by edits of the form
-// KEY=VALUE. It leaves out the request key, which means the old grid job, and the model, whose words the specification
-// has. Read the result with [ParseCopy]. Each problem names the key of an edit that cannot be made.
+// Copy returns the job file of a copy of a grid job: its specification, changed by edits of the form KEY=VALUE. It
+// leaves out the request key, which means the old grid job, and the model, whose words are in the specification. Read
+// the result with [ParseCopy]. Each problem names the key of an edit that cannot be made.
 //
-// A KEY is one of a job file, dotted: params.events, datasets[0].name. A VALUE that is JSON means what it is there, a
-// number or a list, and any other is a text; so is one for an element of env, or for a key that has a text already,
-// unless it is quoted. An empty VALUE takes the key away.
+// A KEY is a dotted key of a job file: params.events, datasets[0].name. A VALUE that is valid JSON, such as a number
+// or a list, is read as JSON; any other VALUE is a text. A VALUE without quotes is also a text if it is for an
+// element of env or for a key that already has a text. An empty VALUE removes the key.
 func Copy(spec jjm.Spec, edits []string) ([]byte, jjm.Problems) {
 	spec.Key, spec.KeyReuse, spec.Model = "", false, ""
 	tree, err := treeOf(&spec)
@@ -45,8 +45,8 @@ func Copy(spec jjm.Spec, edits []string) ([]byte, jjm.Problems) {
 	return b.Bytes(), nil
 }
 
-// ParseCopy parses a job file that [Copy] made. Nobody has seen its lines, so problems have none. No model is put under
-// it: it has all words itself.
+// ParseCopy parses a job file that [Copy] made. People have not seen its lines, so problems have no lines. ParseCopy
+// applies no model, because the job file has all words itself.
 func ParseCopy(text []byte, given Given) (Doc, jjm.Problems) {
 	given.Model = nil
 	doc, problems := ParseGiven("copy.json", text, given)
@@ -105,7 +105,7 @@ func edit(tree map[string]any, text string) *jjm.Problem {
 	return nil
 }
 
-// put sets what a path below a node leads to, and returns the node. text says that only texts are below it.
+// put sets the value at a path below a node, and returns the node. text says that the node holds only texts.
 func put(node any, path []string, value string, text bool) (any, error) {
 	if len(path) == 0 {
 		return valueOf(value, node, text)
@@ -139,7 +139,7 @@ func put(node any, path []string, value string, text bool) (any, error) {
 	return nil, fmt.Errorf("%.80q is no table and no list, so nothing is below it", fmt.Sprint(node))
 }
 
-// valueOf reads the value of an edit. before is what is there now, nil for nothing.
+// valueOf parses the value of an edit. before is the present value, nil if there is none.
 func valueOf(value string, before any, text bool) (any, error) {
 	_, wasText := before.(string)
 	if (text || wasText) && !strings.HasPrefix(value, `"`) {

@@ -14,9 +14,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// JIM's job description files have lines "attribute = value" that describe a Monte Carlo of
-// D0 (JIM, section on the job description). The driver lies beside the file and comes along
-// in the sandbox, because no software of the experiment is installed at a site.
+// JIM's job description files have lines "attribute = value" that describe a Monte Carlo of D0 (JIM, section on the
+// job description). The driver lies beside the file and is sent in the sandbox, because no software of the experiment
+// is installed at a site.
 
 // D0MonteCarlo is the only job_type of JIM that jjm knows.
 const D0MonteCarlo = "dzero_monte_carlo"
@@ -34,10 +34,9 @@ const maxJDFNumber = 1 << 53
 type jimWord struct {
 	name     string
 	required bool
-	// keys are the keys of a job file that it sets; most mistakes are reported for the
-	// first.
+	// keys are the keys of a job file that the attribute sets; most mistakes are reported for the first key.
 	keys []string
-	// set stores its value, and says what is wrong with it, "" for nothing.
+	// set stores the attribute's value, and returns the mistake in it, "" if there is none.
 	set func(*jdf, string) string
 }
 
@@ -191,7 +190,7 @@ func unknownWord(name string, known []string) string {
 	return text + ": known are " + strings.Join(known, ", ")
 }
 
-// jdfValue reads a value, with or without quotes; wrong says what is wrong with it.
+// jdfValue reads a value, with or without quotes; wrong is the mistake in it, "" if there is none.
 func jdfValue(s string) (value, wrong string) {
 	s = strings.TrimSpace(s)
 	if strings.HasPrefix(s, `"`) {

@@ -23,7 +23,8 @@ type Doc struct {
 	Spec jjm.Spec
 	// Places maps dotted keys, such as "params.events", to places, such as "job.toml:12".
 	Places strict.Places
-	// Incomplete says that its model cannot be used, as the problems say: what else may be wrong is not known.
+	// Incomplete says that the model of the job file cannot be used. The problems say why, and further mistakes may
+	// be unknown.
 	Incomplete bool
 	// written maps keys to the attributes of JIM from which they come; nil for other texts.
 	written map[string]string
@@ -74,7 +75,7 @@ const (
 // only useful to find more of them: see [jjm.Problems.Unsaid].
 func Parse(name string, text []byte) (Doc, jjm.Problems) { return ParseGiven(name, text, Given{}) }
 
-// Given is what a submission says besides its job file. What is not zero replaces what the file says.
+// Given is what a submission sets in addition to its job file. A value that is not zero replaces the job file's.
 type Given struct {
 	Key      string
 	After    []jjm.GridID
@@ -83,7 +84,7 @@ type Given struct {
 	Model func(name string) (Model, jjm.Problems)
 }
 
-// put replaces what a file says.
+// put replaces values of a file.
 func (g Given) put(f *file) {
 	if g.Key != "" {
 		f.Key = g.Key
@@ -93,7 +94,7 @@ func (g Given) put(f *file) {
 	}
 }
 
-// ParseGiven is Parse for a job file with what its submission says besides.
+// ParseGiven is Parse with the values that the submission sets.
 func ParseGiven(name string, text []byte, given Given) (Doc, jjm.Problems) {
 	var f file
 	doc, problems := decode(name, text, &f)
@@ -115,7 +116,7 @@ func ParseGiven(name string, text []byte, given Given) (Doc, jjm.Problems) {
 	return doc, doc.Locate(append(problems, problems.Unsaid(found)...))
 }
 
-// decode decodes a text over what a file has already.
+// decode decodes a text over the present values of a file.
 func decode(name string, text []byte, f *file) (doc Doc, problems jjm.Problems) {
 	if strings.HasSuffix(name, ".jdf") {
 		return decodeJDF(name, text, f)

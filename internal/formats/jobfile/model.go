@@ -12,20 +12,21 @@ import (
 	"jjm/internal/jjm"
 )
 
-// DefaultModel is the name of the model of job files that name none. It is always there, and says nothing while it has
+// DefaultModel is the name of the model for job files that name none. It always exists, and sets nothing while it has
 // no file.
 const DefaultModel = "default"
 
-// ModelSuffix is the ending of files of models. What is before it is the name of the model.
+// ModelSuffix is the ending of files of models. The rest of the name is the name of the model.
 const ModelSuffix = ".toml"
 
 // Model is a named set of defaults for job files (decision R25; GBS Programmer Manual, models).
 type Model struct {
 	Name string
-	// Type is the job type that it says, "" if it leaves that to job files. Params are its settings of the type.
+	// Type is the job type that the model sets, "" if it leaves the type to job files. Params are the model's
+	// settings of the type.
 	Type   string
 	Params map[string]any
-	// Text is its file, "" if there is none. Places are those of its keys.
+	// Text is the text of the model's file, "" if there is none. Places are the places of its keys.
 	Text   string
 	Places strict.Places
 }
@@ -33,14 +34,14 @@ type Model struct {
 // IsModelName reports whether a text can be the name of a model.
 func IsModelName(name string) bool { return wordForm.matches(name) }
 
-// ownKeys are the keys that a job file alone may say, because they are about one grid job.
+// ownKeys are the keys that only a job file may set, because they are about one grid job.
 func ownKeys() []string {
 	return []string{"after", "after_end", "credentials", "datasets", "first_serial", "key", "key_reuse", "model", "name",
 		"only", "only_from", "output_dataset", "recovers", "recovers_generation"}
 }
 
-// ParseModel parses the file of a model. It may say all that a job file may, except what is about one grid job; nothing
-// is required. The problems are all mistakes that can be found without knowing the job type and the site.
+// ParseModel parses the file of a model. It may have all keys of a job file except those about one grid job, and no
+// key is required. The problems are all mistakes that can be found without knowing the job type and the site.
 func ParseModel(name string, text []byte) (Model, jjm.Problems) {
 	var f file
 	places, problems := strict.Decode(name+ModelSuffix, text, &f)
@@ -77,8 +78,9 @@ func says(places strict.Places, key string) bool {
 	return false
 }
 
-// under returns a job file with the words of a model where it has none of its own, and adds the places of these. Tables
-// of the job file's own replace those of the model, but params, env, request and retry are taken key by key.
+// under returns a job file with the words of a model for what the job file itself does not set, and adds the places
+// of these words. A table of the job file replaces the model's table, except that params, env, request and retry are
+// merged key by key.
 func (m *Model) under(doc *Doc, own file, decode func(*file)) file {
 	var f file
 	_, _ = strict.Decode(m.Name+ModelSuffix, []byte(m.Text), &f)
@@ -98,8 +100,9 @@ func (m *Model) under(doc *Doc, own file, decode func(*file)) file {
 // finder returns a model by its name, or why it cannot be used.
 type finder = func(name string) (Model, jjm.Problems)
 
-// withModel puts a job file over the model that it names, or over the default. find returns a model, or why it cannot
-// be used; nil if there are none. A recovery says all itself.
+// withModel puts a job file over the model that it names, or over the default model. find returns a model, or why it
+// cannot be used; find is nil if there are no models. A recovery that names no model gets none, because it has all
+// words itself.
 func withModel(doc *Doc, f file, find finder, decode func(*file)) (file, jjm.Problems) {
 	switch {
 	case find == nil && f.Model != "":

@@ -49,8 +49,8 @@ func (d *Demand) Job(read func(path string) ([]byte, error)) (gatekeeper.Job, er
 	return gatekeeper.Job{}, jjm.Errorf(jjm.Invalid, "the job asks for nothing")
 }
 
-// Value converts a word to what it looks like: a number, true or false, else text. It
-// serves languages in which every setting is a word.
+// Value converts a word to the type that it looks like: a number, true or false, else text. It serves languages in
+// which every setting is a word.
 func Value(word string) any {
 	switch {
 	case word == "true" || word == "false":

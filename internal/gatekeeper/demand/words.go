@@ -22,9 +22,9 @@ type Word struct {
 const (
 	// File is the job file: the word names one.
 	File = "the job file"
-	// Brought is which files are brought back, and where to.
+	// Brought stands for the files that are brought back, and their places.
 	Brought = "files brought back"
-	// Key is the request key. The same key means the same grid job.
+	// Key is the request key. Equal keys mean the same grid job.
 	Key = "key"
 	// Credential is the file from which the jobs get a proxy or a token.
 	Credential = "the credential"

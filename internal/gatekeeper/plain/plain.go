@@ -1,8 +1,8 @@
 // Package plain makes the job file of a plain job: a program with arguments, an environment
 // and files, which every gatekeeper can describe.
 //
-// It becomes a grid job of the type script. Its result is its exit code, which is that of
-// the program, and a program that ran is never run again.
+// A plain job becomes a grid job of the type script. The grid job's result is the exit code of the program, and a
+// program that ran is never run again.
 package plain
 
 import (

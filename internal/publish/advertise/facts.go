@@ -18,7 +18,7 @@ type Facts struct {
 	Quality string
 	// At is the time of the facts.
 	At jjm.Time
-	// Lifetime is how many seconds a reader may believe them.
+	// Lifetime is how many seconds a reader may rely on the facts.
 	Lifetime int
 	// Waiting is the number of local jobs that are in no batch system yet. Each is counted
 	// once.
@@ -42,8 +42,8 @@ type Cluster struct {
 	// Slots is how many jobs can run at once. Queued and Running count jjm's own local jobs
 	// there.
 	Slots, Queued, Running Count
-	// Waiting is the number of local jobs that may go to this cluster and are in no batch
-	// system yet. One that may go to several clusters is counted at each.
+	// Waiting is the number of local jobs that may go to this cluster and are in no batch system yet. A local job
+	// that may go to several clusters is counted at each.
 	Waiting int
 	// LastSeen is the time of the last listing, 0 if there was none yet.
 	LastSeen jjm.Time
@@ -160,9 +160,8 @@ func (f Facts) State() string {
 	return Drained
 }
 
-// Offer returns what the site accepts now, as one text to be compared: its name and the
-// state of each cluster and job type. Brokers should learn of a change at once; changed
-// counts can wait until the ad is sent the next time.
+// Offer returns what the site accepts now, as one text to be compared: its name and the state of each cluster and job
+// type. Brokers should learn of a change immediately; changed counts can wait until the ad is sent the next time.
 func (f Facts) Offer() string {
 	text := f.Site
 	for _, c := range f.Clusters {

@@ -24,7 +24,7 @@
 //     helpers.
 //   - Access lists are set by the helper, on files of the account.
 //   - A helper that does not answer is found within [Limits.Silence] and killed, and its
-//     account is set aside for a while: requests for it fail with Busy at once, so that
+//     account is set aside for a while: requests for it fail with Busy immediately, so that
 //     requests for others do not wait behind them.
 //   - Inputs and the output of commands come through pipes that the daemon reads with
 //     deadlines.
@@ -84,7 +84,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// account is what the account database says of an account.
+// account is an account as the account database describes it.
 type account struct {
 	uid, gid int
 	groups   []uint32

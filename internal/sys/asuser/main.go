@@ -246,7 +246,7 @@ func (h *helper) root(path string) (*os.Root, error) {
 	return r, err
 }
 
-// grant gives accounts rights to a file or folder of the account.
+// grant sets the rights of accounts to a file or folder of this account.
 func grant(r *os.Root, req request) error {
 	flag := syscall.O_NONBLOCK
 	if req.Folder {

@@ -154,7 +154,7 @@ func (u *User) judge(l *process, now time.Time) {
 		u.asideUntil.Round(time.Millisecond), "error", why)
 }
 
-// retire lets a helper finish its calls; sweep ends it then.
+// retire lets a helper finish its calls. sweep ends the helper afterwards.
 func (p *Pool) retire(l *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

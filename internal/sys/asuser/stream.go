@@ -37,7 +37,7 @@ func (u *User) OpenTree(path string, most tree.Most) (*tree.Source, error) {
 	return &tree.Source{ReadCloser: s, Bytes: s.size}, nil
 }
 
-// stream has the helper write the file or folder at req.Name into a pipe.
+// stream makes the helper write the file or folder at req.Name into a pipe.
 func (u *User) stream(req request) (*stream, error) {
 	path := req.Name
 	ctx, cancel := context.WithTimeout(context.Background(), u.pool.limits.Act)

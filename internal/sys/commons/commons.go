@@ -1,6 +1,6 @@
-// Package commons defends the disk of folders in which other accounts can write: what an account
-// takes there is counted, whoever has more than a share loses it when the disk is full, and the
-// others lose nothing. Each folder says how it counts and removes.
+// Package commons defends the disk of folders in which other accounts can write. The space that each account takes
+// there is counted. When the disk is full, an account that has more than its share loses its files, and no other
+// account loses any. Each folder defines how it counts and removes.
 package commons
 
 import (
@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Heap is what one account has in a folder.
+// Heap is an account's files in a folder.
 type Heap struct {
-	// Name says where it is, for people: the name of a box, or of the folder.
+	// Name is the place of the heap, for people: the name of a box, or of the folder.
 	Name string
 	UID  int
-	// Bytes is the space that it takes, Names how many entries it has.
+	// Bytes is the space that the heap takes, Names the number of its entries.
 	Bytes int64
 	Names int
 }
@@ -40,17 +40,16 @@ func (h Heap) Over(m Most) bool {
 type Folder interface {
 	// Shut keeps other accounts from adding anything.
 	Shut() error
-	// Heaps returns what each account has there. The error wraps fs.ErrNotExist if there is no
-	// folder.
+	// Heaps returns the heap of each account in the folder. The error wraps fs.ErrNotExist if there is no folder.
 	Heaps() ([]Heap, error)
 	// Remove removes a heap with everything in it.
 	Remove(Heap) error
 }
 
-// Relieve makes room on a full disk that folders share: it removes the heaps that are over the
-// [Share], the largest of all folders first, until enough returns true. What is in them is lost, so
-// it calls removed for each. The caller shuts the folders before. A folder that cannot be counted
-// is passed over; the error has all trouble but folders that do not exist.
+// Relieve makes room on a full disk that folders share: it removes the heaps that are over the [Share], the largest
+// of all folders first, until enough returns true. The files in a removed heap are lost, so Relieve calls removed for
+// each heap. The caller must have shut the folders. A folder that cannot be counted is skipped; the error has all
+// failures except missing folders.
 func Relieve(folders []Folder, enough func() bool, removed func(Heap)) error {
 	type found struct {
 		Heap
@@ -85,9 +84,9 @@ func Relieve(folders []Folder, enough func() bool, removed func(Heap)) error {
 	return trouble
 }
 
-// Allocated returns how many bytes a file takes: its length, or the space allocated for it if that
-// is more (FALLOC_FL_KEEP_SIZE of fallocate(2)).
+// Allocated returns how many bytes a file takes: its length, or the space allocated for the file if that is more
+// (FALLOC_FL_KEEP_SIZE of fallocate(2)).
 func Allocated(size, blocks int64) int64 { return max(size, blocks*512) }
 
-// OfStat is [Allocated] of what stat(2) says.
+// OfStat is [Allocated] for a result of stat(2).
 func OfStat(st *unix.Stat_t) int64 { return Allocated(st.Size, st.Blocks) }

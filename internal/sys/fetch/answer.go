@@ -17,9 +17,9 @@ const (
 	discard                // the bytes are of another state of the file: discard them and ask for all of it
 )
 
-// next decides what to do with an answer, given the state of the bytes that there are, and returns the state of the
-// file afterwards. checked says that the job file has a checksum, which is compared at the end. The error is a
-// [refusal], or one that may not come again.
+// next decides what to do with an answer, given the state of the bytes that were fetched before, and returns the
+// state of the file afterwards. checked says that the job file has a checksum, which is compared at the end. The
+// error is a [refusal], or an error after which another try may succeed.
 func (s *state) next(resp *http.Response, checked bool) (step, state, error) {
 	switch code := resp.StatusCode; {
 	case code == http.StatusRequestedRangeNotSatisfiable && s.Kept > 0:
@@ -112,8 +112,8 @@ func contentRange(text string) (first, total int64, ok bool) {
 // identity is the content coding of bytes that are not compressed.
 const identity = "identity"
 
-// readable returns a [refusal] if nobody could tell whether the body is the complete, unchanged file. If its checksum
-// is known, that tells.
+// readable returns a [refusal] if nobody could find out whether the body is the complete, unchanged file. A known
+// checksum is enough to find out.
 func readable(resp *http.Response, total int64, checked bool) error {
 	if checked {
 		return nil
@@ -129,7 +129,7 @@ func readable(resp *http.Response, total int64, checked bool) error {
 	return nil
 }
 
-// retryLater is an error that may not come again, with the time that the server asked to wait.
+// retryLater is an error after which another try may succeed, with the time that the server asked to wait.
 type retryLater struct {
 	text string
 	wait time.Duration

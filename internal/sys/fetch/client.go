@@ -26,7 +26,7 @@ const (
 	maxHeader = 64 << 10
 	// maxRedirects is how many redirects are followed.
 	maxRedirects = 5
-	// maxRepeats is how often a request without an answer is repeated at once. Trouble that lasts longer ends the try.
+	// maxRepeats is how often a request without an answer is repeated immediately. Trouble that lasts longer ends the try.
 	maxRepeats = 2
 )
 
@@ -91,8 +91,8 @@ func origin(u *url.URL) string {
 // address identifies the place of a file: the URL without its query, which may have a new signature in each request.
 func address(u *url.URL) string { return origin(u) + u.EscapedPath() }
 
-// repeatNow reports whether to repeat a request at once: only if no answer came. An answer with an error ends the try,
-// and is reported before the next one.
+// repeatNow reports whether to repeat a request immediately: only if no answer came. An answer with an error ends the
+// try, and is reported before the next try.
 func repeatNow(ctx context.Context, _ *http.Response, err error) (bool, error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()

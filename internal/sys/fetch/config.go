@@ -78,8 +78,8 @@ const (
 	maxRetryAfter = time.Hour
 )
 
-// Pause returns the wait after some failed tries in a row. asked is the wait that the server asked for after the last
-// one.
+// Pause returns the wait after a number of failed tries in a row. asked is the wait that the server asked for after
+// the last try.
 func Pause(vain int, asked time.Duration) time.Duration {
 	wait := longWait
 	if vain < 10 {

@@ -31,7 +31,7 @@ type Order struct {
 	// beside it.
 	Root string `json:"root"`
 	File string `json:"file"`
-	// The others come from the settings of the site.
+	// The following limits come from the settings of the site.
 	MaxBytes     int64        `json:"max_bytes,omitempty"`
 	MaxTime      jjm.Duration `json:"max_time,omitzero"`
 	MinRate      int64        `json:"min_rate,omitempty"`

@@ -18,8 +18,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// partial is a file that is being fetched: the bytes so far, and beside them a small file with their state. A lock
-// makes it this process's alone, so that a process that outlived its daemon and a new one never write to the same file.
+// partial is a file that is being fetched: the bytes so far, and beside them a small file with their state. Its lock
+// keeps other processes out, so that a process that outlived its daemon and a new process never write to the same
+// file.
 type partial struct {
 	root *os.Root
 	name string
@@ -33,7 +34,7 @@ type partial struct {
 
 // state describes the bytes so far.
 type state struct {
-	// Address is where they came from, after redirects. ETag and Modified are strong validators, by which the server
+	// Address is the URL of the bytes, after redirects. ETag and Modified are strong validators, by which the server
 	// can tell whether its file is still the same; "" if there is none.
 	Address  string `json:"address"`
 	ETag     string `json:"etag,omitempty"`
@@ -55,7 +56,7 @@ func (s *state) resumable() bool { return s.Kept > 0 && (s.ETag != "" || s.Modif
 // errBusy means that another process fetches the file.
 var errBusy = errors.New("it is being fetched already, by a process that an earlier daemon left: it ends by itself")
 
-// openPartial opens what there is of a file. whole is set if the file is complete already.
+// openPartial opens the bytes of a file that were fetched before. whole is set if the file is complete already.
 func openPartial(root, name string) (p *partial, size int64, whole bool, err error) {
 	r, err := os.OpenRoot(root)
 	if err != nil {
@@ -112,7 +113,7 @@ func (p *partial) open() error {
 }
 
 // readState returns the state of the bytes so far, of which there are size. If the stored state cannot be right, it
-// returns that of an empty file.
+// returns the state of an empty file.
 func (p *partial) readState(size int64) state {
 	fresh := state{Total: -1}
 	f, err := p.root.Open(p.stateFile())
@@ -205,8 +206,8 @@ func (p *partial) sync() error {
 	return p.save()
 }
 
-// save stores the state, with the time since the last call added to Spent. A torn file is read as that of an empty
-// file.
+// save stores the state, with the time since the last call added to Spent. readState treats a torn state file as the
+// state of an empty file.
 func (p *partial) save() error {
 	now := time.Now()
 	p.Spent += jjm.Duration(now.Sub(p.since))

@@ -29,8 +29,8 @@ type getter struct {
 // usualPace is the pace outside tests.
 func usualPace() pace { return pace{window: time.Minute, repeat: 500 * time.Millisecond} }
 
-// Get fetches the file of an order, as far as it gets before ctx ends. If the file is there already, it is done at
-// once.
+// Get fetches the file of an order, as far as possible before ctx ends. If the complete file exists already, Get
+// returns immediately.
 func Get(ctx context.Context, o Order) Report {
 	g := &getter{Order: o, pace: usualPace()}
 	return g.get(ctx)

@@ -10,12 +10,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// refusal is an error that comes again with every try.
+// refusal is an error that every further try would return, too.
 type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }
 
-// final reports whether an error comes again with every try.
+// final reports whether every further try would return the error, too.
 func final(err error) bool {
 	var refused *refusal
 	var certificate *tls.CertificateVerificationError

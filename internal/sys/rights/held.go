@@ -22,10 +22,11 @@ type Holders struct {
 	Instead string
 }
 
-// Held returns an error unless only the holders can change the file or folder at an absolute path, and put another one
-// in its place: it, every folder up to the top, and where symbolic links lead, belong to them and can be written by
-// nobody else. In a folder with the sticky bit others can replace only what is theirs, so it may be above the path. The
-// error names the file or folder, its owner and mode, and the remedy. It wraps fs.ErrNotExist if there is no such file.
+// Held returns an error unless only the holders can change the file or folder at an absolute path, or replace it: the
+// file, every folder above it, and the targets of symbolic links must belong to the holders and be writable by nobody
+// else. In a folder with the sticky bit, others can replace only their own files, so such a folder may be above the
+// path. The error names the file or folder, its owner and mode, and the remedy. It wraps fs.ErrNotExist if there is
+// no such file.
 func Held(path string, by Holders) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("%q: want an absolute path", path)
@@ -81,8 +82,8 @@ func Held(path string, by Holders) error {
 	return nil
 }
 
-// holds returns an error if others than the holders can change a file, or what is in a folder. last is set for the end
-// of the path, where the sticky bit does not help: others could add names to it.
+// holds returns an error if anybody but the holders can change a file, or the content of a folder. last is set for
+// the end of the path, where the sticky bit does not help: others could add names to the folder.
 func (by Holders) holds(path string, info fs.FileInfo, last bool) error {
 	what := "the file"
 	if info.IsDir() {
@@ -100,7 +101,7 @@ func (by Holders) holds(path string, info fs.FileInfo, last bool) error {
 	return nil
 }
 
-// writable reports whether others than the holders can write a file or folder.
+// writable reports whether anybody but the holders can write a file or folder.
 func (by Holders) writable(info fs.FileInfo) bool {
 	bits := info.Mode().Perm() & 0o022
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && by.Group != 0 && int(st.Gid) == by.Group {

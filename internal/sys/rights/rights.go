@@ -37,8 +37,8 @@ type Who struct {
 	GIDs []int
 }
 
-// Of returns the account with a number and a primary group, and looks up its other groups.
-// An account that the machine does not know has no others.
+// Of returns the account with a number and a primary group, and looks up its other groups. An account that the
+// machine does not know has no other groups.
 func Of(uid, gid int) Who {
 	who := Who{UID: uid, GIDs: []int{gid}}
 	u, err := user.LookupId(strconv.Itoa(uid))

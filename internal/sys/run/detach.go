@@ -36,7 +36,7 @@ type Detached struct {
 
 // Detach starts d in a new session and returns once the kernel has executed the program. The
 // process keeps running when jjm ends and receives no signal of jjm's terminal. The caller owns
-// the files and may close them at once. With As, only the program that becomes the account has
+// the files and may close them immediately. With As, only the program that becomes the account has
 // been executed by then; AwaitStart waits for the command.
 //
 // The error is of kind Invalid if the command cannot be executed, Busy if the machine lacks
@@ -274,7 +274,7 @@ func (p *Process) waitBlocking() (syscall.WaitStatus, *syscall.Rusage, error) {
 	}
 }
 
-// Signal sends sig to the process group that the process leads, or to the process alone if it
+// Signal sends sig to the process group that the process leads, or only to the process if it
 // leads none. The error is os.ErrProcessDone if it has ended and was reaped: another process
 // may have its number by then.
 func (p *Process) Signal(sig syscall.Signal) error {

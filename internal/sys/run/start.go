@@ -138,7 +138,7 @@ type beginning struct {
 // lasts as long as the account wants, so the caller must hold no lock. trouble says why the log
 // cannot be opened, nil if it can. err says why the command was not started, of kind Busy or
 // Invalid as for Detach (the process then ends by itself), or is os.ErrClosed after Close. For
-// a process without Detached.As it returns at once.
+// a process without Detached.As it returns immediately.
 func (p *Process) AwaitStart() (trouble, err error) {
 	if p.begin == nil {
 		return nil, nil

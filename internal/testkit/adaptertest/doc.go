@@ -10,7 +10,7 @@
 //		})
 //	}
 //
-// [ShareListings] makes checks that run at once share the listings of a batch system.
+// [ShareListings] makes checks that run at the same time share the listings of a batch system.
 //
 // [Sim] is a simulated batch system on a clock of the test's own. It can be made to lose,
 // refuse and delay requests and to give wrong listings. It can play the wrapper, and counts

@@ -12,7 +12,7 @@ import (
 )
 
 // SimConfig describes a simulated batch system. The zero value with a clock runs every job
-// at once for a minute.
+// immediately, for a minute.
 type SimConfig struct {
 	// Name is the cluster's name; "sim" by default.
 	Name string
@@ -50,8 +50,8 @@ type SimConfig struct {
 	// Play scripts the run of a job; nil lets every job succeed. It is called once for each
 	// run, in the order of the starts.
 	Play func(job SimJob) Play
-	// Hold, if set, is asked whenever a job enters the queue; held is how often it was held
-	// before. A code or a text that is not empty holds the job.
+	// Hold, if set, is called whenever a job enters the queue; held is how often the job was held before. If code or
+	// text is not empty, the job is held.
 	Hold func(job SimJob, held int) (code, text string)
 	// Wrapper plays jjm-wrapper; nil leaves no claims and no results.
 	Wrapper Wrapper
@@ -77,8 +77,7 @@ type Play struct {
 	// Keyword and Data are the line that the application writes to the GLF; SUCCEEDED
 	// out.dat if both are empty. The keyword "-" writes no line.
 	Keyword, Data string
-	// Exit and Signal are those of the application. Under a wrapper the batch job itself
-	// exits with 0.
+	// Exit and Signal are the application's. Under a wrapper the batch job itself exits with 0.
 	Exit, Signal int
 	// State is what the batch system reports at the end. BatchUnknown derives OK or FAILED
 	// from the exit code.

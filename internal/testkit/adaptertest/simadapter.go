@@ -261,7 +261,7 @@ func (s *Sim) find(owner jjm.Owner, ref adapters.Ref) (simKey, error) {
 	return simKey{}, jjm.Errorf(jjm.Gone, "job %s, index %d, tag %s: not known", id, pos, ref.Tag)
 }
 
-// Control acts at once. A job that is not known counts as gone, which is a success.
+// Control acts immediately. An unknown job counts as gone, which is a success.
 func (s *Sim) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

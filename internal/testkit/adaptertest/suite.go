@@ -36,7 +36,7 @@ func RunOnFake(t *testing.T, open func(t *testing.T) System) {
 	run(t, open, conformance.WithoutCommands("the campaign has them"))
 }
 
-// run runs the suite; later are the names of the checks that are left to the campaign.
+// run runs the suite. later has the names of the checks that are left to the campaign, with the reason.
 func run(t *testing.T, open func(t *testing.T) System, later map[string]string) {
 	var mu sync.Mutex
 	ran, left, problems := 0, map[string]string{}, []string(nil)

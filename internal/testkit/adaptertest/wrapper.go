@@ -28,7 +28,7 @@ type Wrapper interface {
 type AreaWrapper struct {
 	// Area returns the work area of an owner.
 	Area func(owner jjm.Owner) *sandbox.Area
-	// Bare writes the result alone, without the attempt's folder, GLF and outputs. It is
+	// Bare writes only the result, without the attempt's folder, GLF and outputs. It is
 	// for benchmarks.
 	Bare bool
 }

@@ -7,16 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// before is how many bytes that are alike are shown before the first difference, most how
-// many of each text in all.
+// before is how many equal bytes are shown before the first difference, most how many bytes of each text are shown in
+// all.
 const (
 	before = 40
 	most   = 150
 )
 
-// First says what a text is and was, from shortly before the first difference on: of texts
-// of several lines the first line that differs, with its number. It returns "" if they are
-// the same.
+// First describes the first difference of a text from its former text, with some bytes before it. For texts of
+// several lines it shows the first line that differs, with its number. It returns "" if the texts are equal.
 func First(now, was string) string {
 	if now == was {
 		return ""
@@ -38,7 +37,7 @@ func First(now, was string) string {
 	return fmt.Sprintf("%sis %s, was %s", at, cut(now, from), cut(was, from))
 }
 
-// quoted returns line n as it is shown, "absent" behind the last one.
+// quoted returns line n in quotes, "absent" after the last line.
 func quoted(lines []string, n int) string {
 	if n >= len(lines) {
 		return "absent"
@@ -46,7 +45,7 @@ func quoted(lines []string, n int) string {
 	return fmt.Sprintf("%q", lines[n])
 }
 
-// cut returns a text from a byte on, at most as long as is shown.
+// cut returns a part of a text from a byte on, at most as long as is shown.
 func cut(text string, from int) string {
 	head, tail := "", ""
 	if from > 0 {

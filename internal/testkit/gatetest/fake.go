@@ -381,7 +381,7 @@ func (f *Fake) Output(ctx context.Context, c gate.Caller, ref jjm.Ref, want wire
 	return io.NopCloser(strings.NewReader(string(j.Tar))), size, out, nil
 }
 
-// ListFiles lists those of Files["N/..."] that are named by a path, "N/work/PATH".
+// ListFiles lists the files under Files["N/work/PATH"], by PATH.
 func (f *Fake) ListFiles(ctx context.Context, c gate.Caller, ref jjm.Ref, _ *int32) (all []jjm.JobFile, more bool,
 	err error) {
 	if err := f.hook(ctx, "cat"); err != nil {
@@ -400,7 +400,7 @@ func (f *Fake) ListFiles(ctx context.Context, c gate.Caller, ref jjm.Ref, _ *int
 	return all, false, nil
 }
 
-// Cat returns Files["N/file"], or of a path Files["N/work/path"].
+// Cat returns Files["N/file"], or Files["N/work/path"] for a path.
 func (f *Fake) Cat(ctx context.Context, c gate.Caller, ref jjm.Ref, file wire.CatFile) (io.ReadCloser, func() bool,
 	error) {
 	if err := f.hook(ctx, "cat"); err != nil {

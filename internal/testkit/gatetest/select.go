@@ -11,8 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Select returns what patterns and filters select. Of grid jobs the fake knows name, type, owner and status, and that
-// all were accepted just now.
+// Select returns what patterns and filters select. The fake knows the name, type, owner and status of grid jobs, and
+// counts all as accepted just now.
 func (f *Fake) Select(ctx context.Context, c gate.Caller, r wire.SelectRequest) (out wire.Selected, err error) {
 	if err := f.hook(ctx, "select"); err != nil {
 		return out, err
@@ -32,7 +32,7 @@ func (f *Fake) Select(ctx context.Context, c gate.Caller, r wire.SelectRequest) 
 	defer f.mu.Unlock()
 	for _, p := range list {
 		if p.Name == "" && !r.Where.Any() {
-			r.For = "" // what is named is selected as it is
+			r.For = "" // jobs that are named by ids are selected in any case
 		}
 		for _, ref := range f.meant(c, p, &filter, r.For) {
 			out.Refs = append(out.Refs, ref.String())
@@ -46,7 +46,7 @@ func (f *Fake) Select(ctx context.Context, c gate.Caller, r wire.SelectRequest) 
 	return out, nil
 }
 
-// meant returns what a pattern means, local jobs as ranges. f.mu must be held.
+// meant returns the references that a pattern means, with local jobs as ranges. f.mu must be held.
 func (f *Fake) meant(c gate.Caller, p selection.Pattern, filter *selection.Filter, command selection.Purpose) (
 	refs []jjm.Ref) {
 	for _, id := range slices.Sorted(maps.Keys(f.jobs)) {

@@ -26,10 +26,9 @@ const Env = "JJM_GOLDEN"
 // shown is how many mismatches of a file are shown completely. All are named.
 const shown = 5
 
-// Rows calls check for every row of a golden file, such as "jedi/gbs_decisions". check
-// returns what is wrong with the row, for example a diff, or "" if it is right. The test
-// fails after the first file with a mismatch, and names the rows. A missing file of the
-// module fails the test; one that is missing below JJM_GOLDEN does not.
+// Rows calls check for every row of a golden file, such as "jedi/gbs_decisions". check returns the mistake of the
+// row, for example a diff, or "" if the row is right. The test fails after the first file with a mismatch, and names
+// the rows. A missing file of the module fails the test; a missing file below JJM_GOLDEN does not.
 func Rows[T any](t testing.TB, name string, check func(id string, row T) string) {
 	t.Helper()
 	root, err := moduleRoot()

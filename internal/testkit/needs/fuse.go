@@ -70,13 +70,13 @@ func MountFUSE(t testing.TB, on string, uid int) *FUSE {
 	return f
 }
 
-// Freeze makes it answer no further request.
+// Freeze makes the file system answer no further request.
 func (f *FUSE) Freeze() { f.frozen.Store(true) }
 
 // Unanswered returns how many requests wait for an answer that will not come.
 func (f *FUSE) Unanswered() int64 { return f.asked.Load() }
 
-// End closes it. Processes that wait for an answer get an error (fuse(4)).
+// End closes the file system. Processes that wait for an answer get an error (fuse(4)).
 func (f *FUSE) End() { _ = f.dev.Close() }
 
 // The requests that are answered (linux/fuse.h).

@@ -31,7 +31,7 @@ const (
 	Lint = "lint"
 )
 
-// What a test says that this run leaves to another one. The program test/tiers reads both.
+// The texts with which a test leaves its work to another run. The program test/tiers reads both.
 const (
 	LeftToTarget = "LEFT TO make "
 	LeftToStep   = "LEFT TO THE STEP OF "

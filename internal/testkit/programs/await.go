@@ -7,8 +7,8 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// Await calls ok until it returns true, and ends the test if that takes too long. Between two calls it waits at least
-// every, and as long as [await.Rest] says.
+// Await calls ok until it returns true, and ends the test if that takes longer than patience. Between two calls it
+// waits at least every, and as long as [await.Rest] returns.
 func Await(t testing.TB, patience, every time.Duration, what string, ok func() bool) {
 	t.Helper()
 	end := time.Now().Add(patience)
@@ -24,8 +24,8 @@ func Await(t testing.TB, patience, every time.Duration, what string, ok func() b
 	}
 }
 
-// AwaitNone waits until left returns 0, and ends the test if it has not become less for so long: however busy the
-// machine is, what goes on is waited for.
+// AwaitNone waits until left returns 0. It ends the test only if the number has not fallen for patience, so that a
+// busy machine does not end a test that makes progress.
 func AwaitNone(t testing.TB, patience, every time.Duration, what string, left func() int) {
 	t.Helper()
 	least, since := left(), time.Now()

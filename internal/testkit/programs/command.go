@@ -12,20 +12,20 @@ import (
 	"jjm/internal/testkit/said"
 )
 
-// Command is a run of jjm as by a person. Its output is checked against the rules for text that people read (package
-// said), and the test fails if it breaks them.
+// Command runs jjm as a person would. Its output is checked against the rules for text that people read (package
+// said), and the test fails if the output breaks a rule.
 type Command struct {
 	*exec.Cmd
 	t testing.TB
 }
 
-// Command returns the command jjm with arguments, to be run like one of [exec.Command].
+// Command returns the command jjm with arguments. Run it like an [exec.Cmd].
 func (p *Programs) Command(t testing.TB, args ...string) *Command {
 	t.Helper()
 	return &Command{exec.Command(p.Path(t, "jjm"), args...), t}
 }
 
-// Output is the method of [exec.Cmd].
+// Output is like the method of [exec.Cmd].
 func (c *Command) Output() ([]byte, error) {
 	c.t.Helper()
 	out, err := c.Cmd.Output()
@@ -36,7 +36,7 @@ func (c *Command) Output() ([]byte, error) {
 	return out, err
 }
 
-// CombinedOutput is the method of [exec.Cmd].
+// CombinedOutput is like the method of [exec.Cmd].
 func (c *Command) CombinedOutput() ([]byte, error) {
 	c.t.Helper()
 	out, err := c.Cmd.CombinedOutput()
@@ -44,7 +44,7 @@ func (c *Command) CombinedOutput() ([]byte, error) {
 	return out, err
 }
 
-// Run is the method of [exec.Cmd].
+// Run is like the method of [exec.Cmd].
 func (c *Command) Run() error {
 	c.t.Helper()
 	var out, errs bytes.Buffer
@@ -61,7 +61,7 @@ func (c *Command) Run() error {
 	return err
 }
 
-// heard checks standard output, unless it is a file of a job.
+// heard checks standard output, unless it is the content of a job's file.
 func (c *Command) heard(out []byte) {
 	c.t.Helper()
 	if args := c.Args[1:]; !slices.Contains(args, "cat") && !slices.Contains(args, "output") {

@@ -1,7 +1,6 @@
-// Package programs gives tests the real jjm, jjm-daemon, jjm-wrapper and
-// jjm-gatekeeper in one folder, and waits for what they do. JJM_BIN names a folder
-// that has them already; else they are built, once per test program and when a
-// test first wants them:
+// Package programs provides tests with the real jjm, jjm-daemon, jjm-wrapper and jjm-gatekeeper in one folder, and
+// waits for the effects of their work. JJM_BIN names a folder that has the programs already. Otherwise they are
+// built, once per test program, when a test first needs them:
 //
 //	var bin programs.Programs
 //
@@ -19,12 +18,12 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// Programs is where one test program has its programs. The zero value is ready;
-// all methods may be called from many goroutines.
+// Programs is the folder with the programs of one test program. The zero value is ready; all methods may be called
+// from many goroutines.
 type Programs struct {
 	once sync.Once
 	dir  string
-	made string // is to be removed
+	made string // a folder to be removed
 	err  error
 }
 
@@ -34,8 +33,8 @@ func (p *Programs) Main(m *testing.M) int {
 	return m.Run()
 }
 
-// Dir is the folder's absolute path. Accounts without privileges reach it if
-// they reach JJM_BIN, or the folder for temporary files.
+// Dir returns the folder's absolute path. Accounts without privileges can reach the folder if they can reach JJM_BIN,
+// or the folder for temporary files.
 func (p *Programs) Dir(t testing.TB) string {
 	t.Helper()
 	needs.EndToEnd(t)
@@ -46,7 +45,7 @@ func (p *Programs) Dir(t testing.TB) string {
 	return p.dir
 }
 
-// Path is the path of one of the programs.
+// Path returns the path of one of the programs.
 func (p *Programs) Path(t testing.TB, name string) string {
 	t.Helper()
 	return filepath.Join(p.Dir(t), name)

@@ -37,8 +37,7 @@ func rules() []rule {
 	}
 }
 
-// Wrong returns what is wrong with the output of a program, one text for each line with a
-// mistake.
+// Wrong returns the mistakes in the output of a program, one text for each line with a mistake.
 func Wrong(text string) (all []string) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	known := rules()

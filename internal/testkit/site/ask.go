@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ask sends one request line to the daemon's socket as somebody and returns the lines of the answer: the first, and if
-// all is set the further ones up to the last. What the kernel says of the connection is what it says of a program of
-// that account.
+// Ask sends one request line to the daemon's socket as an account and returns the lines of the answer: the first line
+// and, if all is set, all further lines. To the kernel, and so to the daemon, the connection looks like one of that
+// account's program.
 func (s *Site) Ask(p Person, line string, all bool) string {
 	s.T.Helper()
 	text, err := ask(p, filepath.Join(s.Dir, "s/jjm.sock"), line, all)
@@ -25,8 +25,8 @@ func (s *Site) Ask(p Person, line string, all bool) string {
 	return text
 }
 
-// dial connects to a socket with the effective ids of an account, which only the current thread takes on
-// (credentials(7)) and gives back.
+// dial connects to a socket with the effective ids of an account. Only the current thread takes on the ids
+// (credentials(7)), and gives them back.
 func dial(p Person, socket string) (net.Conn, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -35,7 +35,7 @@ func dial(p Person, socket string) (net.Conn, error) {
 	}
 	conn, err := net.Dial("unix", socket)
 	if back := effective(0, 0); back != nil {
-		panic(back) // nothing may run on this thread
+		panic(back) // nothing may continue on this thread
 	}
 	return conn, err
 }
@@ -49,7 +49,7 @@ func effective(uid, gid int) error {
 		}
 		return nil
 	}
-	if uid == 0 { // the group needs root
+	if uid == 0 { // only root can set the group
 		return errors.Join(set(unix.SYS_SETRESUID, 0), set(unix.SYS_SETRESGID, uintptr(gid)))
 	}
 	return errors.Join(set(unix.SYS_SETRESGID, uintptr(gid)), set(unix.SYS_SETRESUID, uintptr(uid)))

@@ -12,7 +12,7 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// OnBed returns the section of a configuration for a cluster of scripts/testbed. The cluster has the name of its kind.
+// OnBed returns the section of a configuration for a cluster of scripts/testbed. The cluster is named after its kind.
 func OnBed(b *testbed.Bed, kind string) string {
 	env := []string{}
 	for _, name := range slices.Sorted(maps.Keys(b.Env)) {
@@ -22,8 +22,8 @@ func OnBed(b *testbed.Bed, kind string) string {
 		strings.Join(env, ", "))
 }
 
-// KnownToSlurm adds people to the accounting of a Slurm bed, until the end of the test: it enforces
-// limits, and so takes jobs of nobody else. The commands of the bed act for its owner, who may not.
+// KnownToSlurm adds people to the accounting of a Slurm bed, until the end of the test. The bed enforces limits, and
+// so accepts jobs only of known accounts. The commands of the bed act for its owner, who may not add accounts.
 func KnownToSlurm(t testing.TB, b *testbed.Bed, people ...Person) {
 	t.Helper()
 	account := func(args ...string) {

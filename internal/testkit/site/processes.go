@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// Processes returns the processes of an account whose program has a name (comm of proc(5), its first 15 bytes); ""
-// means any. They include processes that the account cannot inspect (PR_SET_DUMPABLE of prctl(2)), whose files in /proc
-// belong to root.
+// Processes returns the processes of an account whose program has this name (comm of proc(5), its first 15 bytes); ""
+// means any name. They include processes that the account cannot inspect (PR_SET_DUMPABLE of prctl(2)), whose files
+// in /proc belong to root.
 func (p Person) Processes(name string) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -44,7 +44,7 @@ func uidOf(pid string) int {
 	return uid
 }
 
-// KillAll kills all processes of an account, also those that it starts meanwhile.
+// KillAll kills all processes of an account, also processes that the account starts meanwhile.
 func (p Person) KillAll() {
 	for range 100 {
 		pids := p.Processes("")

@@ -1,6 +1,5 @@
-// Package site gives tests a real daemon with accounts of its own: who is at the
-// keyboard, what they submit, and what became of it. Everything is removed at the
-// end of the test. Accounts, and a daemon that runs as root, need root.
+// Package site provides tests with a real daemon and with accounts of their own, which submit grid jobs and look at
+// them. Everything is removed at the end of the test. Making accounts, and a daemon that runs as root, need root.
 package site
 
 import (
@@ -38,9 +37,8 @@ type Person struct {
 
 var made atomic.Int32
 
-// Account makes a throwaway account, whose user id no other had: batch systems remember
-// for hours whose an id is (HTCondor: PASSWD_CACHE_REFRESH), and take a new account of the
-// same id for the one that is gone.
+// Account makes a throwaway account with a user id that no account had before: batch systems remember for hours which
+// account has an id (HTCondor: PASSWD_CACHE_REFRESH), and mistake a new account with the same id for the old one.
 func Account(t *testing.T) Person {
 	t.Helper()
 	needs.Root(t, "to make accounts and become them")
@@ -59,7 +57,7 @@ func Account(t *testing.T) Person {
 	return Known(t, name)
 }
 
-// Known is an account that is there.
+// Known returns an existing account.
 func Known(t *testing.T, name string) Person {
 	t.Helper()
 	u, err := user.Lookup(name)
@@ -71,11 +69,11 @@ func Known(t *testing.T, name string) Person {
 	return Person{name, uid, gid}
 }
 
-// Root is who may do everything.
+// Root returns the account that may do everything.
 func Root() Person { return Person{Name: "root"} }
 
-// Site is a daemon, its folder, and its configuration in Dir + "/jjm.toml". State is
-// Dir + "/s", its log Dir + "/log".
+// Site is a daemon, its folder, and its configuration in Dir + "/jjm.toml". State is Dir + "/s", and the log is Dir +
+// "/log".
 type Site struct {
 	T      *testing.T
 	Dir    string
@@ -91,26 +89,26 @@ type Site struct {
 	ended <-chan struct{}
 }
 
-// Settings of a new site. The zero value is a daemon that runs as root, and its jobs
-// as its own account.
+// Settings are the settings of a new site. The zero value is a daemon that runs as root and runs jobs as its own
+// account.
 type Settings struct {
 	// RunAs is run_as of the configuration, "" for its default.
 	RunAs string
-	// Top are further lines at the head of the configuration, Engine of its part
-	// [engine], Gate of [gate], Clusters the clusters ([Local]).
+	// Top are further lines at the head of the configuration, Engine are lines of its part [engine], Gate of [gate],
+	// and Clusters are the clusters ([Local]).
 	Top, Engine, Gate, Clusters string
 	Admins                      []Person
 	// As is the account of the daemon; the zero value means root.
 	As Person
-	// Dir is where its folder is made, "" for /var/tmp.
+	// Dir is the folder in which the site's folder is made, "" for /var/tmp.
 	Dir string
-	// Umask is the umask with which the daemon is started, such as "077"; "" for that of the test.
+	// Umask is the umask with which the daemon is started, such as "077"; "" means the umask of the test.
 	Umask string
-	// Open are files that the daemon finds open, from whoever starts it.
+	// Open are files that the daemon inherits open from its starter.
 	Open []*os.File
 }
 
-// quick is the part of the configuration by which nothing waits long.
+// quick has settings with which nothing waits long.
 const quick = `log = "debug"
 %s
 [gate]
@@ -130,7 +128,7 @@ backoff = "0s"
 // Local is the part of a configuration that makes an embedded batch system.
 const Local = "[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 8\ngrace = \"3s\"\n"
 
-// New starts a daemon. Its folder can be passed through by everybody.
+// New starts a daemon. Every account can pass through the site's folder.
 func New(t *testing.T, bin *programs.Programs, with Settings) *Site {
 	t.Helper()
 	needs.Root(t, "to make accounts and become them")
@@ -169,7 +167,7 @@ func (with Settings) text() string {
 	return fmt.Sprintf(quick, top, gate, with.Engine, with.Clusters)
 }
 
-// Must ends the test at an error.
+// Must ends the test if err is not nil.
 func (s *Site) Must(err error) {
 	s.T.Helper()
 	if err != nil {
@@ -177,8 +175,7 @@ func (s *Site) Must(err error) {
 	}
 }
 
-// Start starts the daemon and waits until it answers. That it ends instead is the end of
-// the test.
+// Start starts the daemon and waits until it answers. The test ends if the daemon ends instead.
 func (s *Site) Start() {
 	s.T.Helper()
 	s.Launch()
@@ -209,16 +206,16 @@ func (s *Site) Launch() {
 	s.Daemon, s.ended = daemon, ended
 }
 
-// Ended is closed at the end of the daemon that was started last.
+// Ended returns a channel that is closed when the daemon that was started last ends.
 func (s *Site) Ended() <-chan struct{} { return s.ended }
 
-// Stop ends the daemon by TERM and waits for its end.
+// Stop sends the daemon a TERM and waits for its end.
 func (s *Site) Stop() {
 	_ = s.Daemon.Process.Signal(syscall.SIGTERM)
 	<-s.ended
 }
 
-// close ends what is left of the site.
+// close ends all processes of the site that still run.
 func (s *Site) close() {
 	if s.Daemon != nil {
 		s.Stop()
@@ -234,19 +231,19 @@ func (s *Site) close() {
 	})
 }
 
-// Until waits for what is meant.
+// Until waits until ok returns true.
 func (s *Site) Until(what string, ok func() bool) {
 	s.T.Helper()
 	programs.Await(s.T, patience, pollEvery, what, ok)
 }
 
-// UntilNone waits until left returns 0, for as long as it becomes less.
+// UntilNone waits until left returns 0, as long as the number keeps falling.
 func (s *Site) UntilNone(what string, left func() int) {
 	s.T.Helper()
 	programs.AwaitNone(s.T, patience, pollEvery, what, left)
 }
 
-// As makes a command of somebody's.
+// As returns a command that runs as the account.
 func (p Person) As(argv ...string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = "/"
@@ -262,8 +259,7 @@ func (p Person) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(p.UID), Gid: uint32(p.GID)}
 }
 
-// JJM runs a command of somebody's and returns what it printed; with an error also
-// what it complained of.
+// JJM runs a command of jjm as an account and returns its output; with an error also its error output.
 func (s *Site) JJM(p Person, args ...string) (string, error) {
 	cmd := p.As(append([]string{s.bin.Path(s.T, "jjm")}, args...)...)
 	cmd.Env = append(cmd.Env, "JJM_STATE="+s.Dir+"/s")
@@ -280,7 +276,7 @@ func (s *Site) JJM(p Person, args ...string) (string, error) {
 	return string(out), err
 }
 
-// Submit has somebody submit a job file that lies in a folder of theirs.
+// Submit submits a job file as an account, from a folder of that account.
 func (s *Site) Submit(p Person, job string) string {
 	s.T.Helper()
 	home := s.Home(p)
@@ -292,7 +288,7 @@ func (s *Site) Submit(p Person, job string) string {
 	return strings.TrimSpace(out)
 }
 
-// Home is a folder of somebody's that nobody else can enter.
+// Home returns a folder of the account that no other account can enter.
 func (s *Site) Home(p Person) string {
 	s.T.Helper()
 	home := filepath.Join(s.Dir, "home-"+p.Name)
@@ -302,13 +298,13 @@ func (s *Site) Home(p Person) string {
 	return home
 }
 
-// Script is the job file of one local job that runs a shell's script.
+// Script returns the job file of one local job that runs a shell script.
 func Script(text string, more ...string) string {
 	return fmt.Sprintf("type = \"script\"\nname = \"who\"\n%s\n[params]\ncommand = [\"/bin/sh\", \"-c\", %q]\n",
 		strings.Join(more, "\n"), text)
 }
 
-// Status is what administrators see of a grid job.
+// Status returns the status of a grid job as administrators see it.
 func (s *Site) Status(id string) wire.Status {
 	s.T.Helper()
 	out, err := s.JJM(Root(), "status", "--json", id)
@@ -336,7 +332,7 @@ func (s *Site) Final(id, want string) wire.Status {
 	return st
 }
 
-// first tells of the first local job of a grid job what became of it.
+// first describes what became of the first local job of a grid job.
 func (s *Site) first(id string) string {
 	for _, l := range s.Status(id + ".0").Locals {
 		return fmt.Sprintf("; local job %s: exit %d, attempt %d: %s", l.ID, l.Exit, l.Attempt, l.Message)
@@ -344,7 +340,7 @@ func (s *Site) first(id string) string {
 	return ""
 }
 
-// Stdout is what the first local job of a grid job printed.
+// Stdout returns what the first local job of a grid job printed.
 func (s *Site) Stdout(p Person, id string) string {
 	s.T.Helper()
 	out, err := s.JJM(p, "cat", id+".0")

@@ -18,8 +18,8 @@ type Hold struct {
 	Alone bool
 }
 
-// Enter takes a lock on the bed. With alone it waits until there are no other users, else
-// until nobody wants to be alone. Whoever finds no other user is alone until Share.
+// Enter takes a lock on the bed. With alone it waits until there are no other users, else until nobody wants to be
+// alone. A user who finds no other user is alone until Share.
 func Enter(name string, alone bool) (*Hold, error) {
 	f, err := os.OpenFile(lockFile(name), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
@@ -50,7 +50,7 @@ func (h *Hold) Share() error {
 // Leave releases the lock.
 func (h *Hold) Leave() error { return h.file.Close() }
 
-// Env returns what the bed's script has to know about the caller.
+// Env returns the variables that tell the bed's script about the caller.
 func (h *Hold) Env() []string {
 	if h.Alone {
 		return []string{"JJM_BED_ALONE=1"}

@@ -96,7 +96,7 @@ func (b *Bed) enter(t testing.TB, name string, alone bool) {
 	}
 }
 
-// status returns what the bed's script says of its daemons and jobs, errors included.
+// status returns the output of the bed's script about its daemons and jobs, errors included.
 func (b *Bed) status() string {
 	out, err := run.Run(context.Background(),
 		run.Cmd{Argv: []string{b.script, "status"}, Env: os.Environ(), Deadline: statusTime})
@@ -139,8 +139,8 @@ func (b *Bed) Dir(t testing.TB) string {
 	return dir
 }
 
-// temp returns a folder that the batch systems see too: that of the test run if it is below
-// /tmp, because HTCondor's daemons see only a few folders of this machine.
+// temp returns a folder that the batch systems see too: the folder of the test run if it is below /tmp, because
+// HTCondor's daemons see only a few folders of this machine.
 func temp() string {
 	if dir := os.TempDir(); strings.HasPrefix(dir, "/tmp/") {
 		return dir

@@ -19,7 +19,7 @@
 //
 // # Promises
 //
-// Nothing is guessed: an unknown key or column, an invalid number or a section that a file has twice is an error
-// with its line. A hostile text costs the memory of one line (MaxLine); the number of files is at most MaxFiles.
-// The package does not notice a name that occurs twice: the dataset does, which knows the names that it has.
+// Nothing is guessed: an unknown key or column, an invalid number or a section that a file has twice is an error with
+// its line. A hostile text costs the memory of one line (MaxLine); the number of files is at most MaxFiles. The
+// package does not notice a name that occurs twice; the dataset, which knows its names, does.
 package catalogue

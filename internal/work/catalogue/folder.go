@@ -17,9 +17,9 @@ type Entry struct {
 	Modified jjm.Time
 }
 
-// SplitWatch splits what is to be watched, such as "/data/raw/*.root", into folder and pattern.
-// Only the last element may have wildcards. A path without any, or one that ends in a slash,
-// means everything in a folder. A relative folder stays relative (to the job file's folder).
+// SplitWatch splits a path to be watched, such as "/data/raw/*.root", into folder and pattern. Only the last element
+// may have wildcards. A path without wildcards, or with a slash at its end, means everything in a folder. A relative
+// folder stays relative (to the job file's folder).
 func SplitWatch(watch string) (folder, pattern string, err error) {
 	folder, pattern = path.Split(watch)
 	if !strings.ContainsAny(pattern, `*?[\`) {
@@ -112,9 +112,9 @@ func matches(wildcard string, list func(folder string) ([]Entry, error)) ([]jjm.
 // maxWatch is PATH_MAX of Linux in bytes (limits.h).
 const maxWatch = 4096
 
-// Listed returns the files of a folder's listing that match a pattern, ordered by name. Their
-// LFN is folder, which must be absolute, and the name. As in a shell, names that begin with a
-// dot match only a pattern that does.
+// Listed returns the files of a folder's listing that match a pattern, ordered by name. Their LFN is folder, which
+// must be absolute, and the name. As in a shell, a name that begins with a dot matches only a pattern that begins
+// with a dot.
 //
 //	waiting  files modified after settled, which may still be written
 //	skipped  files whose names no dataset can hold
@@ -138,7 +138,7 @@ func Listed(folder, pattern string, entries []Entry, settled jjm.Time) (files []
 	return files, waiting, skipped
 }
 
-// New returns the files that known does not know, in place.
+// New returns the files that known does not report as known. It reuses the slice.
 func New(files []jjm.File, known func(lfn string) bool) []jjm.File {
 	return slices.DeleteFunc(files, func(f jjm.File) bool { return known(f.LFN) })
 }

@@ -8,9 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Look is what a source of files, a folder or a program, has at one moment.
+// Look is the content of a source of files, a folder or a program, at one moment.
 type Look struct {
-	// Files are the files that are there, by LFN, with what the source says of them.
+	// Files are the files in the source, by LFN, with what the source knows of them.
 	Files map[string]jjm.File
 	// Unsettled are the files that may still be written.
 	Unsettled map[string]bool
@@ -38,8 +38,8 @@ func LookInto(folder, pattern string, entries []Entry, settled jjm.Time) Look {
 	return l
 }
 
-// Judge compares a file of a dataset with what the source has now. ok is false if nothing can
-// be said, because the source does not cover the file or it may still be written.
+// Judge compares a file of a dataset with the present content of the source. ok is false if nothing can be said,
+// because the source does not cover the file or the file may still be written.
 //
 //	FileReady   they agree; a size or checksum that one side does not know counts as equal
 //	FileLost    the source covers the file and does not have it

@@ -59,7 +59,7 @@ type list struct {
 // errEnough ends the reading after maxProblems problems.
 var errEnough = errors.New("enough mistakes")
 
-// bad adds a problem of a line. It returns errEnough after the last one wanted.
+// bad adds a problem of a line. It returns errEnough after the last problem that is reported.
 func (l *list) bad(line int, field, format string, args ...any) error {
 	p := jjm.Problem{Where: l.name + ":" + strconv.Itoa(line), Field: field, Text: fmt.Sprintf(format, args...)}
 	if l.problems = append(l.problems, p); len(l.problems) < maxProblems {

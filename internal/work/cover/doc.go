@@ -5,9 +5,8 @@
 // It is pure. It relies on its callers for complete streams in ascending order, and decides
 // nothing about what happens to the grid job.
 //
-// Work is numbered units: events and rows by their own numbers. Of files, each has its number
-// in the master dataset, and within it events from 0, sections by run and number, or one unit
-// for the whole file.
+// Work is numbered units. Events and rows have their own numbers. For files, each file has its number in the master
+// dataset, and within it there are events from 0, sections by run and number, or one unit for the whole file.
 //
 // # What it finds
 //

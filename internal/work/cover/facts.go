@@ -45,9 +45,9 @@ type Facts struct {
 type Job struct {
 	N     int32
 	State jjm.State
-	// Other says that it belongs to another step. Its other fields are ignored.
+	// Other says that the local job belongs to another step. Its other fields are ignored.
 	Other bool
-	// Count is the number of units of its part (jjm.Part.Count).
+	// Count is the number of units of the local job's part (jjm.Part.Count).
 	Count int64
 	// Events is the number of events in its files, for parts of whole files and of ranges of
 	// events (EventsOf); 0 if unknown.
@@ -55,10 +55,10 @@ type Job struct {
 	// Processed is what the application of the accepted attempt reports; nil if it reports
 	// nothing.
 	Processed *jjm.Processed
-	// Merged says that its outputs are in a merged file, together with those of others.
+	// Merged says that the local job's outputs are in a merged file, together with outputs of other local jobs.
 	Merged bool
-	// Exit is the exit code of its command. A completed one may have another than 0 if its job
-	// type declares that to be good.
+	// Exit is the exit code of the local job's command. A completed local job may have a code other than 0 if its job
+	// type declares that code to be good.
 	Exit int
 }
 
@@ -73,8 +73,8 @@ type File struct {
 	// GivenUp is the reason why the whole file was given up, "" if it was not. Its unowned
 	// units are then missing, never left out.
 	GivenUp string
-	// PassedOver is the reason why the splitter left the whole file out, "" if it did not. Reason is
-	// the same in one word, and Asked says that the job file asks for it.
+	// PassedOver is the reason why the splitter left the whole file out, "" if it did not. Reason is the same in one
+	// word, and Asked says that the job file asks for it.
 	PassedOver string
 	Reason     jjm.LeftReason
 	Asked      bool
@@ -173,8 +173,8 @@ type Report struct {
 	Proof jjm.Proof `json:"proof,omitempty"`
 	// Expected is the work to do, without what is left out and without dropped files.
 	Expected int64 `json:"expected"`
-	// Proven are the units of completed local jobs that report a count, less what is Short; Assumed those of
-	// completed local jobs that report none.
+	// Proven are the units of completed local jobs that report a count, without the units in Short. Assumed are the
+	// units of completed local jobs that report no count.
 	Proven  int64 `json:"proven"`
 	Assumed int64 `json:"assumed"`
 	Missing int64 `json:"missing"`
@@ -203,10 +203,10 @@ type Report struct {
 	Disagree int64 `json:"disagree,omitempty"`
 	// Findings are the first Facts.Keep findings of each kind.
 	Findings []Finding `json:"findings,omitempty"`
-	// Left is what was left out, units and files, by reason; the engine adds outputs. A grid job that
-	// left out anything that its job file does not ask for is not done.
+	// Left lists what was left out, units and files, by reason; the engine adds outputs. A grid job that left out
+	// anything that its job file does not ask to leave out is not done.
 	Left jjm.LeftList `json:"left,omitempty"`
-	// LeavesOut has the reasons of Left, for clients that know no list.
+	// LeavesOut has the reasons of Left, for clients that do not know Left.
 	LeavesOut string `json:"leaves_out,omitempty"`
 	// Recovered has an entry for each of [Facts.Recoveries]: how many of the proven and assumed
 	// units it processed.

@@ -18,7 +18,7 @@ import (
 // knows which units a short local job left out, so its whole part is done again, and its
 // outputs must not be used.
 type Recovery struct {
-	// Generation is that of the grid job's end, 0 for the first.
+	// Generation is the generation at whose end work was missing, 0 for the first.
 	Generation int
 
 	spec   jjm.Spec
@@ -47,8 +47,8 @@ type lostFile struct {
 	lumis []jjm.LumiRange
 }
 
-// The limits of what is written into the job file itself, well below those of package jobfile.
-// More goes into separate lists.
+// The limits of what is written into the job file itself, well below the limits of package jobfile. Longer lists go
+// into separate files.
 const (
 	maxOnly   = 2_000
 	maxInline = 2_000
@@ -119,8 +119,8 @@ func (r *Recovery) name() string {
 	return fmt.Sprintf("recovery-of-%d", r.id)
 }
 
-// JobFile returns the job file and its lists, which it refers to by the names files and ranges.
-// file returns what is known of a file.
+// JobFile returns the job file and its lists, which it refers to by the names files and ranges. file returns the
+// description of a file.
 //
 // The request key is made of the grid job's number, so a recovery that is submitted twice is
 // one grid job. Serial numbers continue after those of the grid job, so no random seed is used

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// shareSections reports whether a missing section of a file is in another of the files too. The recovery describes
-// files by what is missing of them, so that its splitter cannot see what else they hold.
+// shareSections reports whether a missing section of a file is also in another one of the files. The recovery lists
+// only the missing sections of files, so its splitter cannot see which other sections they hold.
 func shareSections(files []lostFile, held [][]jjm.LumiRange) bool {
 	twice := heldTwice(held)
 	return slices.ContainsFunc(files, func(f lostFile) bool {
@@ -46,7 +46,7 @@ func heldTwice(held [][]jjm.LumiRange) map[uint32][]jjm.LumiRange {
 }
 
 // byFile returns the splitting with parts that end with each file, so that no list of sections claims too much. With
-// applyLumiCorrection no list does.
+// applyLumiCorrection no list claims too much in any case.
 func byFile(before *jjm.Splitting) *jjm.Splitting {
 	if before == nil || before.Params["applyLumiCorrection"] == true {
 		return before

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sweep walks over the units of one file, run by run, and knows the rows that own the current
-// unit. In a sound ledger these are one row that is held and the released ones.
+// sweep walks over the units of one file, run by run, and knows the rows that own the current unit. In a sound ledger
+// these are one row that is held, and the released rows.
 //
 //	run 1   wants  |-------------|        |--------|
 //	        rows       |----A----|----B------|
@@ -164,8 +164,8 @@ func (s *sweep) judgeEach(w *want, first, last int64) error {
 	}
 }
 
-// judge classifies first..last, which are part of w and have the same rows. left is why the settings leave them out
-// if nobody owns them.
+// judge classifies first..last, which are part of w and have the same rows. left is the reason for which the settings
+// leave them out if nobody owns them.
 func (s *sweep) judge(w *want, first, last int64, left jjm.LeftReason) error {
 	n := units(first, last)
 	s.done, s.holders = s.done[:0], s.holders[:0]
@@ -216,8 +216,7 @@ func (s *sweep) judge(w *want, first, last int64, left jjm.LeftReason) error {
 	return nil
 }
 
-// abandoned reports that a recovery may own the units of a local job, because it failed for
-// good.
+// abandoned reports that a recovery may own the units of a local job, because the local job failed permanently.
 func (s *sweep) abandoned(j job) bool {
 	state := jjm.State(j.state) - 1
 	return len(s.v.facts.Recoveries) > 0 && j.state != 0 && state.Final() && state != jjm.Completed

@@ -49,7 +49,7 @@ func Verify(f Facts, jobs iter.Seq2[Job, error], files iter.Seq2[File, error], r
 	return v.report, nil
 }
 
-// noted returns the stream of files and notes which of them have no work, and why.
+// noted returns the stream of files and notes which of them have no work, with the reasons.
 func (v *verifier) noted(files iter.Seq2[File, error]) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		for f, err := range files {

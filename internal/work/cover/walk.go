@@ -17,7 +17,7 @@ type want struct {
 	lfn         string
 	state       jjm.FileState
 	givenUp     string
-	// whole says that the range stands for all of a file without sections, in a step that counts these.
+	// whole says that the range stands for a whole file without sections, in a step that counts sections.
 	whole bool
 }
 
@@ -52,12 +52,12 @@ func wantsOf(unit string, f *File) []want {
 	return disjoint(ws)
 }
 
-// blank reports whether a file tells no sections.
+// blank reports whether a file has no sections.
 func blank(f *File) bool {
 	return !slices.ContainsFunc(f.Lumis, func(r jjm.LumiRange) bool { return r.Count() > 0 })
 }
 
-// disjoint sorts ranges and removes what an earlier range already has.
+// disjoint sorts ranges and removes the units that an earlier range already has.
 func disjoint(ws []want) []want {
 	slices.SortStableFunc(ws, func(a, b want) int {
 		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.first, b.first))
@@ -74,7 +74,7 @@ func disjoint(ws []want) []want {
 	return out
 }
 
-// noFiles yields one nameless file, for a step that reads none.
+// noFiles yields one nameless file, for a step that reads no files.
 func noFiles(yield func(File, error) bool) { yield(File{}, nil) }
 
 // walk merges the streams of files and rows.

@@ -5,9 +5,8 @@ import (
 	"jjm/internal/work/split/jedi"
 )
 
-// alongCut cuts generated events, and gives each part files of secondary datasets (minimum
-// bias, cards) by the attributes of these. As with JEDI's pseudo input, a part counts as one
-// file of a master dataset.
+// alongCut cuts generated events, and adds files of secondary datasets (minimum bias, cards) to each part by the
+// attributes of these datasets. As with JEDI's pseudo input, a part counts as one file of a master dataset.
 type alongCut struct {
 	*ranges
 	jedi *jediCut

@@ -11,9 +11,8 @@ import (
 // clusters that can read all of its files.
 type binder struct {
 	work *Work
-	// at are the positions of the files in Work.Files, by LFN. places are those found so far,
-	// by storages and clusters, so that equal places are shared. Both are nil until a part
-	// needs them.
+	// at are the positions of the files in Work.Files, by LFN. places are the places found so far, by storages and
+	// clusters, so that equal places are shared. Both are nil until a part needs them.
 	at     map[string]int32
 	places map[string]*jjm.Place
 }

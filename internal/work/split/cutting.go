@@ -45,11 +45,11 @@ type cutter interface {
 
 // pauser is a cutter that may have to wait for input in the middle of a file.
 type pauser interface {
-	// pause returns where it continues then, nil for the beginning of a file.
+	// pause returns where the cut continues later, nil for the beginning of a file.
 	pause() *Checkpoint
 }
 
-// pause returns where a cut continues that has nothing more to cut for now.
+// pause returns where a cut continues that has no more work for now.
 func (c *Cutting) pause() *Checkpoint {
 	if p, ok := c.cutter.(pauser); ok {
 		return p.pause()
@@ -111,7 +111,7 @@ func (c *Cutting) next() (jjm.Part, bool) {
 	return part, ok
 }
 
-// ended returns what is left at the end of a cut.
+// ended returns the Left of a finished cut.
 func (c *Cutting) ended() Left {
 	left := Left{Done: c.done}
 	c.done = nil

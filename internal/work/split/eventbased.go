@@ -92,8 +92,8 @@ type eventBased struct {
 	places  []*place // places not finished; the first is the current one
 	at      int      // position in the files of the first place
 
-	// The current file: the events cut so far, the next event and section number, and whether
-	// they are set.
+	// done, and the fields after it, describe the current file: the events cut so far, the next event and section
+	// number, and whether they are set.
 	done    int64
 	event   int64
 	lumi    int64
@@ -216,7 +216,7 @@ func carryLHE(in *jjm.PartInput, p *Params) {
 func (e *eventBased) mask(c *Cutting, in *jjm.PartInput, n, remain int64, made bool) {
 	in.Events = c.events.take(1)
 	in.Events[0] = jjm.EventRange{First: e.work.Skip[e.name()] + e.done, Count: n}
-	if n == 0 { // nobody knows how many: the part owns the file to its end
+	if n == 0 { // the number is unknown: the part owns the file to its end
 		in.Events[0].Count = jjm.ToTheEnd
 		in.Mask.Events = jjm.Span{First: e.event, Count: jjm.ToTheEnd}
 		return

@@ -159,8 +159,8 @@ func (k *bunches) next(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-// told returns the events that a part of all of n files is told: all to the end, or under a limit that is
-// not passed the sum of those that the files tell, as if the others had none.
+// told returns the events that a part of whole files tells its application: all to the end, or, under a limit that is
+// not exceeded, the sum of the known numbers, as if files of unknown length had no events.
 func (k *bunches) told(n int) jjm.Span {
 	var total int64
 	for _, f := range k.work.Files[k.at : k.at+n] {

@@ -5,9 +5,9 @@ import (
 	"jjm/internal/work/split/jedi"
 )
 
-// JEDIMerge is JEDI's way to merge outputs: files in their order fill a part until the next one
-// would exceed a bound. The bound in bytes is one of the expected output. A part that has room is
-// made only when no more files can come.
+// JEDIMerge is JEDI's way to merge outputs: files in their order fill a part until the next file would exceed a
+// bound. The bound in bytes applies to the expected output. A part that has room left is made only when no more files
+// can come.
 const JEDIMerge = "JEDIMerge"
 
 // MaxJEDIMergeFiles is the most files of a part of JEDIMerge: the limit of package jedi for all
@@ -72,7 +72,7 @@ func (k *jediMerge) groups(p *Params) (out []mergeGroup) {
 	return out
 }
 
-// pack makes the parts of a group. The last one waits for more files if it has room for them.
+// pack makes the parts of a group. The last part waits for more files if it has room for them.
 func (k *jediMerge) pack(c *Cutting, pl *place, files []int32) {
 	chunk := jedi.Chunk{Master: &jedi.Dataset{Records: make([]jedi.Record, len(files))}}
 	for n, i := range files {
@@ -97,8 +97,8 @@ func (k *jediMerge) pack(c *Cutting, pl *place, files []int32) {
 	}
 }
 
-// mergeRecord returns the record of a file to merge. JEDI counts only the events of ranges, so a file whose events are
-// known is the range of all of them.
+// mergeRecord returns the record of a file to merge. JEDI counts only the events of ranges, so a file with a known
+// number of events becomes the range of all its events.
 func mergeRecord(i int32, f *jjm.File) jedi.Record {
 	r := jedi.File(int64(i), f.LFN, f.Size)
 	if f.Events > 0 {

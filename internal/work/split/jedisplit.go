@@ -33,7 +33,7 @@ func jediMethod() *method {
 		return n
 	}
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
-		if n := m.bound(w, p); n > MaxParts { // the records of more would need too much memory
+		if n := m.bound(w, p); n > MaxParts { // the records of more parts would need too much memory
 			return nil, m.invalid("would make as many as %d parts: at most %d", n, MaxParts)
 		}
 		k := &jediCut{work: w, p: p, files: sortedFiles(w)}
@@ -191,8 +191,7 @@ func (k *jediCut) waitForInput(b *Checkpoint) {
 	}
 }
 
-// waitForAllFiles makes all records wait while a dataset is open of which each job gets all
-// files.
+// waitForAllFiles makes all records wait while a dataset is open whose files all go to each job.
 func (k *jediCut) waitForAllFiles() {
 	for _, s := range k.work.Secondary {
 		if s.Dataset.Closed || !jedi.ParseAttributes(s.Dataset.Name, s.Dataset.Attributes).NoSplit {
@@ -377,8 +376,7 @@ func (k *jediCut) add(in *jjm.PartInput, r *jedi.Record) int64 {
 	return eventCount(r)
 }
 
-// mask returns the events that the application is told: how many to skip, and how many to
-// process.
+// mask returns the events for the application: how many to skip, and how many to process.
 func mask(records []jedi.Record) jjm.Span {
 	s := jjm.Span{}
 	if records[0].Start != jedi.Unknown {

@@ -32,8 +32,8 @@ func LeaverOf(name string, p Params) (*Leaver, error) {
 
 func (l *Leaver) reads(key string) bool { return slices.Contains(l.read, key) }
 
-// asks returns why the settings leave out units of files in general: a number of units that is enough, pieces, or
-// rules for records. It is "" if no setting does.
+// asks returns the reason for which the settings leave out units of files in general: a number of units that is
+// enough, pieces, or rules for records. It is "" if no setting does.
 func (l *Leaver) asks() jjm.LeftReason {
 	p, r := &l.p, &l.p.Records
 	switch {
@@ -51,9 +51,9 @@ func (l *Leaver) asks() jjm.LeftReason {
 // CountsSections reports whether the splitter counts sections, so that a file without sections has no part.
 func (l *Leaver) CountsSections() bool { return l.unit == jjm.UnitLumi }
 
-// Units returns why the settings leave out unit first of a file, and the last unit up to which the answer is the same,
-// at most last. Units are sections of a run where the splitter counts these. The reason is "" if no setting leaves the
-// unit out: one that no part owns is missing then.
+// Units returns the reason for which the settings leave out unit first of a file, and the last unit up to which the
+// answer is the same, at most last. If the splitter counts sections, the units are sections of a run. The reason is
+// "" if no setting leaves the unit out; if no part owns the unit, it is then missing.
 func (l *Leaver) Units(run uint32, first, last int64) (until int64, reason jjm.LeftReason) {
 	if l.unit != jjm.UnitLumi {
 		return last, l.asks()
@@ -68,8 +68,8 @@ func (l *Leaver) Units(run uint32, first, last int64) (until int64, reason jjm.L
 	return int64(end), l.asks()
 }
 
-// File returns why a file has no part, and whether the job file asks for that. why is what the splitter said of it,
-// or "".
+// File returns the reason for which a file has no part, and whether the job file asks for that. why is the splitter's
+// reason, or "".
 func (l *Leaver) File(f *jjm.File, why string) (reason jjm.LeftReason, asked bool) {
 	switch {
 	case why == whySibling:
@@ -100,7 +100,7 @@ func (l *Leaver) File(f *jjm.File, why string) (reason jjm.LeftReason, asked boo
 	return reason, true
 }
 
-// without returns why a file without sections has no part.
+// without returns the reason for which a file without sections has no part.
 func (l *Leaver) without() (jjm.LeftReason, bool) {
 	if l.p.WithoutLumis != WithoutWhole {
 		return jjm.LeftNoSections, l.p.WithoutLumis == WithoutSkip

@@ -107,7 +107,7 @@ func (m *method) walk(c *Cutting, l *lumiWalk, enough int64, measure func(*jjm.F
 	return l, nil
 }
 
-// wholeFiles returns the work with a section for each file without sections. It stands for all of the file.
+// wholeFiles returns the work with one section for each file without sections, which stands for the whole file.
 func wholeFiles(w *Work) *Work {
 	files := slices.Clone(w.Files)
 	for i := range files {
@@ -120,7 +120,7 @@ func wholeFiles(w *Work) *Work {
 	return &out
 }
 
-// isWhole reports whether sections stand for all of a file without sections.
+// isWhole reports whether sections stand for a whole file without sections.
 func isWhole(lumis []jjm.LumiRange) bool { return len(lumis) == 1 && lumis[0] == jjm.WholeFile() }
 
 // keep drops the files of a place that have no sections, and sorts the others by lowest run.

@@ -19,7 +19,7 @@ func sortedRuns(ranges []jjm.LumiRange) []jjm.LumiRange {
 	return ranges
 }
 
-// lumiCount returns the number of sections in ranges; one that occurs twice counts twice.
+// lumiCount returns the number of sections in ranges. A section that occurs twice counts twice.
 func lumiCount(ranges []jjm.LumiRange) int64 {
 	var n int64
 	for _, r := range ranges {

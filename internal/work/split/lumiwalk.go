@@ -136,7 +136,7 @@ func (l *lumiWalk) open() {
 	l.mean, l.inFile, l.gave, l.fails, l.adapt = meanEvents(f.Events, n), 0, false, false, false
 	l.first, l.last = none, none
 	if isWhole(l.lumis) {
-		l.stop = true // no list of sections tells of it
+		l.stop = true // no list of sections describes the file
 	}
 	long := l.aware && n == 1 && (float64(l.mean)*l.p.Performance.TimePerEvent > l.p.JobTimeLimit ||
 		l.p.LegacyMaxEvents && l.p.MaxEventsPerLumi > 0 && f.Events > l.p.MaxEventsPerLumi)
@@ -235,8 +235,8 @@ func (l *lumiWalk) stretch() {
 	l.pos = until + 1
 }
 
-// firstSeen reports whether no earlier file of this cut has a section. For one that was seen it
-// notes the current file in twice.
+// firstSeen reports whether no earlier file of this cut has a section. For a section that was seen it notes the
+// current file in twice.
 func (l *lumiWalk) firstSeen(lumi uint64) bool {
 	if _, ok := l.seen[lumi]; !ok {
 		l.seen[lumi] = none

@@ -50,8 +50,8 @@ type Params struct {
 	Lumis        []string `json:"lumis,omitempty"`
 	RunWhitelist []uint32 `json:"runWhitelist,omitempty"`
 
-	// WithoutLumis says what becomes of files without sections: WithoutSkip, WithoutWhole, or "" if they are left out
-	// although nobody asked for it.
+	// WithoutLumis says what happens to files without sections: WithoutSkip, WithoutWhole, or "" if they are left out
+	// although the job file does not ask for it.
 	WithoutLumis string `json:"without_lumis,omitempty"`
 
 	// Performance is the basis of estimates.
@@ -78,8 +78,8 @@ type Params struct {
 	MergeAcrossRuns bool  `json:"merge_across_runs,omitempty"`
 	MaxWaitTime     int64 `json:"max_wait_time,omitempty"`
 
-	// Ganga's splitters. Args has a list of arguments for each part. Append makes handlers add
-	// them to the job's arguments instead of replacing these.
+	// Args, for Ganga's splitters, has a list of arguments for each part. Append makes handlers add them to the job's
+	// arguments instead of replacing these.
 	Args   []any `json:"args,omitempty"`
 	Append bool  `json:"append,omitempty"`
 	// Attribute and Values, or MultiAttrs, are the job fields that differ between parts.
@@ -104,8 +104,8 @@ type Params struct {
 	// Pieces are the parts that the splitter Pieces makes.
 	Pieces []Piece `json:"pieces,omitempty"`
 
-	// JEDI's. Task has the split rule and the basis of estimates. Records says how files are
-	// cut into ranges of events. Scouts cuts for the first jobs of a task.
+	// Task is for JEDI: the split rule and the basis of estimates. Records says how files are cut into ranges of
+	// events. Scouts cuts for the first jobs of a task.
 	Task    jedi.Task        `json:"task,omitzero"`
 	Records jedi.RecordRules `json:"records,omitzero"`
 	Scouts  bool             `json:"scouts,omitempty"`
@@ -135,7 +135,7 @@ type Performance struct {
 	Memory       float64 `json:"memoryRequirement,omitempty"` // MB, of the whole part
 }
 
-// Defaults returns the default settings of a splitter. The error is that of Get.
+// Defaults returns the default settings of a splitter. Its error is the error of Get.
 func Defaults(name string) (Params, error) {
 	var p Params
 	s, err := find(name)

@@ -44,9 +44,8 @@ type parentless struct {
 	keys     []mergeKey
 }
 
-// groups returns the files of each storage (of each run of it, without merge_across_runs),
-// sorted by run, section and first event. Files without a location are one place, which every
-// cluster can read.
+// groups returns the files of each storage (without merge_across_runs, of each run at a storage), sorted by run,
+// section and first event. Files without a location are one place, which every cluster can read.
 func (k *parentless) groups() [][]int32 {
 	type key struct {
 		at  string

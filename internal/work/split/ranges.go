@@ -43,7 +43,7 @@ func rangesMethod(name, unit string, size func(*Params) (int64, error), total fu
 	m.bound = func(w *Work, p *Params) int64 {
 		r, err := measure(w, p)
 		if err != nil {
-			return 0 // start says so
+			return 0 // start returns the error
 		}
 		return r.parts()
 	}
@@ -94,8 +94,8 @@ func events(w *Work) (jjm.Span, error) {
 
 func rows(w *Work) (jjm.Span, error) { return jjm.Span{Count: int64(len(w.Rows))}, nil }
 
-// restrict returns the ranges to cut: all, or chosen if that is not nil. Those must be
-// ascending, disjoint, and within all.
+// restrict returns the ranges to cut: all, or chosen if that is not nil. The chosen ranges must be ascending,
+// disjoint, and within all.
 func restrict(all jjm.Span, chosen []jjm.Span) ([]jjm.Span, error) {
 	if chosen == nil {
 		return []jjm.Span{all}, nil

@@ -16,7 +16,7 @@ const MaxParts = 10_000_000
 type method struct {
 	name, unit string
 	defaults   func(*Params)
-	// start checks the parameters and prepares the work. The Cutting has only its carry yet.
+	// start checks the parameters and prepares the work. The Cutting has only its carry then.
 	start func(*Cutting, *Work, *Params) (cutter, error)
 	// bound quickly returns an upper bound of the number of parts.
 	bound func(*Work, *Params) int64
@@ -130,7 +130,7 @@ func (m *method) refuse(work Work, params Params) (int64, error) {
 	return n, nil
 }
 
-// tally returns the number of parts of work to which nothing is added any more.
+// tally returns the number of parts of work to which nothing more is added.
 func (m *method) tally(work *Work, params *Params) (int64, error) {
 	whole := *work
 	whole.Closed, whole.Pending = true, false

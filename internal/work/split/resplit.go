@@ -6,9 +6,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// WorkOf returns the work that a part owns, so that it can be cut again. file returns the files
-// that it reads, by LFN, nil for an unknown one. Events of files keep their numbers from the
-// beginning of the file. The error is of kind Gone for an unknown file.
+// WorkOf returns the work that a part owns, so that it can be cut again. file returns the description of a file, by
+// LFN, nil for an unknown file. Events of files keep their numbers from the beginning of the file. The error is of
+// kind Gone for an unknown file.
 func WorkOf(p *jjm.Part, file func(lfn string) *jjm.File) (Work, error) {
 	w := Work{Closed: true}
 	switch p.Unit {
@@ -67,7 +67,7 @@ func ownedEvents(files []jjm.File, owned []jjm.EventRange) ([]jjm.File, map[stri
 	for _, r := range owned {
 		f := files[r.File]
 		skip[f.LFN] = r.First
-		f.FirstEvent, f.Events = f.FirstEvent+r.First, max(r.Count, 0) // 0 of one to the end of its file
+		f.FirstEvent, f.Events = f.FirstEvent+r.First, max(r.Count, 0) // 0 for a range to the end of its file
 		out = append(out, f)
 	}
 	return out, skip
@@ -92,9 +92,9 @@ func finerUnits(unit string) []string {
 	return []string{unit}
 }
 
-// Resplit cuts a part again, as Ganga does with a completed, failed or killed subjob. The new
-// parts together own what it owned, and continue the serial numbers and job groups of the
-// carry. The caller gives the old part back in the same transaction.
+// Resplit cuts a part again, as Ganga does with a completed, failed or killed subjob. The new parts together own the
+// units of the old part, and continue the serial numbers and job groups of the carry. The caller returns the old part
+// in the same transaction.
 func Resplit(name string, p *jjm.Part, file func(lfn string) *jjm.File, params Params, carry Carry) ([]jjm.Part, Carry,
 	error) {
 	m, err := find(name)

@@ -49,7 +49,7 @@ func settings() map[string][]string {
 	}
 }
 
-// Settings returns the keys of Params that a splitter reads, sorted. The error is that of Get.
+// Settings returns the keys of Params that a splitter reads, sorted. Its error is the error of Get.
 func Settings(name string) ([]string, error) {
 	m, err := find(name)
 	if err != nil {
@@ -58,7 +58,7 @@ func Settings(name string) ([]string, error) {
 	return slices.Sorted(slices.Values(settings()[m.name])), nil
 }
 
-// Unit returns the unit of the parts that a splitter makes. The error is that of Get.
+// Unit returns the unit of the parts that a splitter makes. Its error is the error of Get.
 func Unit(name string) (string, error) {
 	m, err := find(name)
 	if err != nil {

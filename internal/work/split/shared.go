@@ -12,7 +12,7 @@ import (
 type shared struct {
 	// held are the sections of the first files of the part, disjoint and ascending in each run.
 	held map[uint32][]jjm.LumiRange
-	// files is the number of these files.
+	// files is the number of files whose sections are in held.
 	files int
 	// found says that two files of the part share a section.
 	found bool
@@ -40,7 +40,7 @@ func (l *lumiWalk) claimsMore() bool {
 	return slices.ContainsFunc(l.lumis, s.meets)
 }
 
-// hold adds the sections of a file that shares none with those before.
+// hold adds the sections of a file that shares no section with the files before.
 func (s *shared) hold(lumis []jjm.LumiRange) {
 	if s.held == nil {
 		s.held = map[uint32][]jjm.LumiRange{}

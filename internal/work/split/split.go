@@ -8,8 +8,8 @@
 // There are four families, described in docs/SPLITTERS.md: jjm's own (events, rows), WMCore's
 // eight, Ganga's, and JEDI's, whose algorithm is in package jedi below.
 //
-// It leaves to others where files come from and what state they are in (the caller passes those
-// that are available), who may own what (the store refuses an overlap), and when to cut.
+// The package leaves to others where files come from and what state they are in (the caller passes the available
+// files), who may own which units (the store refuses an overlap), and when to cut.
 package split
 
 import (
@@ -17,8 +17,7 @@ import (
 	"jjm/internal/work/split/jedi"
 )
 
-// Work is what there is to cut. A cut never changes it. Which fields matter depends on the
-// splitter.
+// Work is the work to cut. A cut never changes it. Which fields matter depends on the splitter.
 type Work struct {
 	// Events is the number of events, numbered First..First+Events-1.
 	First, Events int64
@@ -53,7 +52,7 @@ type Work struct {
 	Siblings []SiblingState
 	// Secondary are the secondary datasets of the step, in order.
 	Secondary []Stream
-	// OneMask says that commands are told the sections of a part as one list for all its files ({lumis}). Files that
+	// OneMask says that a command gets the sections of a part as one list for all its files ({lumis}). Files that
 	// share a section then never come into one part, because the list would claim sections that other parts own.
 	OneMask bool
 	// Queue is the queue that the parts are for; its limits bound JEDI's parts.
@@ -94,7 +93,7 @@ type Stream struct {
 
 // Limits bound one cut.
 type Limits struct {
-	// MaxParts is the most parts to make now; 0 = no limit. The next cut makes the others.
+	// MaxParts is the most parts to make now; 0 = no limit. The next cut makes the following parts.
 	MaxParts int
 }
 
@@ -164,7 +163,7 @@ type Walk struct {
 
 // Left is what a cut leaves.
 type Left struct {
-	// More says that the limit ended the cut, so that cutting again makes more parts at once.
+	// More says that the limit ended the cut, so that cutting again makes more parts immediately.
 	// Otherwise nothing can be cut until the work changes.
 	More bool
 	// Done are the positions in Work.Files of the files of which no later part will own
@@ -175,7 +174,7 @@ type Left struct {
 	// Waiting is how many files could not be cut yet, and Why is what they wait for.
 	Waiting int
 	Why     string
-	// Lacks is Why if they wait for a secondary dataset, else "".
+	// Lacks is the same as Why if the files wait for a secondary dataset, else "".
 	Lacks string
 }
 

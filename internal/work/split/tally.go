@@ -21,7 +21,7 @@ func NewTally(name string, p Params) (*Tally, error) {
 	return &Tally{leaver: l, owned: map[string]int64{}}, err
 }
 
-// Add adds a part of the cut. The error is that of [jjm.Part.Pieces].
+// Add adds a part of the cut. Its error is the error of [jjm.Part.Pieces].
 func (t *Tally) Add(p *jjm.Part) error {
 	if t.unit = p.Unit; p.Input == nil || p.Unit == jjm.UnitEvent || p.Unit == jjm.UnitRow {
 		return nil
@@ -40,8 +40,8 @@ func (t *Tally) Add(p *jjm.Part) error {
 	return err
 }
 
-// Left returns what the cut leaves out of its work for good. Of an open dataset that is what no later cut takes
-// either. dropped are the files that the splitter dropped ([Left.Dropped]).
+// Left returns what the cut permanently leaves out of its work. For an open dataset that is what no later cut takes.
+// dropped are the files that the splitter dropped ([Left.Dropped]).
 func (t *Tally) Left(w *Work, dropped []Dropped) (out jjm.LeftList) {
 	why := map[int32]string{}
 	for _, d := range dropped {
@@ -69,7 +69,8 @@ func (t *Tally) Left(w *Work, dropped []Dropped) (out jjm.LeftList) {
 // once reports whether a section that several files hold is owned in one of them.
 func (t *Tally) once() bool { return t.leaver.p.LumiCorrection && t.leaver.CountsSections() }
 
-// corrected adds which sections are left out, where [Tally.once]: of an open dataset those of files that parts read.
+// corrected adds the sections that are left out if [Tally.once] is true; for an open dataset only sections of files
+// that parts read.
 func (t *Tally) corrected(out *jjm.LeftList, w *Work) {
 	held, holder, owned := lumiMask{}, map[uint32]string{}, int64(0)
 	for i := range w.Files {
@@ -104,7 +105,8 @@ func (t *Tally) corrected(out *jjm.LeftList, w *Work) {
 	}
 }
 
-// masked adds the sections of a range that a setting leaves out one by one, and returns how many it does not leave out.
+// masked adds the sections of a range that a setting leaves out, one by one, and returns how many it does not leave
+// out.
 func (t *Tally) masked(out *jjm.LeftList, r jjm.LumiRange, lfn string) (good int64) {
 	for at := int64(r.First); at <= int64(r.Last); {
 		until, reason := t.leaver.Units(r.Run, at, int64(r.Last))
@@ -127,7 +129,7 @@ func (t *Tally) add(out *jjm.LeftList, what string, n int64, reason jjm.LeftReas
 		Asked: reason != jjm.LeftSplitter})
 }
 
-// partly adds what is left out of a file of which parts own n units.
+// partly adds the left-out units of a file of which parts own n units.
 func (t *Tally) partly(out *jjm.LeftList, f *jjm.File, n int64) {
 	switch {
 	case t.once(): // another file may stand for its sections

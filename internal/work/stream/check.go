@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The limits of streams in a job file. JEDI's stream names have at most 20 characters. No real
-// serial number comes near 10^15, which stays exact in a JSON number.
+// The limits of streams in a job file. JEDI's stream names have at most 20 characters. Real serial numbers are far
+// below 10^15, which stays exact in a JSON number.
 const (
 	maxTemplates = 100
 	maxStream    = 20
@@ -68,8 +68,7 @@ func (c *checker) dataset(field string, d *jjm.DatasetInput) {
 	}
 }
 
-// stream checks the name of a stream; "" is valid. A sequence of numbers may have JEDI's name
-// for one.
+// stream checks the name of a stream; "" is valid. A sequence of numbers may have JEDI's name for a sequence.
 func (c *checker) stream(field, name string, sequence bool) {
 	if name == "" {
 		return

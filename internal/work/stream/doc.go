@@ -9,8 +9,7 @@
 //	serial of the job     17
 //	name of the file      hits.000017.root
 //
-// ${SN} is the serial number of the local job within its step, as in JEDI's output naming. Each
-// template has a counter, from which every new local job takes the next number, also one that
-// does another's work again. A retry keeps its number. The store counts; this package only says
-// for which templates.
+// ${SN} is the serial number of the local job within its step, as in JEDI's output naming. Each template has a
+// counter, from which every new local job takes the next number, also a local job that repeats another's work. A
+// retry keeps its number. The store counts; this package only returns which templates need a number.
 package stream

@@ -65,9 +65,9 @@ func field(i int) string { return fmt.Sprintf("output_templates[%d]", i) }
 // IsTemplate reports whether the name of a file is a template: it contains "$".
 func IsTemplate(name string) bool { return strings.Contains(name, "$") }
 
-// Named is an output of one local job.
+// Named is a named output of one local job.
 type Named struct {
-	// Name is its final name, From its path relative to the attempt's folder.
+	// Name is the output's final name, From its path relative to the attempt's folder.
 	Name, From string
 	Stream     string
 	// Log, Required and Optional are those of the template.
@@ -94,8 +94,8 @@ func Names(spec *jjm.Spec, l *jjm.LocalJob) []Named {
 	return all
 }
 
-// Made returns which template of a step makes a name, and the serial number in it; ok is false
-// if none does.
+// Made returns which template of a step makes a name, and the serial number in the name; ok is false if no template
+// does.
 func Made(spec *jjm.Spec, step int32, name string) (template int, serial int64, ok bool) {
 	for i, o := range Outputs(spec, step) {
 		if n, ok := o.name.Serial(name); ok {
@@ -108,8 +108,8 @@ func Made(spec *jjm.Spec, step int32, name string) (template int, serial int64, 
 // First returns the serial number of the first local job of a step.
 func First(spec *jjm.Spec) int64 { return max(spec.FirstSerial, 1) }
 
-// Foreseen returns the serial numbers that the local job at a place in its step (from 0) will
-// have if no other is made before. It serves previews.
+// Foreseen returns the serial numbers that the local job at a place in its step (from 0) will have if no other local
+// job is made before it. It serves previews.
 func Foreseen(spec *jjm.Spec, step int32, place int) []int64 {
 	var all []int64
 	for range Outputs(spec, step) {

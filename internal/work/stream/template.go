@@ -150,9 +150,8 @@ type token struct {
 	many  bool
 }
 
-// tokens returns a pattern that matches all names of a template. It matches others, too: it
-// does not know that leading zeros only fill the width, nor that the number is the same at all
-// its places.
+// tokens returns a pattern that matches all names of a template. It matches other names, too: it does not know that
+// leading zeros only fill the width, nor that the number is the same at all its places.
 func (t Template) tokens() []token {
 	var all []token
 	for _, p := range t.pieces {

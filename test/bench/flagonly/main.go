@@ -1,5 +1,4 @@
-// Command flagonly does nothing but parse the flags of a lookup: what a lookup costs beside
-// that stands in the bench.
+// Command flagonly only parses the flags of a lookup. The bench compares the cost of a lookup with it.
 package main
 
 import (

@@ -1,8 +1,7 @@
-// Command plainjobs does for /bin/true what jjm does for a local job, and nothing else: a
-// wrapper that claims the job, makes its folder, runs it, and reports with one sync; and a
-// spawner that starts as many wrappers at once as there are processors, and reads what they
-// report. It checks nothing, survives nothing and keeps nothing. What jjm's wrapper and
-// daemon cost stands beside it, measured in the same run: machines differ by two.
+// Command plainjobs does for /bin/true what jjm does for a local job, and nothing else: a wrapper claims the job,
+// makes its folder, runs it, and reports with one sync; a spawner starts as many wrappers at once as there are
+// processors, and reads their reports. It checks nothing, survives no crash and keeps nothing. The bench compares the
+// cost of jjm's wrapper and daemon with it in the same run, because machines differ by a factor of two.
 //
 //	plainjobs run DIR N         the wrapper of job N below DIR
 //	plainjobs spawn DIR COUNT   all jobs; prints the CPU per job in milliseconds, as JSON
@@ -22,8 +21,7 @@ import (
 	"time"
 )
 
-// spent is what spawn prints: CPU per job, in milliseconds, of the wrapper with /bin/true,
-// and of the spawner.
+// spent is the output of spawn: CPU per job, in milliseconds, of the wrapper with /bin/true, and of the spawner.
 type spent struct {
 	Wrapper, Spawner float64
 }
@@ -50,7 +48,7 @@ func do(args []string) error {
 	return errors.New("want: run DIR N, or spawn DIR COUNT")
 }
 
-// assignment is what the wrapper reads, and result what it reports.
+// assignment is the input of the wrapper, and result its report.
 type assignment struct {
 	Argv []string          `json:"argv"`
 	Env  map[string]string `json:"env"`
@@ -120,7 +118,7 @@ func wrap(dir string, n int) error {
 	return report(root, n, &r)
 }
 
-// take claims a job: of several, one makes the link.
+// take claims a job: only one of several processes can make the link.
 func take(root *os.Root, n int, c claim) error {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -154,7 +152,7 @@ func execute(attempt *os.Root, work string, job *assignment, r *result) error {
 	return nil
 }
 
-// report writes the result, whole or not at all.
+// report writes the result completely or not at all.
 func report(root *os.Root, n int, r *result) error {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -169,7 +167,7 @@ func report(root *os.Root, n int, r *result) error {
 	return errors.Join(err, f.Sync(), f.Close(), root.Rename(temp, fmt.Sprintf("done/%d.json", n)))
 }
 
-// spawn runs all jobs, and reads what they report.
+// spawn runs all jobs, and reads their reports.
 func spawn(dir string, count int) error {
 	program, err := os.Executable()
 	if err != nil {

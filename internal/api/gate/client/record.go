@@ -24,8 +24,8 @@ func lookupOf(h head.Head) wire.Lookup {
 	}
 }
 
-// StatusFromRecord makes the answer of a status from the head of a record in dir, for when no
-// daemon answers. It lacks what records do not have: holds, trouble, and why none is made.
+// StatusFromRecord makes the answer of a status from the head of a record in dir, for when no daemon answers. It
+// lacks what records do not have: holds, trouble, and why no local jobs are made.
 func StatusFromRecord(dir string, h *head.Head) wire.Status {
 	g := &h.Grid
 	st := wire.Status{

@@ -19,17 +19,17 @@ import (
 type OpenFile func(ctx context.Context, c gate.Caller, ref jjm.Ref, file wire.CatFile) (
 	f io.ReadCloser, live func() bool, err error)
 
-// ListFiles lists the files of an attempt of one local job, of nil the last one; more is set if there are
-// more of them.
+// ListFiles lists the files of an attempt of one local job; attempt nil means the last attempt. more is set if there
+// are more files than listed.
 type ListFiles func(ctx context.Context, c gate.Caller, ref jjm.Ref, attempt *int32) (files []jjm.JobFile, more bool,
 	err error)
 
 // Poll is how often the daemon reads a followed file again.
 const Poll = 500 * time.Millisecond
 
-// Cat makes the verb that sends a line and then a file of a local job, or the list of its files.
-// A followed file is sent for as long as it grows and is read again every poll; of another one
-// no more is sent than it has when it is opened, however fast it grows.
+// Cat makes the verb that sends a line and then a file of a local job, or the list of its files. A followed file is
+// sent for as long as it grows and is read again every poll. Of any other file only the bytes are sent that it has
+// when it is opened, however fast it grows.
 func Cat(find Resolve, open OpenFile, list ListFiles, poll time.Duration) gate.Verb {
 	return gate.HandleStream(wire.VerbCat(), gate.Owners,
 		func(ctx context.Context, c gate.Caller, r wire.CatRequest, out *gate.Stream[wire.CatAnswer]) error {
@@ -116,8 +116,8 @@ func (o *followed) copy(ctx context.Context, to io.Writer, follow bool, last int
 	}
 }
 
-// tail reads what a file has now, or the last bytes of it: from the begin of a line on, if one begins there. What is
-// no file, or tells no size, is read as it is.
+// tail returns a reader of the bytes that the file has now, or of its last bytes, from the first line that begins
+// among them. A reader without a size is returned as it is.
 func tail(f io.Reader, last int64) (io.Reader, error) {
 	file, ok := f.(interface {
 		io.ReadSeeker

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/api/wire"
 )
 
-// Clusters makes the verb that shows the state of the batch systems. do must name other
-// accounts' jobs to administrators only. notes returns further sentences about the site, for a caller.
+// Clusters makes the verb that shows the state of the batch systems. do must name other accounts' jobs only to
+// administrators. notes returns further sentences about the site for the caller.
 func Clusters(do func(context.Context, gate.Caller) []wire.Cluster, notes func(gate.Caller) []string) gate.Verb {
 	return gate.Handle(wire.VerbClusters(), gate.Anyone,
 		func(ctx context.Context, c gate.Caller, _ wire.ClustersRequest) (wire.ClustersAnswer, error) {

@@ -8,7 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Copy makes the verb that makes a new grid job of what an old one asked for. do returns once the new one is stored.
+// Copy makes the verb that makes a new grid job from what an old one asked for. do returns once the new grid job is
+// stored.
 func Copy(find Resolve,
 	do func(context.Context, gate.Caller, jjm.GridID, wire.CopyHow) (wire.Copied, error)) gate.Verb {
 	return onGrid(wire.VerbCopy(), find,

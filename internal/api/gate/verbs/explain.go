@@ -8,8 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Explain makes the verb that tells by which rule an attempt of one local job was judged: by number,
-// or of nil the last that ended.
+// Explain makes the verb that shows by which rule an attempt of one local job was judged. attempt is its number; nil
+// means the last attempt that ended.
 func Explain(find Resolve,
 	do func(ctx context.Context, c gate.Caller, ref jjm.Ref, attempt *int32) (wire.Explained, error)) gate.Verb {
 	return gate.Handle(wire.VerbExplain(), gate.Owners,

@@ -8,10 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// History makes the verb that reads the journal. do returns the last limit entries, oldest
-// first; 0 means its default. For the zero reference it returns the journal of the
-// administrators' orders, of which an account must get no other account's. attempts returns the attempts of one
-// local job.
+// History makes the verb that reads the journal. do returns the last limit entries, oldest first; 0 means its
+// default. For the zero reference it returns the journal of the administrators' orders; do must leave out the orders
+// about other accounts. attempts returns the attempts of one local job.
 func History(find Resolve,
 	do func(ctx context.Context, c gate.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error),
 	attempts func(ctx context.Context, c gate.Caller, ref jjm.Ref) ([]wire.Attempt, error)) gate.Verb {

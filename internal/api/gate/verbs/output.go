@@ -13,10 +13,9 @@ import (
 // copyBuffer is how many bytes of a file each connection holds in memory.
 const copyBuffer = 32 << 10
 
-// OpenOutput opens a tar of a grid job, or one file alone, as is wanted, and returns its size,
-// -1 if it is not known. The error is a Conflict if there is no tar yet and Partial is not set.
-// When the client closes the connection, the reader is closed during a Read, and afterwards
-// once more: its Close must permit both.
+// OpenOutput opens a tar of a grid job, or a single file, as want says, and returns its size, -1 if the size is not
+// known. The error is a Conflict if there is no tar yet and Partial is not set. When the client closes the
+// connection, the reader is closed during a Read, and afterwards a second time: its Close must permit both.
 type OpenOutput func(ctx context.Context, c gate.Caller, ref jjm.Ref, want wire.Wanted) (
 	io.ReadCloser, int64, wire.Output, error)
 

@@ -22,8 +22,8 @@ func Select(find Resolve, do func(context.Context, gate.Caller, wire.SelectReque
 		})
 }
 
-// patterns replaces the handles among patterns by the ids of their grid jobs. The first that cannot be resolved is an
-// error of the whole request.
+// patterns replaces the handles among patterns by the ids of their grid jobs. The first handle that cannot be
+// resolved is an error of the whole request.
 func (find Resolve) patterns(ctx context.Context, c gate.Caller, refs []string) ([]string, error) {
 	list, err := selection.Parse(refs)
 	if err != nil {

@@ -23,8 +23,8 @@ func Status(find Resolve, do func(context.Context, gate.Caller, []jjm.Ref) ([]wi
 		})
 }
 
-// List makes the verb that lists grid jobs. do returns those that the caller may see,
-// newest first. It is called with ids in place of handles.
+// List makes the verb that lists grid jobs. do returns the grid jobs that the caller may see, newest first. It is
+// called with ids in place of handles.
 func List(find Resolve, do func(context.Context, gate.Caller, wire.List) ([]wire.Status, error)) gate.Verb {
 	return gate.Handle(wire.VerbList(), gate.Owners,
 		func(ctx context.Context, c gate.Caller, r wire.ListRequest) (wire.StatusAnswer, error) {
@@ -41,9 +41,9 @@ func List(find Resolve, do func(context.Context, gate.Caller, wire.List) ([]wire
 		})
 }
 
-// Watch calls send with the state of jobs at once and again when it changes, a few times a
-// second at most. It returns nil when all jobs are final, else the error of send or of ctx.
-// A reference that cannot be answered is an error of the whole request.
+// Watch calls send with the state of jobs immediately and again when it changes, a few times a second at most. It
+// returns nil when all jobs are final, else the error of send or of ctx. A reference without an answer is an error of
+// the whole request.
 type Watch func(ctx context.Context, c gate.Caller, refs []jjm.Ref, send func([]wire.Status) error) error
 
 // Wait makes the verb that sends a line at each change. The last line repeats the last

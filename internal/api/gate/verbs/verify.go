@@ -8,8 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Verify proves or refutes that the work of a grid job was done exactly once. If the request names a file and something
-// is missing, do also makes the job file of a recovery. That is a Conflict while the grid job is not over.
+// Verify makes the verb that proves or refutes that the work of a grid job was done exactly once. If the request
+// names a file and something is missing, do also makes the job file of a recovery. The error is a Conflict if the
+// grid job is not over then.
 func Verify(find Resolve,
 	do func(ctx context.Context, c gate.Caller, id jjm.GridID, recovery string) (wire.Verified, error)) gate.Verb {
 	return onGrid(wire.VerbVerify(), find,

@@ -8,8 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Why makes the verb that tells what unfinished jobs wait for. do returns an answer for each reference, in order; what
-// is wrong with one is in its answer.
+// Why makes the verb that shows what unfinished jobs wait for. do returns an answer for each reference, in order. The
+// error of a single reference is in its answer.
 func Why(find Resolve, do func(context.Context, gate.Caller, []jjm.Ref) ([]wire.Why, error)) gate.Verb {
 	return gate.Handle(wire.VerbWhy(), gate.Owners,
 		func(ctx context.Context, c gate.Caller, r wire.WhyRequest) (wire.WhyAnswer, error) {

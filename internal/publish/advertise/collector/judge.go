@@ -8,7 +8,7 @@ import (
 	"jjm/internal/publish/advertise"
 )
 
-// checkHeld returns nil if the collector holds the ad that was sent, else what is wrong.
+// checkHeld returns an error unless the collector holds the ad that was sent.
 func checkHeld(ad advertise.Ad, instance string, held []advertise.Held) error {
 	for _, h := range held {
 		if h.Instance() != instance {

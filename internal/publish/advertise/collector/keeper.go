@@ -243,8 +243,7 @@ func (k *keeper) view() wire.AdCollector {
 	return k.state
 }
 
-// ask requests an attempt. The channel is closed after the first attempt that starts from
-// now on.
+// request asks for an attempt. The channel is closed after the first attempt that starts from now on.
 func (k *keeper) request() <-chan struct{} {
 	done := make(chan struct{})
 	k.mu.Lock()

@@ -13,7 +13,7 @@ import (
 
 // Deps are what a publisher uses.
 type Deps struct {
-	// Facts returns the current facts. It is called often and must return at once.
+	// Facts returns the current facts. It is called often and must return without delay.
 	Facts func() advertise.Facts
 	// File is where the publisher records the state of the ads; see wire.AdvertisedFile.
 	File string
@@ -74,8 +74,8 @@ func (p *Publisher) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Now sends the ad at once. It returns after an attempt with each collector, or when ctx
-// ends. Status shows the result.
+// Now sends the ad immediately. It returns after an attempt with each collector, or when ctx ends. Status shows the
+// result.
 func (p *Publisher) Now(ctx context.Context) {
 	var tried []<-chan struct{}
 	for _, k := range p.keepers {

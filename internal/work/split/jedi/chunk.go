@@ -19,20 +19,20 @@ type Job struct {
 	Master []Record
 	// Secondary has an entry for each secondary dataset, in their order.
 	Secondary [][]Record
-	// Order lists the datasets in the order in which they were first used: 0 is the master, n
-	// the n-th secondary one (from 1).
+	// Order lists the datasets in the order in which they were first used: 0 is the master, n is the n-th secondary
+	// dataset (from 1).
 	Order []int
 	// Short says that the job has fewer files or events than the rules ask for.
 	Short bool
 	// Seconds is the expected wall time.
 	Seconds float64
-	// Lacks is what the job lacks of a secondary dataset, nil for nothing. JEDI gives such a
-	// job fewer files without a message.
+	// Lacks is the shortage of a secondary dataset for this job, nil if there is none. JEDI reduces the files of such
+	// a job without a message.
 	Lacks *Lack
 }
 
-// Lack is a shortage of a secondary dataset: what a job needs of it, and what there is for it,
-// in Unit: "files", or "events" with the attribute er.
+// Lack is a shortage of a secondary dataset: how much a job needs and how much there is, in Unit: "files", or
+// "events" with the attribute er.
 type Lack struct {
 	Dataset    string
 	Need, Have int64

@@ -21,8 +21,8 @@ type Dataset struct {
 
 // Attributes determine how many files of a secondary dataset a job gets.
 type Attributes struct {
-	// Repeat starts again at the end. NoSplit gives all files to every job. Reusable starts
-	// again when fewer files are left than a job needs.
+	// Repeat starts again at the end. NoSplit adds all files to every job. Reusable starts again if fewer files are
+	// left than a job needs.
 	Repeat, NoSplit, Reusable bool
 	// PerJob is the number of files of each job, 0 = by Ratio.
 	PerJob int64
@@ -84,8 +84,8 @@ func (d *Dataset) next(n int64) []Record {
 	return rest[:max(0, min(n, int64(len(rest))))]
 }
 
-// around returns n records from the current position on, those behind the last from the first
-// again, each at most once.
+// around returns n records from the current position on. After the last record it continues with the first; it
+// returns each record at most once.
 func (d *Dataset) around(n int64) []Record {
 	batch := slices.Clone(d.next(n))
 	again := min(n, int64(len(d.Records))) - int64(len(batch))

@@ -8,8 +8,8 @@
 //	Bunches      cuts a whole chunk and draws a queue for each bunch of jobs
 //	Numbers      hands out seeds and sequence numbers
 //
-// It is pure; random numbers are passed in. It leaves to package split what a part looks like
-// and when input is enough.
+// It is pure; random numbers are passed in. The form of a part, and when there is enough input, are left to package
+// split.
 //
 // The algorithm follows the public code of JEDI, including its order of steps and its rounding,
 // except for a defect: output estimates of merge jobs are in bytes here.
@@ -48,17 +48,16 @@ type Record struct {
 	// Start and End are the first and last event of the range, from 0 within the
 	// file; both Unknown for a whole file.
 	Start, End int64
-	// First is the number of its first event if events are numbered over all files, else
-	// Unknown.
+	// First is the number of the record's first event if events are numbered over all files, else Unknown.
 	First int64
 	// Boundary and LumiBlock are numbers that rules use to keep records together or apart;
 	// Unknown = none.
 	Boundary, LumiBlock int64
-	// Into is the number of events of its chunk before it.
+	// Into is the number of events before the record in its chunk.
 	Into int64
 }
 
-// File returns the record of a whole file of which nothing else is known.
+// File returns the record of a whole file about which nothing else is known.
 func File(id int64, lfn string, size int64) Record {
 	return Record{ID: id, LFN: lfn, Size: size, Events: Unknown, Start: Unknown, End: Unknown,
 		First: Unknown, Boundary: Unknown, LumiBlock: Unknown}
@@ -78,8 +77,7 @@ func (r *Record) span() int64 {
 	return 1
 }
 
-// effective returns the size of the record in bytes: for a range its share of the file, and 1
-// MB if that is 0.
+// effective returns the size of the record in bytes: for a range its share of the file; 1 MB if the size is 0.
 func (r *Record) effective() float64 {
 	size := float64(r.Size)
 	if size > 0 && r.Events != Unknown && r.Events != 0 && r.ranged() {

@@ -4,13 +4,13 @@ import (
 	"slices"
 )
 
-// Numbers is a pool of the numbers 1, 2, 3, and so on, for seeds and sequence numbers. A job
-// takes the smallest free one. The number of a failed job becomes free again; that of a
-// completed job is never used again. The zero value is a new pool.
+// Numbers is a pool of the numbers 1, 2, 3, and so on, for seeds and sequence numbers. A job takes the smallest free
+// number. The number of a failed job becomes free again; the number of a completed job is never used again. The zero
+// value is a new pool.
 type Numbers struct {
 	// Last is the largest number taken so far.
 	Last int64 `json:"last,omitempty"`
-	// Free are the numbers given back, sorted.
+	// Free are the numbers that were returned, sorted.
 	Free []int64 `json:"free,omitempty"`
 }
 
@@ -25,7 +25,7 @@ func (p *Numbers) Take() int64 {
 	return p.Last
 }
 
-// TakeBack takes a number again that was given back, and reports whether it was still free.
+// TakeBack takes a returned number again, and reports whether the number was still free.
 func (p *Numbers) TakeBack(n int64) bool {
 	i, free := slices.BinarySearch(p.Free, n)
 	if free {

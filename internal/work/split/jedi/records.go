@@ -147,7 +147,7 @@ func (rules *RecordRules) order(files []Record) error {
 	return nil
 }
 
-// count sets how many events of a file are used; false for none.
+// count sets how many events of a file are used. It returns false if there are none.
 func (r *recorder) count(f *Record) bool {
 	switch {
 	case r.rules.SkipShort && f.Events != Unknown && f.Events < r.rules.EventsPerFile:

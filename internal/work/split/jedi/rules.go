@@ -163,8 +163,8 @@ func MergeDisk(records []Record) float64 {
 	return disk
 }
 
-// maxSize returns the bound of input and output together: what the task asks for, else what the
-// worker's disk holds.
+// maxSize returns the bound of input and output together: the size that the task asks for, else what the worker's
+// disk holds.
 func (t *Task) maxSize(r *Rules, q *Queue, o Options, asked *float64) *float64 {
 	switch {
 	case asked != nil:
@@ -188,8 +188,7 @@ func inBytes(size *float64, least float64) *float64 {
 	return &bytes
 }
 
-// maxWalltime returns the smaller of what the task (in hours, decision R32) and the queue
-// allow, in seconds.
+// maxWalltime returns the smaller of the limits of the task (in hours, decision R32) and the queue, in seconds.
 func (t *Task) maxWalltime(q *Queue, o Options) *float64 {
 	wall := q.MaxTime
 	if n := t.number("MW"); n != nil && !o.Merging && (wall <= 0 || float64(*n)*3600 < wall) {

@@ -2,7 +2,7 @@ package jedi
 
 import "math"
 
-// many is more than any job takes; use all the secondary files that belong to its records.
+// many stands for all secondary files that belong to a job's records; no job takes as many.
 const many = 10000
 
 // secondaries adds the secondary files that go with the master records of this round.
@@ -78,8 +78,8 @@ func (f *fill) addSecondary(n int, d *Dataset, firstSecondary bool) {
 	f.noteLack(n, d, want-int64(len(batch)))
 }
 
-// noteLack notes a shortage of a dataset: files of one that does not start again, or that has
-// fewer than each job is to get, or with er the events of the files that are left.
+// noteLack notes a shortage of a dataset: its files, if it does not start again or has fewer than each job must get;
+// or, with er, the events of the files that are left.
 func (f *fill) noteLack(n int, d *Dataset, missing int64) {
 	switch {
 	case f.lacks != nil || missing <= 0:
@@ -98,8 +98,8 @@ func (f *fill) noteLack(n int, d *Dataset, missing int64) {
 	}
 }
 
-// emptyDataset returns the first dataset of which the job got no file though every available
-// file is added: it has no files, or none of the job's boundary; nil if there is none.
+// emptyDataset returns the first dataset from which the job got no file although every available file is added: the
+// dataset has no files, or none of the job's boundary. It returns nil if there is no such dataset.
 func (f *fill) emptyDataset() *Lack {
 	for n, d := range f.Secondary {
 		chosen := !d.NoSplit && f.boundary != Unknown && f.split() && f.r.Boundary.InSplit != 3
@@ -110,8 +110,8 @@ func (f *fill) emptyDataset() *Lack {
 	return nil
 }
 
-// countEvents counts the events of a secondary record. jobs says that they also count as events
-// of the job, which is so for the first dataset if the master has no ranges.
+// countEvents counts the events of a secondary record. jobs says that the events also count as events of the job, as
+// for the first dataset if the master has no ranges.
 func (f *fill) countEvents(l *load, n int, r *Record, jobs bool) {
 	if jobs && f.bounds.events >= 0 && (r.ranged() || r.Events != Unknown) {
 		l.events += r.span()

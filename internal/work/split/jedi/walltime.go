@@ -28,7 +28,7 @@ func (t *Task) JobWalltime(q *Queue, events int64) float64 {
 	return math.Trunc(wall + t.BaseWall)
 }
 
-// Span returns the number of events of a job's records; one with unknown events counts as one.
+// Span returns the number of events of a job's records. A record with unknown events counts as one.
 func Span(records []Record) (n int64) {
 	for i := range records {
 		n += records[i].span()
