@@ -24,7 +24,7 @@ type limit struct {
 	witnesses [2]witnesses
 	// accounts holds the breakers of accounts that got no answer lately.
 	accounts map[int]*breakerPair
-	lastTook [numVerbs]time.Duration // how long the last call took that was answered
+	lastTook [numVerbs]time.Duration // by verb: how long the last answered call took
 }
 
 // Status is how an idealizer sees its batch system.

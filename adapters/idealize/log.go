@@ -10,8 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// troubleAfter is how many commands in a row without an answer are trouble. A single one is
-// made good by Retry.
+// troubleAfter is how many commands in a row without an answer count as trouble. Retry makes up for a single one.
 const troubleAfter = 2
 
 // withLog logs each call at debug, and trouble once when it starts and once when it is

@@ -41,9 +41,8 @@ func lookUp(o jjm.Owner, uid int) *identity {
 	return who
 }
 
-// checkPassable returns an error if other users cannot pass through a folder on the way to
-// path. Their jobs then cannot write end records, so that the end of those that end while
-// jjm is down stays unknown.
+// checkPassable returns an error if other users cannot pass through a folder on the way to path. Their jobs then cannot
+// write end records, so that jjm does not learn how jobs ended while it was down.
 func checkPassable(path string) error {
 	for dir := path; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)

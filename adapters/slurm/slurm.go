@@ -73,7 +73,7 @@ type Adapter struct {
 	mu        sync.Mutex          // guards what follows
 	site      *site               // nil until the controller has answered
 	asking    bool                // accounting is asked for the limits of site
-	asked     sync.WaitGroup      // for tests: accounting has told the limits
+	asked     sync.WaitGroup      // for tests: done when the limits are known
 	coverages map[string]coverage // by user
 	cancelled map[key]cancelledJob
 }
