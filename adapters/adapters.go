@@ -223,7 +223,7 @@ type Registry map[string]func(name string, env Env, decode func(config any) erro
 
 // Env is what jjm gives an adapter when it is made.
 type Env struct {
-	// State is an existing folder on a local disk that belongs to the adapter alone.
+	// State is an existing folder on a local disk that belongs only to the adapter.
 	State string
 	// Owners is true where commands run as the owners of jobs. These accounts can read
 	// files in State whose names they know, and can write their own files there, so the

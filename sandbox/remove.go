@@ -29,8 +29,7 @@ func (a *Area) RemoveGrid(ctx context.Context, grid jjm.GridID) error {
 	return a.wrap(a.removeTree(ctx, dir), "remove grid job %s", grid)
 }
 
-// removeTree removes a file or folder. Applications leave folders in which nobody may write: the
-// owner may change that.
+// removeTree removes a file or folder. Applications leave folders without write permission, which the owner may change.
 func (a *Area) removeTree(ctx context.Context, name string) error {
 	err := a.fs.RemoveAll(name)
 	if !errors.Is(err, fs.ErrPermission) {

@@ -18,8 +18,8 @@ type limit struct {
 	turns   *turns
 
 	mu sync.Mutex
-	// breakers of the batch system and of its accounting, which may be down alone;
-	// witnesses decide when the failures of accounts open them.
+	// breakers of the batch system and of its accounting, which may be down while the batch system answers; witnesses
+	// decide when the failures of accounts open them.
 	breakers  breakerPair
 	witnesses [2]witnesses
 	// accounts holds the breakers of accounts that got no answer lately.

@@ -18,8 +18,7 @@ type identity struct {
 	env []string
 }
 
-// lookUp finds the account of an owner. An owner that the machine does not know runs with
-// the numeric ids alone.
+// lookUp finds the account of an owner. An owner that the machine does not know runs with only the numeric ids.
 func lookUp(o jjm.Owner, uid int) *identity {
 	home, name := "/", o.User
 	var groups []uint32

@@ -75,9 +75,9 @@ func qstatArgs(history, members bool, ids ...string) []string {
 	return append(argv, ids...)
 }
 
-// listAll lists everything that has not ended, with history also everything else that the
-// server knows. A listing that is too large is repeated by the next call; see listingSize.
-// Callers share listings, so that nobody may change the result.
+// listAll lists everything that has not ended, with history also everything else that the server knows. A listing that
+// is too large is repeated by the next call; see listingSize. Callers share listings, so no caller may change the
+// result.
 func (a *Adapter) listAll(ctx context.Context, why purpose, history, members bool) ([]raw, error) {
 	argv := qstatArgs(history, members)
 	raws, err := a.shareListing(ctx, why, argv, func(ctx context.Context) ([]raw, error) {

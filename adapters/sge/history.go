@@ -24,8 +24,8 @@ type history struct {
 	keep time.Duration
 	warn func(string, ...any)
 
-	// reading is full while somebody reads. It is a channel, not a mutex, because a read
-	// from a dead file server never ends, and those who wait must be able to give up.
+	// reading is full while a call reads. It is a channel, not a mutex, because a read from a dead file server never
+	// ends, and waiting calls must be able to give up.
 	reading chan struct{}
 	file    *os.File
 	next    int64 // offset in file at which reading goes on

@@ -13,7 +13,7 @@
 // The JSON output of Slurm 22.05 is not used for any decision: it reports every exit as a
 // success, and a controller that is down as an empty queue.
 //
-// Slurm keeps no record of a job that waited inside its array and was cancelled alone. The
+// Slurm keeps no record of a job that waited inside its array and was cancelled without the rest of the array. The
 // adapter reports such cancellations itself, until the process ends.
 //
 // # What it leaves to others

@@ -255,8 +255,8 @@ func (g Good) compare(t TB, parts []jjm.Part) {
 	}
 }
 
-// recovers checks that a job file which selects the units of one part, as a recovery does,
-// results in that part alone, with its numbers and words.
+// recovers checks that a job file which selects the units of one part, as a recovery does, results in only that part,
+// with its numbers and words.
 func recovers(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, part jjm.Part) {
 	t.Helper()
 	some := clone(t, spec)
