@@ -7,8 +7,8 @@
 // do about a failure, a doubtful submission or a missing job is decided in packages
 // idealize and plan.
 //
-// A new adapter is one folder below this one and one line in adapters/all;
-// internal/testkit/adaptertest holds the suite that it must pass.
+// A new adapter is one folder below this one and one line in adapters/all. It must pass the suite of package
+// conformance, which internal/testkit/adaptertest runs in its tests.
 package adapters
 
 import (
@@ -18,29 +18,26 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Adapter is one batch system. All methods may be called from many goroutines, and return
-// soon after ctx ends: Submit with an error of kind Ambiguous, the others with one of kind
-// Busy.
+// Adapter is one batch system. All methods may be called from many goroutines, and return soon after ctx ends: Submit
+// with an error of kind Ambiguous, or Busy if certainly nothing was done, the other methods with an error of kind Busy.
 type Adapter interface {
 	// Name is the cluster's name in the configuration.
 	Name() string
-	// Capabilities says what the batch system can do. It does no I/O. Its answer may change
-	// after a call of Probe.
+	// Capabilities returns what the batch system can do. It does no I/O. The result may change after a call of Probe.
 	Capabilities() Capabilities
-	// Submit hands over one bulk. It is called a second time for the same bulk only after
-	// Find has shown that the bulk is absent. An error of kind Ambiguous means that the
-	// jobs may exist; any other kind means that they certainly do not.
+	// Submit hands over one bulk. An error of kind Ambiguous means that the jobs may exist; any other kind means that
+	// they certainly do not. After a submission whose outcome is unknown, Submit is called again for the same bulk only
+	// after Find has shown that the bulk is absent.
 	Submit(ctx context.Context, bulk Bulk) (Receipt, error)
 	// List returns every job of the owner that carries a tag of jjm and is alive or ended
 	// after since. An adapter that could not read the whole listing returns an error: an
 	// empty listing means that there are no jobs.
 	List(ctx context.Context, owner jjm.Owner, since time.Time) (Listing, error)
-	// Find says for each tag whether the batch system has its bulk.
+	// Find returns, for each tag, whether the batch system has its bulk.
 	Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]Found, error)
-	// Account returns final facts of jobs that ended, such as exit code and memory. Jobs
-	// that the accounting does not know are left out. A job that is left out is not there, so
-	// one whose record may be there and cannot be read is in the answer, with the state
-	// BatchUnknown and the reason (see Doubtful).
+	// Account returns final facts of jobs that ended, such as exit code and memory. It leaves out jobs that the
+	// accounting does not know. A job whose record may exist but cannot be read must not be left out: it is reported
+	// with the state BatchUnknown and the reason (see Doubtful).
 	Account(ctx context.Context, owner jjm.Owner, jobs []Ref) ([]jjm.Report, error)
 	// Control acts on jobs. It returns one result for each job, in the order of jobs. A job
 	// that already is as wanted, or that is gone, is a success.
@@ -69,9 +66,9 @@ type Prober interface {
 	Probe(ctx context.Context) error
 }
 
-// Checker is implemented by adapters that can tell, without asking the batch system, that
-// they cannot express a request. The error is of kind Invalid and names the field as the
-// job file does ("request.gpus"); a jjm.Problems names several.
+// Checker is implemented by adapters that can refuse, without asking the batch system, a request that they cannot
+// express. The error is of kind Invalid and names the field as the job file does ("request.gpus"); a jjm.Problems names
+// several.
 type Checker interface {
 	Check(r jjm.Request) error
 }
@@ -183,7 +180,7 @@ type Listing struct {
 	// At is when the batch system answered.
 	At      time.Time
 	Reports []jjm.Report
-	// Unread are the records that could not be read and may be of jobs of the account.
+	// Unread holds the records that could not be read and that may belong to jobs of the account.
 	Unread []Unread
 }
 
@@ -226,7 +223,7 @@ type Registry map[string]func(name string, env Env, decode func(config any) erro
 
 // Env is what jjm gives an adapter when it is made.
 type Env struct {
-	// State is an existing folder on a local disk that belongs to the adapter alone.
+	// State is an existing folder on a local disk that belongs only to the adapter.
 	State string
 	// Owners is true where commands run as the owners of jobs. These accounts can read
 	// files in State whose names they know, and can write their own files there, so the

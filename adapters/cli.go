@@ -74,12 +74,11 @@ func (c CLI) Advice() jjm.Problems {
 	return jjm.Problems{{Field: "bin", Text: fmt.Sprintf("%v: no command of the batch system is found there", err)}}
 }
 
-// Run runs one command to its end and returns what it printed, whatever its exit code. The
-// deadline is that of ctx. The command first waits for its turn if ctx carries turns (see
-// WithTurns). Errors are those of run.Run: Busy if the command certainly did nothing,
-// Ambiguous if it was stopped before its end. A command that printed too much is an error
-// of kind Busy, because half a listing is useless; Output.Truncated then tells the caller
-// of a command that changes something that it may have done so.
+// Run runs one command to its end and returns what it printed, whatever its exit code. The deadline is that of ctx. The
+// command first waits for its turn if ctx carries turns (see WithTurns). Errors are those of run.Run: Busy if the
+// command certainly did nothing, Ambiguous if it was stopped before its end. A command that printed too much is an
+// error of kind Busy, because half a listing is useless. If such a command changes something, Output.Truncated warns
+// the caller that the change may have been made.
 func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output, error) {
 	if len(argv) == 0 {
 		return run.Output{}, jjm.Errorf(jjm.Internal, "no command to run")

@@ -11,8 +11,8 @@ import (
 // configuration of each adapter embeds it and adds its own keys.
 type Common struct {
 	CLI
-	// Queue, Account, Project and QOS are used for jobs that name none. A site leaves out
-	// those that its batch system does not have.
+	// Queue, Account, Project and QOS are used for jobs that name none. A site leaves out the keys that its batch
+	// system does not have.
 	Queue   string `toml:"queue"`
 	Account string `toml:"account"`
 	Project string `toml:"project"`
@@ -27,8 +27,8 @@ type Common struct {
 	// SharedFS says that workers see the work area under the same path. If it is false, the
 	// batch system carries the files of each job, if the adapter supports that.
 	SharedFS bool `toml:"shared_fs"`
-	// MaxBulk is the largest number of jobs in one submission; 0 means what the batch
-	// system allows. It can lower that limit, never raise it.
+	// MaxBulk is the largest number of jobs in one submission; 0 means what the batch system allows. The setting can
+	// lower that limit, never raise it.
 	MaxBulk int `toml:"max_bulk"`
 }
 
@@ -37,14 +37,14 @@ func DefaultCommon() Common { return Common{SharedFS: true} }
 
 // Rules say which common settings one batch system accepts.
 type Rules struct {
-	// Word says what is wrong with a queue, an account, a project or a QOS that is not
-	// empty; nil accepts every word.
+	// Word returns an error if a queue, an account, a project or a QOS that is not empty is wrong; nil accepts every
+	// word.
 	Word func(text string) error
-	// Directive says what is wrong with one of the directives.
+	// Directive returns an error if a directive is wrong.
 	Directive func(line string) error
-	// Without maps keys that this batch system does not have to what to do instead.
+	// Without maps each setting that this batch system does not have to the advice what to do instead.
 	Without map[string]string
-	// Carries is true where the adapter can have files carried to workers.
+	// Carries is true if the adapter can carry files to workers.
 	Carries bool
 }
 
@@ -114,8 +114,8 @@ func (c Common) Bulk(most int) int {
 	return most
 }
 
-// CheckDirectives returns a problem if a job file's directives are not accepted on this
-// cluster. directive says what is wrong with one line.
+// CheckDirectives returns a problem if a job file's directives are not accepted on this cluster. directive returns an
+// error if a line is wrong.
 func (c Common) CheckDirectives(cluster string, r jjm.Request, directive func(line string) error) jjm.Problems {
 	bad := func(format string, args ...any) jjm.Problems {
 		return jjm.Problems{{Field: "request.directives", Text: fmt.Sprintf(format, args...)}}
@@ -146,22 +146,21 @@ func (e Env) Whole() Env {
 	return e
 }
 
-// Checked are the settings of one kind of cluster. Check returns a problem for each wrong
-// one, whose field is its key. It opens and runs nothing, so that "jjm config check" finds
-// what the constructor of an adapter refuses.
+// Checked is implemented by the settings of one kind of cluster. Check returns a problem for each wrong setting; the
+// problem's Field is the key of the setting. Check opens and runs nothing, so that "jjm config check" finds what the
+// constructor of an adapter refuses.
 type Checked interface {
 	Check(cluster string, env Env) jjm.Problems
 }
 
-// Advised are settings of one kind of cluster that may surprise without being wrong. Advice returns a note for each,
-// whose field is its key.
+// Advised is implemented by settings of one kind of cluster that may surprise without being wrong. Advice returns a
+// note for each such setting; the note's Field is the key of the setting.
 type Advised interface {
 	Advice() jjm.Problems
 }
 
-// Settings decodes the section of a cluster into config, which holds the defaults, and
-// checks it. Every constructor of an adapter starts with it. The errors are those of decode,
-// and the problems of Check.
+// Settings decodes the section of a cluster into config, which holds the defaults, and checks it. Every constructor of
+// an adapter starts with it. It returns the error of decode, or else the problems of Check.
 func Settings(cluster string, env Env, decode func(config any) error, config Checked) error {
 	if err := decode(config); err != nil {
 		return err

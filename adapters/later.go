@@ -2,7 +2,7 @@ package adapters
 
 import "errors"
 
-// laterError is an error whose call must not be repeated at once.
+// laterError is an error whose call must not be repeated immediately.
 type laterError struct {
 	error
 	asked bool // a command was sent

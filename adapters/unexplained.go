@@ -7,9 +7,9 @@ type unexplained struct{ error }
 
 func (u unexplained) Unwrap() error { return u.error }
 
-// Unexplained marks the error of a Submit that the batch system refused in words that the
-// adapter does not know, so that the refusal may pass or not. Such a bulk is submitted again for
-// a day, and then given up. Unexplained returns nil for nil.
+// Unexplained marks the error of a Submit that the batch system refused in words that the adapter does not know, so
+// that a repetition may succeed or not. jjm submits such a bulk again for a day, and then gives it up. Unexplained
+// returns nil for nil.
 func Unexplained(err error) error {
 	if err == nil {
 		return nil

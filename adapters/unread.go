@@ -7,21 +7,19 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Unread is a record of a listing that could not be read. The rest of the listing holds without
-// it.
+// Unread is a record of a listing that could not be read. The rest of the listing is valid.
 type Unread struct {
-	// Tag and ID are the job's, as far as they could be read; "" if not. They may be those of a
-	// job that is not jjm's.
+	// Tag and ID are those of the job in the record; "" where they could not be read. The job may be none of jjm's.
 	Tag jjm.Tag
 	ID  string
-	// Index is the job's, -1 if it could not be read.
+	// Index is the job's index in its bulk, -1 if it could not be read.
 	Index int32
-	// Text is the record and what is wrong with it, shortened, for people.
+	// Text holds the record and its fault, shortened, for people.
 	Text string
 }
 
-// MayBe reports whether the record may be that of a job: it has the job's id or tag, or neither
-// could be read.
+// MayBe reports whether the record may belong to the job: it has the job's tag, or an id of the same bulk, or neither a
+// tag nor an id could be read. A record with another index does not belong to the job.
 func (u Unread) MayBe(job Ref) bool {
 	if u.Index >= 0 && job.Index >= 0 && u.Index != job.Index {
 		return false
@@ -29,7 +27,7 @@ func (u Unread) MayBe(job Ref) bool {
 	return u.Nameless() || u.Tag != "" && u.Tag == job.Tag || u.ID != "" && sameBulk(u.ID, job.ID)
 }
 
-// Nameless reports whether nothing of the record tells whose it is.
+// Nameless reports whether neither the tag nor the id of the record could be read.
 func (u Unread) Nameless() bool { return u.Tag == "" && u.ID == "" }
 
 // sameBulk reports whether two ids may be of one bulk: their numbers are the same, or one id
@@ -45,14 +43,14 @@ func sameBulk(a, b string) bool {
 // number returns the digits with which an id begins.
 func number(id string) string { return id[:len(id)-len(strings.TrimLeft(id, "0123456789"))] }
 
-// UnreadOf reports whether one of the records may be of a job with the tag: it has the tag, or
-// none that could be read.
+// UnreadOf reports whether one of the records may belong to a job with the tag: its tag is the same, or could not be
+// read.
 func UnreadOf(all []Unread, tag jjm.Tag) bool {
 	return slices.ContainsFunc(all, func(u Unread) bool { return u.Tag == tag || u.Tag == "" })
 }
 
-// Doubt returns an error of kind Busy if one of the records may be that of a job: the job is not
-// gone. Else it returns nil.
+// Doubt returns an error of kind Busy if one of the records may belong to the job, which then must not count as gone.
+// Otherwise it returns nil.
 func Doubt(all []Unread, job Ref) error {
 	i := slices.IndexFunc(all, func(u Unread) bool { return u.MayBe(job) })
 	if i < 0 {
@@ -62,8 +60,8 @@ func Doubt(all []Unread, job Ref) error {
 		all[i].Text)
 }
 
-// Doubtful returns a report of state BatchUnknown for each of the jobs that reports lacks and of
-// which one of the records may be: an answer of Account for it.
+// Doubtful returns a report of state BatchUnknown for each job that is missing in reports and to which one of the
+// unread records may belong. Account adds these reports to its answer.
 func Doubtful(all []Unread, jobs []Ref, reports []jjm.Report) (out []jjm.Report) {
 	if len(all) == 0 {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// Fits returns the problems of a job file whose datasets, cutting or recovery do not fit
-// its type. It depends on the type's description alone; Check does the rest.
+// Fits returns the problems of a job file whose datasets, cutting or recovery do not fit its type. It depends only on
+// the type's description; Check does the rest.
 func Fits(typ string, d Description, spec *jjm.Spec) jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {
@@ -155,7 +155,7 @@ func checkSettings(s *jjm.Splitting) (problems jjm.Problems) {
 	return problems
 }
 
-// checkAttributes refuses unknown attributes, and those that would change nothing.
+// checkAttributes refuses unknown attributes, and attributes that would change nothing.
 func checkAttributes(d *jjm.DatasetInput) error {
 	switch {
 	case d.Attributes == "":
@@ -169,11 +169,10 @@ func checkAttributes(d *jjm.DatasetInput) error {
 	return jedi.CheckAttributes(d.Attributes)
 }
 
-// CutFiles decides how the files of a job's datasets are cut. If the job file lists all
-// of them, too many local jobs are refused at once; otherwise Jobs is 0, because their
-// number is not known yet. The caller adds the files to the work. lines are the
-// type's commands: where they hold {lumis}, one list of sections says what to process of all
-// files of a part, so files that share sections come into different parts.
+// CutFiles decides how the files of a job's datasets are cut. If the job file lists all of them, CutFiles refuses too
+// many local jobs immediately; otherwise Jobs is 0, because their number is not known yet. The caller adds the files to
+// the work. lines are the type's commands. If they contain {lumis}, one list of sections selects from all files of a
+// part, so files that share sections come into different parts.
 func (s Site) CutFiles(spec *jjm.Spec, own string, lines Lines, settings func(*split.Params)) (Cutting, jjm.Problems) {
 	name, params, problems := SplitOf(spec, own, settings)
 	if len(problems) > 0 {

@@ -8,11 +8,11 @@ import (
 	"jjm/sandbox"
 )
 
-// End says what becomes of local jobs that end with one of its exit codes.
+// End decides about local jobs that end with one of its exit codes.
 type End struct {
 	// ExitCodes are 0 to 255, 128+n for signal n.
 	ExitCodes []int64 `toml:"exit_codes" json:"exit_codes"`
-	// Action is complete, retry, hold or fail; Text says what the exit codes mean.
+	// Action is complete, retry, hold or fail; Text is the meaning of the exit codes.
 	Action jjm.Action `toml:"action" json:"action"`
 	Text   string     `toml:"text" json:"text"`
 	// RetryArgs are the arguments of the next attempt, with retry; nil keeps the current
@@ -71,8 +71,7 @@ func (es Ends) Opinion(analysed bool, result *jjm.Result) *jjm.Opinion {
 	return nil
 }
 
-// CheckPhase says what is wrong with the name of a phase, "" if nothing. The empty name is
-// allowed.
+// CheckPhase returns what is wrong with the name of a phase, "" if nothing is. The empty name is allowed.
 func CheckPhase(name string) string {
 	if name == "" || sandbox.ValidPhases([]jjm.AppPhase{{Progress: jjm.Progress{Phase: name}}}) {
 		return ""
@@ -80,9 +79,9 @@ func CheckPhase(name string) string {
 	return fmt.Sprintf("%.80q: want the name of a phase, one word of at most 64 letters", name)
 }
 
-// PhaseShown returns the phase with this name. Before it has started it returns the phase
-// that was reported last. If the application reports no total for the named phase, that is
-// the number of units of the part. There must be at least one phase.
+// PhaseShown returns the phase with this name. Before it has started it returns the phase that was reported last. If
+// the application reports no total for the named phase, the total is the number of units of the part. There must be at
+// least one phase.
 func PhaseShown(name string, part *jjm.Part, phases []jjm.AppPhase) jjm.Progress {
 	i := slices.IndexFunc(phases, func(p jjm.AppPhase) bool { return p.Phase == name })
 	if i < 0 {

@@ -13,8 +13,8 @@ type Form[S any] struct {
 	About Description
 	// Read parses the settings and returns their problems.
 	Read func(*jjm.Spec) (S, jjm.Problems)
-	// Cut names the splitter, or says why the work cannot be cut. If About.Reads is set,
-	// the job file says how files are cut, and Cut may be called on settings with mistakes.
+	// Cut names the splitter, or returns why the work cannot be cut. If About.Reads is set, the job file says how files
+	// are cut, and Cut may be called on settings with mistakes.
 	Cut func(S, *jjm.Spec, Site) (Cutting, jjm.Problems)
 	// Line returns the command line of a part; it is called only on settings without
 	// mistakes.
@@ -62,8 +62,8 @@ type Commanded[P any] struct {
 	Command CommandTemplate
 }
 
-// ReadCommand returns the Read of a Form whose settings contain a command for parts of a
-// unit. Its placeholders are those of the unit, of the job file's streams, and own ones.
+// ReadCommand returns the Read of a Form whose settings contain a command for parts of a unit. The placeholders of the
+// command are the unit's, those of the job file's streams, and own.
 func ReadCommand[P any](unit string, words func(P) []string,
 	own ...string) func(*jjm.Spec) (Commanded[P], jjm.Problems) {
 	return func(spec *jjm.Spec) (s Commanded[P], problems jjm.Problems) {

@@ -5,8 +5,8 @@
 // command line of a part. It is stateless and may be called from many goroutines. It leaves
 // to the engine when things happen and what becomes of local jobs.
 //
-// A new job type is one folder below this one and one line in handlers/all;
-// internal/testkit/handlertest holds the suite that it must pass.
+// A new job type is one folder below this one and one line in handlers/all. It must pass the suite of package
+// conformance, which internal/testkit/handlertest runs in tests.
 package handlers
 
 import (
@@ -30,8 +30,8 @@ type Handler interface {
 	// Check returns every mistake that can be found without making anything. The gatekeeper
 	// waits for it, so it must be quick and do no I/O but site.Open.
 	Check(spec *jjm.Spec, site Site) jjm.Problems
-	// Split names the splitter, its parameters and the work, and says why. It is called
-	// only on a spec that Check accepted.
+	// Split names the splitter, its parameters and the work, with the reasons. It is called only on a spec that Check
+	// accepted.
 	Split(spec *jjm.Spec, site Site) (Cutting, error)
 	// Command returns the command line of a part. It is called by the daemon, at
 	// submission.
@@ -61,7 +61,7 @@ type Ruler interface {
 	Rules(spec *jjm.Spec) []rule.Rule
 }
 
-// RulesOf returns rules with those of a job type, which outrank them. h may be nil.
+// RulesOf returns rules together with the rules of a job type, which outrank them. h may be nil.
 func RulesOf(h Handler, spec *jjm.Spec, rules rule.Set) rule.Set {
 	r, ok := h.(Ruler)
 	if !ok {
@@ -73,9 +73,8 @@ func RulesOf(h Handler, spec *jjm.Spec, rules rule.Set) rule.Set {
 // Progress is implemented by handlers that know which phase of their application shows how
 // far a local job is.
 type Progress interface {
-	// Progress returns what is shown for a running local job. The phases are those that its
-	// application reported, at least one, in the order of their first report; the latest
-	// report has the largest Ended. It does no I/O.
+	// Progress returns what is shown for a running local job. The phases are the phases that its application reported,
+	// at least one, in the order of their first report; the latest report has the largest Ended. Progress does no I/O.
 	Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase) jjm.Progress
 }
 
@@ -94,7 +93,7 @@ type Site struct {
 	Run func(Program) (Ran, error)
 }
 
-// Cutting says how the work of a step will be cut.
+// Cutting describes how the work of a step will be cut.
 type Cutting struct {
 	Splitter string
 	Params   split.Params
@@ -112,10 +111,10 @@ type Command struct {
 	Argv []string
 	// Env is added to the environment of the application.
 	Env map[string]string
-	// Outputs are file names to collect, besides the job file's. Required are further ones,
-	// each of which a local job must leave.
+	// Outputs are file names to collect, besides the job file's. Required are further files, each of which a local job
+	// must leave.
 	Outputs, Required []string
-	// Optional are further ones without which nothing is missing.
+	// Optional are further files that may be missing.
 	Optional []string
 	// Analyse is a command that says what is to become of the attempt. It runs on the
 	// worker after the application has ended; empty if there is none. Its answer is in
@@ -135,9 +134,9 @@ type Description struct {
 	// Along says that the type makes events, and that its local jobs may also read files of
 	// secondary datasets (minimum bias, cards); see Fits.
 	Along bool
-	// Splitters are those that a job file may choose for work that the type makes itself.
+	// Splitters are the splitters that a job file may choose for work that the type makes itself.
 	Splitters []string
-	// Params are its settings.
+	// Params are the settings of the type.
 	Params []Param
 	// Example is a complete job file.
 	Example string
@@ -172,7 +171,8 @@ func (r Registry) Types() []string {
 	return names
 }
 
-// Get returns a type; the error for an unknown one names the one that was probably meant, and lists the known ones.
+// Get returns a type. If the name is unknown, the error names the type that was probably meant, and lists the known
+// types.
 func (r Registry) Get(name string) (Handler, error) {
 	if h := r[name]; h != nil {
 		return h, nil

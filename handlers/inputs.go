@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Inputs returns the files for the sandbox of a grid job: the inputs of its job file, the
-// list of ranges that it names, and those that the type adds.
+// Inputs returns the files for the sandbox of a grid job: the inputs of its job file, the list of ranges that it names,
+// and the files that the type adds.
 func Inputs(h Handler, spec *jjm.Spec, site Site) ([]jjm.Input, error) {
 	inputs := spec.Inputs
 	if from := spec.OnlyFrom; from != "" && !slices.ContainsFunc(inputs, func(in jjm.Input) bool {

@@ -7,9 +7,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Off says why a job type is off: it takes no new jobs. Jobs that it planned before go on.
+// Off describes a job type that is off: it takes no new jobs, and jobs that it planned before go on.
 type Off struct {
-	// Type is the name of the type. If a file does not say one, it is the name of the file.
+	// Type is the name of the type. If the file does not name a type, Type is the name of the file.
 	Type string
 	// File is the path of the file or program to mend.
 	File string
@@ -54,7 +54,7 @@ func (o *Off) Short() string {
 	return text
 }
 
-// Remedy returns what the administrator does about it.
+// Remedy returns what the administrator has to do.
 func (o *Off) Remedy() string {
 	text := "mend " + o.File
 	if o.Restart {
@@ -63,8 +63,8 @@ func (o *Off) Remedy() string {
 	return text
 }
 
-// MayPack returns an error of kind Busy for a job whose type adds files that others can change: nothing of it is packed
-// until the type works again.
+// MayPack returns an error of kind Busy for a job whose type adds files that others can change: no file of the job is
+// packed until the type works again.
 func MayPack(h Handler, spec *jjm.Spec, site Site) error {
 	off := OffOf(h)
 	if off == nil || !off.Distrusted {

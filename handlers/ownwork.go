@@ -92,8 +92,8 @@ func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (C
 	if len(problems) > 0 {
 		return Command{}, problems.Err()
 	}
-	if last { // even if the command has other placeholders
-		t.append = []string{"args"} // whatever other placeholders stand there
+	if last {
+		t.append = []string{"args"} // even if the command has other placeholders
 	}
 	return Command{Argv: t.Expand(values), Env: fields.Env}, nil
 }

@@ -8,10 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Planner is implemented by handlers whose behaviour can change while jobs run, because it
-// comes from a program or a file. It decides how a job is done once, when the job is
-// accepted. The plan is stored with the job file, below params, and all other methods of
-// the handler must depend on the plan alone.
+// Planner is implemented by handlers whose behaviour can change while jobs run, because it comes from a program or a
+// file. A Planner decides once how a job is done, when the job is accepted. The plan is stored with the job file, below
+// params, and all other methods of the handler must depend only on the plan.
 type Planner interface {
 	// Plan returns what is stored; its keys begin with [OwnKey]. It may take seconds. Its
 	// problems are reported like those of Check.

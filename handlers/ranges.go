@@ -17,9 +17,8 @@ const MaxRanges = 5_000_000
 // maxRange is the longest line of such a list, in bytes: two numbers and an LFN.
 const maxRange = 8 << 10
 
-// Examine returns all mistakes of a job file that depend on its type: those of Check and
-// Fits, in the list of ranges that it names, and in its secondary datasets and serial
-// numbers.
+// Examine returns all mistakes of a job file that depend on its type: the problems of Check and Fits, and mistakes in
+// the list of ranges that it names, in its secondary datasets and in its serial numbers.
 func Examine(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	some, _, err := withRanges(spec, site)
 	if err != nil {
@@ -35,7 +34,7 @@ func Examine(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	return checkSerials(h, some, site)
 }
 
-// SplitBy is h.Split for a job file that may name a list of ranges.
+// SplitBy calls h.Split for a job file that may name a list of ranges.
 func SplitBy(h Handler, spec *jjm.Spec, site Site) (Cutting, error) {
 	some, pieces, err := withRanges(spec, site)
 	if err != nil {

@@ -212,8 +212,8 @@ func (s Schema) Read(params map[string]any) (map[string][]string, jjm.Problems) 
 	return values, problems
 }
 
-// Values reads the settings of a job file with their types: texts, whole numbers (int64),
-// numbers, booleans and lists of words, and the defaults of those that are not given.
+// Values reads the settings of a job file with their types: texts, whole numbers (int64), numbers, booleans and lists
+// of words. Settings that are not given have their defaults.
 func (s Schema) Values(params map[string]any) (map[string]any, jjm.Problems) {
 	v := s.fresh()
 	problems := DecodeParams(params, v.Addr().Interface())

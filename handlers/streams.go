@@ -43,8 +43,8 @@ func CommandOf(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (Command, error) {
 	return cmd, nil
 }
 
-// CommandForeseen is CommandOf for a preview: its output names are those of the part if it
-// became local job number place of its step, counted from 0.
+// CommandForeseen is like CommandOf, for a preview: the output names are those that the part would have as local job
+// number place of its step, counted from 0.
 func CommandForeseen(h Handler, spec *jjm.Spec, part *jjm.Part, place int) (Command, error) {
 	l := jjm.LocalJob{ID: jjm.LocalID{N: int32(place)}, Part: *part}
 	l.Part.Serials = stream.Foreseen(spec, jjm.StepWork, place)

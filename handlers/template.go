@@ -61,8 +61,8 @@ type piece struct {
 	all        bool
 }
 
-// placeholders returns those that parts of a unit have, and those whose values are appended
-// to a command without placeholders.
+// placeholders returns the placeholders that parts of a unit have, and the placeholders whose values are appended to a
+// command without placeholders.
 func placeholders(unit string) (known, appended []string) {
 	known = []string{"{serial}", "{seed}", "{job}"}
 	switch unit {
@@ -76,10 +76,9 @@ func placeholders(unit string) (known, appended []string) {
 		[]string{"files"}
 }
 
-// ParseCommand parses the words of a command for parts of a unit; UnitFile stands for all
-// units that read files. more are further placeholders of the type, such as "{section}". An
-// unknown placeholder is a problem that lists the known ones; its field is that of the list
-// with the word's index. A command without placeholders gets the part's own words appended:
+// ParseCommand parses the words of a command for parts of a unit; UnitFile stands for all units that read files. more
+// are further placeholders of the type, such as "{section}". An unknown placeholder is a problem that lists the known
+// ones; its field is field with the word's index. A command without placeholders gets the part's own words appended:
 // first_event and events, the words of its row, or its files.
 func ParseCommand(field string, words []string, unit string, more ...string) (CommandTemplate, jjm.Problems) {
 	var t CommandTemplate

@@ -80,9 +80,8 @@ func (a *Area) MakeAttempt(id jjm.AttemptID) error {
 // Close releases the directory handle.
 func (a *Area) Close() error { return a.fs.Close() }
 
-// RemoveBulk removes the folder of a bulk. There may be any number of files in it, so it stops
-// when ctx ends, with an error of kind Busy, and another call removes the rest; where a helper
-// process removes the files, ctx is not looked at.
+// RemoveBulk removes the folder of a bulk, which may hold any number of files. If ctx ends, RemoveBulk stops with an
+// error of kind Busy, and another call removes the rest. Where a helper process removes the files, ctx is ignored.
 func (a *Area) RemoveBulk(ctx context.Context, tag jjm.Tag) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -126,7 +125,7 @@ func (a *Area) empty(ctx context.Context, dir string, deep int) {
 	}
 }
 
-// RemoveTars removes the tars of a grid job but those to keep, and partly written ones.
+// RemoveTars removes the tars of a grid job, except the tars to keep, and partly written tars.
 func (a *Area) RemoveTars(grid jjm.GridID, keep ...string) error {
 	if len(keep) == 0 {
 		return a.wrap(a.fs.RemoveAll(TarDir(grid)), "remove tars of grid job %s", grid)
@@ -217,8 +216,8 @@ func posFile(tag jjm.Tag, kind string, pos int32, suffix string) string {
 	return BulkDir(tag) + "/" + kind + "/" + strconv.Itoa(int(pos)) + suffix
 }
 
-// wrap is the function wrap for what was attempted in this area. Paths below the directory handle become absolute,
-// since nobody who reads the error knows the handle.
+// wrap calls the function wrap for an error in this area. A path below the directory handle becomes absolute, because
+// nobody who reads the error knows the handle.
 func (a *Area) wrap(err error, format string, args ...any) error {
 	if at, ok := err.(*fs.PathError); ok && !filepath.IsAbs(at.Path) && strings.Contains(at.Path, "/") {
 		err = &fs.PathError{Op: at.Op, Path: filepath.Join(a.root, at.Path), Err: at.Err}

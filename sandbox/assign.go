@@ -30,8 +30,8 @@ type Assignment struct {
 	// RetryArgs become GBS_RETRY_ARG_1 and so on, from the second attempt.
 	RetryArgs []string `json:"retry_args,omitempty"`
 	Part      jjm.Part `json:"part"`
-	// Merge says that it merges outputs of others: it reports by its exit code, and only
-	// its own Outputs are collected.
+	// Merge is set if the local job merges outputs of others: it reports by its exit code, and only its own Outputs are
+	// collected.
 	Merge bool `json:"merge,omitempty"`
 	// Log asks for a log of the attempt among the outputs.
 	Log bool `json:"log,omitempty"`

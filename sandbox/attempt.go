@@ -21,7 +21,7 @@ const (
 	GLF    = "glf"
 )
 
-// jobFile returns the name in the attempt's folder for such a word.
+// jobFile returns the name in the attempt's folder of the file that such a word means.
 func jobFile(what string) (string, bool) {
 	switch what {
 	case Stdout, Stderr:
@@ -55,9 +55,8 @@ func (a *Area) OpenJobFile(id jjm.AttemptID, what string) (*os.File, error) {
 	return f, a.wrap(err, "open %s", name)
 }
 
-// ReadGLF returns the GBS log file of an attempt; ok is false if there is none. Of a file
-// longer than 1 MiB it returns the first line, which is the wrapper's start record, and
-// the tail.
+// ReadGLF returns the GBS log file of an attempt; ok is false if there is none. If the file is longer than 1 MiB,
+// ReadGLF returns the first line, which is the wrapper's start record, and the tail.
 func (a *Area) ReadGLF(id jjm.AttemptID) (text string, ok bool, err error) {
 	f, err := a.OpenJobFile(id, GLF)
 	if errors.Is(err, fs.ErrNotExist) {

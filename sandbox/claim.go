@@ -102,8 +102,8 @@ func (a *Area) ReadClaim(tag jjm.Tag, pos int32) (*jjm.Claim, error) {
 	return c, nil
 }
 
-// spoiled reports whether a claim that cannot be read stays so until somebody repairs what the job did: it is no file,
-// too long or closed to its owner, or the folder of claims is none.
+// spoiled reports whether a claim that cannot be read stays unreadable until somebody repairs what the job did: the
+// claim is no file, too long or closed to its owner, or the folder of claims is no folder.
 func (a *Area) spoiled(name string) bool {
 	if st, err := a.fs.Lstat(path.Dir(name)); err == nil && !st.IsDir() {
 		return true

@@ -16,8 +16,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// InName is the name of a folder in that of an attempt. It has links to the files that the attempt reads and that local
-// jobs of this site made.
+// InName is the name of a folder in the folder of an attempt. It has links to the files that the attempt reads and that
+// local jobs of this site made.
 const InName = "in"
 
 // Given is a file that a local job made and another one reads.
@@ -34,7 +34,7 @@ type Given struct {
 // InDir returns the absolute path of the folder of an attempt's links, for a worker that sees the area.
 func (a *Area) InDir(id jjm.AttemptID) string { return filepath.Join(a.root, AttemptDir(id), InName) }
 
-// MoveIn changes the paths of these files in the command, the environment and the part to those in another folder,
+// MoveIn replaces the paths of these files in the command, the environment and the part by paths in another folder,
 // because a worker that does not see the area has an area of its own.
 func (s *Assignment) MoveIn(to string) {
 	if s.In == "" || s.In == to {

@@ -97,7 +97,7 @@ func (a *Area) GridsAbove(above jjm.GridID) (map[jjm.GridID]bool, error) {
 const maxStrangers = 100_000
 
 // CheckUnused returns an error of kind Invalid if the area already has local jobs of a new grid job. They belong to
-// another grid job with the same number, and their outputs would pass for those of this one.
+// another grid job with the same number, and their outputs would be taken for outputs of the new one.
 func (a *Area) CheckUnused(grid jjm.GridID) error {
 	dir, err := a.openDir(GridDir(grid))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,8 +18,8 @@ type Job struct {
 	Credentials map[string]string `json:"credentials,omitempty"`
 	// Env is added to the environment of the application.
 	Env map[string]string `json:"env,omitempty"`
-	// Outputs are glob patterns below the job's directory, Required further ones of each of
-	// which a local job must leave a file, Optional those without which nothing is missing.
+	// Outputs are glob patterns below the job's directory. Required are further patterns: a local job must leave a file
+	// for each. Optional are further patterns that need not match a file.
 	Outputs  []string `json:"outputs,omitempty"`
 	Required []string `json:"outputs_required,omitempty"`
 	Optional []string `json:"outputs_optional,omitempty"`

@@ -46,8 +46,8 @@ func (a *Area) one(k live, tag jjm.Tag, pos int32) ([]byte, error) {
 	return b, a.wrap(err, "read %s", name)
 }
 
-// changed returns when a file of a bulk was last written, by the clock of the file system;
-// zero if the bulk has no folder for them.
+// changed returns when a file of this kind was last written in a bulk, by the clock of the file system; zero if the
+// bulk has no folder for such files.
 func (a *Area) changed(k live, tag jjm.Tag) (time.Time, error) {
 	if err := checkTag(tag); err != nil {
 		return time.Time{}, err

@@ -11,8 +11,7 @@ import (
 // maxBulks is how many names in the folder of bulks are read.
 const maxBulks = 50_000
 
-// Bulks returns the tags of the bulks that have a folder in the area, of more than
-// maxBulks some.
+// Bulks returns the tags of the bulks that have a folder in the area. It reads at most maxBulks names.
 func (a *Area) Bulks() ([]jjm.Tag, error) {
 	dir, err := a.openDir("bulks")
 	if errors.Is(err, fs.ErrNotExist) {

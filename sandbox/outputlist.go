@@ -37,8 +37,8 @@ func (a *Area) putOutputs(r *jjm.Result) error {
 	return nil
 }
 
-// readOutputs reads the outputs of a result that has them in a file of their own. The file is one of the job's account:
-// it is as the result describes it, or the result is none.
+// readOutputs reads the outputs of a result that has them in a file of their own. The job's account owns that file, so
+// readOutputs returns an error unless the file is as the result describes it.
 func (a *Area) readOutputs(r *jjm.Result) error {
 	if r.Listed == nil {
 		return nil

@@ -57,8 +57,8 @@ func (a *Area) Pack(ctx context.Context, inputs []jjm.Input, open func(path stri
 	return pkg, files, a.wrap(a.keep(tmp, "packages/"+pkg), "keep package %s", pkg)
 }
 
-// keep gives a finished folder its name. If that exists it has the same content, because
-// the name is made from the content, and tmp is removed.
+// keep renames a finished folder to its name. If a folder of that name exists, it has the same content, because the
+// name is made from the content, and keep removes tmp.
 func (a *Area) keep(tmp, name string) error {
 	if err := a.syncDir(tmp); err != nil {
 		return err

@@ -59,8 +59,8 @@ func (a *Area) WriteParcel(w io.Writer, id jjm.AttemptID, r *jjm.Result) error {
 	return a.wrap(t.Close(), "parcel of %s", id.LocalID)
 }
 
-// addParcelFile adds a file of the attempt's folder. One that is absent or not regular is
-// left out, and the daemon reports it as missing.
+// addParcelFile adds a file of the attempt's folder. A file that is absent or not regular is left out, and the daemon
+// reports it as missing.
 func (a *Area) addParcelFile(t *tar.Writer, name string) error {
 	if !fs.ValidPath(name) {
 		return nil
@@ -79,8 +79,7 @@ func (a *Area) addParcelFile(t *tar.Writer, name string) error {
 	return err
 }
 
-// below opens files below a folder of an FS. Its other methods are those of the whole FS
-// and must not be used.
+// below opens files below a folder of an FS. Its other methods are the methods of the whole FS and must not be used.
 type below struct {
 	FS
 	dir string

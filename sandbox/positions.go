@@ -13,8 +13,7 @@ import (
 type Look struct {
 	// N is the number of positions of the bulk.
 	N int
-	// From is the position to begin with. After the last position come those from 0 up to
-	// it.
+	// From is the position to begin with. After the last position come the positions from 0 up to From.
 	From int32
 	// Skip reports whether to skip a position; nil skips none.
 	Skip func(pos int32) bool

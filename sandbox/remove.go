@@ -29,8 +29,7 @@ func (a *Area) RemoveGrid(ctx context.Context, grid jjm.GridID) error {
 	return a.wrap(a.removeTree(ctx, dir), "remove grid job %s", grid)
 }
 
-// removeTree removes a file or folder. Applications leave folders in which nobody may write: the
-// owner may change that.
+// removeTree removes a file or folder. Applications leave folders without write permission, which the owner may change.
 func (a *Area) removeTree(ctx context.Context, name string) error {
 	err := a.fs.RemoveAll(name)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -40,7 +39,7 @@ func (a *Area) removeTree(ctx context.Context, name string) error {
 	return a.fs.RemoveAll(name)
 }
 
-// openUp lets the owner write in a folder and those below, as far as possible.
+// openUp lets the owner write in a folder and the folders below, as far as possible.
 func (a *Area) openUp(ctx context.Context, dir string, deep int) {
 	info, err := a.fs.Lstat(dir)
 	if err != nil || !info.IsDir() || deep == 0 || ctx.Err() != nil {
@@ -57,7 +56,7 @@ func (a *Area) openUp(ctx context.Context, dir string, deep int) {
 	}
 }
 
-// names yields the names in a folder, none for one that does not exist. An error is the last.
+// names yields the names in a folder, none if the folder does not exist. It ends after an error.
 func (a *Area) names(dir string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		d, err := a.openDir(dir)
@@ -87,9 +86,9 @@ func (a *Area) names(dir string) iter.Seq2[string, error] {
 	}
 }
 
-// RemovePackages removes the packages that the file of no grid job names. No package may be made
-// meanwhile. The error is of kind Invalid if the file of a grid job cannot be read: then nothing is
-// removed, because that one may need any of them.
+// RemovePackages removes the packages that the job.json of no grid job names. No package may be made meanwhile. The
+// error is of kind Invalid if a job.json cannot be read: then nothing is removed, because that grid job may need any
+// package.
 func (a *Area) RemovePackages(ctx context.Context) error {
 	used := map[string]bool{}
 	for name, err := range a.names("jobs") {
@@ -105,7 +104,7 @@ func (a *Area) RemovePackages(ctx context.Context) error {
 		}
 		job, err := a.ReadJob(jjm.GridID(id))
 		switch {
-		case jjm.KindOf(err) == jjm.Gone: // it was ended before it had one
+		case jjm.KindOf(err) == jjm.Gone: // the grid job ended before its job.json was written
 		case err != nil:
 			return a.wrap(err, "find the packages in use")
 		default:

@@ -65,10 +65,10 @@ func (a *Area) DoneChanged(tag jjm.Tag) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// Results calls take for each result of a bulk, in the order of look, until take returns false.
-// A file that is no result of this bulk and position, or longer than MaxResult, becomes a
-// problem whose Field is its name, and the next ones follow; at most maxProblems are returned.
-// next is the position at which to continue, or All.
+// Results calls take for each result of a bulk, in the order of look, until take returns false. A file that is no
+// result of this bulk and position, or longer than MaxResult, becomes a problem whose Field is the name of the file,
+// and Results goes on with the next file. It returns at most maxProblems. next is the position at which to continue, or
+// All.
 func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*jjm.Result) bool) (next int32,
 	problems []jjm.Problem, err error) {
 	if err := checkTag(tag); err != nil {

@@ -32,7 +32,7 @@ type TarEntry struct {
 	// are not known.
 	SHA256 string
 	Bytes  int64
-	// Absent says why there is no file.
+	// Absent is why there is no file.
 	Absent string
 	// Sums says that Absent is a remark on several entries: it becomes a line of the
 	// manifest, but does not count as an absent file.

@@ -76,7 +76,7 @@ func (s *tarSink) fail(err error) {
 	s.err = err
 }
 
-// Write buffers bytes. Its error may be that of an earlier write.
+// Write buffers bytes. It may return the error of an earlier write.
 func (s *tarSink) Write(p []byte) (int, error) {
 	total := len(p)
 	for len(p) > 0 {

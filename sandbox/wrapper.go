@@ -77,11 +77,10 @@ func (a *Area) installAs(dir string, src io.Reader) (err error) {
 	return a.keep(tmp, dir)
 }
 
-// copyProgram copies a program that may be started at once. While it writes, no child process
-// is started (ForkLock): a child would inherit the file open for writing until its exec, and
-// execve(2) of the copy would fail with ETXTBSY. Behind a remote FS a child may have to be
-// started to write it; jobs start seconds later there, and the embedded batch system tries
-// again.
+// copyProgram copies a program that may be started immediately. While it writes, no child process is started
+// (ForkLock): a child would inherit the file open for writing until its exec, and execve(2) of the copy would fail with
+// ETXTBSY. A remote FS may have to start a child to write the copy. There jobs start seconds later, and the embedded
+// batch system tries again.
 func (a *Area) copyProgram(name string, src io.Reader) error {
 	if _, ok := a.fs.(remote); ok {
 		_, err := a.copyIn(context.Background(), name, execMode, src)

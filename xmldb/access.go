@@ -57,6 +57,7 @@ func (db *DB) share(name string, owner int) error {
 // warnUnshared warns once that owners cannot read their records themselves.
 func (db *DB) warnUnshared(err error) {
 	db.unshared.Do(func() {
-		db.warn("let owners read their records themselves; until then only the daemon can read them", "folder", db.dir, "error", err)
+		db.warn("owners cannot read their records themselves: their access lists cannot be set",
+			"folder", db.dir, "error", err)
 	})
 }

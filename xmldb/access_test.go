@@ -101,7 +101,7 @@ func TestAccess_WithoutListsTheFolderStaysClosed(t *testing.T) {
 			t.Errorf("%v, %v", st.Mode(), err)
 		}
 	}
-	if all := w.all(); len(all) != 1 || !strings.Contains(all[0], "let owners read") {
+	if all := w.all(); len(all) != 1 || !strings.Contains(all[0], "owners cannot read") {
 		t.Errorf("warnings: %q", all)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// causes tells why local jobs failed or are tried again; nothing if none did.
+// causes writes why local jobs failed or are tried again, if any did.
 func (e *encoder) causes(all []jjm.Cause) {
 	if len(all) == 0 && e.x.get("causes") == nil {
 		return

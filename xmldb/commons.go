@@ -23,7 +23,7 @@ const (
 	unfinished = time.Hour
 )
 
-// MostDropped is what one account may keep in a drop folder. The latest beyond it is removed.
+// MostDropped bounds what one account may keep in a drop folder. The latest entries beyond it are removed.
 var MostDropped = commons.Most{Bytes: 256 << 20, Names: 20_000}
 
 // tally is what one account has in the drop folder.
@@ -54,7 +54,7 @@ func (c *census) count(st os.FileInfo) {
 		return
 	case complete(st.Name()) && acceptable(st) != nil, strange(st, c.now):
 		c.remove(st)
-		d.warn("the drop folder held what is not a file of a writer, or a forgotten one: it is removed", "dir", d.dir,
+		d.warn("an entry of the drop folder is no plain file, or nobody completed it: it is removed", "dir", d.dir,
 			"account", uidOf(st), "kind", jjm.FileKind(st.Mode()))
 		return
 	}
@@ -73,8 +73,8 @@ func (c *census) count(st os.FileInfo) {
 	t.entries = append(t.entries, st)
 }
 
-// strange reports whether an entry is to be removed unread, under whatever name: it is no plain file,
-// one with a second link, which may be another account's, or one that nobody completed.
+// strange reports whether an entry that does not have the name of a complete file is to be removed unread: it is no
+// regular file, or has a second link and may be another account's file, or nobody has completed it in time.
 func strange(st os.FileInfo, now time.Time) bool {
 	if complete(st.Name()) {
 		return false
@@ -91,8 +91,8 @@ func changedAt(st os.FileInfo) time.Time {
 	return st.ModTime()
 }
 
-// within removes the latest of accounts that have more than the folder allows, and returns the complete
-// files. Root's are not bounded.
+// within removes the latest entries of accounts that have more than the folder allows, and returns the complete files.
+// Root's entries are not bounded.
 func (c *census) within() []os.FileInfo {
 	infos := c.bad
 	for uid, t := range c.of {
@@ -109,7 +109,7 @@ func (c *census) within() []os.FileInfo {
 			}
 		}
 		if t.cut {
-			c.drop.warn("an account left too much in the drop folder: the latest is removed", "dir", c.drop.dir, "account",
+			c.drop.warn("an account left too much in the drop folder: its latest files are removed", "dir", c.drop.dir, "account",
 				uid, "files", c.drop.most.Names, "bytes", c.drop.most.Bytes)
 		}
 		for _, st := range t.entries {
@@ -124,24 +124,24 @@ func (c *census) within() []os.FileInfo {
 func (c *census) remove(st os.FileInfo) {
 	if err := c.drop.clear(st.Name(), st); err != nil {
 		c.stuck[stampOf(st)] = true
-		c.drop.warn("the drop folder holds what cannot be removed: remove it by hand", "dir", c.drop.dir, "account",
+		c.drop.warn("an entry of the drop folder cannot be removed: remove it by hand", "dir", c.drop.dir, "account",
 			uidOf(st), "kind", jjm.FileKind(st.Mode()))
 	}
 }
 
-// DropFolder is the drop folder as one of the folders in which others can write; see [commons.Relieve].
+// DropFolder is the drop folder as a folder that [commons.Relieve] relieves.
 type DropFolder struct {
 	// Dir is the drop folder.
 	Dir string
 }
 
-// Shut keeps other accounts from leaving files, until Open: it takes the bits by which they write,
-// and leaves those by which they enter, which say what Open is to give back.
+// Shut keeps other accounts from leaving files, until Open. It clears their write bits and keeps their search bits,
+// from which Open restores the write bits.
 func (f DropFolder) Shut() error {
 	return f.change(func(m os.FileMode) os.FileMode { return m &^ 0o022 })
 }
 
-// Open opens a folder that was shut, if it is there. One that the site closed stays closed.
+// Open lets other accounts leave files again, if the folder exists. A folder that the site closed stays closed.
 func (f DropFolder) Open() error {
 	err := f.change(func(m os.FileMode) os.FileMode {
 		if m&os.ModeSticky == 0 {

@@ -33,11 +33,10 @@ const (
 // refusedDir is the folder within a drop folder for refused files.
 const refusedDir = "refused"
 
-// Drop is a folder in which anybody at the site may leave fragments: files *.xml, written
-// under a name that starts with a dot and then renamed, so that only complete ones are
-// seen. Links, devices, fifos, directories and files that are too long are refused without
-// being read. Of a refused file a copy is kept in refused/, if it is not too long, and a file of
-// the same name with .why appended contains the reason. Both are the daemon's; beside it only
+// Drop is a folder in which anybody at the site may leave fragments: files *.xml, written under a name that starts with
+// a dot and then renamed, so that only complete ones are seen. Links, devices, fifos, directories and files that are
+// too long are refused without being read. A copy of a refused file is kept in refused/, if the file is not too long; a
+// file of the same name with .why appended contains the reason. Both belong to the daemon. Apart from the daemon only
 // the writer can read them, where the file system has access lists.
 //
 // Any account can fill the folder, so what one may keep there is bounded; see [MostDropped].
@@ -145,9 +144,9 @@ func (d *Drop) makeRefused() error {
 // Close closes the folder.
 func (d *Drop) Close() error { return errors.Join(d.in.Close(), d.root.Close()) }
 
-// Scan returns the fragments in the folder, the oldest first, and refuses files that are
-// none. It reads at most 10 000 files or 32 MiB; call it again until it returns none. The
-// error is about the folder as a whole, or that of ctx; its kind is Busy.
+// Scan returns the fragments in the folder, the oldest first, and refuses files that are none. It reads at most 10 000
+// files or 32 MiB; call it again until it returns none. An error concerns the folder as a whole, or is the error of
+// ctx; its kind is Busy.
 func (d *Drop) Scan(ctx context.Context) ([]Dropped, error) {
 	infos, err := d.candidates(ctx)
 	if err != nil {

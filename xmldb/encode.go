@@ -280,7 +280,7 @@ func (e *encoder) headAttrs(h *head.Head) {
 	e.startDone("", cut)
 }
 
-// afterText lists the grid jobs that one begins after.
+// afterText returns the ids of the grid jobs after which a grid job begins, separated by blanks.
 func afterText(ids []jjm.GridID) string {
 	var b []byte
 	for i, id := range ids {

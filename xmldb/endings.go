@@ -8,8 +8,8 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// endings lists how the generations of a grid job ended that are past; nothing if there is
-// none. The first is never left out, because gatekeepers are told it.
+// endings writes the ends of the past generations of a grid job, if there are any. It never leaves out the first one,
+// because gatekeepers are told that end.
 func (e *encoder) endings(all []head.Ending) {
 	if len(all) == 0 && e.x.get("endings") == nil {
 		return

@@ -27,7 +27,7 @@ func (f *folder) RemoveAll(name string) error               { return f.root.Load
 func (f *folder) Lstat(name string) (os.FileInfo, error)    { return f.root.Load().Lstat(name) }
 func (f *folder) Close() error                              { return f.root.Load().Close() }
 
-// Reopen opens the folder that has the path now, and forgets what was written to the one of before.
+// Reopen opens the folder that is now at the path, and forgets what was written to the previous folder.
 func (db *DB) Reopen() error {
 	root, err := os.OpenRoot(db.dir)
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 // maxChange bounds a text of a change, in bytes.
 const maxChange = 2 << 10
 
-// PublishHistory writes the changes of a grid job, oldest first, of which Publish has
-// written the record before: as many of the last ones as fit head.MaxHistory. older says
-// that there were others before them. Nobody else adds to this file. Kinds of errors: as of
-// Publish.
+// PublishHistory writes the changes of a grid job, oldest first: as many of the last ones as fit head.MaxHistory.
+// Publish must have written the record before. older is set if there were changes before these. Nobody else adds to
+// this file. Kinds of errors: as of Publish.
 func (db *DB) PublishHistory(grid jjm.GridID, changes []jjm.JournalEntry, older bool) error {
 	st := db.lock(grid)
 	defer db.unlock(grid, st)
@@ -27,7 +26,7 @@ func (db *DB) PublishHistory(grid jjm.GridID, changes []jjm.JournalEntry, older 
 // appendHistory encodes the last changes that fit.
 func appendHistory(grid jjm.GridID, changes []jjm.JournalEntry, older bool, written jjm.Time) []byte {
 	lines := make([][]byte, 0, len(changes))
-	size := 512 // of what stands around them
+	size := 512 // for the document around them
 	for i := len(changes) - 1; i >= 0; i-- {
 		line := appendChange(nil, &changes[i])
 		if size += len(line); size > head.MaxHistory {

@@ -25,8 +25,8 @@ func loadExtras(data []byte, root string, layout *element) (*extras, error) {
 	tok, err := l.t.next()
 	if err != nil {
 		return nil, err
-	} // next returns nothing else at the beginning
-	start := tok.(xml.StartElement) // next gives nothing else first
+	}
+	start := tok.(xml.StartElement) // next returns nothing else at the beginning
 	if uri, _ := l.t.uri(start.Name); uri != "" || start.Name.Local != root {
 		return nil, l.t.errorf("root element %.40q: want %s", qualified(start.Name), root)
 	}
@@ -75,8 +75,8 @@ func (l *loader) child(start xml.StartElement, parent *element, path string, nth
 		return err
 	}
 	c.xml = string(b)
-	if l.x.get(path).find(c.key) >= 0 { // two with the same key were put there by hand: both stay
-		c.key = "" // two of a key were put there by hand: both stay
+	if l.x.get(path).find(c.key) >= 0 {
+		c.key = "" // two with the same key were put there by hand: both stay
 	}
 	l.x.put(path, c)
 	return nil
@@ -110,7 +110,7 @@ func (e *element) keyOf(start xml.StartElement, nth *int) string {
 	return ""
 }
 
-// attributes keeps those that are not ours.
+// attributes keeps the attributes that are not ours.
 func (l *loader) attributes(start xml.StartElement, e *element, path string) {
 	for _, a := range start.Attr {
 		if a.Name.Space == "" && e.owns(a.Name.Local) {

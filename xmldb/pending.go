@@ -161,7 +161,7 @@ func (db *DB) Pending(grid jjm.GridID) (shards []int, own bool, err error) {
 	return shards, own, nil
 }
 
-// pending is what waits for one file.
+// pending holds the fragments that wait for one file.
 type pending struct {
 	found bool
 	data  []byte
@@ -174,7 +174,7 @@ func (db *DB) readPending(dir, name string) pending {
 		return pending{}
 	}
 	if err != nil {
-		db.warn("read waiting fragments; they are dropped", "file", filepath.Join(db.dir, dir, name), "error", err)
+		db.warn("waiting fragments cannot be read: they are dropped", "file", filepath.Join(db.dir, dir, name), "error", err)
 	}
 	return pending{found: true, data: data}
 }
@@ -187,7 +187,7 @@ func (db *DB) mergePending(x *extras, p pending, f file) *extras {
 		}
 		frag, err := ParseFragment(text)
 		if err != nil {
-			db.warn("merge a waiting fragment; it is dropped", "file", f.pending, "error", err)
+			db.warn("a waiting fragment cannot be merged: it is dropped", "file", f.pending, "error", err)
 			continue
 		}
 		if x == nil {
@@ -210,7 +210,7 @@ func (db *DB) dropPending(dir, name string, p pending) {
 		return
 	}
 	if err := db.fs.RemoveAll(filepath.Join(dir, name)); err != nil {
-		db.warn("remove merged fragments; they will be merged again",
+		db.warn("merged fragments cannot be removed: they will be merged again",
 			"file", filepath.Join(db.dir, dir, name), "error", err)
 	}
 }

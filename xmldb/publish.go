@@ -155,7 +155,7 @@ func (db *DB) tryRewrite(st *gridState, dir string, f file, buf *[]byte) error {
 	}
 }
 
-// remedy says what a person can do about an error; "" if that is not known.
+// remedy returns what a person can do about an error; "" if that is not known.
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -190,7 +190,7 @@ func (db *DB) load(st *gridState, dir string, f file) (*extras, stamp, error) {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EIO):
 		return nil, seen, err
 	}
-	db.warn("read a file of a record; it is replaced, and a copy is kept",
+	db.warn("a file of a record cannot be read: it is replaced, and a copy is kept",
 		"file", filepath.Join(db.dir, path), "copy", f.name+".bad", "error", err)
 	return nil, seen, db.setAside(path)
 }

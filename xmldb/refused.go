@@ -35,18 +35,18 @@ func (d *Drop) refuse(name string, seen stamp, why error) {
 	target, _ := xmltext.Cut(name, 240)
 	err = errors.Join(d.keep(target, d.textOf(st), uidOf(st)), d.keepWhy(target, why, uidOf(st)))
 	if err != nil {
-		d.warn("keep what was refused", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
+		d.warn("a refused fragment cannot be kept", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
 	}
 	if err := d.clear(name, st); err != nil {
 		d.immovable[seen] = true
-		d.warn("remove a refused fragment", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
+		d.warn("a refused fragment cannot be removed", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
 	}
 	if d.refusals++; d.refusals >= 500 || d.refusedBytes > maxRefusedBytes/4 {
 		d.prune()
 	}
 }
 
-// textOf returns the content of a refused file, nil if it is none that may be kept.
+// textOf returns the content of a refused file, nil if it must not be kept.
 func (d *Drop) textOf(st os.FileInfo) []byte {
 	if acceptable(st) != nil {
 		return nil
@@ -71,8 +71,8 @@ func (d *Drop) keepWhy(target string, why error, uid int) error {
 	return d.keep(target+".why", []byte(text+"\n"), uid)
 }
 
-// keep writes a file in refused/ that only the daemon and an account can read. It takes the place
-// of an older one; with a nil text nothing does.
+// keep writes a file in refused/ that only the daemon and an account can read, in place of an older one. If text is
+// nil, keep only removes the older one.
 func (d *Drop) keep(target string, text []byte, uid int) error {
 	path := filepath.Join(refusedDir, target)
 	if err := d.in.RemoveAll(path); err != nil || text == nil {
@@ -113,8 +113,8 @@ func clearIn(in *wary.Dir, name string, st os.FileInfo) error {
 	return in.RemoveAll(name)
 }
 
-// prune keeps refused/ from growing without bound. What an older jjm moved there goes: it belongs to
-// its writer, or others can read it.
+// prune keeps refused/ from growing without bound. It also removes files that an older jjm moved there, because they
+// belong to their writers, or others can read them.
 func (d *Drop) prune() {
 	d.refusals, d.refusedBytes = 0, 0
 	dir, err := d.root.Open(refusedDir)
@@ -137,7 +137,8 @@ func (d *Drop) prune() {
 			}
 		}
 		if err := d.clear(filepath.Join(refusedDir, st.Name()), st); err != nil {
-			d.warn("remove an old refused fragment", "file", filepath.Join(d.dir, refusedDir, st.Name()), "error", err)
+			d.warn("an old refused fragment cannot be removed", "file", filepath.Join(d.dir, refusedDir, st.Name()),
+				"error", err)
 		}
 	}
 }

@@ -215,8 +215,8 @@ func checkDeclaration(prefix, uri string) error {
 	return nil
 }
 
-// badName reports a name with colons that encoding/xml left in it, and the prefix xmlns
-// where it is not allowed.
+// badName reports whether a name has a colon that encoding/xml left in it, is empty, or has the prefix xmlns where it
+// is not allowed.
 func badName(n xml.Name) bool {
 	return n.Local == "" || n.Space == "xmlns" || strings.ContainsRune(n.Local, ':')
 }

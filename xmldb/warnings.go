@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// warnings lists what people should know of a grid job; nothing if there is nothing.
+// warnings writes the warnings of a grid job, if there are any.
 func (e *encoder) warnings(g *jjm.GridJob) {
 	if len(g.Warnings) == 0 && e.x.get("warnings") == nil {
 		return

@@ -21,7 +21,7 @@ func (d *Drop) Watch(ctx context.Context) <-chan struct{} {
 		}
 	}
 	if err != nil {
-		d.warn("watch the drop folder; it is only scanned from time to time", "dir", d.dir, "error", err)
+		d.warn("the drop folder cannot be watched: it is only scanned from time to time", "dir", d.dir, "error", err)
 		w = nil
 	}
 	go func() {
@@ -61,7 +61,7 @@ func (d *Drop) watch(ctx context.Context, w *fsnotify.Watcher, c chan<- struct{}
 				return
 			}
 			// An overflow means that events were lost, so a scan is due.
-			d.warn("watch the drop folder", "dir", d.dir, "error", err)
+			d.warn("events of the drop folder may be lost: it is scanned now", "dir", d.dir, "error", err)
 			tell()
 		}
 	}

@@ -69,9 +69,9 @@ type Options struct {
 	Readers []int
 }
 
-// DB is the set of records below one folder. One process may write to it; any number may
-// read. Its methods may be called from many goroutines: those for one grid job wait for
-// each other, those for different grid jobs run at the same time.
+// DB is the set of records below one folder. One process may write to it; any number may read. Its methods may be
+// called from many goroutines: calls for one grid job wait for each other, calls for different grid jobs run at the
+// same time.
 type DB struct {
 	dir  string
 	fs   disk

@@ -28,7 +28,7 @@ func (c *checker) command(field string, words []string, join string, names ...st
 	return cmd
 }
 
-// submitNames are the names that a submission may use, apart from those of options.
+// submitNames are the names that a submission may use, apart from the names of options.
 var submitNames = []string{"TAG", "COUNT", "FIRST_INDEX", "LAST_INDEX", "OWNER", "UID", "GID", "SCRIPT", "OPTIONS"}
 
 func (c *checker) submit(f *fileSubmit, i ids) submit {

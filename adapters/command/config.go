@@ -92,7 +92,7 @@ func (c Config) Advice() jjm.Problems {
 	notes := c.Common.Advice()
 	if d := c.Description.description; d != nil && len(d.probes) == 0 {
 		notes = append(notes, jjm.Problem{Field: "description", Text: fmt.Sprintf("%s has no [[probe]]: while nobody has "+
-			"jobs on this cluster nothing tells whether its commands work, and its limits are not known", c.Description.Path)})
+			"jobs on this cluster nothing shows whether its commands work, and its limits are not known", c.Description.Path)})
 	}
 	return notes
 }

@@ -10,9 +10,8 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Control first looks for the jobs by their tags, so that no job is touched that has the id
-// but another tag. It then acts on those that are alive and not yet as wanted, and returns
-// a result for each.
+// Control first looks for the jobs by their tags, so that no job is touched that has the id but another tag. It then
+// acts on the jobs that are alive and not yet as wanted, and returns a result for each.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
 	if len(refs) == 0 {
 		return nil, busyIfEnded(ctx)
@@ -123,8 +122,7 @@ func (d *Description) targets(whole bool, op adapters.Op, refs []adapters.Ref, g
 	return ids
 }
 
-// needs reports whether an operation has something to do for a job. The error says why not
-// where that is no success.
+// needs reports whether an operation has something to do for a job. An error means that the operation is not possible.
 func (d *Description) needs(op adapters.Op, j job) (bool, error) {
 	if j.State.Ended() {
 		return false, nil
@@ -166,8 +164,8 @@ func (a *Adapter) act(ctx context.Context, owner jjm.Owner, op adapters.Op, c *c
 	return answers
 }
 
-// answers returns, for each id, what the output says: a line about that id, else the
-// outcome of the whole command. A job that is gone counts as cancelled, held or released.
+// answers returns the result for each id: from a line of the output about that id, or else from the outcome of the
+// whole command. A job that is gone counts as cancelled, held or released.
 func (c *control) answers(out run.Output, v values, ids []string) []error {
 	single := c.outcomes.jobs(out, v)
 	whole, unclear := c.outcomes.judge(out, v)

@@ -18,7 +18,6 @@
 //
 // # What it leaves to others
 //
-// Retrying, doubt and absence, like every adapter. It has no memory: a batch system that
-// forgets ended jobs at once needs a verb "account" in its description, or jjm relies on
-// the results that its wrapper wrote.
+// Retrying, doubt and absence, like every adapter. It has no memory: a batch system that forgets ended jobs immediately
+// needs a verb "account" in its description, or jjm relies on the results that its wrapper wrote.
 package command

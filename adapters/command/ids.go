@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ids says how a batch system names bulks and their jobs.
+// ids describes how a batch system names bulks and their jobs.
 type ids struct {
 	bulk  *regexp.Regexp // matches a bulk's id
 	form  template       // a job's id: BATCH_JOB_ID, and ARRAY_INDEX if there are arrays

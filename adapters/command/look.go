@@ -56,8 +56,8 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found, nil
 }
 
-// bulksByTag returns, for each tag, the bulks that carry it; unless is the presence of a
-// tag without any. A tag that a record may have which cannot be read is not absent.
+// bulksByTag returns, for each tag, the bulks that carry it; unless is the presence of a tag without any. A tag is not
+// absent if a record that cannot be read may have it.
 func bulksByTag(tags []jjm.Tag, got answer, unless adapters.Presence) []adapters.Found {
 	found := make([]adapters.Found, len(tags))
 	at := map[jjm.Tag]int{}
@@ -108,10 +108,9 @@ func (a *Adapter) byTag(ctx context.Context, what string, q *query, owner jjm.Ow
 	return all, nil
 }
 
-// askAll asks about several ids or tags in one command. Some commands answer only a part of
-// what they are asked, without a word (recorded of OpenPBS, whose qstat answers the first of
-// several ids): if single, what is missing in an answer that has others is asked for again,
-// alone.
+// askAll asks about several ids or tags in one command. Some commands silently answer only a part of the request
+// (recorded with OpenPBS, whose qstat answers the first of several ids). If single is set, and the answer has some of
+// the ids or tags, askAll asks for each missing one separately.
 func askAll(all []string, single bool, name func(job) string, ask func([]string) (answer, error)) (answer, error) {
 	got, err := ask(all)
 	if err != nil || !single || len(all) == 1 {
@@ -151,8 +150,8 @@ func texts[S ~string](all []S) []string {
 	return out
 }
 
-// Account runs the verb account. Ids are reused, so only the job with the right tag counts;
-// of several records of one job the one that was submitted last counts.
+// Account runs the verb account. Ids are reused, so only the job with the right tag counts. If a job has several
+// records, the record with the latest submission counts.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) ([]jjm.Report, error) {
 	if a.d.account == nil || len(refs) == 0 {
 		return nil, busyIfEnded(ctx)

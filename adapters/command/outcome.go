@@ -29,7 +29,7 @@ const (
 	wordTooMany word = "too-many"
 )
 
-// words returns those that a verb may use.
+// words returns the words that a verb may use.
 func words(verb string) []string {
 	all := []string{string(wordOK), string(wordInvalid), string(wordBusy), string(wordAmbiguous), string(wordDenied),
 		string(wordGone)}
@@ -124,7 +124,7 @@ func combine(a, b []map[string]string) []map[string]string {
 	return all
 }
 
-// verdict says how a command ended, or what it did to one job.
+// verdict is how a command ended, or what it did to one job.
 type verdict struct {
 	word word
 	// id is the id that an outcome caught, message its text for people.

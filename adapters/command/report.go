@@ -22,8 +22,8 @@ type job struct {
 }
 
 // rule refines a state by reason and exit code.
-type rule struct { // the batch system's word; "" = any state of an ended job
-	when    string // the batch system's word; "" = any of a job that ended
+type rule struct {
+	when    string // the batch system's word; "" = any state of an ended job
 	reason  *regexp.Regexp
 	exit    *exits
 	becomes jjm.BatchState

@@ -44,8 +44,8 @@ const skipColumn = "skip"
 // row is what a listing says about one job, by field.
 type row [numFields]string
 
-// format splits an output into rows. odd tells the lines that are not of its form; the error says
-// that the output is not whole.
+// format splits an output into rows. odd are the lines that are not of its form; the error means that the output is not
+// whole.
 type format interface {
 	rows(text string) (all []row, odd []string, err error)
 	// fields returns the fields that the format can fill.

@@ -24,7 +24,7 @@ func (s script) write(b adapters.Bulk, i ids, directives []string) string {
 	return head.String() + rest
 }
 
-// checkDirective says what is wrong with one directive.
+// checkDirective returns an error if a directive is not allowed.
 func (s script) checkDirective(directive string) error {
 	if len(s.directive.parts) == 0 {
 		return fmt.Errorf("%.60q: the description of this cluster has no job.directive", directive)

@@ -13,7 +13,7 @@ import (
 // layoutEpoch stands for seconds since 1970.
 const layoutEpoch = "epoch"
 
-// times says how a batch system writes times.
+// times describes how a batch system writes times.
 type times struct {
 	layouts []string       // of package time, or layoutEpoch
 	suffix  *regexp.Regexp // matches what may follow a time

@@ -54,8 +54,8 @@ type Config struct {
 	// Grace is the time between TERM and KILL for a job that is removed
 	// (job_max_vacate_time). The configuration of the machines may allow less.
 	Grace jjm.Duration `toml:"grace"`
-	// MaxCores, MaxMemoryMB and MaxWalltime are the most that one job may ask for; 0 means
-	// no bound. A pool does not tell such bounds, because its machines come and go.
+	// MaxCores, MaxMemoryMB and MaxWalltime are the most that one job may ask for; 0 means no bound. A pool does not
+	// report such bounds, because its machines come and go.
 	MaxCores    int          `toml:"max_cores"`
 	MaxMemoryMB int64        `toml:"max_memory_mb"`
 	MaxWalltime jjm.Duration `toml:"max_walltime"`
@@ -71,8 +71,7 @@ type Config struct {
 	// DelegatedProxies hands proxies to HTCondor even where it delegates them to the jobs
 	// instead of copying them; see delegates.
 	DelegatedProxies bool `toml:"delegated_proxies"`
-	// EventLog is the absolute path of the schedd's EVENT_LOG; "" for none. When it grows,
-	// jjm lists at once.
+	// EventLog is the absolute path of the schedd's EVENT_LOG; "" for none. When it grows, jjm lists immediately.
 	EventLog string `toml:"event_log"`
 }
 
@@ -85,9 +84,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// settle is how long after a doubtful submission the schedd may still commit it. It handles
-// what a killed condor_submit had sent within a second, once it handles anything; the rest
-// is a margin.
+// settle is how long after a doubtful submission the schedd may still commit it. Once the schedd handles requests, it
+// handles what a killed condor_submit had sent within a second; the rest is a margin.
 const settle = 15 * time.Second
 
 // Adapter uses one schedd.
@@ -97,8 +95,8 @@ type Adapter struct {
 	env     adapters.Env
 	changed chan struct{} // the event log has grown
 
-	proven  atomic.Bool   // commands as owners read no configuration of the owner, see ownersfile.go
-	proving chan struct{} // capacity 1; full while somebody proves it
+	proven  atomic.Bool   // it is proven that commands as owners ignore the owners' configuration, see ownersfile.go
+	proving chan struct{} // capacity 1; full while a call proves it
 
 	mu       sync.Mutex // guards what follows
 	found    limits
@@ -157,7 +155,7 @@ func (c Config) Check(name string, env adapters.Env) jjm.Problems {
 	return append(append(c.Common.Check(name, rules()), ps...), c.checkWords(name)...)
 }
 
-// jobRule says what is wrong with one directive of a job file.
+// jobRule returns an error if a directive of a job file is not allowed.
 func jobRule(line string) error {
 	if problem := jobDirectiveProblem(line); problem != "" {
 		return fmt.Errorf("%.80q: %s", line, problem)
@@ -214,8 +212,7 @@ func (c Config) checkWords(name string) (ps jjm.Problems) {
 	return ps
 }
 
-// expressionProblem says why a text cannot be an expression on one line of a submit
-// description; "" if it can.
+// expressionProblem returns why a text cannot be an expression on one line of a submit description; "" if it can.
 func expressionProblem(text string) string {
 	switch {
 	case strings.TrimSpace(text) == "":

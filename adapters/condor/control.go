@@ -8,9 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// verbs are the commands for each operation, and the states in which jobs are acted on. The
-// guard makes the schedd leave a job alone whose state has changed since jjm looked:
-// condor_rm would turn a completed job that is still in the queue into a removed one.
+// verbs are the commands for each operation, and the states in which jobs are acted on. The guard makes the schedd skip
+// a job whose state has changed since jjm looked: condor_rm would turn a completed job that is still in the queue into
+// a removed one.
 var verbs = map[adapters.Op]struct{ command, guard, reason string }{
 	adapters.Cancel:   {"condor_rm", "JobStatus =!= 3 && JobStatus =!= 4", "cancelled through jjm"},
 	adapters.HoldJobs: {"condor_hold", "JobStatus =?= 1", "held through jjm"},

@@ -13,10 +13,9 @@ import (
 // include, if, and values of several lines.
 var directiveLine = regexp.MustCompile(`^(\+|[Mm][Yy]\.)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$`)
 
-// allowed are the submit commands that a site or a job file may add (HTCondor manual,
-// condor_submit), besides request_NAME for resources of the site's own. All others are
-// refused: those that jjm sets, and those that would start more, other or later jobs than
-// jjm counts.
+// allowed are the submit commands that a site or a job file may add (HTCondor manual, condor_submit), besides
+// request_NAME for resources of the site's own. All other commands are refused: the commands that jjm sets, and
+// commands that would start more, other or later jobs than jjm counts.
 var allowed = []string{
 	"concurrency_limits", "container_image", "cuda_version", "email_attributes", "gpus_maximum_capability",
 	"gpus_minimum_capability", "gpus_minimum_memory", "gpus_minimum_runtime", "job_lease_duration", "keep_claim_idle",
@@ -43,7 +42,7 @@ var ownedAttributes = []string{
 	"wantgracefulremoval", "killsig*", "lastrejmatch*", "x509*", "ntdomain", "mytype", "targettype",
 }
 
-// directiveProblem says why a line may not be added to a submit description; "" if it may.
+// directiveProblem returns why a line may not be added to a submit description; "" if it may.
 func directiveProblem(line string) string {
 	m := directiveLine.FindStringSubmatch(strings.TrimSpace(line))
 	switch {
@@ -91,8 +90,8 @@ var jobOwnedAttributes = []string{
 	"submit*", "shadow*",
 }
 
-// jobDirectiveProblem is directiveProblem for a line of a job file. Macros are refused,
-// because they could reveal the environment of condor_submit ($ENV) or name a file ($F).
+// jobDirectiveProblem is like directiveProblem, for a line of a job file. Macros are refused, because they could reveal
+// the environment of condor_submit ($ENV) or name a file ($F).
 func jobDirectiveProblem(line string) string {
 	if problem := directiveProblem(line); problem != "" {
 		return problem

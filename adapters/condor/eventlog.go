@@ -34,8 +34,8 @@ func (a *Adapter) Run(ctx context.Context) error {
 		if now := errorText(err); now != trouble {
 			trouble = now
 			if err != nil {
-				a.env.Warn("read the event log; until then jobs are listed as often as without it", "file", a.config.EventLog,
-					"error", err)
+				a.env.Warn("the event log cannot be read: until it can, jobs are listed as often as without it",
+					"file", a.config.EventLog, "error", err)
 			}
 		}
 		if news {

@@ -38,8 +38,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found(tags, all, unread), nil
 }
 
-// found returns the answer for each tag, in order. A tag that a record may have which cannot be read
-// is not absent.
+// found returns the answer for each tag, in order. A tag is not absent if a record that cannot be read may have it.
 func found(tags []jjm.Tag, bulks []bulk, unread []adapters.Unread) []adapters.Found {
 	ids := map[jjm.Tag][]int64{}
 	for _, b := range bulks {

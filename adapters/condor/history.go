@@ -33,18 +33,18 @@ const askNewest = 5 * time.Minute
 // checks whether it may leave, also if the schedd was down meanwhile.
 const maxLate = 24 * time.Hour
 
-// idleOwner is how long the history of an owner is remembered that nobody asks for.
+// idleOwner is how long the history of an owner is remembered after the last request for it.
 const idleOwner = 24 * time.Hour
 
 // reach is how far back a scan goes.
 type reach int
 
 const (
-	// newOnly is what is newer than the records seen before.
+	// newOnly reaches back to the records seen before.
 	newOnly reach = iota
-	// recent is what ended at some time or later.
+	// recent reaches back to the jobs that ended at some time or later.
 	recent
-	// everything is the whole history.
+	// everything reaches back to the beginning of the history.
 	everything
 )
 
@@ -127,7 +127,7 @@ func (p *memory) pick(jobs taggedJobs) (out []record, again taggedJobs) {
 	return out, again
 }
 
-// read runs a scan, stores its records in memory, and passes that to use.
+// read runs a scan, stores its records in memory, and passes the memory to use.
 func (a *Adapter) read(ctx context.Context, owner jjm.Owner, s scan, use func(p *memory)) error {
 	if s.ask {
 		s.newest = a.newest(ctx)
@@ -139,7 +139,7 @@ func (a *Adapter) read(ctx context.Context, owner jjm.Owner, s scan, use func(p 
 	a.remember(owner.User, s, records, func(p *memory) {
 		for _, u := range unread {
 			a.env.Warn("a record of the history cannot be read", "cluster", a.name, "account", owner.User, "record", u.Text)
-			p.lossy = true // the tag or the job is asked for by name, and the record is seen again
+			p.lossy = true // later calls ask for the tag or the job by name, and see the record again
 		}
 		use(p)
 	})
@@ -169,8 +169,8 @@ func (a *Adapter) scanAll(user string) scan {
 	return a.scan(user, 0, func(p *memory) bool { return p.whole }, everything)
 }
 
-// scan returns a scan that continues earlier ones if enough reports that they went far
-// enough, and else one that goes as far as far says.
+// scan returns a scan that continues earlier ones if enough reports that they went far enough. Otherwise it returns a
+// scan with the reach far.
 func (a *Adapter) scan(user string, from int64, enough func(*memory) bool, far reach) scan {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -198,10 +198,9 @@ func (a *Adapter) scan(user string, from int64, enough func(*memory) bool, far r
 	return s
 }
 
-// args returns the command of the scan. A scan of recent jobs stops at a completed job that
-// certainly left the queue before from: ended jobs stay there no longer than stay. That is
-// known only of jjm's own completed jobs: HTCondor keeps a removed job as long as its
-// machine does not answer.
+// args returns the command of the scan. A scan of recent jobs stops at a completed job that certainly left the queue
+// before from: ended jobs stay there no longer than stay. Only jjm's own completed jobs are certain to have left:
+// HTCondor keeps a removed job as long as its machine does not answer.
 func (s scan) args(mine string, stay time.Duration) []string {
 	switch s.reach {
 	case recent:

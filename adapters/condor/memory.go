@@ -13,8 +13,8 @@ import (
 // may ask for different times in turn.
 const extraSeconds = 3600
 
-// The bounds of what is remembered of one owner: maxBulks bulks of some 200 bytes, and,
-// where nobody lists, maxRecords whole records of some 500 bytes.
+// maxBulks and maxRecords bound the memory of one owner: bulks of some 200 bytes each, and whole records of some 500
+// bytes each, where listings do not bound these.
 const (
 	maxBulks   = 100_000
 	maxRecords = 20_000

@@ -61,8 +61,7 @@ func ownersConfig(site string) string {
 	return s.String()
 }
 
-// configFileProblem says why the value of CONDOR_CONFIG cannot be named on a line of a
-// configuration; "" if it can.
+// configFileProblem returns why the value of CONDOR_CONFIG cannot be named on a line of a configuration; "" if it can.
 func configFileProblem(path string) string {
 	switch {
 	case strings.ContainsAny(path, "\n\r\x00") || strings.HasSuffix(path, `\`):
@@ -112,9 +111,9 @@ func (a *Adapter) run(ctx context.Context, stdin []byte, argv ...string) (run.Ou
 	return a.ownersCLI().Run(ctx, stdin, argv...)
 }
 
-// prove makes commands that run as owners read no configuration of theirs, and proves it.
-// It does so once, and again with anew, because the site's configuration may have moved.
-// The error is of kind Busy and means that no command may be run.
+// prove makes commands that run as owners ignore the owners' configuration, and proves that they do. It does so once,
+// and again if anew is set, because the site's configuration may have moved. The error is of kind Busy and means that
+// no command may be run.
 func (a *Adapter) prove(ctx context.Context, anew bool) error {
 	if !anew && a.proven.Load() {
 		return nil

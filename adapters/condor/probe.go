@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// limits is what Probe learns; 0 is not known.
+// limits holds what Probe found; 0 means not known.
 type limits struct {
 	bulk   int // jobs of one submission
 	queued int // jobs of one owner in the queue
@@ -57,8 +57,8 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// limitsOf reads one line for each limit, a number or "Not defined", and one that says
-// whether proxies are delegated, which is the default.
+// limitsOf reads one line for each limit, a number or "Not defined", and a line that says whether proxies are
+// delegated, which is the default.
 func limitsOf(text string) (limits, error) {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 	if len(lines) != len(limitNames) {

@@ -56,8 +56,8 @@ func tableArgs(argv []string, constraint string) []string {
 	return append(argv, columns[:]...)
 }
 
-// query runs a command that lists jobs and parses its answer. It returns the records that can be
-// read, and those that cannot. Any doubt about the whole answer is an error of kind Busy.
+// query runs a command that lists jobs and parses its answer. It returns the readable and the unreadable records. Any
+// doubt about the whole answer is an error of kind Busy.
 func (a *Adapter) query(ctx context.Context, argv []string) ([]record, []adapters.Unread, error) {
 	out, err := a.run(ctx, nil, argv...)
 	if err != nil {

@@ -107,9 +107,9 @@ func (r record) limitState() jjm.BatchState {
 	return jjm.BatchUnknown
 }
 
-// removedState tells whether a limit, a person or the system removed a job. HTCondor adds
-// the user to the reason of a person, "via condor_rm (by user ann)", and sets no reason if
-// an expression removed the job.
+// removedState returns how a removed job ended, by whether a limit, a person or the system removed it. HTCondor adds
+// the user to the reason of a person, "via condor_rm (by user ann)", and sets no reason if an expression removed the
+// job.
 func removedState(r record) jjm.BatchState {
 	if over := r.limitState(); over != jjm.BatchUnknown {
 		return over

@@ -66,8 +66,8 @@ func (a *Adapter) describe(ctx context.Context, b adapters.Bulk) (string, error)
 // maxScript is the largest size of one argument of a command: execve(2) allows 128 KiB.
 const maxScript = 120 << 10
 
-// description returns the submit description of a bulk. extra comes first, because of two
-// lines for one command the last counts.
+// description returns the submit description of a bulk. extra comes first, because the last of two lines for one
+// command counts.
 func (c Config) description(b adapters.Bulk, script string, extra []string) string {
 	lines := append([]string{}, extra...)
 	lines = append(lines, c.requestLines(b.Request)...)
@@ -89,8 +89,8 @@ func (c Config) description(b adapters.Bulk, script string, extra []string) stri
 		"want_graceful_removal = true",
 		fmt.Sprintf("job_max_vacate_time = %d", int64(c.Grace.D().Seconds())),
 		fmt.Sprintf("leave_in_queue = (JobStatus == 4) && (time() - EnteredCurrentStatus < %d)", int64(c.Keep.D().Seconds())),
-		// A job that started once and no longer runs, and one that a limit put on hold, is
-		// over. The schedd evaluates both expressions every minute by default.
+		// A job is over if it started once and no longer runs, or if a limit put it on hold. The schedd evaluates both
+		// expressions every minute by default.
 		fmt.Sprintf("periodic_remove = (JobStatus == 1 && NumJobStarts > 0) || (JobStatus == 5 && "+
 			"(HoldReasonCode =?= %d || HoldReasonCode =?= %d || JJMOverMemory =?= true))", holdJobTime, holdRunTime),
 		`+PeriodicRemoveReason = ifThenElse(JobStatus == 5, strcat("over its limit: ", HoldReason), "taken off its machine")`,
@@ -167,7 +167,7 @@ func refused(kind jjm.Kind, many bool, told string) error {
 	return err
 }
 
-// remedyAsOwner is for accounts whose jobs HTCondor does not take.
+// remedyAsOwner is the remedy if HTCondor takes no jobs of an account.
 const remedyAsOwner = "HTCondor takes no jobs from this account (never from root): run the daemon as the jobs' owner"
 
 // refusals are complaints of condor_submit after which certainly nothing is in the queue;

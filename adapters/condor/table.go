@@ -26,9 +26,9 @@ type record struct {
 	overMemory                        bool
 	cpu                               float64
 	rssKB                             int64
-	// host is the machine that it is attached to now, lastHost the last one.
+	// host is the machine to which the job is attached now, lastHost the last one.
 	host, lastHost string
-	// text says why it is held, pending or removed.
+	// text is the reason why the job is held, pending or removed.
 	text string
 }
 

@@ -30,8 +30,8 @@ func transferLines(t *adapters.Transfer) []string {
 	if len(in) > 0 {
 		out = append(out, "transfer_input_files = "+strings.Join(in, ","))
 	}
-	if t.Proxy != "" { // the shadow sends a newer one to the running job
-		out = append(out, "x509userproxy = "+t.Proxy) // the shadow brings a newer one to the job that runs
+	if t.Proxy != "" {
+		out = append(out, "x509userproxy = "+t.Proxy) // the shadow sends a newer proxy to the running job
 	}
 	if t.Out == "" {
 		// Without this line all new files would come back, to initialdir.
@@ -99,7 +99,7 @@ func checkTransfer(t adapters.Transfer) error {
 	return nil
 }
 
-// pathProblem says why HTCondor cannot carry a path; "" if it can.
+// pathProblem returns why HTCondor cannot carry a path; "" if it can.
 func pathProblem(path string) string {
 	odd := func(r rune) bool {
 		return r == unicode.ReplacementChar || unicode.IsSpace(r) || !unicode.IsPrint(r) ||

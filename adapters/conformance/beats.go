@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// lasts returns how long a job lasts that the check cancels: longer than the check may wait for its
-// end, so that an end of its own is never taken for that of the cancel.
+// lasts returns how long a job runs that the check cancels: longer than the check may wait for the job's end, so that
+// an end by itself is never mistaken for an effect of the cancel.
 func lasts(s *suite) time.Duration { return 2*s.Patience + 10*time.Minute }
 
 // beat is how often a lasting job shows that it runs.
 const beat = 100 * time.Millisecond
 
-// lasting returns a script that lasts so long. Where files are shared it shows all the time that it
-// runs, and ends when the check's folder is gone.
+// lasting returns a script that runs for the time of lasts. Where files are shared, the script writes a beat all the
+// time that it runs, and ends when the check's folder is gone.
 func lasting(s *suite) string {
 	if !sharesFiles(s) {
 		return fmt.Sprintf("exec sleep %d", int64(lasts(s).Seconds()))
@@ -24,15 +24,15 @@ func lasting(s *suite) string {
 		lasts(s)/beat, beat.Seconds())
 }
 
-// No process of a job that was reported as cancelled may beat for longer than dyingFor. It counts as
-// gone when so many looks, a beat apart, saw none.
+// No process of a job that was reported as cancelled may beat for longer than dyingFor. The processes count as gone
+// after quietLooks looks, a beat apart, without a new beat.
 const (
 	dyingFor   = 2 * time.Minute
 	quietLooks = 30
 )
 
-// nothingBeats fails the check if a process of its lasting jobs, which were reported as cancelled, goes
-// on. Where files are not shared nobody can tell.
+// nothingBeats fails the check if a process of its lasting jobs still runs after the jobs were reported as cancelled.
+// Where files are not shared, it checks nothing.
 func nothingBeats(s *suite) {
 	s.Helper()
 	if !sharesFiles(s) {
@@ -55,9 +55,9 @@ func nothingBeats(s *suite) {
 	}
 }
 
-// beating waits until n lasting jobs run: not only by the listing, which says so before the batch
-// system can end them. (Grid Engine 8.1.9 kills a process group that the job makes a few ms after
-// its start, and does not kill again if it was too early: seen in 1 of some 100 runs.)
+// beating waits until n lasting jobs have written a beat. A listing shows a job as running before the batch system can
+// end it. (Grid Engine 8.1.9 kills a process group that the job makes a few ms after its start, and does not kill again
+// if it was too early: seen in 1 of some 100 runs.)
 func (s *suite) beating(n int) {
 	for i := range n {
 		s.file(fmt.Sprintf("beats.%d", i))
@@ -68,7 +68,7 @@ func (s *suite) beating(n int) {
 func beats(s *suite) (n int) {
 	paths, _ := filepath.Glob(s.path("beats.*"))
 	for _, path := range paths {
-		// A network file system tells what other hosts wrote to who opens the file.
+		// Opening a file makes a network file system show what other hosts wrote to it.
 		text, err := os.ReadFile(path)
 		if err != nil {
 			s.Fatalf("%v", err)

@@ -42,7 +42,7 @@ func bulkChecks() []Check {
 	}
 }
 
-// bulkOfTwo is left by Fatalf if bulks are not usable. Then the other checks of the site know.
+// bulkOfTwo notes for the other checks of a site if bulks are not usable. Fatalf may end it anywhere.
 func (s *suite) bulkOfTwo() {
 	usable := false
 	defer func() {
@@ -66,7 +66,7 @@ func (s *suite) bulkOfTwo() {
 	usable = true
 }
 
-// needBulks ends the check as not tried if it submits n jobs at once and the site takes no bulks.
+// needBulks ends the check as not tried if n is above 1 and the site takes no bulks.
 func (s *suite) needBulks(n int) {
 	s.Helper()
 	if n > 1 && s.Site != nil && s.Site.noBulks.Load() {
@@ -75,12 +75,12 @@ func (s *suite) needBulks(n int) {
 }
 
 const (
-	// scattered jobs are cancelled, which are twice as many jobs in the bulk.
+	// scattered is how many jobs of a bulk are cancelled. The bulk has twice as many jobs.
 	scattered = 20
-	// scatteredCancels is the number of cancels in which they must end. More than one, because an
+	// scatteredCancels is the number of cancels within which these jobs must end. It is more than one, because an
 	// adapter may bound the commands of a call and answer Busy for the rest.
 	scatteredCancels = 3
-	// scatteredFactor is how many times as long as the cancel of one job each of them may take.
+	// scatteredFactor times the duration of the cancel of one job is how long each of these cancels may take.
 	scatteredFactor = 10
 )
 
@@ -116,8 +116,8 @@ func (s *suite) cancelScattered() {
 	}
 }
 
-// cancelOnce cancels jobs of one bulk and waits until all whose cancel was accepted are gone, or the time
-// is over. It returns those that live. Busy is a valid answer: the job is to be cancelled again.
+// cancelOnce cancels jobs of one bulk and waits until all jobs whose cancel was accepted are gone, or patience is over.
+// It returns the jobs that live. Busy is a valid answer: the caller cancels that job again.
 func (s *suite) cancelOnce(tag jjm.Tag, jobs []adapters.Ref, patience time.Duration) (left []adapters.Ref) {
 	s.Helper()
 	end := time.Now().Add(patience)
@@ -165,7 +165,7 @@ func (s *suite) manyIDs() {
 	}
 }
 
-// withUnknown returns the jobs with an unknown one after each.
+// withUnknown returns the jobs with an unknown job after each.
 func (s *suite) withUnknown(jobs []adapters.Ref) (all []adapters.Ref) {
 	for i, ref := range jobs {
 		all = append(all, ref, adapters.Ref{Tag: s.newTag(), ID: fmt.Sprint(987653000 + i), Index: 0})
@@ -233,17 +233,17 @@ func (s *suite) unanswered(jobs []adapters.Ref, was map[adapters.Ref]jjm.Report,
 }
 
 const (
-	// connectedBulks is more than one look may cost: if each costs a connection, the check fails. Some
-	// tens of bulks that are asked for each few seconds take all ports of a host away (OpenPBS: 512
-	// reserved ports for all accounts, each blocked for 60 s).
+	// connectedBulks is higher than fewConnections: if each bulk costs a connection, the check fails. Asking for some
+	// tens of bulks every few seconds, with a connection each, uses up all ports of a host (OpenPBS: 512 reserved ports
+	// for all accounts, each blocked for 60 s).
 	connectedBulks = 16
-	// fewConnections is what one look may cost: some commands, and a few ids.
+	// fewConnections is how many connections one look may open: enough for some commands and a few ids.
 	fewConnections = 12
 )
 
-// PerID is an adapter whose commands open a connection for each id that they name.
+// PerID is implemented by adapters whose commands may open a connection for each id that they name.
 type PerID interface {
-	// ConnectsPerID reports whether this is so.
+	// ConnectsPerID reports whether the commands open a connection for each id.
 	ConnectsPerID() bool
 }
 
@@ -290,7 +290,7 @@ func (c *counter) during(do func()) int {
 	return spent() - before
 }
 
-// connections returns the number of words that begin with one of the ids, but 1 at least.
+// connections returns the number of arguments that begin with one of the ids, and at least 1.
 func connections(argv, ids []string) int {
 	n := 0
 	for _, word := range argv[min(1, len(argv)):] {
@@ -304,7 +304,7 @@ func connections(argv, ids []string) int {
 	return max(n, 1)
 }
 
-// count makes all commands of the check be counted from now on.
+// count starts to count the connections of all later commands of the check.
 func (s *suite) count() *counter {
 	p, ok := s.under.(PerID)
 	c := &counter{perID: ok && p.ConnectsPerID()}
@@ -312,7 +312,7 @@ func (s *suite) count() *counter {
 	return c
 }
 
-// uncounted says why connections cannot be counted, "" if they can.
+// uncounted returns why connections cannot be counted, "" if they can.
 func uncounted(s *suite) string {
 	was := s.ctx
 	defer func() { s.ctx = was }()

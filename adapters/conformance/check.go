@@ -14,7 +14,7 @@ import (
 type Check struct {
 	// Name is a short sentence that names the property.
 	Name string
-	// Proves says what is known once the check has passed.
+	// Proves is what is known once the check has passed.
 	Proves string
 	// Alone marks checks that fill the batch system or disturb it: no other check runs at
 	// the same time.
@@ -30,12 +30,12 @@ type Check struct {
 	// Part names the tables of a description (kind "command") that the property depends on.
 	Part string
 
-	// early checks run before all others, one by one: what others depend on is shown first.
+	// early checks run one by one before the checks that depend on what they prove.
 	early bool
-	kinds map[string]string // what else helps with one kind of cluster
+	kinds map[string]string // a further remedy by kind of cluster
 	files bool              // its jobs talk to the check through files
-	// lacks says what the system does not have and the check needs, "" if it has all. It is
-	// nil for a check that needs nothing.
+	// lacks returns what the check needs and the system does not have, "" if nothing. It is nil for a check that needs
+	// nothing.
 	lacks func(*suite) string
 	test  func(*suite)
 }
@@ -56,8 +56,7 @@ func Checks() []Check {
 // ForTests returns the checks for the tests of an adapter.
 func ForTests() []Check { return only(func(c Check) bool { return !c.Site }) }
 
-// ForSite returns the checks that a site's own queue can bear, those of the site itself
-// first.
+// ForSite returns the checks of the site itself, followed by the checks that a site's own queue can bear.
 func ForSite() []Check {
 	return append(siteChecks(), only(func(c Check) bool { return c.Bearable && !c.Site })...)
 }
@@ -107,7 +106,7 @@ func newSuite(t TB, system System) *suite {
 	return s
 }
 
-// lacking says why a check cannot be run here, "" if it can.
+// lacking returns why a check cannot be run here, "" if it can.
 func (s *suite) lacking(c Check) string {
 	switch {
 	case c.Site && s.Site == nil:
@@ -174,9 +173,9 @@ const (
 // their time waiting.
 const atOnce = 12
 
-// Schedule calls run for each check: for the first one alone, then for the early ones one by one,
-// then for those that need not be alone, several at once if run returned true for the first, then
-// for the others one by one.
+// Schedule calls run for each check: for the first check alone, then for the early checks one by one, then for the
+// checks that need not be alone, several at once if run returned true for the first check, then for the remaining
+// checks one by one.
 func Schedule(checks []Check, run func(Check) (parallel bool)) {
 	if len(checks) == 0 {
 		return

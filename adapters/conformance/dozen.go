@@ -8,21 +8,20 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The jobs that listings must show while they run: so many listings must show so many of them at
-// once, where there are as many slots.
+// dozenLooks listings must each show dozenMost of a dozen jobs running at once, or as many as there are slots.
 const (
 	dozen      = 12
 	dozenMost  = 8
 	dozenLooks = 5
-	// dozenFor is how long they run at most where no file can tell them to go on.
+	// dozenFor is how long the jobs run at most where no shared file can end them.
 	dozenFor = 20 * time.Second
 )
 
 // onlooker judges listings of a dozen jobs.
 type onlooker struct {
 	book *ledger
-	// want is how many jobs must be seen running at once, most how many were; looks counts the
-	// listings that showed as many as are wanted.
+	// want is how many jobs must be seen running at once, most the largest number that was seen. looks counts the
+	// listings that showed at least want running jobs.
 	want, most, looks int
 }
 
@@ -44,7 +43,7 @@ func (o *onlooker) look(now time.Time, reports []jjm.Report) (problems []string)
 	return problems
 }
 
-// lacking says why the listings show too little to judge by, "" if they show enough.
+// lacking returns why the listings show too little to judge by, "" if they show enough.
 func (o *onlooker) lacking() string {
 	switch {
 	case o.looks >= dozenLooks:
@@ -59,8 +58,8 @@ func (o *onlooker) lacking() string {
 		dozenLooks)
 }
 
-// wholeRunning lists a dozen jobs while they wait and run. However slow submissions and listings
-// are, the jobs run until enough listings have shown them, where they can be told so.
+// wholeRunning lists a dozen jobs while they wait and run. If files are shared, the jobs run until enough listings have
+// shown them, however slow submissions and listings are.
 func wholeRunning(s *suite) {
 	c := s.Adapter.Capabilities()
 	o := newOnlooker(c.Slots, c.Lag)
@@ -102,7 +101,7 @@ func staying(s *suite) (script string, letGo func()) {
 		return fmt.Sprintf("exec sleep %d", int(lasts.Seconds())+1), func() {}
 	}
 	s.write("stay")
-	// cat opens the file: a network file system must ask its server then whether it is there.
+	// cat opens the file, so that a network file system asks its server whether the file is still there.
 	return `while cat stay >/dev/null 2>&1; do sleep 0.5; done`, func() { _ = os.Remove(s.path("stay")) }
 }
 

@@ -56,7 +56,7 @@ func (s *suite) exitCodes() {
 	}
 }
 
-// wrongExits runs a job for each code, and returns for which of them what is reported is wrong, and what.
+// wrongExits runs a job for each exit code. For each code whose report is wrong it returns what is wrong.
 func (s *suite) wrongExits(codes []int, words []string) map[int]string {
 	wrong := map[int]string{}
 	for i, r := range s.each(`exit "$1"`, words...) {
@@ -67,9 +67,9 @@ func (s *suite) wrongExits(codes []int, words []string) map[int]string {
 	return wrong
 }
 
-// notBegun runs again what a node may have failed to begin: one in a hundred at most. The batch
-// system tells then how it failed, as Slurm does by the error number of execve(2), in the place of
-// the exit code. It returns those that are wrong again.
+// notBegun runs the jobs whose reports were wrong again, at most one in a hundred: a node may have failed to begin
+// them. The batch system then reports the cause of that failure in the place of the exit code, as Slurm does with the
+// error number of execve(2). notBegun returns the codes whose reports are wrong again.
 func (s *suite) notBegun(wrong map[int]string) map[int]string {
 	codes := slices.Sorted(maps.Keys(wrong))
 	words := make([]string, len(codes))
@@ -80,8 +80,8 @@ func (s *suite) notBegun(wrong map[int]string) map[int]string {
 	return s.wrongExits(codes, words)
 }
 
-// wrongExit says what is wrong with the report of a job that exited, "" if nothing. A code
-// above 128 may also be reported as a signal, as shells do.
+// wrongExit returns what is wrong with the report of a job that exited, "" if nothing is. A code above 128 may also be
+// reported as a signal, as shells do.
 func wrongExit(r jjm.Report, code int) string {
 	state := jjm.BatchEndedFailed
 	if code == 0 {

@@ -91,7 +91,7 @@ func (s *suite) faulty(f fault) {
 
 func jobLives(r jjm.Report) bool { return r.State.Alive() }
 
-// noCommands says why the checks of faulty commands cannot run here, "" if they can.
+// noCommands returns why the checks of faulty commands cannot run here, "" if they can.
 func noCommands(s *suite) string {
 	return unless(s.WithBin != nil && s.Bin != "" && len(s.Commands) > 0,
 		"the adapter runs no commands, or the test does not say which")
@@ -192,7 +192,7 @@ func (s *suite) faultyAccount(f fault, bad adapters.Adapter, was *jjm.Report) {
 	}
 }
 
-// others returns the commands that keep working while the one that submits is faulty.
+// others returns the commands that keep working while the command that submits is faulty.
 func (s *suite) others() []string {
 	if s.Submits == "" {
 		return nil
@@ -264,8 +264,8 @@ func (s *suite) forget(b adapters.Bulk, r adapters.Receipt) {
 	}
 }
 
-// faultyCancel checks that a cancel reported as done was done. If the command only pretends
-// to act, nobody can see that at once.
+// faultyCancel checks that a cancel reported as done was done. If the command only pretends to act, the check cannot
+// see that.
 func (s *suite) faultyCancel(f fault, bad adapters.Adapter, b adapters.Bulk, r adapters.Receipt) {
 	ctx, cancel := s.limited(f)
 	defer cancel()

@@ -87,7 +87,7 @@ func (s *suite) sawArgs(b adapters.Bulk, args []string) {
 
 func (s *suite) hostileText() {
 	ordinary := s.shell(1, "exit 0")
-	s.submit(ordinary) // where this is refused, it is not the text
+	s.submit(ordinary) // if this is refused, the text of the other jobs is not the cause
 	plain := []string{"x"}
 	tests := []struct {
 		what, dir string

@@ -95,14 +95,14 @@ func (l *ledger) look(now time.Time, reports []jjm.Report) (problems []string) {
 	return problems
 }
 
-// spare returns how many jobs may end badly, which says nothing of listings: one in a hundred, and
-// one of fewer. A node may fail to begin a job (see notBegun).
+// spare returns how many jobs may end badly without a fault of the listings: one in a hundred, and at least one. A node
+// may fail to begin a job (see notBegun).
 func (l *ledger) spare() int { return max(1, len(l.jobs)/100) }
 
 // poor reports whether a job ended badly.
 func poor(r jjm.Report) bool { return r.State.Ended() && r.State != jjm.BatchEndedOK }
 
-// next says what is wrong with a report that follows the last one, "" if nothing.
+// next returns what is wrong with a report that follows the last one, "" if nothing is.
 func (e *entry) next(r jjm.Report) string {
 	switch was := e.last; {
 	case r.State == jjm.BatchUnknown:

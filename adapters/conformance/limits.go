@@ -41,7 +41,7 @@ func (s *suite) capabilities() {
 	}
 }
 
-// implausible says which capability cannot be right, "" if none.
+// implausible returns what is wrong with the capabilities, "" if nothing is.
 func implausible(c adapters.Capabilities) string {
 	switch {
 	case strings.TrimSpace(c.Guarantee) == "":

@@ -18,8 +18,7 @@ type patient struct {
 // refusedPause is how long to wait before a call is repeated.
 const refusedPause = 2 * time.Second // pause: the budget has room again a little later
 
-// patiently repeats a call while the adapter does not send it: again reports whether an
-// error says so.
+// patiently repeats a call, for at most p.most, while again reports that the adapter did not send it.
 func patiently[T any](ctx context.Context, p patient, again func(error) bool, call func() (T, error)) (T, error) {
 	for end := time.Now().Add(p.most); ; {
 		out, err := call()
@@ -33,7 +32,7 @@ func patiently[T any](ctx context.Context, p patient, again func(error) bool, ca
 	}
 }
 
-// Submit repeats submissions of which no command was started.
+// Submit repeats submissions for which no command was started.
 func (p patient) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	unsent := func(err error) bool { return adapters.IsNotAsked(err) && adapters.IsNotStarted(err) }
 	return patiently(ctx, p, unsent, func() (adapters.Receipt, error) { return p.Adapter.Submit(ctx, b) })

@@ -13,27 +13,27 @@ type cause uint8
 
 const (
 	causeProperty cause = iota // the property that the check is about
-	causeProbe                 // the batch system did not tell its limits
+	causeProbe                 // the batch system did not report its limits
 	causeSubmit                // the batch system accepted no job
 	causeDoubt                 // nobody knows whether the batch system took the jobs
-	causeList                  // no listing was given
+	causeList                  // the listing failed
 	causeUnlisted              // no listing shows the jobs
 	causeWaiting               // the jobs waited for too long
-	causeCancel                // a job runs on that was cancelled
+	causeCancel                // a cancelled job still runs
 )
 
 // serversAnswer is the remedy where the batch system does not answer at all.
 const serversAnswer = "see that the batch system's servers answer from this machine, and that bin and env of the cluster " +
 	"are right"
 
-// causeRemedies returns what to do about each cause but the property itself.
+// causeRemedies returns the remedy for each cause, except for the property itself.
 func causeRemedies() map[cause]string {
 	return map[cause]string{
 		causeProbe: serversAnswer,
 		causeSubmit: "the batch system accepted no job, for the reason above: see that this account may submit there " +
 			"(--queue, --account and --project say where), and that bin and env of the cluster are right",
-		causeDoubt: "it is not known whether the batch system took the job: what the command that submits printed is told " +
-			"above; run it by hand as this account, and see that it prints the id of each job that it takes",
+		causeDoubt: "it is not known whether the batch system took the job: the output of the command that submits is " +
+			"shown above; run it by hand as this account, and see that it prints the id of each job that it takes",
 		causeList: "the command that lists jobs did not answer as it should, see above: run it by hand as this account",
 		causeUnlisted: "the jobs were submitted and no listing shows them: run the command that lists jobs by hand as this " +
 			"account; it must show the jobs of every state and queue, also those that ended lately",
@@ -44,7 +44,7 @@ func causeRemedies() map[cause]string {
 	}
 }
 
-// because notes a cause for the outcome, if anybody wants to know.
+// because notes a cause for the outcome of the check, if a recorder runs the check.
 func (s *suite) because(c cause) {
 	if r, ok := s.TB.(*recorder); ok {
 		r.mu.Lock()
@@ -90,7 +90,7 @@ func (c Check) remedy(site *Site, because cause) string {
 	return strings.Join(texts, "; ")
 }
 
-// submits says which command submits jobs, "" where none does.
+// submits returns a sentence that names the command that submits jobs; "" if that command is not known.
 func (s *Site) submits() string {
 	command := map[string]string{"slurm": "sbatch", "condor": "condor_submit", "pbs": "qsub", "sge": "qsub"}[s.Kind]
 	switch {

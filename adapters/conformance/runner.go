@@ -15,9 +15,8 @@ import (
 // Outcome is the result of one check.
 type Outcome struct {
 	Check Check
-	// Failures say what was wrong; Skipped says why the check did not apply, NotTried why it
-	// could not look at its property; Notes are remarks that are worth showing even if nothing
-	// is wrong.
+	// Failures are the faults that the check found. Skipped is why the check did not apply, NotTried why it could not
+	// look at its property. Notes are remarks that are worth showing even if nothing is wrong.
 	Failures []string
 	Skipped  string
 	NotTried string
@@ -26,7 +25,7 @@ type Outcome struct {
 	Remedy string
 	Took   time.Duration
 
-	// hopeless says why no other check can pass, where no check has seen a job start; else "".
+	// hopeless is why no other check can pass, if no check has seen a job start; "" otherwise.
 	hopeless string
 }
 
@@ -43,17 +42,17 @@ func (o Outcome) Word() string {
 	return "ok"
 }
 
-// Sum is what became of many checks: how many failed, and how many were not begun, or given up,
-// without a report, for which reason.
+// Sum counts the checks that failed, and the checks that were not begun, or given up, without a report. Why is the
+// reason for the latter.
 type Sum struct {
 	Failed, NotTried int
 	Why              string
 }
 
-// Run runs checks without package testing. open makes the system anew for each check; it may end
-// the check by t.Fatalf. report is called with each outcome, never concurrently. Where the batch
-// system starts no job or does not say whether it takes any, or when ctx ends, the checks that are
-// running end soon, and neither they nor the others are reported: they are not tried.
+// Run runs checks without package testing. open makes a new system for each check; it may end the check by t.Fatalf.
+// report is called with each outcome, never concurrently. If the batch system starts no job, or does not say whether it
+// takes any, or when ctx ends, the running checks end soon. Neither they nor the remaining checks are reported: they
+// count as not tried.
 func Run(ctx context.Context, checks []Check, open func(t TB) System, report func(Outcome)) (sum Sum) {
 	running, giveUp := context.WithCancel(ctx)
 	defer giveUp()
@@ -119,7 +118,7 @@ func Try(ctx context.Context, c Check, open func(t TB) System) Outcome {
 	return o
 }
 
-// hopeless says why no check can pass where none has seen a job start, "" if others may.
+// hopeless returns why no check can pass if none has seen a job start; "" if other checks may pass.
 func hopeless(because cause, patience time.Duration) string {
 	switch because {
 	case causeWaiting:

@@ -61,7 +61,7 @@ func faults() map[string]fault {
 	}
 }
 
-// putShims makes shims in place of the real commands; those named in well only count.
+// putShims makes shims in place of the real commands. Shims of the commands in well only note that they ran.
 func (s *suite) putShims(f fault, well ...string) shims {
 	s.Helper()
 	dir := s.TempDir()

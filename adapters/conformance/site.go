@@ -16,8 +16,8 @@ import (
 type Site struct {
 	// Wrapper is the path of the jjm-wrapper program on this machine.
 	Wrapper string
-	// Kind is the kind of the cluster, Description the path of the file that describes it, ""
-	// where none does.
+	// Kind is the kind of the cluster. Description is the path of the file that describes the cluster; "" if there is
+	// none.
 	Kind, Description string
 
 	seen    *workerReport // report of the job on the worker
@@ -126,7 +126,7 @@ func copyProgram(from, to string) error {
 	return writeProgram(to, string(text))
 }
 
-// visited returns a test of what a worker reported. It is not tried where none did.
+// visited wraps a test of the worker's report. The test is not tried if no worker has reported.
 func visited(test func(*suite)) func(*suite) {
 	return func(s *suite) {
 		if s.Site.seen == nil {
@@ -163,8 +163,8 @@ func (s *suite) clocks() {
 	}
 }
 
-// skew returns bounds of how far the worker's clock is ahead. It was read between two
-// moments of this machine's clock, and shows whole seconds.
+// skew returns bounds of how far the worker's clock is ahead. The clock was read between the times asked and told of
+// this machine, in whole seconds.
 func skew(v workerReport) (least, most time.Duration) {
 	there := time.Unix(v.clock, 0)
 	return there.Sub(v.told).Round(time.Millisecond), there.Add(time.Second).Sub(v.asked).Round(time.Millisecond)

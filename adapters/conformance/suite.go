@@ -128,7 +128,7 @@ func unlisted(fact string) func(*suite) string {
 	}
 }
 
-// oneJob says that bulks have one job only here, "" if they may have more.
+// oneJob returns why bulks of several jobs cannot be tested here, "" if they can.
 func oneJob(s *suite) string {
 	return unless(s.Adapter.Capabilities().MaxBulk != 1, "this cluster takes one job in a submission: it has no arrays")
 }
@@ -198,8 +198,7 @@ func (s *suite) answers(op adapters.Op, jobs []adapters.Ref) []error {
 	return answers
 }
 
-// reports lists everything since the start of the check. A batch system may be busy now and
-// then if it says so.
+// reports lists all jobs since the start of the check. If the batch system is busy, it tries again, up to four times.
 func (s *suite) reports() []jjm.Report {
 	s.Helper()
 	l, err := s.Adapter.List(s.Context(), s.Owner, s.began.Add(-time.Minute))
@@ -265,7 +264,7 @@ func (s *suite) until(what string, tag jjm.Tag, n int, ok func(jjm.Report) bool)
 	return nil
 }
 
-// becauseOf notes why n jobs did not get as far as they should, if the last listing says so.
+// becauseOf notes why n jobs did not get as far as they should, if the last listing shows the reason.
 func (s *suite) becauseOf(n int, found map[int32]jjm.Report) {
 	waits := 0
 	for _, r := range found {
@@ -320,8 +319,8 @@ func (s *suite) wait(b adapters.Bulk) map[int32]jjm.Report {
 	return s.until("over", b.Tag, b.N, ended)
 }
 
-// waitCancelled returns the reports of cancelled jobs once all have ended; where the batch
-// system forgets cancelled jobs, only of those that it still lists.
+// waitCancelled returns the reports of cancelled jobs once all have ended. If the batch system forgets cancelled jobs,
+// it returns only the reports of jobs that are still listed.
 func (s *suite) waitCancelled(b adapters.Bulk) map[int32]jjm.Report {
 	s.Helper()
 	var found map[int32]jjm.Report
@@ -389,7 +388,7 @@ func (s *suite) write(name string) {
 // maxFill is the largest number of slots that a check fills.
 const maxFill = 128
 
-// tooBig says why the system cannot be filled, "" if it can.
+// tooBig returns why the system cannot be filled, "" if it can.
 func tooBig(s *suite) string {
 	c := s.Adapter.Capabilities()
 	return unless(c.Slots > 0 && c.Slots <= maxFill && (c.MaxBulk == 0 || c.Slots+2 <= c.MaxBulk),

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Partial is an adapter whose listings lack facts that others have. Checks that are about such
-// a fact do not apply; the others do not compare it.
+// Partial is implemented by adapters whose listings lack some facts. Checks about such a fact do not apply; other
+// checks do not compare it.
 type Partial interface {
 	// Unlisted returns those of the facts host, submitted, started, ended, exit and signal
 	// that are never in a listing.
@@ -46,10 +46,9 @@ type System struct {
 
 	// Walltime is the shortest limit that the batch system enforces; 0 if there is none.
 	Walltime time.Duration
-	// MemoryMB is a limit in MiB that the batch system enforces on a job that asks for it;
-	// the check uses four times as much. NoOOM is set where the state does not tell that
-	// kill from other failures: FAILED or ABORTED are then accepted if the reason mentions
-	// memory.
+	// MemoryMB is a limit in MiB that the batch system enforces on a job that asks for it; the check uses four times as
+	// much. NoOOM is set where the state does not distinguish that kill from other failures: FAILED or ABORTED are then
+	// accepted if the reason mentions memory.
 	MemoryMB int64
 	NoOOM    bool
 	// ForgetsCancelled is set where a job that is cancelled before its start leaves no
@@ -74,9 +73,9 @@ type System struct {
 	// LoseHistory makes the batch system forget a job that has ended.
 	LoseHistory func(t TB, id string)
 
-	// Bin is the folder of the real commands, and Commands are the names of all that the
-	// adapter runs. Submits is the one that submits: in checks of a faulty submission only
-	// that one is faulty. "" means that any of them may submit.
+	// Bin is the folder of the real commands. Commands are the names of all commands that the adapter runs. Submits is
+	// the command that submits jobs: in checks of a faulty submission only that command is faulty. If Submits is "",
+	// any command may submit.
 	Bin      string
 	Commands []string
 	Submits  string
@@ -86,8 +85,8 @@ type System struct {
 	// that there are no jobs (condor_q).
 	EmptyIsNone bool
 
-	// NotHere maps names of checks to the reason why each does not apply to this system. It
-	// is a failure if it names a check that could pass or that does not exist.
+	// NotHere maps names of checks to the reason why each does not apply to this system. It is a failure if NotHere
+	// names a check that could pass or that does not exist.
 	NotHere map[string]string
 
 	// Site is set by "jjm clusters test"; nil in tests of adapters.

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Errorf is that of the TB, with reports and other values of jjm as text for people.
+// Errorf calls Errorf of the TB. Reports and other values of jjm are shown as text for people.
 func (s *suite) Errorf(format string, args ...any) {
 	s.Helper()
 	s.TB.Errorf(format, readable(args)...)
@@ -27,8 +27,7 @@ func (s *suite) Logf(format string, args ...any) {
 	s.TB.Logf(format, readable(args)...)
 }
 
-// readable returns the arguments of a message with those that would be shown in Go's syntax
-// replaced by texts.
+// readable returns the arguments of a message. Values that would be shown in Go's syntax are replaced by text.
 func readable(args []any) []any {
 	out := make([]any, len(args))
 	for i, arg := range args {

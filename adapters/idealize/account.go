@@ -39,9 +39,8 @@ func (p *breakerPair) of(verb Verb) *breaker {
 // witnesses are the accounts that got no answer since anybody got the last one.
 type witnesses map[int]bool
 
-// judge says what a call of an account shows about the batch system as a whole. Silence
-// counts once two accounts have met it. A probe that failed as an account shows nothing, so
-// that another account may probe next.
+// judge returns what a call of an account shows about the batch system as a whole. Silence counts once two accounts
+// have met it. A probe that failed as an account shows nothing, so that another account may probe next.
 func (w witnesses) judge(account int, seen health, probe bool) health {
 	switch {
 	case seen == responded:
@@ -113,7 +112,7 @@ func (l *limit) probesFirst(verb Verb) bool {
 	return l.prober != nil && verb != Probe && verb != Account
 }
 
-// note tells the breakers what a call showed that began at a time. l.mu is held.
+// note passes to the breakers what a call showed. began is when the call began. l.mu is held.
 func (l *limit) note(began time.Time, verb Verb, account int, n probes, seen health, err error) {
 	now := time.Now()
 	at := 0

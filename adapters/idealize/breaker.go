@@ -74,8 +74,8 @@ func (b *breaker) refuse(now time.Time, verb Verb) error {
 // only one source.
 func canProbe(v Verb) bool { return v == List || v == Control || v == Probe || v == Account }
 
-// note takes over what a call showed that began at a time and ended now; number is what admit
-// returned for it. A probe that was admitted before a reset counts as an ordinary call.
+// note updates the breaker with what a call showed. The call began at began and ended now; number is what admit
+// returned for the call. A probe that was admitted before a reset counts as an ordinary call.
 func (b *breaker) note(began, now time.Time, h health, number int, err error) {
 	probe := number != 0 && number == b.probing
 	if probe {
@@ -121,8 +121,8 @@ func (b *breaker) reset() {
 	b.since, b.failed, b.next = time.Time{}, time.Time{}, time.Time{}
 }
 
-// openError says why a call was not sent. Its text stays the same while the breaker is
-// open, so that logs and records do not change either.
+// openError is the reason why a call was not sent. Its text stays the same while the breaker is open, so that logs and
+// records do not change either.
 type openError struct {
 	cause   string
 	probing bool // a probe is running, so that an answer is near

@@ -6,8 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Config holds the settings of one cluster's idealizer. Who calls Wrap has to set Command
-// if it is zero.
+// Config holds the settings of one cluster's idealizer. The caller of Wrap must set Command if it is zero.
 type Config struct {
 	// Command is the deadline for the commands of one call. Time that they spend waiting
 	// for their turns does not count.
@@ -23,8 +22,8 @@ type Config struct {
 	// BreakerFailures is how many commands in a row may get no answer before no more are
 	// sent; 0 means that the breaker never opens.
 	BreakerFailures int `toml:"breaker_failures"`
-	// BreakerWait is the time from there to the first probe. It doubles with every probe
-	// that fails, up to BreakerWaitMax.
+	// BreakerWait is the time from the opening of the breaker to the first probe. It doubles with every probe that
+	// fails, up to BreakerWaitMax.
 	BreakerWait    jjm.Duration `toml:"breaker_wait"`
 	BreakerWaitMax jjm.Duration `toml:"breaker_wait_max"`
 	// RetryFor is how long a call that certainly did nothing is repeated before its error

@@ -96,7 +96,7 @@ func Wrap(inner adapters.Adapter, c Config, deps Deps) adapters.Adapter {
 // Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.inner.Name() }
 
-// Capabilities returns those of the inner adapter.
+// Capabilities returns the capabilities of the inner adapter.
 func (a *Adapter) Capabilities() adapters.Capabilities { return a.inner.Capabilities() }
 
 // Submit hands over one bulk.
@@ -135,8 +135,7 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return rs, err
 }
 
-// Control acts on jobs. If all results are of kind Busy, it is repeated as a call that
-// failed is.
+// Control acts on jobs. If all results are of kind Busy, it is repeated like a call that failed.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) (results []error,
 	err error) {
 	err = a.call(ctx, Control, func(ctx context.Context) (err error) {

@@ -18,13 +18,13 @@ type limit struct {
 	turns   *turns
 
 	mu sync.Mutex
-	// breakers of the batch system and of its accounting, which may be down alone;
-	// witnesses decide when the failures of accounts open them.
+	// breakers of the batch system and of its accounting, which may be down while the batch system answers; witnesses
+	// decide when the failures of accounts open them.
 	breakers  breakerPair
 	witnesses [2]witnesses
 	// accounts holds the breakers of accounts that got no answer lately.
 	accounts map[int]*breakerPair
-	lastTook [numVerbs]time.Duration // how long the last call took that was answered
+	lastTook [numVerbs]time.Duration // by verb: how long the last answered call took
 }
 
 // Status is how an idealizer sees its batch system.

@@ -10,8 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// troubleAfter is how many commands in a row without an answer are trouble. A single one is
-// made good by Retry.
+// troubleAfter is how many commands in a row without an answer count as trouble. Retry makes up for a single one.
 const troubleAfter = 2
 
 // withLog logs each call at debug, and trouble once when it starts and once when it is
@@ -48,10 +47,10 @@ type streak struct {
 	verb     Verb // of the first failure
 }
 
-// note counts an outcome. It returns the number of failures in a row, or its negative if
-// this outcome ends trouble. Trouble ends with an answer to a listing or to the verb that
-// failed first; another verb does not count, because a system may answer a ping and fail at
-// listings. Accounting may be down alone and is ignored here.
+// note counts an outcome. It returns the number of failures in a row, or its negative if this outcome ends trouble.
+// Trouble ends with an answer to a listing or to the verb that failed first; another verb does not count, because a
+// system may answer a ping and fail at listings. Accounting is ignored here, because it may be down while the batch
+// system answers.
 func (s *streak) note(verb Verb, h health, began time.Time) (int, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,9 +17,9 @@ const (
 	lastPause  = 2 * time.Second
 )
 
-// withRetry repeats calls that certainly did nothing or may be done twice, within a few
-// seconds. It returns the last error, for a submission that of the last one that was
-// started: otherwise nobody would know that a command ran.
+// withRetry repeats calls that certainly did nothing or may be done twice, within a few seconds. It returns the last
+// error. For a submission it returns the last error after which a command may have run: otherwise nobody would know
+// that.
 func withRetry(within time.Duration, next call) call {
 	return func(ctx context.Context, verb Verb, do func(context.Context) error) error {
 		began := time.Now()
@@ -66,8 +66,7 @@ func backoff(n int) time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
-// sleep waits for d and returns true. It returns false if ctx ended, or at once if ctx
-// would end before d is over.
+// sleep waits for d and returns true. It returns false if ctx ended, or immediately if ctx would end before d is over.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return false

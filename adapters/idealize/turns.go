@@ -229,14 +229,14 @@ func (t *turns) available(n, kept int, urgent bool) int {
 	return n - max(kept, 1)
 }
 
-// schedule sets the timer that calls grant when the next command expires that somebody in
-// line waits for. The lock is held.
+// schedule sets the timer that calls grant when a command expires for whose start a waiter in line waits. The lock is
+// held.
 func (t *turns) schedule(now time.Time) {
 	if t.timer != nil {
 		t.timer.Stop()
 		t.timer = nil
 	}
-	// Those who wait for a place need no timer: who frees the place calls grant.
+	// A waiter for a place needs no timer: freeing a place calls grant.
 	next := -1
 	for _, line := range [][]*waiter{t.urgent, t.plain} {
 		for i, w := range line {

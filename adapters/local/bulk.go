@@ -27,7 +27,7 @@ type job struct {
 	reason   string
 }
 
-// endCause says why a job is ended before it is done; both bits may be set.
+// endCause is why a job is ended before it is done; both bits may be set.
 type endCause uint8
 
 const (
@@ -161,10 +161,9 @@ func (b *bulk) openLog() error {
 	return nil
 }
 
-// append writes lines to the log, after those that could not be written before. happened
-// says that the lines report something that is already true: if they cannot be written they
-// are kept for the next call. Other lines are dropped then, because the caller does not
-// act.
+// append writes lines to the log, after the lines that could not be written before. If happened is set, the lines
+// report something that is already true: lines that cannot be written are kept for the next call. Otherwise they are
+// dropped, because the caller does not act.
 func (b *bulk) append(happened bool, lines ...[]byte) error {
 	text := append([]byte(nil), b.pending...)
 	for _, l := range lines {

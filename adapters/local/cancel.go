@@ -18,7 +18,7 @@ type target struct {
 // maxSyncs is how many logs are synced to disk at once.
 const maxSyncs = 16
 
-// cancelAll ends the jobs that wait and then asks those that run to end, so that no cancelled job takes the place of
+// cancelAll ends the waiting jobs and then asks the running jobs to end, so that no cancelled job takes the place of
 // another. All waiting jobs of a bulk are ended by one write to its log, which is synced: a loss of power does not
 // bring them back. When it returns, a job that was being started is started and asked to end. The caller holds a.mu.
 func (a *Adapter) cancelAll(targets []target) {

@@ -67,8 +67,8 @@ func (a *Adapter) tick(ctx context.Context, watchers *sync.WaitGroup) time.Durat
 	return 0
 }
 
-// overdue asks jobs over their walltime to end, and returns the jobs to kill and those
-// whose process has to be looked for. The caller holds a.mu.
+// overdue asks jobs over their walltime to end. It returns the jobs to kill, and the jobs whose process has to be
+// looked for. The caller holds a.mu.
 func (a *Adapter) overdue(now time.Time) (kill, lost []*proc) {
 	at := jjm.At(now)
 	for p := range a.procs {

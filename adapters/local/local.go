@@ -1,12 +1,10 @@
 // Package local is jjm's own batch system for one machine: the default cluster where no
 // other exists.
 //
-// Submit is a single durable act. Jobs wait in a spool and start as cores become free: those
-// of one account in the order of their submission, and of several accounts the next one of
-// the account with the fewest cores in use (see whoseTurn). They run detached, in sessions of their own, so that
-// they go on when the daemon ends or dies. After a restart the daemon finds the running
-// ones again, and reads the end of those that ended meanwhile from the records that they
-// left.
+// Submit is a single durable act. Jobs wait in a spool and start as cores become free. The jobs of one account start in
+// the order of their submission. Of several accounts, the account with the fewest cores in use is next (see whoseTurn).
+// Jobs run detached, in sessions of their own, so that they go on when the daemon ends or dies. After a restart the
+// daemon finds the running jobs again, and reads how other jobs ended meanwhile from the records that they left.
 //
 // # The spool
 //
@@ -219,9 +217,8 @@ func (a *Adapter) open() (err error) {
 	return a.loadSpool()
 }
 
-// Close closes the spool; running jobs go on. From then on every method answers Busy. Run
-// closes the adapter when it returns; Close is for an adapter that never ran, and may be
-// called again.
+// Close closes the spool; running jobs go on. From then on every method returns an error of kind Busy. Run closes the
+// adapter when it returns; Close is for an adapter that never ran, and may be called again.
 func (a *Adapter) Close() error {
 	a.submitting <- struct{}{} // waits for a Submit that is writing
 	defer func() { <-a.submitting }()
@@ -245,7 +242,7 @@ func (a *Adapter) Close() error {
 // Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
-// Capabilities says what this machine can do.
+// Capabilities returns what this machine can do.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	return adapters.Capabilities{
 		MaxBulk: MaxBulk, SharedFS: true, Accounting: true, FinalCancel: true,

@@ -128,7 +128,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found, nil
 }
 
-// Account returns those of the jobs that have ended and are still known.
+// Account returns the reports of the jobs that have ended and are still known.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, jjm.Errorf(jjm.Busy, "%s: account: %w", a.name, err)

@@ -18,8 +18,7 @@ type identity struct {
 	env []string
 }
 
-// lookUp finds the account of an owner. An owner that the machine does not know runs with
-// the numeric ids alone.
+// lookUp finds the account of an owner. An owner that the machine does not know runs with only the numeric ids.
 func lookUp(o jjm.Owner, uid int) *identity {
 	home, name := "/", o.User
 	var groups []uint32
@@ -41,9 +40,8 @@ func lookUp(o jjm.Owner, uid int) *identity {
 	return who
 }
 
-// checkPassable returns an error if other users cannot pass through a folder on the way to
-// path. Their jobs then cannot write end records, so that the end of those that end while
-// jjm is down stays unknown.
+// checkPassable returns an error if other users cannot pass through a folder on the way to path. Their jobs then cannot
+// write end records, so that jjm does not learn how jobs ended while it was down.
 func checkPassable(path string) error {
 	for dir := path; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)

@@ -13,11 +13,11 @@ type queue struct {
 	standing
 }
 
-// standing is what decides about one account against the others.
+// standing is what decides when an account is next, compared with others.
 type standing struct {
 	cores  int   // in use
-	served int64 // how many jobs of all accounts had been started when its last one was, 0 for none
-	passed int   // how many jobs of others started, since its last one, while its next job was first and did not fit
+	served int64 // number of starts in all accounts, up to and including the last start of this account; 0 for none
+	passed int   // jobs of others started since this account's last one, while its next job was first and did not fit
 }
 
 // turn is an account with a job that may start.
@@ -38,14 +38,14 @@ func (t turn) before(other turn) bool {
 	return t.id < other.id
 }
 
-// whoseTurn returns which account's job starts next on so many free cores of so many slots, -1 if none does, and the
-// accounts that it passes.
+// whoseTurn returns the index of the account whose job starts next, -1 if none does, and the indices of the accounts
+// that it passes. free is the number of free cores.
 //
-// The account with the fewest cores in use is next; of several the one that was served longest ago. So a thousand
-// waiting jobs of one account hold up nobody else's for longer than it takes until a core is free. If the next job
-// of that account needs more cores than are free, other accounts' jobs that fit start meanwhile, as many as there
-// are slots; after that free cores are kept for it. So neither do cores idle for long because of one wide job, nor
-// do small jobs keep it from starting for ever.
+// The account with the fewest cores in use is next; of several such accounts, the account that was served longest ago.
+// So a thousand waiting jobs of one account delay other accounts only until a core is free. If the next job of that
+// account needs more cores than are free, other accounts' jobs that fit start meanwhile, as many as there are slots;
+// after that free cores are kept for the next job. So neither do cores idle for long because of one wide job, nor do
+// small jobs keep a wide job from starting for ever.
 func whoseTurn(turns []turn, free, slots int) (next int, passed []int) {
 	order := make([]int, len(turns))
 	for i := range order {
@@ -79,8 +79,8 @@ func (a *Adapter) queueOf(b *bulk) *queue {
 	return q
 }
 
-// take takes the cores of a job of a bulk, and takes back those of one that is over. The caller holds a.mu, or is
-// New.
+// take takes cores for a job of a bulk; a negative number frees those of a job that is over. The caller holds a.mu, or
+// is New.
 func (a *Adapter) take(b *bulk, cores int) {
 	a.free -= cores
 	a.queueOf(b).cores += cores
@@ -133,7 +133,7 @@ func (a *Adapter) nextBulk(now time.Time) (next *bulk, passed []*queue) {
 	return queues[i].first(), passed
 }
 
-// served notes that a job of a bulk is started, before those of the accounts that it passes. The caller holds a.mu.
+// served notes that a job of a bulk is started, before the jobs of the accounts that it passes. The caller holds a.mu.
 func (a *Adapter) served(b *bulk, passed []*queue) {
 	a.take(b, b.need)
 	a.started++
@@ -155,8 +155,8 @@ func (a *Adapter) waitReason(b *bulk) string {
 	return waitText(b.need, a.config.Slots, a.free, a.queueOf(b).cores, accounts)
 }
 
-// waitText says why a job that needs some cores waits: how many of the slots are free, how many its own account uses,
-// and how many accounts have waiting jobs.
+// waitText returns why a job that needs some cores waits: how many of the slots are free, how many its own account
+// uses, and how many accounts have waiting jobs.
 func waitText(need, slots, free, own, accounts int) string {
 	text := fmt.Sprintf("free cores: %d of %d taken, %d by this account", slots-free, slots, own)
 	if need > 1 {

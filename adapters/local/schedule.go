@@ -21,13 +21,12 @@ type ending struct {
 	ws  syscall.WaitStatus
 	ru  *syscall.Rusage
 	err error // run.ErrNotChild: it ended, and it is not known how
-	// start says why the command was never executed, of kind Busy or Invalid; nil if it
-	// was.
+	// start is why the command was never executed, of kind Busy or Invalid; nil if it was.
 	start error
 }
 
-// Run recovers the jobs that an earlier daemon started, starts those that wait, and notices
-// the end of all, until ctx ends. It leaves running jobs alone and closes the adapter.
+// Run recovers the jobs that an earlier daemon started, starts waiting jobs, and notices the end of all jobs, until ctx
+// ends. It leaves running jobs alone and closes the adapter.
 func (a *Adapter) Run(ctx context.Context) error {
 	a.mu.Lock()
 	err := a.errClosed()
@@ -136,8 +135,7 @@ func (a *Adapter) awaitStart(b *bulk, process *run.Process) error {
 	return err
 }
 
-// startNext starts the next job if cores are free for it. It reports whether to try the
-// next one at once.
+// startNext starts the next job if cores are free for it. It reports whether to try the next one immediately.
 func (a *Adapter) startNext(ctx context.Context, watchers *sync.WaitGroup) bool {
 	p, lock := a.markNext()
 	if p == nil {
@@ -175,7 +173,7 @@ func (a *Adapter) startNext(ctx context.Context, watchers *sync.WaitGroup) bool 
 	return true
 }
 
-// startIsOver wakes those who wait until the start under way is over.
+// startIsOver wakes the callers that wait for the end of the start that is under way.
 func (a *Adapter) startIsOver() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -193,9 +191,8 @@ func (a *Adapter) requeue(p *proc) {
 	a.enqueue(b)
 }
 
-// notStarted handles a job whose process never executed the command. An error of kind Busy
-// is the account's: it has all the processes that it may have. Its jobs wait for a while;
-// those of others do not.
+// notStarted handles a job whose process never executed the command. An error of kind Busy means that the account has
+// all the processes that it may have: its jobs wait for a while, and jobs of other accounts do not.
 func (a *Adapter) notStarted(e ending) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -312,8 +309,8 @@ func startFailed(err error, now jjm.Time) job {
 		reason: fmt.Sprintf("it could not be started: %.300v", err)}
 }
 
-// write writes lines about what has happened; those that cannot be written are kept and
-// tried again later. The caller holds a.mu.
+// write writes lines about what has happened. Lines that cannot be written are kept and tried again later. The caller
+// holds a.mu.
 func (a *Adapter) write(b *bulk, lines ...[]byte) {
 	err := b.append(true, lines...)
 	a.warn("writing "+filepath.Base(b.dir)+"/log", err)

@@ -268,7 +268,7 @@ func (a *Adapter) load(b *bulk) {
 	a.enqueue(b)
 }
 
-// remove forgets an entry for good. The caller holds a.mu.
+// remove forgets an entry permanently. The caller holds a.mu.
 func (a *Adapter) remove(b *bulk) error {
 	next := filepath.Join(a.dir, "next")
 	_ = os.Remove(next + ".new")

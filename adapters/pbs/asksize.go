@@ -10,17 +10,16 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// listingSize decides whether a listing of everything may be tried. One that was too large
-// is repeated once: the client sometimes prints without end if an array has just started. If
-// it is too large again, jobs are asked for by id until a rest is over, which doubles each
-// time. The zero value allows a listing.
+// listingSize decides whether a listing of everything may be tried. A listing that was too large is repeated once,
+// because the client sometimes prints without end if an array has just started. If the listing is too large again, jobs
+// are asked for by id until a rest is over, which doubles each time. The zero value allows a listing.
 type listingSize struct {
 	failures int       // in a row
 	failed   time.Time // of the last failure
 	// until is when the listing may be tried again, rest how long that pause was.
 	until time.Time
 	rest  time.Duration
-	// why says what went wrong, for people; "" while the listing may be tried.
+	// why is what went wrong, for people; "" while the listing may be tried.
 	why string
 }
 
@@ -73,11 +72,10 @@ func (c chunkSize) worked(now time.Time) chunkSize {
 	return c
 }
 
-// tooMuch says why a command would fail in the same way if it were repeated unchanged: it
-// printed too much, was still printing at its deadline, was killed (the kernel kills a process
-// that uses too much memory, and a client that gets none kills itself), or complained about
-// memory. It returns "" for every other end. A command that printed nothing until its deadline
-// shows that the server is silent, not that its answer is large.
+// tooMuch returns why a command would fail in the same way if it were repeated unchanged: it printed too much, was
+// still printing at its deadline, was killed (the kernel kills a process that uses too much memory, and a client that
+// gets none kills itself), or complained about memory. It returns "" for every other end. A command that printed
+// nothing until its deadline shows that the server is silent, not that its answer is large.
 func tooMuch(out run.Output, err error) string {
 	lower := bytes.ToLower(out.Stderr)
 	switch {

@@ -13,9 +13,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// liveByID lists by id the owner's jobs that have not ended, and those that are alive in
-// memory. It returns false if they need more ports than the budget ever has: then only a
-// listing of everything is left. Its commands are sent only if the budget has room for all.
+// liveByID lists by id the owner's jobs that have not ended, and the jobs that are alive in memory. It returns false if
+// they need more ports than the budget ever has: then only a listing of everything is left. Its commands are sent only
+// if the budget has room for all.
 func (a *Adapter) liveByID(ctx context.Context, owner jjm.Owner, members bool) (jobs []job, asked bool, err error) {
 	ask, before := a.aliveInMemory(owner)
 	if n := max(len(ask), before); a.everAffordable(n) {
@@ -53,11 +53,11 @@ func (a *Adapter) liveByID(ctx context.Context, owner jjm.Owner, members bool) (
 	return jobsOf(all, openpbs), true, nil
 }
 
-// refusedFor is how long an account that was refused is waited for.
+// refusedFor is how long other accounts wait for an account that was refused.
 const refusedFor = 2 * portLife
 
-// takeTurn returns an error unless an owner's n live bulks may be asked for by id now: the
-// budget must have room for all, and no other account may wait that was served earlier.
+// takeTurn returns an error unless an owner's n live bulks may be asked for by id now: the budget must have room for
+// all, and no account that was served earlier may be waiting.
 func (a *Adapter) takeTurn(owner jjm.Owner, n int) error {
 	err := a.reserve(n)
 	now := a.env.Now()
@@ -76,8 +76,7 @@ func (a *Adapter) takeTurn(owner jjm.Owner, n int) error {
 	return nil
 }
 
-// anotherWaits reports whether an account was refused lately that was served before this one.
-// The lock is held.
+// anotherWaits reports whether an account that was served earlier than this one was refused lately. The lock is held.
 func (a *Adapter) anotherWaits(p *memory, now time.Time) bool {
 	for _, other := range a.memories {
 		if now.Sub(other.refused) < refusedFor && other.served.Before(p.served) {
@@ -145,10 +144,9 @@ func (a *Adapter) listFor(ctx context.Context, ids []string, members bool) ([]ra
 	}), nil
 }
 
-// byID asks for jobs by id, including the history, and calls take with the ids that were
-// answered and their jobs. Chunks that are too much are made smaller. Some versions of
-// OpenPBS answer only the first of several ids (recorded in json_several_ids): the others are
-// asked for again, alone.
+// byID asks for jobs by id, including the history, and calls take with the ids that were answered and their jobs.
+// Chunks that are too much are made smaller. Some versions of OpenPBS answer only the first of several ids (recorded in
+// json_several_ids): the others are asked for again, one at a time.
 func (a *Adapter) byID(ctx context.Context, ids []string, members bool,
 	take func(answered []string, has []raw) error) error {
 	for len(ids) > 0 {
@@ -191,8 +189,8 @@ func (a *Adapter) byID(ctx context.Context, ids []string, members bool,
 	return nil
 }
 
-// answeredIDs returns the ids that an answer has, or names as unknown, and the others, about
-// which it says nothing. An unknown member may be named by its array.
+// answeredIDs returns the ids that an answer has, or names as unknown, and the ids about which it says nothing. An
+// unknown member may be named by its array.
 func answeredIDs(ids []string, raws []raw, stderr []byte) (answered, silent []string) {
 	has := map[string]bool{}
 	note := func(text string) {

@@ -140,7 +140,7 @@ func (a *Adapter) confirm(ctx context.Context, owner jjm.Owner, p *plan, todo []
 	return nil
 }
 
-// fate is what a listing after a qdel shows of a job.
+// fate is what a listing after a qdel shows about a job.
 type fate uint8
 
 const (

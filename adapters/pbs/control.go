@@ -81,8 +81,8 @@ func (a *Adapter) makePlan(ctx context.Context, owner jjm.Owner, op adapters.Op,
 	return p, nil
 }
 
-// readables returns the jobs of all accounts that could be read, and those that could not and may be
-// the owner's.
+// readables returns the jobs of all accounts that could be read, and the jobs that could not be read and may be the
+// owner's.
 func readables(all []job, owner jjm.Owner) (good, odd []job) {
 	_, odd = sortOut(all, owner)
 	bad := map[job]bool{}
@@ -104,8 +104,8 @@ func shows(bulks map[string]*bulkView, ref adapters.Ref) bool {
 	return member || !v.array || !v.expanded
 }
 
-// unlisted returns the ids of those bulks of refs that are not in a listing. If it is not
-// known whether a bulk is an array, both forms of its id are returned.
+// unlisted returns the ids of the bulks of refs that are not in a listing. If it is not known whether a bulk is an
+// array, both forms of its id are returned.
 func (a *Adapter) unlisted(owner jjm.Owner, listed []job, refs []adapters.Ref) (ids []string) {
 	seen := map[string]bool{}
 	for _, j := range listed {
@@ -139,7 +139,7 @@ type bulkView struct {
 	whole    job // the array, or the plain job
 	members  map[int32]job
 	expanded bool // the listing had members
-	damaged  bool // one of them could not be read
+	damaged  bool // one of the members could not be read
 }
 
 // views sorts a listing by sequence number.
@@ -190,8 +190,7 @@ type plan struct {
 	needMembers bool
 }
 
-// decide finds out for each reference whether anything has to be done, and collects that by
-// bulk.
+// decide finds out for each reference whether anything has to be done, and collects the work by bulk.
 func decide(op adapters.Op, d dialect, owner jjm.Owner, bulks map[string]*bulkView, refs []adapters.Ref) *plan {
 	p := &plan{answers: make([]error, len(refs))}
 	wanted := map[string][]memberRef{}

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sortOut returns the jobs of an owner, and those that could not be read and may be the owner's.
+// sortOut returns the readable jobs of an owner, and the unreadable jobs that may be the owner's.
 func sortOut(jobs []job, owner jjm.Owner) (out, odd []job) {
 	for _, j := range jobs {
 		ours := owner.User == "" || j.owner == "" || accountOf(j.owner) == owner.User
@@ -43,8 +43,8 @@ func tagged(jobs []job) []job {
 	return slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return !j.tag.Valid() })
 }
 
-// tasks returns the tagged jobs that run themselves, that is all but arrays as a whole. A
-// job that is listed twice is an error.
+// tasks returns the tagged jobs that run themselves: all except arrays as a whole. A job that is listed twice is an
+// error.
 func tasks(jobs []job) ([]job, error) {
 	var out []job
 	seen := make(map[jobID]bool, len(jobs))
@@ -85,12 +85,11 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return adapters.Listing{At: now, Reports: reports, Unread: unread(odd)}, nil
 }
 
-// ends finds out how jobs ended that are no longer alive, and returns the jobs that it asked
-// for, and those of them that could not be read. In the first listing, and whenever since goes back, it asks the
-// server for everything that ended since then. Later it asks that once a minute at most, if
-// there is nothing else to ask and the budget of ports has room, to find bulks that the server
-// forgot and bulks that came and went unseen. odd are jobs that are listed and cannot be read: their
-// bulks have not ended.
+// ends finds out how the jobs ended that are no longer alive. It returns the jobs that it asked for, and the unreadable
+// ones among them. In the first listing, and whenever since goes back, it asks the server for everything that ended
+// since then. Later it asks for that once a minute at most, if there is nothing else to ask and the budget of ports has
+// room, to find bulks that the server forgot and bulks that came and went unseen. odd are listed jobs that cannot be
+// read: their bulks have not ended.
 func (a *Adapter) ends(ctx context.Context, owner jjm.Owner, live, odd []job, since time.Time) (asked, unread []job,
 	err error) {
 	a.mu.Lock()
@@ -232,8 +231,8 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return out, nil
 }
 
-// findInMemory returns the ended bulks by tag, and stores the live ones. odd are the jobs of the
-// history that could not be read, if it listed that.
+// findInMemory returns the ended bulks by tag, and stores the live ones. If it listed the history, odd are the jobs of
+// the history that could not be read.
 func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job, tags []jjm.Tag) (
 	known map[jjm.Tag][]string, odd []job, err error) {
 	a.mu.Lock()
@@ -270,9 +269,9 @@ func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job,
 	return known, nil, nil
 }
 
-// learnHistory lists the history once, for all its tags, when several tags are searched: by
-// name each takes a command. It returns the ended bulks by tag, and the jobs that could not be read;
-// while there are any, the history is listed again for each search.
+// learnHistory lists the history once to learn all its tags, when several tags are searched: a search by name takes a
+// command for each tag. It returns the ended bulks by tag, and the jobs that could not be read; while there are any,
+// each search lists the history again.
 func (a *Adapter) learnHistory(ctx context.Context, owner jjm.Owner) (known map[jjm.Tag][]string, odd []job,
 	err error) {
 	raws, err := a.listAll(ctx, ordinary, true, false)
@@ -321,7 +320,7 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.
 	return append(found, adapters.Doubtful(unread(odd), refs, found)...), nil
 }
 
-// matching returns the reports of those references that have ended.
+// matching returns the reports for the references whose jobs have ended.
 func (a *Adapter) matching(jobs []job, d dialect, refs []adapters.Ref) (out []jjm.Report) {
 	type key struct {
 		tag   jjm.Tag
@@ -404,8 +403,8 @@ func (a *Adapter) operands(owner jjm.Owner, refs []adapters.Ref) (ids []string) 
 	return ids
 }
 
-// refID returns the id that a reference names: its own, or that of the member with its
-// index in the bulk that it names. The index of a plain job is 0.
+// refID returns the id that a reference names: its own id, or the id of the member with its index in the bulk that it
+// names. The index of a plain job is 0.
 func refID(ref adapters.Ref) (jobID, bool) {
 	id, ok := parseID(ref.ID)
 	if ok && ref.Index >= 0 {

@@ -22,7 +22,7 @@ func (a *Adapter) live(ctx context.Context, owner jjm.Owner, members bool) ([]jo
 	return a.liveFor(ctx, ordinary, owner, members)
 }
 
-// liveFor is live for a purpose.
+// liveFor is like live, for a purpose.
 func (a *Adapter) liveFor(ctx context.Context, why purpose, owner jjm.Owner, members bool) ([]job, dialect, error) {
 	d, err := a.findDialect(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *Adapter) liveFor(ctx context.Context, why purpose, owner jjm.Owner, mem
 	return jobsOf(raws, d), d, nil
 }
 
-// jobsOf parses listed jobs. One whose id cannot be read is damaged.
+// jobsOf parses listed jobs. It marks a job whose id cannot be read as damaged.
 func jobsOf(raws []raw, d dialect) []job {
 	jobs := make([]job, 0, len(raws))
 	for _, r := range raws {
@@ -75,9 +75,9 @@ func qstatArgs(history, members bool, ids ...string) []string {
 	return append(argv, ids...)
 }
 
-// listAll lists everything that has not ended, with history also everything else that the
-// server knows. A listing that is too large is repeated by the next call; see listingSize.
-// Callers share listings, so that nobody may change the result.
+// listAll lists everything that has not ended, with history also everything else that the server knows. A listing that
+// is too large is repeated by the next call; see listingSize. Callers share listings, so no caller may change the
+// result.
 func (a *Adapter) listAll(ctx context.Context, why purpose, history, members bool) ([]raw, error) {
 	argv := qstatArgs(history, members)
 	raws, err := a.shareListing(ctx, why, argv, func(ctx context.Context) ([]raw, error) {
@@ -152,8 +152,8 @@ func (a *Adapter) updateListing(history bool, change func(listingSize) listingSi
 	return *size
 }
 
-// selectIDs returns the ids of an owner's jobs that qselect finds: those that have not
-// ended, or those that the arguments describe.
+// selectIDs returns the ids of an owner's jobs that qselect finds: jobs that have not ended, or jobs that the arguments
+// describe.
 func (a *Adapter) selectIDs(ctx context.Context, owner jjm.Owner, args ...string) ([]jobID, error) {
 	argv := append([]string{"qselect"}, args...)
 	if owner.User != "" {

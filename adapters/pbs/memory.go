@@ -15,14 +15,14 @@ type memory struct {
 	bulks map[string]*bulk // by sequence number
 	// from is the time since which every end is known, zero before the first listing.
 	from time.Time
-	// compared is when the ends were compared with the server's last.
+	// compared is when the ends were last compared with those of the server.
 	compared time.Time
 	// whole is set once the history was listed: the tag of every bulk in it is known.
 	whole bool
-	// live is the number of live bulks when they were asked for by id last.
+	// live is the number of live bulks when they were last asked for by id.
 	live int
-	// served is when they were listed by id last, refused when that had to wait last; zero if
-	// it does not wait.
+	// served is when the live bulks were last listed by id. refused is when such a listing last had to wait, zero if
+	// none waits.
 	served, refused time.Time
 }
 
@@ -83,7 +83,7 @@ func (p *memory) learnHistory(jobs []job, zone *time.Location) {
 	p.learn(jobs, false, openpbs, zone)
 }
 
-// ends returns how the jobs of a bulk ended that is over; over is when.
+// ends returns how the jobs of a bulk ended that is over. over is the time at which the bulk ended.
 func (v *bulkView) ends(d dialect, zone *time.Location, over time.Time) (out []end) {
 	add := func(j job) {
 		r := j.report(d, zone)
@@ -109,9 +109,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// unlisted returns the ids of bulks whose end has to be asked for: those that were alive
-// and are no longer listed, and those that ended at since or later and of which no member
-// is known.
+// unlisted returns the ids of bulks whose end has to be asked for: bulks that were alive and are no longer listed, and
+// bulks that ended at since or later and of which no member is known.
 func (p *memory) unlisted(live []job, since time.Time) []string {
 	listed := map[string]bool{}
 	for _, j := range live {
@@ -130,7 +129,7 @@ func (p *memory) unlisted(live []job, since time.Time) []string {
 // id returns the id of a bulk in the form of the commands.
 func (b *bulk) id(seq string) string { return jobID{seq: seq, array: b.array, whole: b.array}.String() }
 
-// forgetMissing forgets those of the ids that the server no longer has.
+// forgetMissing forgets the bulks of ids that the server no longer has.
 func (p *memory) forgetMissing(ids []string, jobs []job) {
 	has := map[string]bool{}
 	for _, j := range jobs {
@@ -143,8 +142,8 @@ func (p *memory) forgetMissing(ids []string, jobs []job) {
 	}
 }
 
-// compare stores which bulks ended at start or later, by their ids. It forgets those that
-// the history has forgotten, and returns those that it did not know.
+// compare stores which bulks ended at start or later, by their ids. It forgets bulks that the history has forgotten,
+// and returns the ids of bulks that it did not know.
 func (p *memory) compare(ended []jobID, start time.Time) (unknown []string) {
 	has := map[string]bool{}
 	for _, id := range ended {

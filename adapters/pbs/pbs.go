@@ -88,16 +88,16 @@ type Adapter struct {
 	noHistory bool
 	// noEndedSince is set if the server cannot list the jobs that ended since a time.
 	noEndedSince bool
-	// reruns says why the server allows reruns of arrays, "" if it does not.
+	// reruns is why the server allows reruns of arrays, "" if it does not.
 	reruns string
 	// alone is set if the server was gone after a qdel of several jobs.
 	alone  bool
 	limits limits
-	// alive is of the listing of live jobs, past of the one with the history.
+	// alive is the state of the listing of live jobs, past that of the listing with the history.
 	alive, past listingSize
 	chunk       chunkSize
 	ports       ports
-	lines       map[string]*line   // of those who want the same listing
+	lines       map[string]*line   // callers that want the same listing
 	memories    map[string]*memory // by account
 }
 
@@ -169,7 +169,7 @@ func (c Config) Check(name string, _ adapters.Env) jjm.Problems {
 // Name returns the cluster's name in the configuration.
 func (a *Adapter) Name() string { return a.name }
 
-// Capabilities says what this complex can do, as far as it was asked.
+// Capabilities returns what this complex can do, as far as it was asked.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	l, off, d, why, reruns := a.limits, a.noHistory, a.dialect, cmp.Or(a.alive.why, a.past.why), a.reruns
@@ -192,9 +192,9 @@ func guarantee(d dialect, noHistory bool) string {
 	const held = "strong: jobs are submitted held and found by their name; "
 	switch {
 	case noHistory && d == torque:
-		return held + "keep_completed is 0, so that only the wrapper tells how a job ended"
+		return held + "keep_completed is 0, so that only the wrapper reports how a job ended"
 	case noHistory:
-		return held + "job_history_enable is off, so that only the wrapper tells how a job ended"
+		return held + "job_history_enable is off, so that only the wrapper reports how a job ended"
 	case d == torque:
 		return held + "ended jobs are known for keep_completed"
 	}

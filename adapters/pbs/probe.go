@@ -12,7 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// limits is what a complex said about itself.
+// limits holds what a complex reported about itself.
 type limits struct {
 	array        int // largest number of members of an array
 	queued       int // most jobs of this account in the default queue; 0 for no limit
@@ -142,7 +142,7 @@ func takesJobs(state string) bool {
 	return state != ""
 }
 
-// noHistory reports whether ended jobs vanish at once.
+// noHistory reports whether ended jobs vanish immediately.
 func noHistory(d dialect, server, queues []object, use string) bool {
 	s := server[len(server)-1]
 	if d != torque {
@@ -157,8 +157,8 @@ func noHistory(d dialect, server, queues []object, use string) bool {
 	return number(keep) == 0
 }
 
-// queuedLimit returns how many jobs of an account a queue or the server takes; 0 for no limit.
-// OpenPBS has max_queued, Torque the others; max_queuable counts the jobs of all.
+// queuedLimit returns how many jobs of an account a queue or the server takes; 0 for no limit. OpenPBS has max_queued,
+// Torque has the other two; max_queuable counts the jobs of all accounts.
 func queuedLimit(o object, who string) int {
 	low := minLimit(number(o.attrs["max_user_queuable"]), number(o.attrs["max_queuable"]))
 	return minLimit(low, userLimit(o.attrs["max_queued"], who))
@@ -187,8 +187,8 @@ func userLimit(s, who string) int {
 	return minLimit(all, own)
 }
 
-// checkSize refuses a bulk that is larger than its queue or the server allows this account,
-// which the capabilities cannot tell: they are about the default queue.
+// checkSize refuses a bulk that is larger than its queue or the server allows this account. The capabilities do not
+// show such a limit: they describe the default queue.
 func (a *Adapter) checkSize(b adapters.Bulk) error {
 	a.mu.Lock()
 	l := a.limits

@@ -24,7 +24,7 @@ var refusalTexts = []struct {
 	{"would exceed", jjm.Busy, adapters.TooMany},
 	{"Maximum number of jobs", jjm.Busy, adapters.TooMany},
 	{"Array job exceeds", jjm.Busy, adapters.TooMany}, // max_array_size
-	// Each destination of a routing queue refused for a reason of its own, which is not told.
+	// Each destination of a routing queue refused for a reason of its own, which the message does not contain.
 	{"Job rejected by all possible destinations", jjm.Busy, adapters.Unexplained},
 	{"Queue is not enabled", jjm.Busy, nil}, // an administrator closed it for a time
 	{"erver shutting down", jjm.Busy, nil},

@@ -59,8 +59,8 @@ func (j job) report(d dialect, zone *time.Location) jjm.Report {
 	if ended := j.isOver(); ended {
 		j.judge(d, &r)
 		r.Ended = at(cmp.Or(j.end, j.history, j.mtime), zone)
-		if !j.hasRecord { // the times are those of the array
-			r.Ended = 0 // the times are the array's
+		if !j.hasRecord {
+			r.Ended = 0 // the times are those of the array
 		}
 	}
 	if r.Started != 0 && r.Ended != 0 && r.Ended < r.Started {
@@ -151,13 +151,12 @@ func (j job) judge(d dialect, r *jjm.Report) {
 	}
 }
 
-// endWithoutRecord says how a member of an array ended of which PBS keeps no record, and
-// why that is known. PBS shows only its array's exit status, substate and times. OpenPBS
-// 23.06.06 comments every member with "Subjob finished", even one that was deleted while it
-// waited (recorded in testdata/deleted_waiting_subjob.txt), and the comment stays on
-// members that still wait. What is missing decides: a member that never ran has no host, no
-// run count and no resources used. PBS Pro before 2021 kept how the member had ended, and
-// its comment says so (stat_job.c, status_subjob).
+// endWithoutRecord returns how a member of an array ended of which PBS keeps no record, and how that is known. For such
+// a member PBS shows only its array's exit status, substate and times. OpenPBS 23.06.06 comments every member with
+// "Subjob finished", even a member that was deleted while it waited (recorded in testdata/deleted_waiting_subjob.txt),
+// and the comment stays on members that still wait. The missing fields decide: a member that never ran has no host, no
+// run count and no resources used. PBS Pro before 2021 kept how the member had ended, and its comment says so
+// (stat_job.c, status_subjob).
 func endWithoutRecord(r raw) (state jjm.BatchState, why string) {
 	ran := r.host != "" || r.runs != "" || r.member != "" || r.cpu != "" || r.mem != ""
 	switch {
@@ -180,9 +179,9 @@ const signalled = 256
 // pbs_job.h). Those of limits differ between the two: see overLimit.
 var ownStatus = map[int]string{
 	-1: "could not start, before its files were set up", -2: "could not start: no home folder or no such account",
-	-3: "could not start, to be tried again", -4: "aborted when the node's daemon began anew",
-	-5: "aborted when the node's daemon began anew, checkpointed",
-	-6: "aborted when the node's daemon began anew, not to be run again",
+	-3: "could not start, to be tried again", -4: "aborted when the node's daemon was started again",
+	-5: "aborted when the node's daemon was started again, checkpointed",
+	-6: "aborted when the node's daemon was started again, not to be run again",
 	-7: "could not be restored from its checkpoint",
 	-8: "could not start: bad account", -9: "could not start: output files",
 }

@@ -21,7 +21,7 @@ var word = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+/-]{0,63}$`)
 // chunkText matches a list of resources of a chunk.
 var chunkText = regexp.MustCompile(`^([A-Za-z0-9_]+(=[A-Za-z0-9_.+-]+)?(:[A-Za-z0-9_]+(=[A-Za-z0-9_.+-]+)?)*)?$`)
 
-// checkWord says what is wrong with a word.
+// checkWord returns an error if a text is neither a word nor "".
 func checkWord(s string) error {
 	if s == "" || word.MatchString(s) {
 		return nil
@@ -163,7 +163,7 @@ func directive(line string) ([]string, error) {
 // files of the submit host (stagein) or programs.
 var jobAttributes = []string{"group_list", "no_stdio_sockets", "release_nodes_on_stageout", "tolerate_node_failures"}
 
-// checkJobDirective says what is wrong with one option of a job file.
+// checkJobDirective returns an error if an option of a job file is not allowed.
 func checkJobDirective(line string) error {
 	args, err := directive(line)
 	if err != nil || args[0] != "-W" {
@@ -205,7 +205,7 @@ var ownedValues = map[string]string{
 	"run_count": byJJM, "umask": byJJM, "Output_Path": byJJM, "Error_Path": byJJM,
 }
 
-// isOwnedValue says why a directive must not set a name, in upper or lower case.
+// isOwnedValue returns why a directive must not set a name; upper and lower case do not matter.
 func isOwnedValue(name string) (why string, owned bool) {
 	for known, why := range ownedValues {
 		if strings.EqualFold(known, name) {

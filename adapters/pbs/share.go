@@ -11,20 +11,19 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// line is the queue of those who want the same listing. While one listing runs, all who come
-// wait for the next one and share its answer: a listing that has begun may lack a job that
-// was submitted before they came.
+// line is the queue of the callers that want the same listing. While one listing runs, all callers that come wait for
+// the next one and share its answer: a listing that has begun may lack a job that was submitted before they came.
 type line struct {
 	running, next *round
 	began         time.Time // when the latest listing began
 }
 
-// round is one listing, and what came of it.
+// round is one listing and its result.
 type round struct {
 	over   chan struct{} // closed at the end
-	shared int           // how many others wait for it
-	// void is set if the listing shows nothing to those who share it: its caller gave up, or
-	// the account that ran it has trouble.
+	shared int           // how many other callers wait for it
+	// void is set if the callers that share the listing must not use it: its own caller gave up, or the account that
+	// ran it has trouble.
 	void bool
 	raws []raw
 	err  error
@@ -34,8 +33,8 @@ type round struct {
 // The listing that a cancel needs is not shared with other listings, because it may use more
 // ports.
 //
-// A listing that accounts share is made by the daemon's own account: an account can change what
-// its own processes print, and would change what the others are told.
+// A listing that accounts share is made by the daemon's own account, because an account can change the output of its
+// own processes, and so the listings of the other accounts.
 func (a *Adapter) shareListing(ctx context.Context, why purpose, argv []string,
 	list func(context.Context) ([]raw, error)) ([]raw, error) {
 	if a.accountsShare() {

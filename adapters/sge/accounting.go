@@ -58,9 +58,9 @@ const (
 	columns      = 45 // in 6.2 and 8.1; later ones add
 )
 
-// parseRecord parses a line of the accounting file. ok is false for lines that are not
-// about a task of jjm: comments, other jobs, single processes of parallel jobs. The error
-// is for lines that may be about one and cannot be read.
+// parseRecord parses a line of the accounting file. ok is false for lines that are not about a task of jjm: comments,
+// other jobs, single processes of parallel jobs. An error means that the line may be about a task of jjm and cannot be
+// read.
 func parseRecord(line string) (r record, ok bool, err error) {
 	if line == "" || line[0] == '#' {
 		return r, false, nil
@@ -196,8 +196,8 @@ func (r record) mayStillWait() bool {
 	return true
 }
 
-// report returns the end that a record describes. cancelled says that jjm cancelled the
-// task, which the record does not show.
+// report returns the end that a record describes. cancelled is set if jjm cancelled the task, which the record does not
+// show.
 func (r record) report(cancelled bool) jjm.Report {
 	rep := jjm.Report{
 		Tag: r.tag, Index: r.task - 1, ID: r.id(), Host: r.host, Source: "accounting",

@@ -61,7 +61,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// doubt sets the answers for jobs that do not live and may be one that cannot be read.
+// doubt sets an error as the answer for each job that is not alive but may be one of those that cannot be read.
 func doubt(jobs []adapters.Ref, living map[key]task, unread []adapters.Unread, answers []error) {
 	for i, job := range jobs {
 		k, ok := keyOf(job)

@@ -14,7 +14,7 @@ type detail struct {
 	bulk      int64
 	name      string
 	submitted jjm.Time
-	// errors says why tasks are in error, pending why the array waits.
+	// errors holds, by task, the reason of an error. pending is why the array waits.
 	errors  map[int32]string
 	pending string
 }
@@ -79,7 +79,7 @@ func seconds(n int64) jjm.Time {
 	return jjm.Time(n * 1000)
 }
 
-// details asks about arrays by number, for what the memory does not know.
+// details asks about arrays by number, for facts that the memory lacks.
 func (a *Adapter) details(ctx context.Context, bulks []int64) ([]detail, error) {
 	words := make([]string, len(bulks))
 	for i, b := range bulks {

@@ -34,7 +34,7 @@ var unsafeOptions = map[string]string{
 	"-C":   "makes qsub read options out of the job's script",
 }
 
-// checkDirective says what is wrong with one option.
+// checkDirective returns an error if an option is not allowed.
 func checkDirective(line string) error {
 	_, err := words([]string{line})
 	return err
@@ -43,9 +43,9 @@ func checkDirective(line string) error {
 // priority matches a value of -p.
 var priority = regexp.MustCompile(`^-?[0-9]{1,4}$`)
 
-// words splits options, each with its value in one text ("-l os=el9"), into the words of a
-// command line, or says which one is refused. Values are single words without quotes,
-// because a second word could be an option that jjm sets.
+// words splits options, each with its value in one text ("-l os=el9"), into the words of a command line. The error
+// names an option that is not allowed. Values are single words without quotes, because a second word could be an option
+// that jjm sets.
 func words(options []string) ([]string, error) {
 	var out []string
 	for _, text := range options {

@@ -24,8 +24,8 @@ type history struct {
 	keep time.Duration
 	warn func(string, ...any)
 
-	// reading is full while somebody reads. It is a channel, not a mutex, because a read
-	// from a dead file server never ends, and those who wait must be able to give up.
+	// reading is full while a call reads. It is a channel, not a mutex, because a read from a dead file server never
+	// ends, and waiting calls must be able to give up.
 	reading chan struct{}
 	file    *os.File
 	next    int64 // offset in file at which reading goes on
@@ -155,9 +155,9 @@ func (h *history) tail(ctx context.Context, now time.Time) error {
 // maxUnread is the largest number of lines that cannot be read and are remembered.
 const maxUnread = 1000
 
-// take adds the records in whole lines. A line that cannot be read is skipped with a warning and
-// remembered, the last maxUnread of them: it stays in the file, so an error would stop all listings
-// for good, and its task is neither absent nor cancelled.
+// take adds the records in whole lines. A line that cannot be read is skipped with a warning; the last maxUnread such
+// lines are remembered, and their tasks count as neither absent nor cancelled. An error instead would stop all listings
+// permanently, because the line stays in the file.
 func (h *history) take(lines []byte, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -217,9 +217,9 @@ func (h *history) of(user string, since jjm.Time) []record {
 	return out
 }
 
-// startedAt replaces the start in a task's record by the one that was reported for the same
-// run while it was alive. The two differ: qmaster's clock says when it sent the task to the
-// worker, the worker's when it began, 1 to 3 s later (measured on 8.1.9).
+// startedAt replaces the start in a task's record by the start that was reported for the same run while the task was
+// alive. The two differ: qmaster's clock shows when qmaster sent the task to the worker, the worker's clock when the
+// task began, 1 to 3 s later (measured on 8.1.9).
 func (h *history) startedAt(k key, started jjm.Time, restarts int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

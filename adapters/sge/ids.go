@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// key identifies one task for good. Numbers of jobs alone do not: they are reused after 9
-// 999 999 and, measured on 8.1.9, after a crash of the qmaster.
+// key identifies one task permanently. Numbers of jobs do not: they are reused after 9 999 999 and, measured on 8.1.9,
+// after a crash of the qmaster.
 type key struct {
 	tag  jjm.Tag
 	bulk int64

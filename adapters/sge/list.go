@@ -192,8 +192,8 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return append(reports, adapters.Doubtful(unread, jobs, reports)...), nil
 }
 
-// ofDoubtful returns the ends of those tasks with a record or a note that neither live nor may be one
-// of the tasks that cannot be read. It returns those, too.
+// ofDoubtful returns the ends of the tasks with a record or a note, except for tasks that live or may be one of those
+// that cannot be read. unread are the records that cannot be read.
 func (a *Adapter) ofDoubtful(ctx context.Context, owner jjm.Owner, tasks []key, notes map[key]note) (
 	reports []jjm.Report, unread []adapters.Unread, err error) {
 	entries, unread, err := a.readBoth(ctx, owner)

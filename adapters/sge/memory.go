@@ -9,10 +9,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// memory keeps facts from earlier listings. It only makes reports consistent; nothing else
-// depends on it: qstat tells the submission time of waiting tasks only, accounting has a
-// start some seconds later than qstat's, and for some time after the end of a task neither
-// source has it.
+// memory keeps facts from earlier listings. It only makes reports consistent; nothing else depends on it. qstat shows
+// the submission time of waiting tasks only, accounting has a start some seconds later than qstat's, and for some time
+// after the end of a task neither source has it.
 type memory struct {
 	mu    sync.Mutex
 	alive map[key]seen
@@ -56,9 +55,8 @@ const forgetAfter = 15 * time.Minute
 // (measured on 8.1.9).
 const maxAsked = 200
 
-// toAskAbout notes the arrays of a listing, and returns those to ask qstat -j about:
-// running ones with unknown submission time, ones in error without a reason, and waiting
-// ones whose reason is old.
+// toAskAbout notes the arrays of a listing, and returns the arrays to ask qstat -j about: running arrays with unknown
+// submission time, arrays in error without a reason, and waiting arrays whose reason is old.
 func (m *memory) toAskAbout(entries []entry, now time.Time) []int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,8 +124,8 @@ func (m *memory) reports(entries []entry) map[key]jjm.Report {
 				Tag: e.tag, Index: task - 1, ID: k.id(), State: e.state, Host: e.host, Source: "qstat",
 				Submitted: b.submitted, Started: e.started,
 			}
-			if isRerun(e.letters) { // at least; addRestarts knows more
-				r.Restarts = 1 // at least; the records count
+			if isRerun(e.letters) {
+				r.Restarts = 1 // at least; addRestarts knows more
 			}
 			switch {
 			case inError(e.letters):
@@ -143,9 +141,8 @@ func (m *memory) reports(entries []entry) map[key]jjm.Report {
 	return out
 }
 
-// awaitingRecords notes the living tasks, and returns those of the user that were alive
-// within gap and now are neither alive nor recorded. It also puts the start time that a
-// task had while it was alive into its record.
+// awaitingRecords notes the living tasks, and returns the tasks of the user that were alive within gap and now are
+// neither alive nor recorded. It also puts the start time that a task had while it was alive into its record.
 func (m *memory) awaitingRecords(user string, alive map[key]jjm.Report, h *history, now time.Time,
 	gap time.Duration) []jjm.Report {
 	m.mu.Lock()

@@ -63,8 +63,8 @@ func openNotes(path string, keep time.Duration) (*notes, error) {
 	oldest := jjm.At(time.Now().Add(-keep))
 	var kept []byte
 	for line := range bytes.Lines(text) {
-		l, err := parseNote(line)        // qdel never ran for a line that was cut short
-		if err != nil || l.At < oldest { // a torn line is one whose qdel never ran
+		l, err := parseNote(line)
+		if err != nil || l.At < oldest { // qdel never ran for a line that was cut short
 			continue
 		}
 		n.take(l)

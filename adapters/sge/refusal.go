@@ -83,8 +83,7 @@ var refusals = []struct {
 	{invalid, "does not exist", "qsub_bad_pe"},
 }
 
-// refusalIn returns what a message says of a submission; known is false if no text of the table is in
-// it.
+// refusalIn returns what a message means for a submission; known is false if the message contains no text of the table.
 func refusalIn(message string) (means answer, known bool) {
 	message = strings.ToLower(message)
 	for _, r := range refusals {

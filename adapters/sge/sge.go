@@ -67,7 +67,7 @@ func defaults() Config {
 // which would break the lines of the accounting file.
 var name = regexp.MustCompile(`^[A-Za-z0-9_.@*?][A-Za-z0-9_.@*?+/-]*$`)
 
-// noQOS says what to use instead of a QOS.
+// noQOS is the advice what to use instead of a QOS.
 const noQOS = "Grid Engine has no quality of service: use project or queue"
 
 // Check implements adapters.Checked.
@@ -94,7 +94,7 @@ func (c Config) Check(cluster string, _ adapters.Env) jjm.Problems {
 	return ps
 }
 
-// checkName says what is wrong with a name of Grid Engine; "" is allowed.
+// checkName returns an error if a text is not a name of Grid Engine; "" is allowed.
 func checkName(text string) error {
 	if text == "" || name.MatchString(text) {
 		return nil
@@ -204,7 +204,7 @@ const slack = 10 * time.Second
 // (sge_conf(5)), and sites lower it.
 const unprobedBulk = 1000
 
-// guarantee says how strong the guarantee of exactly one submission is, and why.
+// guarantee returns how strong the guarantee of exactly one submission is, and why.
 func guarantee(cfg Config, s site, known bool) string {
 	var g strings.Builder
 	g.WriteString("strong: arrays are submitted held and released once their id is stored; jobs are not rerunnable (-r n)")

@@ -13,8 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Control first looks which of the jobs exist with their tag, acts on those with few
-// commands, and looks again, because the exit code of scancel says nothing.
+// Control first looks which of the jobs exist with their tag, acts on these jobs with few commands, and looks again,
+// because the exit code of scancel says nothing.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	answers, err := a.control(ctx, owner, op, jobs)
 	if err != nil {
@@ -62,8 +62,8 @@ func (a *Adapter) control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// refuseUnread sets the answers for jobs that squeue does not show, and of which it may show a
-// record that cannot be read: they may be there.
+// refuseUnread sets an error as the answer for each job that squeue does not show but that a record which cannot be
+// read may show: the job may exist.
 func refuseUnread(jobs []adapters.Ref, unread []adapters.Unread, seen map[key]jjm.Report, answers []error) {
 	for i, ref := range jobs {
 		if k, ok := refKey(ref); ok && answers[i] == nil && seen[k].ID == "" {
@@ -110,7 +110,7 @@ type decision struct {
 	arrays  map[string][]int32
 }
 
-// decide picks the jobs to act on, and sets the answers for the others.
+// decide picks the jobs to act on, and sets the answers for the other jobs.
 func decide(op adapters.Op, jobs []adapters.Ref, seen map[key]jjm.Report, answers []error) decision {
 	d := decision{map[int]key{}, map[string][]int32{}}
 	for i, ref := range jobs {

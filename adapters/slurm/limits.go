@@ -13,8 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// submitLimits are the limits of accounting on submitted jobs that hold for jjm's account. 0 is
-// no limit, or one that is not known.
+// submitLimits are the limits of accounting on submitted jobs that hold for jjm's account; 0 means no limit, or an
+// unknown one.
 type submitLimits struct {
 	assoc        int            // of the account's associations and the accounts above them
 	qos          map[string]int // of each QOS
@@ -22,9 +22,8 @@ type submitLimits struct {
 	usualQOS     string // of jobs that name none
 }
 
-// most returns the least limit for jobs of a partition and a QOS; "" for the QOS that jobs get
-// which name none. Slurm does not look at the association's limit where a QOS has one; the
-// smaller of the two is safe in any case.
+// most returns the smallest limit for jobs of a partition and a QOS; "" stands for the QOS of jobs that name none. If a
+// QOS has a limit, Slurm ignores that of the association; the smaller of the two is always safe.
 func (l submitLimits) most(queue, qos string) int {
 	return least(l.assoc, l.qos[cmp.Or(qos, l.usualQOS)], l.qos[l.partitionQOS[queue]])
 }
@@ -49,8 +48,8 @@ const (
 // mostLevels bounds the accounts above an association that are asked for.
 const mostLevels = 8
 
-// submitLimits asks for the limits of jjm's own account. What does not answer counts as no
-// limit: the refusals of submissions will tell it.
+// submitLimits asks for the limits of jjm's own account. If a command fails, its limits count as not set: refused
+// submissions will reveal them.
 func (a *Adapter) submitLimits(ctx context.Context, s *site) submitLimits {
 	u, err := user.Current()
 	if err != nil {
@@ -133,8 +132,7 @@ func accountsOf(own []association) []string {
 	return slices.Sorted(maps.Keys(accounts))
 }
 
-// addAccounts notes the accounts that were asked for, and returns those above them that are not
-// known yet.
+// addAccounts notes the accounts that were asked for, and returns the accounts above them that are not known yet.
 func addAccounts(known map[string]association, asked []string, answer []association) (above []string) {
 	for _, a := range answer {
 		if a.user == "" && slices.Contains(asked, a.account) {
@@ -216,8 +214,8 @@ func parsePartitionQOS(text string) map[string]string {
 	return all
 }
 
-// checkSize refuses a bulk that is larger than accounting allows in its partition and QOS, which
-// the capabilities cannot tell.
+// checkSize refuses a bulk that is larger than accounting allows in its partition and QOS. The capabilities have no
+// room for such a limit.
 func (a *Adapter) checkSize(b adapters.Bulk) error {
 	a.mu.Lock()
 	s := a.site

@@ -63,7 +63,7 @@ func reports(rows []row, now, since jjm.Time) []jjm.Report {
 	return out
 }
 
-// addMissing appends those of past that ended after since and are not listed yet.
+// addMissing appends the reports of past that ended after since and are not listed yet.
 func addMissing(listed, past []jjm.Report, since jjm.Time) []jjm.Report {
 	if len(past) == 0 {
 		return listed

@@ -177,7 +177,7 @@ func jobOptions() []string {
 // jobShort are the short forms of jobOptions; -F (a file of nodes) is not among them.
 const jobShort = "AbBcCdGkLmnNOpqsStwx"
 
-// jobDirective is directive for an option of a job file.
+// jobDirective is like directive, for an option of a job file.
 func jobDirective(line string) (string, error) {
 	word, err := directive(line)
 	if err != nil {

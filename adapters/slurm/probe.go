@@ -28,7 +28,7 @@ type site struct {
 }
 
 // partition is what one job can get of a partition, and the CPUs for all jobs.
-type partition struct { // CPUs of the nodes that are up
+type partition struct {
 	cpus         int // of the nodes that are up
 	maxCores     int
 	maxMemoryMB  int64
@@ -75,11 +75,11 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// limitsWithin is how long accounting may take to tell the limits.
+// limitsWithin is how long accounting may take to report the limits.
 const limitsWithin = time.Minute
 
-// askLimits asks accounting for the limits on submitted jobs. Nobody waits for them: that takes up to
-// eight commands, and until they are known refusals tell them.
+// askLimits asks accounting for the limits on submitted jobs. It runs in the background, because it takes up to eight
+// commands; until the limits are known, refused submissions reveal them.
 func (a *Adapter) askLimits(ctx context.Context, s *site) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limitsWithin)
 	defer cancel()
@@ -91,7 +91,7 @@ func (a *Adapter) askLimits(ctx context.Context, s *site) {
 	a.site, a.asking = &known, false
 }
 
-// siteInfo returns what the controller said; it asks if it has not yet.
+// siteInfo returns the settings of the controller. It asks for them if they are not known yet.
 func (a *Adapter) siteInfo(ctx context.Context) (*site, error) {
 	a.mu.Lock()
 	s := a.site
@@ -241,7 +241,7 @@ func parseLimit(s string) time.Duration {
 func (s *site) overLimits(r jjm.Request, queue string) jjm.Problems {
 	p, known := s.partitions[cmp.Or(queue, s.defaultQueue)]
 	if !known {
-		return nil // sbatch will tell: it may be new, or a list
+		return nil // sbatch will decide: the queue may be new, or a list
 	}
 	var ps jjm.Problems
 	bad := func(field string, want, most any) {

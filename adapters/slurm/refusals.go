@@ -227,8 +227,7 @@ var refusals = []struct {
 var kinds = map[answer]jjm.Kind{ambiguous: jjm.Ambiguous, busy: jjm.Busy, denied: jjm.Denied, invalid: jjm.Invalid,
 	tooLarge: jjm.Invalid}
 
-// find returns what a message says of a submission; known is false if no text of the table is in
-// it.
+// find returns what a message means for a submission; known is false if the message contains no text of the table.
 func find(text string) (means answer, known bool) {
 	for _, r := range refusals {
 		if strings.Contains(text, r.text) {
@@ -238,8 +237,8 @@ func find(text string) (means answer, known bool) {
 	return ambiguous, false
 }
 
-// marked returns an error of the kind and with the marks that the text calls for which answered a
-// submission of n jobs.
+// marked returns the error for a submission of n jobs that was answered with text: its kind and its marks depend on the
+// text.
 func marked(text string, n int, make func(jjm.Kind) error) error {
 	means, known := find(text)
 	switch {

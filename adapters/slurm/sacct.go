@@ -18,10 +18,10 @@ const sacctFields = "JobID,JobIDRaw,State,ExitCode,Submit,Start,End,TotalCPU,Max
 const sacctColumns = 12
 
 // record is a job, or a step of one, as sacct shows it.
-type record struct { // of a job; steps have names of their own
+type record struct {
 	tag     jjm.Tag // of a job; its steps have names of their own
-	array   string  // nil for a job that is not an array
-	indices []int32 // none for a job that is no array's
+	array   string  // id of the array, or of a job that is in no array
+	indices []int32 // none for a job that is in no array
 	step    string  // "batch", "0"; "" for the job itself
 	state   jjm.BatchState
 	// exit is modulo 128: sacct subtracts 128 from greater codes, so 137 is shown as 9 and

@@ -13,7 +13,7 @@
 // The JSON output of Slurm 22.05 is not used for any decision: it reports every exit as a
 // success, and a controller that is down as an empty queue.
 //
-// Slurm keeps no record of a job that waited inside its array and was cancelled alone. The
+// Slurm keeps no record of a job that waited inside its array and was cancelled without the rest of the array. The
 // adapter reports such cancellations itself, until the process ends.
 //
 // # What it leaves to others
@@ -73,7 +73,7 @@ type Adapter struct {
 	mu        sync.Mutex          // guards what follows
 	site      *site               // nil until the controller has answered
 	asking    bool                // accounting is asked for the limits of site
-	asked     sync.WaitGroup      // for tests: accounting has told the limits
+	asked     sync.WaitGroup      // for tests: done when the limits are known
 	coverages map[string]coverage // by user
 	cancelled map[key]cancelledJob
 }

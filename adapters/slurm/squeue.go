@@ -54,7 +54,7 @@ func parseSqueue(text string) (rows []row, unread []adapters.Unread, err error) 
 		text = rest
 		r, ours, err := parseRecord(record)
 		before, damaged, last, joined := split(record)
-		// A line end behind fewer fields is in nobody's name: what follows is a record of its own.
+		// A line end after too few fields is in no job's name: the text after it is a record of its own.
 		if joined && (err != nil || !ours && (damaged.tag.Valid() || strings.Count(before, "|") < squeueLead)) {
 			r, ours, err = last, true, nil
 			unread = append(unread, damaged.unread(n, before, noRecord(before)))
@@ -75,8 +75,8 @@ func (r row) unread(n int, record, why string) adapters.Unread {
 		Text: fmt.Sprintf("squeue: record %d: %.200q: %s", n, record, why)}
 }
 
-// noRecord says what is wrong with a text that stands before a record: a record has lost its end, or, if it does not
-// begin as a record does, it is none.
+// noRecord returns what is wrong with a text in front of a record: the text is a record that lost its end, or, if it
+// does not begin as a record does, no record.
 func noRecord(text string) string {
 	if id, _, fields := strings.Cut(text, "|"); fields && id != "" && id[0] >= '0' && id[0] <= '9' {
 		return "it has no end"
@@ -84,9 +84,9 @@ func noRecord(text string) string {
 	return "it is no record, but stands between records"
 }
 
-// split finds the record of ours that follows, in a text between two ends of records, one that
-// lost its end, or a line that is no record. before is the text of that, damaged has what can be
-// read of it. joined is false if there is no such record.
+// split searches the text between two ends of records for a record of ours. In front of that record is either a record
+// that lost its end, or a line that is no record: before is its text, and damaged holds what can be read of it. joined
+// is false if there is no such record of ours.
 func split(text string) (before string, damaged, last row, joined bool) {
 	for at := strings.Index(text, "\n"); at >= 0; {
 		if last, ours, err := parseRecord(text[at+1:]); ours && err == nil {

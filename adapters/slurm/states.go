@@ -106,7 +106,7 @@ func exits(state jjm.BatchState, status int) (exit, signal int) {
 // could not be opened (ESLURMD_..., "0:53").
 const openFailed = 53
 
-// endReason says why a job ended, where Slurm knows more than the state.
+// endReason returns why a job ended, if Slurm knows more than the state.
 func endReason(state jjm.BatchState, reason string, signal int) string {
 	switch {
 	case reason == "JobLaunchFailure" && signal == openFailed:

@@ -11,18 +11,18 @@ import (
 	"jjm/internal/testkit/differ"
 )
 
-// The checks of calls at once: so many goroutines make all calls, so many times, about at most
-// so many local jobs of each spec. What is shared shows within a few hundred calls.
+// The bounds of the check of simultaneous calls: callers goroutines each make all calls rounds times, for at most
+// someParts local jobs of each spec. Shared state shows within a few hundred calls.
 const (
 	callers   = 8
 	rounds    = 25
 	someParts = 8
-	// largeSpec is the number of local jobs from which a spec is left out: making them
-	// again and again takes long, and shows nothing that a small one does not.
+	// largeSpec is the largest number of local jobs of a spec that is tried: making more again and again takes long,
+	// and shows nothing that a small spec does not.
 	largeSpec = 1000
 )
 
-// answers are those of a type about a spec: how it is cut, and the commands of some parts.
+// answers holds what a type returned for a spec: how it is cut, and the commands of some parts.
 type answers struct {
 	spec     *jjm.Spec
 	site     handlers.Site
@@ -31,8 +31,8 @@ type answers struct {
 	commands [][]byte
 }
 
-// atOnce checks that a type answers the same whatever it is asked meanwhile: about other
-// specs, about other parts, from other goroutines.
+// atOnce checks that a type always returns the same for a spec, whatever it is asked meanwhile: about other specs,
+// about other parts, from other goroutines.
 func atOnce(t TB, h handlers.Handler, site handlers.Site, good []Good) {
 	t.Helper()
 	var all []answers
@@ -77,8 +77,8 @@ func copied(t TB, all []answers) []answers {
 	return own
 }
 
-// inTurn asks all about one thing before the next, so that what a call left behind for
-// another spec shows without luck.
+// inTurn asks how each spec is cut, and then for the commands of each spec, so that state that a call left behind for
+// another spec shows for certain.
 func inTurn(h handlers.Handler, all []answers) string {
 	for _, ask := range []func(*answers, handlers.Handler) string{(*answers).recut, (*answers).recommand} {
 		for i := range all {
@@ -90,7 +90,7 @@ func inTurn(h handlers.Handler, all []answers) string {
 	return ""
 }
 
-// asked returns the answers about a spec, and about one that selects a part of it.
+// asked returns the answers for a spec, and for a spec that selects a part of it.
 func asked(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) []answers {
 	t.Helper()
 	c, err := h.Split(spec, site)
@@ -161,8 +161,7 @@ func (a *answers) recut(h handlers.Handler) string {
 	return differs("the cutting", c, a.cutting)
 }
 
-// recommand asks for the commands. Each is looked at when all were asked for, because one may
-// be part of the other.
+// recommand asks for the commands. It compares them after it has asked for all, because commands may share memory.
 func (a *answers) recommand(h handlers.Handler) string {
 	commands := make([]handlers.Command, len(a.parts))
 	for i := range a.parts {
@@ -179,7 +178,7 @@ func (a *answers) recommand(h handlers.Handler) string {
 	return ""
 }
 
-// differs returns how an answer differs from the one of before, "" if it does not.
+// differs returns how an answer differs from the earlier one, "" if it does not.
 func differs(what string, now any, before []byte) string {
 	text, err := json.Marshal(now)
 	if err != nil {

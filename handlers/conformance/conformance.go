@@ -1,7 +1,6 @@
-// Package conformance holds the suite that every job type must pass: what it accepts can be
-// cut into parts that cover the work exactly once, every part has a command line, it keeps to
-// the site's limit on local jobs, may be called from many goroutines, and what it documents is
-// true.
+// Package conformance holds the suite that every job type must pass. Jobs that the type accepts can be cut into parts
+// that cover the work exactly once, and every part has a command line. The type keeps to the site's limit on local jobs
+// and may be called from many goroutines, and its documentation is true.
 package conformance
 
 import (
@@ -36,13 +35,12 @@ type Check struct {
 	Run  func(TB)
 }
 
-// Good is a spec that a type must accept, and what must come of it. Only who wrote the spec
-// knows that: a type that drops a row agrees with itself.
+// Good is a spec that a type must accept, with the expected result. Only the author of the spec knows the result: a
+// type that drops a row agrees with itself.
 type Good struct {
 	// Spec is nil for the example of the type's description.
 	Spec *jjm.Spec
-	// Parts is the number of local jobs, Units that of all their events or rows; 0 is not
-	// compared.
+	// Parts is the number of local jobs, Units the number of all their events or rows; 0 is not compared.
 	Parts int
 	Units int64
 }
@@ -235,7 +233,7 @@ func packs(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) {
 	}
 	planned, problems := handlers.Planned(h, spec, site)
 	if len(problems) > 0 {
-		return // which is said already
+		return // the failure is reported already
 	}
 	inputs, err := handlers.Inputs(h, planned, site)
 	if err != nil {
@@ -257,8 +255,8 @@ func (g Good) compare(t TB, parts []jjm.Part) {
 	}
 }
 
-// recovers checks that a job file which selects the units of one part, as a recovery does,
-// results in that part alone, with its numbers and words.
+// recovers checks that a job file which selects the units of one part, as a recovery does, results in only that part,
+// with its numbers and words.
 func recovers(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, part jjm.Part) {
 	t.Helper()
 	some := clone(t, spec)

@@ -5,8 +5,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// keepsLimit checks that a type makes no more local jobs than a site allows: where n are too
-// many it says so when the job is checked, or makes fewer.
+// keepsLimit checks that a type makes no more local jobs than a site allows: if n are too many, the type refuses the
+// job when it is checked, or makes fewer.
 func keepsLimit(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, n int) {
 	t.Helper()
 	if n < 2 {

@@ -35,9 +35,9 @@ type File struct {
 	// have placeholders of settings and of the part.
 	Command []string          `toml:"command"`
 	Env     map[string]string `toml:"env"`
-	// Outputs are file names to collect, in addition to the job file's. Required are further
-	// ones, each of which a local job must leave. Inputs are files that are packed with each
-	// grid job, with paths relative to the folder of this file.
+	// Outputs are file names to collect, in addition to the job file's. Required are further files, each of which a
+	// local job must leave. Inputs are files that are packed with each grid job, with paths relative to the folder of
+	// this file.
 	Outputs  []string    `toml:"outputs"`
 	Required []string    `toml:"outputs_required"`
 	Inputs   []jjm.Input `toml:"inputs"`
@@ -247,7 +247,7 @@ func (w *Work) unit() string {
 	return jjm.UnitRow
 }
 
-// amountProblem says what is wrong with an amount, "" if nothing.
+// amountProblem returns what is wrong with an amount, "" if nothing is.
 func amountProblem(schema handlers.Schema, v any) string {
 	const want = "want a whole number, or the name of a setting that is one"
 	switch v := v.(type) {

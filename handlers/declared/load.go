@@ -24,7 +24,7 @@ const (
 // maxFile is the largest size of a file, in bytes.
 const maxFile = 1 << 20
 
-// Folder says how a folder of job types is read.
+// Folder describes how a folder of job types is read.
 type Folder struct {
 	// Dir is its absolute path. A missing folder has no types.
 	Dir string
@@ -40,18 +40,17 @@ type Folder struct {
 type Loaded struct {
 	// Types are the types by their names. Types whose files have mistakes are among them: they are off.
 	Types handlers.Registry
-	// Off are files with mistakes that are in the way of no name: another file or jjm itself has the type of that
-	// name, or it cannot be a name.
+	// Off are files with mistakes that turn off no type in Types: another file or jjm itself has the type of that name,
+	// or the name is no valid name of a type.
 	Off []handlers.Off
 	// Loose are mistakes that belong to no type.
 	Loose jjm.Problems
 }
 
-// Load reads the job types in a folder: one for each file *.toml, except for job files
-// *-job.toml, which may lie beside them. A mistake in a file costs the type of that file
-// alone, and all mistakes are reported with their places. Of two files that declare the same
-// type, the one whose name is that of the type counts, else the first in the order of names.
-// An error means that the folder cannot be read.
+// Load reads the job types in a folder: one for each file *.toml, except for job files *-job.toml, which may lie beside
+// them. A mistake in a file turns off only the type of that file, and all mistakes are reported with their places. If
+// two files declare the same type, the file with the name of the type counts, or else the first file in the order of
+// names. An error means that the folder cannot be read.
 func (f Folder) Load() (Loaded, error) {
 	out := Loaded{Types: handlers.Registry{}}
 	entries, err := os.ReadDir(f.Dir)
@@ -105,8 +104,8 @@ func (h helper) turnOff(found []candidate) (used bool) {
 	return used || program
 }
 
-// servesTo reports whether a type may read the helper: it packs the helper, or it is a program in the same folder,
-// which may load what is not a program itself.
+// servesTo reports whether a type may read the helper: the type packs it, or the program of the type lies in the same
+// folder and may load it, because the helper is neither a program of a type nor a declaration.
 func (h helper) servesTo(t handlers.Handler, program bool) bool {
 	switch t := t.(type) {
 	case *external.Type:
@@ -212,8 +211,8 @@ func (f Folder) name(found []candidate, out *Loaded) {
 	}
 }
 
-// Unread returns what is to be done so that a type is known which was not declared in a folder when its files were
-// read: "" if the folder has no file of that name now, or one that declares another type.
+// Unread returns how to make a type known that was declared in a folder after the folder was read; "" if the folder has
+// no file of that name now, or that file declares another type.
 func Unread(dir, name string) string {
 	if !typeName.MatchString(name) {
 		return ""
@@ -225,12 +224,12 @@ func Unread(dir, name string) string {
 	h, problems := Read(path, nil)
 	switch {
 	case len(problems) > 0:
-		return fmt.Sprintf("%s is there now, with mistakes that \"jjm config check\" names: mend them, and start the daemon anew",
+		return fmt.Sprintf("%s is there now, with mistakes that \"jjm config check\" names: mend them, and start the daemon again",
 			path)
 	case h.Type() != name:
 		return ""
 	}
-	return fmt.Sprintf("%s has declared it since the daemon started: start the daemon anew", path)
+	return fmt.Sprintf("%s has declared it since the daemon started: start the daemon again", path)
 }
 
 // Read reads one file. call runs its program, if it has one.

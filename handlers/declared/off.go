@@ -122,8 +122,8 @@ func (t *OffType) Rules(spec *jjm.Spec) []rule.Rule {
 // nameLine matches the line that names the type.
 var nameLine = regexp.MustCompile(`^name[ \t]*=[ \t]*["\']([a-z][a-z0-9_-]{0,39})["\']`)
 
-// nameOf returns the name of the type that a file with mistakes is about: the name in its text, else that of the
-// file. named is false if neither can be the name of a type; then it is the name of the file.
+// nameOf returns the name of the type that a file with mistakes declares: the name in its text, or else the name of the
+// file. named is false if neither can be the name of a type; then name is the name of the file.
 func nameOf(path string, text []byte) (name string, named bool) {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)

@@ -24,8 +24,8 @@ const (
 )
 
 // Begun has the paths of the files of a new type.
-type Begun struct { // the file that declares it
-	Type string   // declares it
+type Begun struct {
+	Type string   // the file that declares the type
 	Job  string   // a job file
 	All  []string // Type, Job and the programs
 }
@@ -55,7 +55,7 @@ func Begin(dir, name, kind string) (_ Begun, err error) {
 	return begun, nil
 }
 
-// write writes a new file from one of the skeleton. On an error nothing of it stays.
+// write writes a new file from a file of the skeleton. After an error it leaves no file.
 func write(path, from, name string) error {
 	text, err := skeleton.ReadFile(from)
 	if err != nil {

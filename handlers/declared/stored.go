@@ -113,7 +113,7 @@ func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm
 func (t *Type) Rules(spec *jjm.Spec) []rule.Rule {
 	d, _, problems := t.at(spec)
 	if len(problems) > 0 {
-		return nil // the job cannot be run either, and that is told
+		return nil // the job cannot be run either, and that is reported
 	}
 	return d.file.Rules
 }

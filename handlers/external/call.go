@@ -43,7 +43,7 @@ func (t *Type) ask(call Caller, req request, limit time.Duration, into any) jjm.
 	return problems
 }
 
-// whenAsked begins the text of a problem of the program: what it was asked.
+// whenAsked returns the beginning of the text of a problem with the program: what it was asked to do.
 func (t *Type) whenAsked(verb string) string {
 	return fmt.Sprintf("the program %s, asked to %s: ", t.path, verb)
 }

@@ -28,7 +28,7 @@ type request struct {
 	Protocol int    `json:"protocol"`
 	Verb     string `json:"verb"`
 	Type     string `json:"type"`
-	// Settings are those below [params], with the defaults of those that are not given.
+	// Settings are the settings below [params], with the defaults of settings that are not given.
 	Settings map[string]any `json:"settings,omitempty"`
 	// Job has the other keys of the job file that a plan may depend on.
 	Job *jobPart `json:"job,omitempty"`

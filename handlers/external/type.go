@@ -117,8 +117,8 @@ func (t *Type) Program() string { return t.path }
 // Type returns the type's name in job files.
 func (t *Type) Type() string { return t.name }
 
-// Describe documents the type as its program did. It does not ask the program: one that
-// hangs must not stop people who want to read about other types.
+// Describe documents the type as its program did. It does not ask the program: a program that hangs must not stop
+// people who want to read about other types.
 func (t *Type) Describe() handlers.Description {
 	d, _, asked := t.answered()
 	switch {
@@ -168,7 +168,7 @@ func (t *Type) Plan(spec *jjm.Spec, site handlers.Site) (map[string]any, jjm.Pro
 	return a.Plan.store()
 }
 
-// field returns the field that a program names, or that of all settings.
+// field returns the field that a program names; "params", the field of all settings, if that is no field.
 func field(name string) string {
 	if name == "" || len(name) > 200 || strings.ContainsAny(name, "\n\x00 ") {
 		return "params"

@@ -138,7 +138,7 @@ func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, e
 	return handlers.Command{Argv: t.Expand(handlers.PartValues(job, p.SeedOffset))}, nil
 }
 
-// cut decides the size of the local jobs and says why.
+// cut decides the size of the local jobs; the cutting contains the reasons.
 func cut(p params, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	n, why, problems := size(p, site)
 	if problems != nil {

@@ -41,8 +41,7 @@ func IDs(dir string) ([]jjm.GridID, error) {
 	}
 }
 
-// Document reads a file of a record as it is: [File], or that of a shard. Kinds of errors: as of
-// Read.
+// Document reads a file of a record as it is: [File], or the file of a shard. Kinds of errors: as of Read.
 func Document(dir string, grid jjm.GridID, name string) ([]byte, error) {
 	data, err := readFile(filepath.Join(dir, grid.String(), name), MaxShard)
 	if err != nil {

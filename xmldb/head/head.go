@@ -53,21 +53,19 @@ type Head struct {
 	Causes []jjm.Cause
 	// Phases sums the progress of the running local jobs.
 	Phases []jjm.Progress
-	// Inputs are the datasets that it reads.
+	// Inputs are the datasets that the grid job reads.
 	Inputs []Input
 	// Steps are the counts of local jobs by step, in order, if there is more than one step.
 	// Read fills in nothing else about the steps after the first.
 	Steps []jjm.StepCounts
-	// Endings are how the generations ended that are past, oldest first. Those of Grid are
-	// not read.
+	// Endings are the ends of past generations, oldest first. Read does not fill in Grid.Endings.
 	Endings []Ending
 	// Written is when the record was written.
 	Written jjm.Time
 }
 
-// Ending is how a generation of a grid job ended that is past, with the answer for a
-// gatekeeper. Counts are those of completed, failed and killed local jobs; Causes and Proof
-// are not in a record.
+// Ending is the end of a past generation of a grid job, with the answer for a gatekeeper. Counts are those of
+// completed, failed and killed local jobs; Causes and Proof are not in a record.
 type Ending struct {
 	jjm.Ending
 	GRAM     jjm.GRAM
@@ -78,8 +76,7 @@ type Ending struct {
 	TarPath  string // absolute
 }
 
-// Told returns the head as gatekeepers are told it: once the first generation is over, as it
-// was then.
+// Told returns the head as gatekeepers see it. Once the first generation is over, they see the state at its end.
 func (h Head) Told() Head {
 	if len(h.Endings) == 0 {
 		return h
@@ -142,7 +139,7 @@ func Read(dir string, grid jjm.GridID) (Head, error) {
 	return h, nil
 }
 
-// missing is the error of a file that is not there, in words.
+// missing is the error for a file that does not exist, with a text for people.
 type missing struct {
 	text string
 	err  error

@@ -18,7 +18,7 @@ const (
 	MaxHistory  = 512 << 10
 )
 
-// History is what a record tells of the changes of a grid job.
+// History holds the last changes of a grid job, as its record has them.
 type History struct {
 	// Changes are the last ones, oldest first; Older says that there were others before.
 	Changes []jjm.JournalEntry

@@ -22,9 +22,9 @@ const MaxShard = 128 << 20
 // ShardFile returns the name of a shard within the folder of its grid job.
 func ShardFile(n int) string { return fmt.Sprintf("jobs-%04d.xml", n) }
 
-// Locals reads the local jobs that ref selects, at most so many, in order. Those that the
-// record does not have are left out. Of a local job are set what the record says of it. Kinds
-// of errors: as of Read, but no record is no error.
+// Locals reads the local jobs that ref selects, in order, at most as many as most. It leaves out local jobs that the
+// record does not have, and fills in only what the record has. Kinds of errors: as of Read, but a missing record is no
+// error.
 func Locals(dir string, ref jjm.Ref, most int) ([]jjm.LocalJob, error) {
 	var out []jjm.LocalJob
 	for n := int(ref.First) / ShardSize; ref.Last < 0 || n <= int(ref.Last)/ShardSize; n++ {

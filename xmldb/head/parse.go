@@ -361,7 +361,7 @@ func (p *parser) children(fn func(xml.StartElement) error) error {
 	}
 }
 
-// text reads the text of an element up to its end, without that of its children.
+// text reads the text of an element up to its end, without the text of its children.
 func (p *parser) text(s *string) error {
 	var b []byte
 	for {
@@ -413,7 +413,7 @@ func (p *parser) int(a map[string]string, elem, name string) int64 {
 	return n
 }
 
-// int32 is int for numbers from 0 that fit.
+// int32 returns a number like int; a number that is negative or too large is an error.
 func (p *parser) int32(a map[string]string, elem, name string) int32 {
 	n := p.int(a, elem, name)
 	if n < 0 || n > math.MaxInt32 {

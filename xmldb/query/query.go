@@ -66,8 +66,8 @@ func (q *Query) Wants(root string) bool {
 // Results returns what was found so far.
 func (q *Query) Results() []string { return q.results }
 
-// Add adds what the path selects in a document. It makes a tree of it, which may take many
-// times its size in memory. The error is of kind Invalid if document or answer are too large.
+// Add adds what the path selects in a document. It makes a tree of the document, which may take many times the
+// document's size in memory. The error is of kind Invalid if document or answer are too large.
 func (q *Query) Add(data []byte) error {
 	if q.whole {
 		return q.add(string(data))
