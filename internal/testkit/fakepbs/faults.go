@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -21,12 +20,8 @@ func begin(dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, "faults", name), nil, 0o666)
 }
 
-// offline plays the faults that keep a command from its server. Options that only ask for
-// the version need no server.
+// offline plays the faults that keep a command from its server.
 func offline(dir, verb string, args []string) (r response, out bool) {
-	if slices.Equal(args, []string{"--version"}) {
-		return response{}, false
-	}
 	for fault(dir, "frozen") {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -86,14 +81,11 @@ func (c *complex) outOfPorts(verb string, r response) response {
 // misbehave plays the faults of the server itself.
 func (c *complex) misbehave() {
 	if c.fault("lost-history") {
+		c.mu.Lock()
 		c.forget((*job).done)
+		c.mu.Unlock()
 	}
-	if !c.fault("rerun") {
-		return
-	}
-	_ = os.Remove(filepath.Join(c.dir, "faults", "rerun"))
-	for t := range c.running {
-		t.rerun = true
-		killSession(t.proc.PID, true)
+	if os.Remove(filepath.Join(c.dir, "faults", "rerun")) == nil {
+		c.kill(true)
 	}
 }

@@ -66,16 +66,3 @@ func jsonValue(v string) string {
 	}
 	return `"` + escaped.Replace(v) + `"`
 }
-
-// plainText writes queues or the server as qstat -f does. None of their lines is long.
-func plainText(kind string, records []record) []byte {
-	var out []byte
-	for _, r := range records {
-		out = append(out, kind+": "+r.id+"\n"...)
-		for _, a := range r.attrs {
-			out = append(out, "    "+a.name+" = "+a.value+"\n"...)
-		}
-		out = append(out, '\n')
-	}
-	return out
-}
