@@ -31,8 +31,6 @@ type request struct {
 type response struct {
 	Stdout, Stderr []byte
 	Exit           int
-	// Die makes the client kill itself before it has printed anything.
-	Die bool
 	// Endless makes the client print Stdout again and again.
 	Endless bool
 }
@@ -56,15 +54,15 @@ func call(dir, verb string, args []string) int {
 			return 99
 		}
 	}
+	if fault(dir, verb+"-killed") {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
 	return r.deliver()
 }
 
 // deliver prints a response and returns the exit code.
 func (r response) deliver() int {
-	if r.Die {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	}
 	_, _ = os.Stdout.Write(r.Stdout)
 	for r.Endless {
 		if _, err := os.Stdout.Write(r.Stdout); err != nil {

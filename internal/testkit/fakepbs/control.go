@@ -65,8 +65,7 @@ func (c *complex) find(x operand) (target, *refusal) {
 
 // onJobs calls act for every job that is named on a command line and that the caller may
 // change. The exit code is that of the last error.
-func (c *complex) onJobs(q request, list []operand, act func(target) *refusal) response {
-	r := response{Die: c.fault(q.Verb + "-killed")}
+func (c *complex) onJobs(q request, list []operand, act func(target) *refusal) (r response) {
 	for _, x := range list {
 		t, no := c.find(x)
 		switch {

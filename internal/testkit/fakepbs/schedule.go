@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -196,12 +197,7 @@ func (c *complex) finish(j *job, t *task, exit int) {
 
 // closeJob handles the end of a job's last task. Without history the job is gone at once.
 func (c *complex) closeJob(j *job) {
-	for _, t := range j.tasks {
-		if !t.over() {
-			return
-		}
-	}
-	if j.done() {
+	if j.done() || slices.ContainsFunc(j.tasks, func(t *task) bool { return !t.over() }) {
 		return
 	}
 	j.endedAt, j.mtime = time.Now(), time.Now()
