@@ -20,20 +20,15 @@ func TestEnds_AreThoseOfTheTable(t *testing.T) {
 		{"walltime", "-l walltime=1", "sleep 60", "", "F 93 -29"},
 		{"memory", "-l select=1:mem=30mb", "head -c 120m /dev/zero | tail -c 120m | sleep 60", "", "F 93 -27"},
 		{"bad shell", "-S /no/such/shell", "exit 0", "", "F 93 254"},
-		{"CRLF", "", "\r", "", "F 93 127"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, nil)
-			first := "#!/bin/sh\n"
-			if tt.name == "CRLF" {
-				first = "#!/bin/bash\r\n"
-			}
-			if err := os.WriteFile(b.home+"/s", []byte(first+tt.script+"\n"), 0o700); err != nil {
+			if err := os.WriteFile(b.home+"/s", []byte(tt.script+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			id := strings.TrimSpace(string(b.sh("jjmuser", "qsub -o /dev/null -e /dev/null "+tt.qsub+" s").Stdout))
+			id := strings.TrimSpace(string(b.sh("jjmuser", "qsub -o /dev/null -e /dev/null "+tt.qsub+" <s").Stdout))
 			if tt.then != "" {
 				if tt.qsub != "-h" {
 					b.until("qstat -f -F json "+id, `"job_state":"R"`)
@@ -133,7 +128,12 @@ func TestControl_AnswersAsRecorded(t *testing.T) {
 	if got := attribute(text, "substate") + " " + attribute(text, "Exit_status"); got != "91 271" {
 		t.Errorf("the running job that was deleted has %s, recorded 91 271", got)
 	}
-	out := b.sh("jjmuser", "qstat 1.pbshost") // as in qstat_finished_nox
+	out := b.sh("jjmuser", "qstat -x -f -F json 1 999999") // as in qstat_unknown_and_known
+	if out.Exit != 153 || string(out.Stderr) != "qstat: Unknown Job Id 999999.pbshost\n" ||
+		!strings.Contains(string(out.Stdout), `"1.pbshost":{`) {
+		t.Errorf("exit %d: %s%s", out.Exit, out.Stderr, out.Stdout)
+	}
+	out = b.sh("jjmuser", "qstat 1.pbshost") // as in qstat_finished_nox
 	const finished = "qstat: 1.pbshost Job has finished, use -x or -H to obtain historical job information\n"
 	if out.Exit != 35 || string(out.Stderr) != finished {
 		t.Errorf("exit %d: %s", out.Exit, out.Stderr)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -9,59 +10,59 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	jjmrun "jjm/internal/sys/run"
 )
 
 // request is one command as the server sees it.
 type request struct {
-	Verb  string
-	Args  []string
-	Env   map[string]string
-	Dir   string
-	User  string
-	Stdin []byte
+	Verb       string
+	Args       []string
+	User       string
+	Home, Zone string // HOME and TZ
+	Stdin      []byte
 }
 
 // response is what the command prints, and its exit code.
 type response struct {
 	Stdout, Stderr []byte
 	Exit           int
-	// Die makes the client kill itself before it has printed anything.
-	Die bool
 	// Endless makes the client print Stdout again and again.
 	Endless bool
 }
 
-// call is a command of PBS: it passes everything to the server.
+// call is a command of PBS. The server answers everything but --version and the faults that keep
+// the command from it.
 func call(dir, verb string, args []string) int {
-	if r, out := offline(dir, verb, args); out {
-		return deliver(r)
+	if slices.Equal(args, []string{"--version"}) {
+		fmt.Println("pbs_version = " + version)
+		return 0
 	}
-	q := request{Verb: verb, Args: args, Env: environment(), User: caller()}
-	q.Dir, _ = os.Getwd()
-	if verb == "qsub" && scriptFile(args) == "" {
-		q.Stdin, _ = io.ReadAll(os.Stdin)
+	r, out := offline(dir, verb, args)
+	if !out {
+		q := request{Verb: verb, Args: args, User: caller(), Home: os.Getenv("HOME"), Zone: os.Getenv("TZ")}
+		if verb == "qsub" {
+			q.Stdin, _ = io.ReadAll(os.Stdin)
+		}
+		var err error
+		if r, err = ask(dir, q); err != nil {
+			fmt.Fprintln(os.Stderr, "fakepbs: no server:", err)
+			return 99
+		}
 	}
-	r, err := ask(dir, q)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "fakepbs: no server:", err)
-		return 99
-	}
-	return deliver(r)
-}
-
-func deliver(r response) int {
-	if r.Die {
+	if fault(dir, verb+"-killed") {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	}
+	return r.deliver()
+}
+
+// deliver prints a response and returns the exit code.
+func (r response) deliver() int {
 	_, _ = os.Stdout.Write(r.Stdout)
 	for r.Endless {
 		if _, err := os.Stdout.Write(r.Stdout); err != nil {
@@ -72,83 +73,55 @@ func deliver(r response) int {
 	return r.Exit
 }
 
-func environment() map[string]string {
-	env := map[string]string{}
-	for _, kv := range os.Environ() {
-		name, value, _ := strings.Cut(kv, "=")
-		env[name] = value
-	}
-	return env
-}
-
-// caller returns the user who calls, as the kernel knows it; FAKEPBS_USER replaces it in
-// tests with several users.
+// caller returns the user who calls; FAKEPBS_USER replaces it in tests with several users.
 func caller() string {
 	if name := os.Getenv("FAKEPBS_USER"); name != "" {
 		return name
 	}
-	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+	if u, err := user.Current(); err == nil {
 		return u.Username
 	}
 	return "u" + strconv.Itoa(os.Getuid())
 }
 
-// ask sends a request to the server of a folder, and starts one if there is none.
+// ask sends a request to the server of a folder, and starts one if there is none. If several
+// commands start one, the first that has the address stays.
 func ask(dir string, q request) (response, error) {
-	var r response
 	c, err := dial(dir)
 	if err != nil {
-		if c, err = start(dir); err != nil {
-			return r, err
+		if err := launch(dir); err != nil {
+			return response{}, err
 		}
 	}
+	for tries := 0; err != nil && tries < 6000; tries++ {
+		time.Sleep(5 * time.Millisecond)
+		c, err = dial(dir)
+	}
+	if err != nil {
+		return response{}, fmt.Errorf("it did not come up in %s (see its file log): %w", dir, err)
+	}
 	defer c.Close()
+	return exchange(c, q)
+}
+
+func exchange(c net.Conn, q request) (r response, err error) {
 	if err := gob.NewEncoder(c).Encode(q); err != nil {
 		return r, err
 	}
 	return r, gob.NewDecoder(c).Decode(&r)
 }
 
-// dial connects to a socket through its folder's descriptor, because the path of a socket
-// may have only 107 bytes.
-func dial(dir string) (net.Conn, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d/socket", f.Fd()))
-}
+// dial connects to the server of a folder.
+func dial(dir string) (net.Conn, error) { return net.Dial("unix", socket(dir)) }
 
-// start makes sure that exactly one server runs; a lock guards that.
-func start(dir string) (net.Conn, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, err
-	}
-	lock, err := os.OpenFile(filepath.Join(dir, "starting"), os.O_CREATE|os.O_RDWR, 0o666)
-	if err != nil {
-		return nil, err
-	}
-	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		return nil, err
-	}
-	if c, err := dial(dir); err == nil {
-		return c, nil
-	}
-	if err := launch(dir); err != nil {
-		return nil, err
-	}
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if c, err := dial(dir); err == nil {
-			return c, nil
-		}
-	}
-	return nil, fmt.Errorf("the server in %s did not come up; see its file log", dir)
-}
+// socket returns the server's address, which is no file: the path of one may have only 107 bytes.
+func socket(dir string) string { return fmt.Sprintf("@fakepbs-%x", sha256.Sum224([]byte(dir))) }
 
 // launch starts the server of a folder.
 func launch(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -167,17 +140,15 @@ func launch(dir string) error {
 	return p.Close()
 }
 
-// stop ends the server of a folder, if there is one, and waits until its jobs have ended.
+// stop ends the server of a folder, if there is one. The server closes the connection when its
+// jobs have ended.
 func stop(dir string) error {
 	c, err := dial(dir)
 	if err != nil {
 		return nil
 	}
 	defer c.Close()
-	if err := gob.NewEncoder(c).Encode(request{Verb: "stop"}); err != nil {
-		return err
-	}
-	if err := gob.NewDecoder(c).Decode(&response{}); err != nil && !errors.Is(err, io.EOF) {
+	if _, err := exchange(c, request{Verb: "stop"}); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	return nil

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,8 +14,7 @@ import (
 // server's name.
 type operand struct {
 	text        string
-	bad         bool // it is none of these
-	seq         int
+	seq         int // -1 if it is none of these
 	array       bool
 	first, last int // elements; -1 for the whole job
 }
@@ -21,22 +22,16 @@ type operand struct {
 var operandForm = regexp.MustCompile(`^(\d+)(\[(?:(\d+)(?:-(\d+))?)?\])?(?:\.` + server + `)?$`)
 
 func operandOf(text string) operand {
+	x := operand{text: text, seq: -1, first: -1, last: -1}
 	m := operandForm.FindStringSubmatch(text)
 	if m == nil {
-		return operand{text: text, bad: true, first: -1, last: -1}
+		return x
 	}
-	x := operand{text: text, seq: number(m[1]), array: m[2] != "", first: -1, last: -1}
+	x.seq, x.array = number(m[1]), m[2] != ""
 	if m[3] != "" {
 		x.first, x.last = number(m[3]), number(cmp.Or(m[4], m[3]))
 	}
 	return x
-}
-
-func operandsOf(words []string) (all []operand) {
-	for _, word := range words {
-		all = append(all, operandOf(word))
-	}
-	return all
 }
 
 // target is the job, and the elements of an array, that an operand stands for.
@@ -46,42 +41,35 @@ type target struct {
 	tasks []*task
 }
 
-// find returns what an operand stands for; job is nil if there is no such job or element.
-func (c *complex) find(x operand) target {
-	t := target{operand: x}
+// find returns what an operand stands for, or the error that there is no such job or element.
+func (c *complex) find(x operand) (target, *refusal) {
+	if x.seq < 0 {
+		return target{}, errMalformed
+	}
 	for _, j := range c.jobs {
 		if j.seq != x.seq || j.array != x.array {
 			continue
 		}
+		t := target{operand: x, job: j}
 		for _, k := range j.tasks {
 			if x.first < 0 || x.first <= k.index && k.index <= x.last {
 				t.tasks = append(t.tasks, k)
 			}
 		}
 		if len(t.tasks) > 0 {
-			t.job = j
+			return t, nil
 		}
 	}
-	return t
+	return target{}, errUnknownJob
 }
 
 // onJobs calls act for every job that is named on a command line and that the caller may
 // change. The exit code is that of the last error.
-func (c *complex) onJobs(q request, list []operand, act func(target) *refusal) response {
-	if len(list) == 0 {
-		return response{Exit: 2, Stderr: []byte("usage: " + q.Verb + " job_identifier...\n")}
-	}
-	r := response{Die: c.fault(q.Verb + "-killed")}
+func (c *complex) onJobs(q request, list []operand, act func(target) *refusal) (r response) {
 	for _, x := range list {
-		if x.bad {
-			r.Exit = 1
-			r.Stderr = fmt.Appendf(r.Stderr, "%s: illegally formed job identifier: %s\n", q.Verb, x.text)
-			continue
-		}
-		var no *refusal
-		switch t := c.find(x); {
-		case t.job == nil:
-			no = errUnknownJob
+		t, no := c.find(x)
+		switch {
+		case no != nil:
 		case t.job.owner != q.User && q.User != "root", c.fault(q.Verb + "-denied"):
 			no = errPermission
 		default:
@@ -95,22 +83,21 @@ func (c *complex) onJobs(q request, list []operand, act func(target) *refusal) r
 	return r
 }
 
-// named returns the identifier as it appears in a message: qdel repeats what it was given,
-// the others write it in full.
+// named returns the identifier as it appears in a message: qdel repeats an unknown one as it was
+// given, the others write it in full.
 func named(verb, id string, no *refusal) string {
-	if strings.Contains(id, ".") || verb == "qdel" && no == errUnknownJob {
+	if strings.Contains(id, ".") || no == errMalformed || verb == "qdel" && no == errUnknownJob {
 		return id
 	}
 	return id + "." + server
 }
 
 // qalter knows the option -r only (array_norerun).
-func (c *complex) qalter(q request) response {
+func (c *complex) qalter(q request, o options) response {
 	if c.fault("qalter-lost") {
 		return response{}
 	}
-	o := parse(q.Args, "r:")
-	return c.onJobs(q, operandsOf(o.operands), func(t target) *refusal {
+	return c.onJobs(q, o.operands, func(t target) *refusal {
 		if t.job.done() {
 			return errHistory
 		}
@@ -119,9 +106,8 @@ func (c *complex) qalter(q request) response {
 	})
 }
 
-func (c *complex) qdel(q request) response {
-	o := parse(q.Args, "x")
-	list, fatal := joined(operandsOf(o.operands))
+func (c *complex) qdel(q request, o options) response {
+	list, fatal := joined(o.operands)
 	r := c.onJobs(q, list, func(t target) *refusal { return c.del(t, o.has("x")) })
 	if fatal && c.fault("qdel-crash") {
 		_ = begin(c.dir, "refused")
@@ -129,44 +115,26 @@ func (c *complex) qdel(q request) response {
 	return r
 }
 
-// keptRuns and fatalRuns are how many ranges of one array a qdel deletes, and how many end
-// the server (qdel_several_operands).
-const (
-	keptRuns  = 2
-	fatalRuns = 11
-)
-
 // joined joins the operands of a qdel that follow each other in one array, as its client
 // does, and drops the ranges of an array after the first two. fatal is true if the server
-// dies of their number.
+// dies of their number, which is 11 or more (qdel_several_operands).
 func joined(list []operand) (kept []operand, fatal bool) {
-	type runs struct {
-		n    int // ranges of an array
-		last int // the end of its last range
-		at   int // the place of that in kept; -1 if it is lost
-	}
-	arrays := map[int]*runs{}
+	arrays := map[int][]operand{}
 	for _, x := range list {
-		if x.first < 0 {
+		runs := arrays[x.seq]
+		switch n := len(runs); {
+		case x.first < 0:
 			kept = append(kept, x)
-			continue
-		}
-		if arrays[x.seq] == nil {
-			arrays[x.seq] = &runs{}
-		}
-		r := arrays[x.seq]
-		switch {
-		case r.n > 0 && x.first == r.last+1 && r.at >= 0:
-			kept[r.at].last = x.last
-		case r.n > 0 && x.first == r.last+1:
-		case r.n < keptRuns:
-			r.n, r.at = r.n+1, len(kept)
-			kept = append(kept, x)
+		case n > 0 && x.first == runs[n-1].last+1:
+			runs[n-1].last = x.last
 		default:
-			r.n, r.at = r.n+1, -1
+			arrays[x.seq] = append(runs, x)
 		}
-		r.last = x.last
-		fatal = fatal || r.n >= fatalRuns
+	}
+	for _, seq := range slices.Sorted(maps.Keys(arrays)) {
+		runs := arrays[seq]
+		kept = append(kept, runs[:min(len(runs), 2)]...)
+		fatal = fatal || len(runs) >= 11
 	}
 	return kept, fatal
 }
@@ -202,10 +170,9 @@ func (c *complex) del(t target, purge bool) *refusal {
 }
 
 // qhold is qhold and qrls. There is neither for elements of an array.
-func (c *complex) qhold(q request) response {
-	o := parse(q.Args, "h:")
+func (c *complex) qhold(q request, o options) response {
 	letters := cmp.Or(o.value("h"), "u")
-	return c.onJobs(q, operandsOf(o.operands), func(t target) *refusal {
+	return c.onJobs(q, o.operands, func(t target) *refusal {
 		j, comment := t.job, ""
 		switch {
 		case letters != "u" && q.User != "root":
@@ -230,28 +197,11 @@ func (c *complex) qhold(q request) response {
 	})
 }
 
-const qselectUsage = `usage: qselect [-a [op]date_time] [-A account_string] [-c [op]interval]
-	[-h hold_list] [-H] [-J] [-l resource_list] [-N name] [-p [op]priority]
-	[-q destination] [-r y|n] [-s states] [-t subopt[op]date_time] [-T] [-P project_name]
-	[-x] [-u user_name]
-       qselect --version
-`
-
 // qselect lists jobs. It is no error if none matches.
-func (c *complex) qselect(q request) response {
-	o := parse(q.Args, "A:N:P:s:t:xu:")
-	after, ok := modified(o.value("t"), q.Env["TZ"])
-	wrong := ""
-	switch {
-	case o.bad != "":
-		wrong = "invalid option -- '" + o.bad + "'"
-	case o.has("N") && !jobName.MatchString(o.value("N")):
-		wrong = "illegal -N value"
-	case o.has("t") && !ok:
-		wrong = "illegal -t value"
-	}
-	if wrong != "" {
-		return response{Exit: 2, Stderr: []byte("qselect: " + wrong + "\n" + qselectUsage)}
+func (c *complex) qselect(q request, o options) response {
+	after, ok := modified(o.value("t"), zone(q.Zone))
+	if o.has("t") && !ok {
+		return response{Exit: 2, Stderr: []byte("qselect: illegal -t value\n")}
 	}
 	if o.has("x") && !c.history {
 		// With exit 0, and nothing on stdout.
@@ -261,8 +211,8 @@ func (c *complex) qselect(q request) response {
 	for _, j := range c.jobs {
 		w := j.row()
 		changed := w.facts().mtime.Truncate(time.Second)
-		if (!j.done() || o.has("x")) && o.fits("N", j.name) && o.fits("u", j.owner) && o.fits("A", j.account) &&
-			o.fits("P", j.project) && o.fits("s", string(w.letter())) && !(o.has("t") && changed.Before(after)) {
+		if (!j.done() || o.has("x")) && o.fits("N", j.name) && o.fits("u", j.owner) &&
+			o.fits("s", string(w.letter())) && !(o.has("t") && changed.Before(after)) {
 			r.Stdout = append(r.Stdout, w.id()+"\n"...)
 		}
 	}
@@ -271,20 +221,15 @@ func (c *complex) qselect(q request) response {
 
 // modified parses the form of -t that this fake knows: m.ge.CCYYMMDDhhmm.SS, in the zone of
 // the command (qselect.c, cvtdate.c).
-func modified(value, zone string) (time.Time, bool) {
+func modified(value string, zone *time.Location) (time.Time, bool) {
 	text, ok := strings.CutPrefix(value, "m.ge.")
-	where, err := time.LoadLocation(zone)
-	if !ok || err != nil {
-		return time.Time{}, false
-	}
-	at, err := time.ParseInLocation("200601021504.05", text, where)
-	return at, err == nil && at.Unix() >= 0
+	at, err := time.ParseInLocation("200601021504.05", text, zone)
+	return at, ok && err == nil && at.Unix() >= 0
 }
 
 // qmgr knows a few settings: set server NAME = VALUE, set queue QUEUE NAME = VALUE.
-func (c *complex) qmgr(q request) response {
-	text := parse(q.Args, "c:").value("c")
-	setting, value, _ := strings.Cut(strings.ReplaceAll(text, " ", ""), "=")
+func (c *complex) qmgr(_ request, o options) response {
+	setting, value, _ := strings.Cut(strings.ReplaceAll(o.value("c"), " ", ""), "=")
 	switch setting {
 	case "setserverjob_history_enable":
 		if c.history = value == "true"; !c.history {
@@ -299,7 +244,7 @@ func (c *complex) qmgr(q request) response {
 	case "setfakenext": // not a setting of PBS: the next job's number
 		c.next = number(value)
 	default:
-		return response{Exit: 1, Stderr: []byte("qmgr: fakepbs does not know: " + text + "\n")}
+		return response{Exit: 1, Stderr: []byte("qmgr: fakepbs does not know: " + o.value("c") + "\n")}
 	}
 	return response{}
 }

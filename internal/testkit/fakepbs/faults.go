@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -21,39 +20,27 @@ func begin(dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, "faults", name), nil, 0o666)
 }
 
-// offline plays the faults that keep a command from its server. Options that only ask for
-// the version need no server.
+// offline plays the faults that keep a command from its server. Each command has its own text for
+// a server that does not answer.
 func offline(dir, verb string, args []string) (r response, out bool) {
-	if slices.Equal(args, []string{"--version"}) {
-		return response{}, false
-	}
 	for fault(dir, "frozen") {
 		time.Sleep(10 * time.Millisecond)
 	}
-	switch {
-	case fault(dir, "refused"):
-		return refused(verb, args), true
-	case fault(dir, "unauthorized"):
+	if fault(dir, "unauthorized") {
 		return response{Exit: 255, Stderr: []byte(noIff + noIff + unauthenticated(verb))}, true
 	}
-	return response{}, false
-}
-
-// refused returns what a command prints when the server does not answer; each has its own
-// text.
-func refused(verb string, args []string) response {
+	r.Exit = 15010 & 0xFF
 	text := fmt.Sprintf("%s: cannot connect to server %s (errno=15010)\n", verb, server)
-	r := response{Exit: 15010 & 0xFF}
 	switch verb {
 	case "qdel":
 		text = "Couldn't connect to cluster: " + server + "\n"
 	case "pbsnodes":
 		r.Exit, text = 1, "pbsnodes: cannot connect to server "+server+", error=15010\n"
 	case "qstat":
-		r = response{Exit: 255, Stdout: emptyListing(args)} // looks like a good answer, and is worthless
+		r.Exit, r.Stdout = 255, emptyListing(args) // looks like a good answer, and is worthless
 	}
 	r.Stderr = []byte("Connection refused\n" + text)
-	return r
+	return r, fault(dir, "refused")
 }
 
 // emptyListing returns what a command that wants JSON prints without an answer of the server.
@@ -86,14 +73,11 @@ func (c *complex) outOfPorts(verb string, r response) response {
 // misbehave plays the faults of the server itself.
 func (c *complex) misbehave() {
 	if c.fault("lost-history") {
+		c.mu.Lock()
 		c.forget((*job).done)
+		c.mu.Unlock()
 	}
-	if !c.fault("rerun") {
-		return
-	}
-	_ = os.Remove(filepath.Join(c.dir, "faults", "rerun"))
-	for t := range c.running {
-		t.rerun = true
-		killSession(t.proc.PID, true)
+	if os.Remove(filepath.Join(c.dir, "faults", "rerun")) == nil {
+		c.kill(true)
 	}
 }

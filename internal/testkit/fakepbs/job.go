@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	jjmrun "jjm/internal/sys/run"
@@ -18,36 +16,23 @@ type job struct {
 	tasks   []*task
 
 	name, owner, queue string
-	account, project   string
 	rerunnable         bool
 	holds              string // letters of u, o, s
 	shell              string
-	output, error      string
+	silent             bool   // its output goes to /dev/null
 	args               string // Submit_arguments
-	dir, home          string
-	env                map[string]string // of qsub
-	vars               []pair            // Variable_List
-	resources          map[string]string // Resource_List
+	home               string
+	vars               []pair // Variable_List
 	limits             limits
-	script             []byte
 
 	ctime   time.Time
 	mtime   time.Time
 	endedAt time.Time
 	ready   time.Time // when the scheduler looks at it
 	// comment is an array's: the last thing that happened to it, or that a listing said
-	// about one of its elements (see epitaph).
+	// about one of its elements (see row.facts).
 	comment string
 }
-
-// limits are what a job may use.
-type limits struct {
-	cores    int
-	walltime int   // seconds; 0 for none
-	memory   int64 // bytes; 0 for none
-}
-
-type pair struct{ name, value string }
 
 // facts are what a listing shows of a run, or of an array as a whole.
 type facts struct {
@@ -73,7 +58,7 @@ type task struct {
 	deleted bool
 	rerun   bool
 	limit   string // the resource whose limit was exceeded
-	dying   chan struct{}
+	dying   bool   // TERM was sent
 }
 
 // over reports whether a task has ended.
@@ -129,27 +114,4 @@ func (w row) letter() byte {
 		return 'H'
 	}
 	return 'Q'
-}
-
-// remaining returns the array's elements that wait, such as "0,9-18", or "-".
-func (j *job) remaining() string {
-	var out []string
-	for i := 0; i < len(j.tasks); i++ {
-		if j.tasks[i].state != 'Q' {
-			continue
-		}
-		first, last := j.tasks[i].index, j.tasks[i].index
-		for i+1 < len(j.tasks) && j.tasks[i+1].state == 'Q' && j.tasks[i+1].index == last+1 {
-			i, last = i+1, last+1
-		}
-		text := strconv.Itoa(first)
-		if last > first {
-			text += "-" + strconv.Itoa(last)
-		}
-		out = append(out, text)
-	}
-	if len(out) == 0 {
-		return "-"
-	}
-	return strings.Join(out, ",")
 }

@@ -3,15 +3,18 @@
 // of qmgr, chosen by the name under which it is called. Jobs really run, as detached processes.
 //
 // It answers as OpenPBS 23.06.06 did, defects included: exit codes, messages, the invalid
-// JSON, what history remembers. It does what recordings show and jjm meets, and no more: jobs
-// are shown as JSON only, unknown options are refused, and what jobs print is lost.
+// JSON, what history remembers. It does what recordings show and jjm meets, and no more. Jobs
+// are shown as JSON only, with the attributes that jjm reads and those that may hold any text.
+// Scripts come from standard input, and their directives are not read. Unknown options are
+// refused, without the usage text. Of the resources only walltime, ncpus and mem are read, mem
+// in mb. What jobs print is lost.
 //
 //	fakepbs install BIN   puts the commands into the folder BIN
 //	fakepbs stop          ends the server, and all jobs
 //
-// The complex lives in FAKEPBS_DIR, an absolute path. The first command starts a server there, which
-// holds all state in memory and goes away when it is told to, when the folder is removed, or
-// when nothing has happened for ten minutes.
+// The complex lives in FAKEPBS_DIR, an absolute path. The first command starts a server, which
+// holds all state in memory. The server goes away when it is told to, when the folder is
+// removed, or when nothing has happened for ten minutes.
 //
 // # Settings
 //
@@ -21,10 +24,8 @@
 //	FAKEPBS_HISTORY   on or off; on
 //	FAKEPBS_USER      who calls, read anew for every command
 //	FAKEPBS_WAIT      how long the scheduler lets a job wait that could run; 0s
-//	FAKEPBS_STUCK     how long output outside of /dev/null holds a job in E; 300ms
-//	                  (32s in PBS)
-//	FAKEPBS_PORTS     reserved ports of the host, each in use for a minute; 0
-//	                  (512 in PBS), 0 for no bound
+//	FAKEPBS_STUCK     how long output outside of /dev/null holds a job in E; 300ms (32s in PBS)
+//	FAKEPBS_PORTS     reserved ports of the host, each in use for a minute; 0 for no bound (512 in PBS)
 //	FAKEPBS_FAULTS    names of faults, which begin with the server
 //
 // The file connections has a line for each command: the time in nanoseconds, the number of
@@ -33,8 +34,7 @@
 //
 // # Faults
 //
-// A file of this name in the folder's subfolder "faults" is a fault, for as
-// long as it is there.
+// A file of this name in the folder's subfolder "faults" is a fault, for as long as it is there.
 //
 //	refused       the server cannot be reached
 //	unauthorized  pbs_iff cannot authenticate
@@ -46,11 +46,9 @@
 //	qalter-denied the server does not let the caller alter the job
 //	qalter-killed qalter alters the job and dies
 //	qalter-lost   qalter exits with 0 and alters nothing
-//	qdel-crash    a qdel with 11 or more ranges of an array ends the server: the fault
-//	              "refused" begins
+//	qdel-crash    a qdel with 11 or more ranges of an array begins the fault "refused"
 //	mom-down      the node's daemon cannot be reached
-//	one-id        qstat -F json answers the first of several ids, as OpenPBS does
-//	              since December 2023
+//	one-id        qstat -F json answers the first of several ids, as OpenPBS does since December 2023
 //	endless       qstat -t of all jobs prints without end
 //	ports-quiet   a command without a port prints two lines and exits with 0
 //	rerun         once: running jobs are killed, queued and run again
@@ -62,11 +60,18 @@ import (
 	"path/filepath"
 )
 
+// verb is a command of PBS.
+type verb struct {
+	do      func(*complex, request, options) response
+	options string // a colon follows those with a value
+}
+
 // verbs are the names under which fakepbs is a command of PBS.
-var verbs = map[string]func(*complex, request) response{
-	"qsub": (*complex).qsub, "qalter": (*complex).qalter, "qstat": (*complex).qstat, "qselect": (*complex).qselect,
-	"qdel": (*complex).qdel, "qhold": (*complex).qhold, "qrls": (*complex).qhold, "pbsnodes": (*complex).pbsnodes,
-	"qmgr": (*complex).qmgr,
+var verbs = map[string]verb{
+	"qsub": {(*complex).qsub, "A:e:hJ:l:N:o:P:q:r:S:v:"}, "qalter": {(*complex).qalter, "r:"},
+	"qstat": {(*complex).qstat, "fxtBQF:"}, "qselect": {(*complex).qselect, "N:s:t:u:x"},
+	"qdel": {(*complex).qdel, "x"}, "qhold": {(*complex).qhold, "h:"}, "qrls": {(*complex).qhold, "h:"},
+	"pbsnodes": {(*complex).pbsnodes, "a"}, "qmgr": {(*complex).qmgr, "c:"},
 }
 
 func main() {
@@ -75,7 +80,7 @@ func main() {
 
 func run(name string, args []string) int {
 	dir := os.Getenv("FAKEPBS_DIR")
-	if verbs[name] != nil {
+	if verbs[name].do != nil {
 		return call(dir, name, args)
 	}
 	var err error
@@ -85,7 +90,7 @@ func run(name string, args []string) int {
 	case len(args) == 1 && args[0] == "stop":
 		err = stop(dir)
 	case len(args) == 1 && args[0] == "serve":
-		err = serve(dir, environment())
+		err = serve(dir)
 	default:
 		err = fmt.Errorf("usage: fakepbs install BIN | stop")
 	}
@@ -105,11 +110,9 @@ func install(bin string) error {
 	if err := os.MkdirAll(bin, 0o777); err != nil {
 		return err
 	}
-	for verb := range verbs {
-		link := filepath.Join(bin, verb)
-		if err := os.Remove(link); err != nil && !os.IsNotExist(err) {
-			return err
-		}
+	for name := range verbs {
+		link := filepath.Join(bin, name)
+		_ = os.Remove(link)
 		if err := os.Symlink(self, link); err != nil {
 			return err
 		}

@@ -2,66 +2,51 @@ package main
 
 import "strings"
 
-type option struct{ letter, value string }
-
-// options are those of a command line, and its operands.
+// options are those of a command line, each with its values, and its operands.
 type options struct {
-	list     []option
-	operands []string
-	bad      string // the letter of an unknown option
+	values   map[string][]string
+	operands []operand
 }
 
 // parse parses options as getopt(3) does. A colon follows the letters in known that take a value.
-func parse(args []string, known string) (o options) {
-	for len(args) > 0 {
-		a := args[0]
-		if len(a) < 2 || a[0] != '-' {
-			o.operands = args
-			return o
-		}
+// bad is the letter of an option that is unknown or lacks its value.
+func parse(args []string, known string) (o options, bad string) {
+	o.values = map[string][]string{}
+	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
+		word := args[0][1:]
 		args = args[1:]
-		for i := 1; i < len(a); i++ {
-			letter := a[i : i+1]
-			at := strings.Index(known, letter)
-			if at < 0 || letter == ":" {
-				return options{bad: letter}
+		for word != "" {
+			letter, value := word[:1], ""
+			word = word[1:]
+			_, after, ok := strings.Cut(known, letter)
+			takes := strings.HasPrefix(after, ":")
+			if !ok || letter == ":" || takes && word == "" && len(args) == 0 {
+				return o, letter
 			}
-			if !strings.HasPrefix(known[at+1:], ":") {
-				o.list = append(o.list, option{letter, ""})
-				continue
-			}
-			value := a[i+1:]
-			if value == "" {
-				if len(args) == 0 {
-					return options{bad: letter}
+			if takes {
+				if value = word; value == "" {
+					value, args = args[0], args[1:]
 				}
-				value, args = args[0], args[1:]
+				word = ""
 			}
-			o.list = append(o.list, option{letter, value})
-			break
+			o.values[letter] = append(o.values[letter], value)
 		}
 	}
-	return o
-}
-
-// get returns the value of an option that is given last.
-func (o options) get(letter string) (value string, given bool) {
-	for _, x := range o.list {
-		if x.letter == letter {
-			value, given = x.value, true
-		}
+	for _, word := range args {
+		o.operands = append(o.operands, operandOf(word))
 	}
-	return value, given
+	return o, ""
 }
 
-func (o options) has(letter string) bool {
-	_, given := o.get(letter)
-	return given
-}
+func (o options) has(letter string) bool { return len(o.values[letter]) > 0 }
 
+// value returns the value of an option that is given last.
 func (o options) value(letter string) string {
-	value, _ := o.get(letter)
-	return value
+	if !o.has(letter) {
+		return ""
+	}
+	all := o.values[letter]
+	return all[len(all)-1]
 }
 
 // fits reports whether an option is not given, or has a value.

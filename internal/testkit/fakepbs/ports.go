@@ -12,12 +12,6 @@ import (
 // portLife is how long a port stays in use after its connection (TIME_WAIT).
 const portLife = time.Minute
 
-// portUse is the connections of one command.
-type portUse struct {
-	at time.Time
-	n  int
-}
-
 // now returns the time by which ports become free: that in the file clock, if there is one.
 func (c *complex) now() time.Time {
 	text, _ := os.ReadFile(filepath.Join(c.dir, "clock"))
@@ -32,30 +26,23 @@ func (c *complex) now() time.Time {
 // returns the command without the ids for which there was no port left, the number of
 // ports, and whether there was one for each connection.
 func (c *complex) connect(q request) (rest request, n int, all bool) {
-	now, inUse := c.now(), 0
-	c.used = slices.DeleteFunc(c.used, func(u portUse) bool { return now.Sub(u.at) >= portLife })
-	for _, u := range c.used {
-		inUse += u.n
-	}
-	fits := func() bool { return c.hostPorts == 0 || inUse+n < c.hostPorts }
-	if all = fits(); all {
-		n++
-	}
-	rest = q
-	rest.Args = nil
-	for _, word := range q.Args {
-		isID := q.Verb == "qstat" && word[0] >= '0' && word[0] <= '9'
-		switch {
-		case !isID:
-			rest.Args = append(rest.Args, word)
-		case fits():
-			n++
-			rest.Args = append(rest.Args, word)
-		default:
+	now := c.now()
+	c.ports = slices.DeleteFunc(c.ports, func(used time.Time) bool { return now.Sub(used) >= portLife })
+	all = true
+	take := func() bool {
+		if c.hostPorts > 0 && len(c.ports) >= c.hostPorts {
 			all = false
+			return false
 		}
+		c.ports = append(c.ports, now)
+		n++
+		return true
 	}
-	c.used = append(c.used, portUse{now, n})
+	take()
+	rest = q
+	rest.Args = slices.DeleteFunc(slices.Clone(q.Args), func(word string) bool {
+		return q.Verb == "qstat" && word[0] >= '0' && word[0] <= '9' && !take()
+	})
 	if f, err := os.OpenFile(filepath.Join(c.dir, "connections"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666); err == nil {
 		fmt.Fprintf(f, "%d %d %s %s\n", now.UnixNano(), n, q.Verb, strings.Join(q.Args, " "))
 		f.Close()

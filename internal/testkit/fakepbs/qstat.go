@@ -2,25 +2,21 @@ package main
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 )
 
 // qstat shows jobs as JSON, or the queues or the server as text.
-func (c *complex) qstat(q request) response {
-	o := parse(q.Args, "fxtBQF:")
+func (c *complex) qstat(q request, o options) response {
 	switch {
-	case o.bad != "":
-		return response{Exit: 2, Stderr: []byte("qstat: invalid option -- '" + o.bad + "'\n")}
 	case o.has("B"):
-		return response{Stdout: plainText("Server", []record{c.serverRecord()})}
+		return response{Stdout: c.serverText()}
 	case o.has("Q"):
-		return response{Stdout: plainText("Queue", c.queueRecords())}
+		return response{Stdout: c.queuesText()}
 	}
 	var r response
 	if o.has("x") && !c.history {
-		for _, id := range append(o.operands, "")[:max(1, len(o.operands))] {
-			r.Stderr = append(r.Stderr, "qstat: PBS is not configured to maintain job history "+id+"\n"...)
+		for _, x := range append(o.operands, operand{})[:max(1, len(o.operands))] {
+			r.Stderr = append(r.Stderr, "qstat: PBS is not configured to maintain job history "+x.text+"\n"...)
 		}
 		r.Stdout = emptyListing(q.Args)
 		return r
@@ -30,7 +26,7 @@ func (c *complex) qstat(q request) response {
 	case o.value("F") == "json":
 		records := make([]record, len(rows))
 		for i, w := range rows {
-			records[i] = w.record(zoneOf(q.Env))
+			records[i] = w.record(zone(q.Zone))
 		}
 		r.Stdout = jsonText(records)
 	case len(rows) > 0:
@@ -40,9 +36,9 @@ func (c *complex) qstat(q request) response {
 	return r
 }
 
-// zoneOf returns the time zone of a command.
-func zoneOf(env map[string]string) *time.Location {
-	if z, err := time.LoadLocation(env["TZ"]); err == nil && env["TZ"] != "" {
+// zone returns the time zone of a command.
+func zone(name string) *time.Location {
+	if z, err := time.LoadLocation(name); err == nil && name != "" {
 		return z
 	}
 	return time.Local
@@ -60,14 +56,25 @@ func (c *complex) rows(o options, r *response) (rows []row) {
 		return rows
 	}
 	oneID := c.fault("one-id")
-	for _, id := range o.operands {
-		found, no := c.named(id, o)
-		if no != nil {
-			r.Exit = no.exit()
-			r.Stderr = fmt.Appendf(r.Stderr, "qstat: %s\n", no.text)
+	for _, x := range o.operands {
+		t, no := c.find(x)
+		text := ""
+		switch {
+		case no != nil:
+			text = no.text + " " + named("qstat", x.text, no)
+		case t.job.done() && !o.has("x"):
+			no = errHistory
+			text = named("qstat", x.text, no) + " Job has finished, use -x or -H to obtain historical job information"
+		case oneID && len(rows) > 0:
+		case t.first < 0:
+			rows = append(rows, t.job.rows(o.has("t"))...)
+		default:
+			for _, k := range t.tasks {
+				rows = append(rows, row{t.job, k})
+			}
 		}
-		if !oneID || len(rows) == 0 {
-			rows = append(rows, found...)
+		if no != nil {
+			r.Exit, r.Stderr = no.exit(), fmt.Appendf(r.Stderr, "qstat: %s\n", text)
 		}
 	}
 	return rows
@@ -76,34 +83,10 @@ func (c *complex) rows(o options, r *response) (rows []row) {
 // rows returns the row of a job, and with members those of an array's elements.
 func (j *job) rows(members bool) []row {
 	rows := []row{j.row()}
-	if j.array && members {
-		for _, t := range j.tasks {
+	for _, t := range j.tasks {
+		if j.array && members {
 			rows = append(rows, row{j, t})
 		}
 	}
 	return rows
-}
-
-// named returns what one identifier stands for, or a complaint about it.
-func (c *complex) named(id string, o options) (rows []row, no *refusal) {
-	if _, err := strconv.Atoi(id[:1]); err != nil {
-		return nil, &refusal{code: errUnknownQueue.code, text: "Unknown queue destination " + id}
-	}
-	x, full := operandOf(id), named("qstat", id, nil)
-	t := c.find(x)
-	switch {
-	case x.bad:
-		return nil, &refusal{code: 1, text: "illegally formed job identifier: " + id}
-	case t.job == nil:
-		return nil, &refusal{code: errUnknownJob.code, text: errUnknownJob.text + " " + full}
-	case t.job.done() && !o.has("x"):
-		const finished = " Job has finished, use -x or -H to obtain historical job information"
-		return nil, &refusal{code: errHistory.code, text: full + finished}
-	case x.first < 0:
-		return t.job.rows(o.has("t")), nil
-	}
-	for _, k := range t.tasks {
-		rows = append(rows, row{t.job, k})
-	}
-	return rows, nil
 }

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -44,24 +43,14 @@ func (c *complex) schedule() {
 }
 
 // attend makes the scheduler look at a job that can run, after FAKEPBS_WAIT.
-func (c *complex) attend(j *job) {
-	if c.pause == 0 {
-		return
-	}
-	j.ready = time.Now().Add(c.pause)
-	time.AfterFunc(c.pause, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.schedule()
-	})
-}
+func (c *complex) attend(j *job) { j.ready = time.Now().Add(c.pause) }
 
 // run starts one task.
 func (c *complex) run(j *job, t *task) {
 	now := time.Now()
 	const minute = "Mon Jan 02 at 15:04"
 	c.free -= j.limits.cores
-	t.comment = fmt.Sprintf("Job run at %s on (%s)", now.Format(minute), j.limits.vnode())
+	t.comment = fmt.Sprintf("Job run at %s on (%s:ncpus=%d)", now.Format(minute), server, j.limits.cores)
 	if !j.begun() {
 		j.comment = "Job Array Began at " + now.Format(minute)
 	}
@@ -74,54 +63,29 @@ func (c *complex) run(j *job, t *task) {
 	}
 	t.proc = p
 	go c.wait(j, t, p)
-	if j.limits.memory > 0 || j.limits.walltime > 0 {
-		go c.limit(j.limits, t, p)
-	}
 }
 
 // launch starts the script through the job's shell, which leads the session, as the login
 // shell does in PBS: a job killed by signal n ends with 128+n, and only a killed shell with
 // 256+n.
 func (c *complex) launch(j *job, t *task) (*jjmrun.Process, error) {
-	path := c.scriptPath(j)
-	if _, err := os.Stat(path); err != nil {
-		if err := os.WriteFile(path, j.script, 0o700); err != nil {
-			return nil, err
-		}
-	}
-	shell := cmp.Or(j.shell, "/bin/bash")
-	return jjmrun.Detach(jjmrun.Detached{
-		Argv: []string{shell, "-c", `"$1" "$2"; exit $?`, "pbs", interpreter(j.script, shell), path},
-		Dir:  j.home, Env: j.environment(t),
-	})
-}
-
-// scriptPath is where the script of a job lies while it is alive.
-func (c *complex) scriptPath(j *job) string { return filepath.Join(c.dir, "jobs", j.row().id()+".SC") }
-
-// interpreter returns the one named in the first line, or the shell.
-func interpreter(script []byte, shell string) string {
-	line, _, _ := bytes.Cut(script, []byte("\n"))
-	if name, ok := bytes.CutPrefix(line, []byte("#!")); ok {
-		return strings.TrimLeft(string(name), " ")
-	}
-	return shell
-}
-
-func (j *job) environment(t *task) []string {
 	env := []string{
 		"HOME=" + j.home, "USER=" + j.owner, "LOGNAME=" + j.owner, "SHELL=/bin/bash",
-		"PATH=/usr/local/bin:/usr/bin:/bin", "PBS_JOBID=" + row{j, t}.id(), "PBS_JOBNAME=" + j.name,
-		"PBS_QUEUE=" + j.queue, "PBS_ENVIRONMENT=PBS_BATCH", "NCPUS=" + strconv.Itoa(j.limits.cores),
+		"PATH=/usr/local/bin:/usr/bin:/bin", "PBS_JOBID=" + row{j, t}.id(),
 	}
 	if j.array {
-		env = append(env, "PBS_ARRAY_INDEX="+strconv.Itoa(t.index), "PBS_ARRAY_ID="+j.row().id())
+		env = append(env, "PBS_ARRAY_INDEX="+strconv.Itoa(t.index))
 	}
 	for _, v := range j.vars {
 		env = append(env, v.name+"="+v.value)
 	}
-	return env
+	return jjmrun.Detach(jjmrun.Detached{
+		Argv: []string{j.shell, "-c", `"$0" "$1"; exit $?`, j.shell, c.scriptPath(j)}, Dir: j.home, Env: env,
+	})
 }
+
+// scriptPath is where the script of a job lies while it is alive.
+func (c *complex) scriptPath(j *job) string { return filepath.Join(c.dir, j.row().id()+".SC") }
 
 func (c *complex) wait(j *job, t *task, p *jjmrun.Process) {
 	ws, ru, err := p.Wait()
@@ -129,13 +93,11 @@ func (c *complex) wait(j *job, t *task, p *jjmrun.Process) {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", row{j, t}.id(), err)
 		ru = &syscall.Rusage{}
 	}
-	c.mu.Lock()
-	dying := t.dying
-	c.mu.Unlock()
-	if dying != nil {
-		<-dying
+	// MOM kills the processes that remain. After a TERM they have the grace time as well.
+	for end := time.Now().Add(grace); time.Now().Before(end) && len(sessionOf(p.PID)) > 0; {
+		time.Sleep(5 * time.Millisecond)
 	}
-	killSession(p.PID, true) // as MOM does with remaining processes
+	killSession(p.PID, true)
 	_ = p.Close()
 	exit := ws.ExitStatus()
 	if ws.Signaled() {
@@ -144,47 +106,34 @@ func (c *complex) wait(j *job, t *task, p *jjmrun.Process) {
 	c.end(j, t, exit, ru)
 }
 
-// limit kills a task that is over one of its limits; mem is enforced as by a node with
-// "$enforce mem".
-func (c *complex) limit(l limits, t *task, p *jjmrun.Process) {
-	end := time.Now().Add(time.Duration(l.walltime)*time.Second + late)
-	for over := false; !over; {
-		time.Sleep(50 * time.Millisecond)
-		exceeded := ""
-		switch {
-		case l.walltime > 0 && time.Now().After(end):
-			exceeded = "walltime"
-		case l.memory > 0 && resident(p.PID) > l.memory:
-			exceeded = "mem"
+// enforce ends the tasks that are over a limit; mem is enforced as by a node with "$enforce
+// mem". The lock is held.
+func (c *complex) enforce() {
+	for j, t := range c.running {
+		switch l := j.limits; {
+		case t.dying:
+			continue
+		case l.walltime > 0 && time.Since(t.stime) > time.Duration(l.walltime)*time.Second+late:
+			t.limit = "walltime"
+		case l.memory > 0 && resident(t.proc.PID) > l.memory:
+			t.limit = "mem"
+		default:
+			continue
 		}
-		c.mu.Lock()
-		over = t.proc != p || t.limit != ""
-		if !over && !t.deleted && exceeded != "" {
-			t.limit = exceeded
-			t.terminate()
-		}
-		c.mu.Unlock()
+		t.terminate()
 	}
 }
 
 // terminate sends TERM to the session of a task, and KILL after the grace time. The lock is
 // held.
 func (t *task) terminate() {
-	if t.dying != nil {
+	if t.dying || t.proc == nil {
 		return
 	}
-	t.dying = make(chan struct{})
-	pid, done := t.proc.PID, t.dying
-	go func() {
-		defer close(done)
-		killSession(pid, false)
-		for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-			if len(sessionOf(pid)) == 0 {
-				return
-			}
-		}
-		killSession(pid, true)
-	}()
+	t.dying = true
+	pid := t.proc.PID
+	killSession(pid, false)
+	time.AfterFunc(grace, func() { killSession(pid, true) })
 }
 
 // end records the end of a task: E while its output is copied, then F. The fake has thrown it
@@ -195,7 +144,7 @@ func (c *complex) end(j *job, t *task, exit int, ru *syscall.Rusage) {
 	defer c.mu.Unlock()
 	defer c.schedule()
 	defer func() { c.free += j.limits.cores }()
-	t.proc, t.dying = nil, nil
+	t.proc, t.dying = nil, false
 	if t.rerun && !t.deleted {
 		// Run again under the same id; the exit status of the lost run stays.
 		t.rerun, t.state, t.substate, t.exit = false, 'Q', 10, "-4"
@@ -205,7 +154,7 @@ func (c *complex) end(j *job, t *task, exit int, ru *syscall.Rusage) {
 	t.cpu += time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 	t.rss = max(t.rss, ru.Maxrss)
 	copying := exiting
-	if nowhere := "localhost:" + os.DevNull; j.output != nowhere || j.error != nowhere {
+	if !j.silent {
 		copying += c.stuck
 	}
 	c.mu.Unlock()
@@ -248,12 +197,7 @@ func (c *complex) finish(j *job, t *task, exit int) {
 
 // closeJob handles the end of a job's last task. Without history the job is gone at once.
 func (c *complex) closeJob(j *job) {
-	for _, t := range j.tasks {
-		if !t.over() {
-			return
-		}
-	}
-	if j.done() {
+	if j.done() || slices.ContainsFunc(j.tasks, func(t *task) bool { return !t.over() }) {
 		return
 	}
 	j.endedAt, j.mtime = time.Now(), time.Now()

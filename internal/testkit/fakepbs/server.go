@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/gob"
-	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,31 +14,18 @@ import (
 	"time"
 )
 
-// server is the name of the only host.
-const server = "pbshost"
-
-// version is the version that was recorded.
-const version = "23.06.06"
-
-// idle is how long a server without work stays.
-const idle = 10 * time.Minute
+const (
+	server  = "pbshost"        // the only host
+	version = "23.06.06"       // the recorded one
+	idle    = 10 * time.Minute // how long a server without work stays
+)
 
 // settings are taken from the environment of the command that started the server.
 type settings struct {
-	slots   int
-	history bool
-	pause   time.Duration
-	stuck   time.Duration
-	// hostPorts is the number of reserved ports of the host; 0 for no bound.
-	hostPorts int
-}
-
-func settingsFrom(env map[string]string) settings {
-	s := settings{slots: 8, history: env["FAKEPBS_HISTORY"] != "off", hostPorts: number(env["FAKEPBS_PORTS"])}
-	s.slots = cmp.Or(number(env["FAKEPBS_SLOTS"]), s.slots)
-	s.pause, _ = time.ParseDuration(env["FAKEPBS_WAIT"])
-	s.stuck, _ = time.ParseDuration(cmp.Or(env["FAKEPBS_STUCK"], "300ms"))
-	return s
+	slots     int
+	pause     time.Duration
+	stuck     time.Duration
+	hostPorts int // reserved ports of the host; 0 for no bound
 }
 
 // complex is the whole PBS complex: its server, scheduler and node.
@@ -48,6 +35,7 @@ type complex struct {
 	queue map[string]*queue
 
 	mu        sync.Mutex // guards what follows
+	history   bool
 	next      int
 	jobs      []*job // by sequence number
 	free      int
@@ -55,7 +43,7 @@ type complex struct {
 	maxQueued int // of one user, in all queues; 0 for no limit
 	busy      time.Time
 	ended     bool
-	used      []portUse
+	ports     []time.Time    // when those in use were taken
 	all       sync.WaitGroup // for running jobs
 }
 
@@ -66,58 +54,51 @@ type queue struct {
 	maxQueued int // of one user
 	maxWall   int // seconds
 	acl       string
-	to        string // of a routing queue
 }
 
-// newComplex returns a complex with the queues of the recorded one.
-func newComplex(dir string, s settings) *complex {
-	return &complex{
-		settings: s, dir: dir, next: 1, free: s.slots, maxArray: 20000, busy: time.Now(),
+// newComplex returns a complex with queues of the recorded one.
+func newComplex(dir string) *complex {
+	c := &complex{
+		dir: dir, history: os.Getenv("FAKEPBS_HISTORY") != "off", next: 1, maxArray: 20000, busy: time.Now(),
 		queue: map[string]*queue{
-			"workq": {}, "routeq": {to: "workq"}, "disabledq": {disabled: true}, "aclq": {acl: "nobody"},
-			"limitq": {maxQueued: 2, maxWall: 3600},
+			"workq": {}, "disabledq": {disabled: true}, "aclq": {acl: "nobody"}, "limitq": {maxQueued: 2, maxWall: 3600},
 		},
 	}
+	c.slots, c.hostPorts = cmp.Or(number(os.Getenv("FAKEPBS_SLOTS")), 8), number(os.Getenv("FAKEPBS_PORTS"))
+	c.free = c.slots
+	c.pause, _ = time.ParseDuration(os.Getenv("FAKEPBS_WAIT"))
+	c.stuck, _ = time.ParseDuration(cmp.Or(os.Getenv("FAKEPBS_STUCK"), "300ms"))
+	return c
 }
 
 // serve runs the server.
-func serve(dir string, env map[string]string) error {
-	for _, sub := range []string{"jobs", "faults"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
-			return err
-		}
-	}
-	if err := os.Chdir(dir); err != nil {
+func serve(dir string) error {
+	l, err := net.Listen("unix", socket(dir)) // an error if there is another server
+	if err != nil {
 		return err
 	}
-	for name := range strings.FieldsSeq(env["FAKEPBS_FAULTS"]) {
+	if err := os.MkdirAll(filepath.Join(dir, "faults"), 0o777); err != nil {
+		return err
+	}
+	for name := range strings.FieldsSeq(os.Getenv("FAKEPBS_FAULTS")) {
 		if err := begin(dir, name); err != nil {
 			return err
 		}
 	}
-	_ = os.Remove("socket")
-	l, err := net.Listen("unix", "socket")
-	if err != nil {
-		return err
-	}
-	if err := os.Chmod("socket", 0o777); err != nil {
-		return err
-	}
-	c := newComplex(dir, settingsFrom(env))
+	c := newComplex(dir)
 	go c.watch(l)
 	for {
 		conn, err := l.Accept()
-		if err != nil {
-			c.shutdown()
-			if errors.Is(err, net.ErrClosed) {
-				return nil
-			}
-			return err
+		if err != nil { // watch or a request to stop has closed it
+			c.kill(false)
+			c.all.Wait()
+			return nil
 		}
 		go c.answer(conn, l)
 	}
 }
 
+// answer answers one request. One to stop is answered by the end of the server's process.
 func (c *complex) answer(conn net.Conn, l net.Listener) {
 	defer conn.Close()
 	var q request
@@ -125,20 +106,21 @@ func (c *complex) answer(conn net.Conn, l net.Listener) {
 		return
 	}
 	if q.Verb == "stop" {
-		c.shutdown()
-		_ = gob.NewEncoder(conn).Encode(response{})
 		_ = l.Close()
-		return
+		select {}
 	}
 	_ = gob.NewEncoder(conn).Encode(c.do(q))
 }
 
-// watch ends a server that nobody needs: its folder is gone, or nothing has happened for
-// idle.
+// watch does what no command asks for: it starts jobs that have waited for the scheduler, ends
+// those over a limit, and ends a server that nobody needs because its folder is gone or because
+// nothing has happened for idle.
 func (c *complex) watch(l net.Listener) {
-	for range time.Tick(500 * time.Millisecond) {
-		_, err := os.Stat(filepath.Join(c.dir, "socket"))
+	for range time.Tick(50 * time.Millisecond) {
+		_, err := os.Stat(c.dir)
 		c.mu.Lock()
+		c.schedule()
+		c.enforce()
 		quiet := time.Since(c.busy) > idle && c.free == c.slots
 		c.mu.Unlock()
 		if err != nil || quiet {
@@ -148,22 +130,22 @@ func (c *complex) watch(l net.Listener) {
 	}
 }
 
-// shutdown kills running jobs, and waits for them.
-func (c *complex) shutdown() {
+// kill kills the running jobs. With again they run again later, else no job does.
+func (c *complex) kill(again bool) {
 	c.mu.Lock()
-	c.ended = true
-	for t := range c.running {
+	defer c.mu.Unlock()
+	c.ended = c.ended || !again
+	for _, t := range c.running {
+		t.rerun = again
 		killSession(t.proc.PID, true)
 	}
-	c.mu.Unlock()
-	c.all.Wait()
 }
 
 // running yields the tasks that have a process.
-func (c *complex) running(yield func(*task) bool) {
+func (c *complex) running(yield func(*job, *task) bool) {
 	for _, j := range c.jobs {
 		for _, t := range j.tasks {
-			if t.proc != nil && !yield(t) {
+			if t.proc != nil && !yield(j, t) {
 				return
 			}
 		}
@@ -172,22 +154,29 @@ func (c *complex) running(yield func(*task) bool) {
 
 // do answers one command.
 func (c *complex) do(q request) response {
+	c.misbehave()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.busy = time.Now()
-	c.misbehave()
 	defer c.schedule()
-	if slices.Equal(q.Args, []string{"--version"}) {
-		return response{Stdout: []byte("pbs_version = " + version + "\n")}
-	}
 	rest, n, all := c.connect(q)
 	switch {
 	case all:
-		return verbs[q.Verb](c, q)
+		return c.perform(q)
 	case n > 1:
-		return c.outOfPorts(q.Verb, verbs[q.Verb](c, rest))
+		return c.outOfPorts(q.Verb, c.perform(rest))
 	}
 	return c.outOfPorts(q.Verb, response{Stdout: emptyListing(q.Args)})
+}
+
+// perform carries out a command that has reached the server.
+func (c *complex) perform(q request) response {
+	v := verbs[q.Verb]
+	o, bad := parse(q.Args, v.options)
+	if bad != "" {
+		return response{Exit: 2, Stderr: fmt.Appendf(nil, "%s: invalid option -- '%s'\n", q.Verb, bad)}
+	}
+	return v.do(c, q, o)
 }
 
 // forget removes jobs from memory.
@@ -198,26 +187,25 @@ func (c *complex) forget(which func(*job) bool) { c.jobs = slices.DeleteFunc(c.j
 type refusal struct {
 	code int
 	text string
-	help bool // the usage follows
 }
 
-// The errors that clients meet.
+// The errors that jjm meets.
 var (
-	errUnknownJob   = &refusal{code: 15001, text: "Unknown Job Id"}
-	errInvalid      = &refusal{code: 15004, text: "Invalid request"}
-	errPermission   = &refusal{code: 15007, text: "Unauthorized Request "}
-	errUnknownQueue = &refusal{code: 15018, text: "Unknown queue"}
-	errQueueOff     = &refusal{code: 15021, text: "Queue is not enabled"}
-	errQueueLimits  = &refusal{code: 15036, text: "Job violates queue and/or server resource limits"}
-	errNoMom        = &refusal{code: 15070, text: "Server could not connect to MOM"}
-	errArraySize    = &refusal{code: 15107, text: "Array job exceeds server or queue size limit"}
-	errHistory      = &refusal{code: 15139, text: "Job has finished"}
-	errQueueUser    = &refusal{code: 15142, text: "would exceed queue generic's per-user limit"}
-	errServerUser   = &refusal{code: 15142, text: "would exceed complex's per-user limit"}
-	errSubjobEnded  = &refusal{code: 15159, text: "Request invalid for finished array subjob"}
+	errMalformed    = &refusal{1, "illegally formed job identifier:"}
+	errUnknownJob   = &refusal{15001, "Unknown Job Id"}
+	errInvalid      = &refusal{15004, "Invalid request"}
+	errPermission   = &refusal{15007, "Unauthorized Request "}
+	errUnknownQueue = &refusal{15018, "Unknown queue"}
+	errQueueOff     = &refusal{15021, "Queue is not enabled"}
+	errQueueLimits  = &refusal{15036, "Job violates queue and/or server resource limits"}
+	errNoMom        = &refusal{15070, "Server could not connect to MOM"}
+	errArraySize    = &refusal{15107, "Array job exceeds server or queue size limit"}
+	errHistory      = &refusal{15139, "Job has finished"}
+	errQueueUser    = &refusal{15142, "would exceed queue generic's per-user limit"}
+	errServerUser   = &refusal{15142, "would exceed complex's per-user limit"}
+	errSubjobEnded  = &refusal{15159, "Request invalid for finished array subjob"}
 )
 
-// exit is the exit code.
 func (r *refusal) exit() int { return r.code & 0xFF }
 
 // number returns the number that text is; 0 for none.

@@ -11,19 +11,10 @@ import (
 )
 
 // sessionOf returns the live processes of a session.
-func sessionOf(sid int) []int {
-	proc, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer proc.Close()
-	names, err := proc.Readdirnames(-1)
-	if err != nil {
-		return nil
-	}
-	var pids []int
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
+func sessionOf(sid int) (pids []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
 			continue
 		}
@@ -39,44 +30,34 @@ func sessionOf(sid int) []int {
 // zombie reports whether a process has ended; true also for one that does not exist.
 func zombie(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return true
-	}
 	// The state follows the last ")".
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	return len(fields) > 0 && string(fields[0]) == "Z"
+	return err != nil || bytes.HasPrefix(text[bytes.LastIndexByte(text, ')')+1:], []byte(" Z"))
 }
 
 // killSession signals every process of a session. With hard it sends KILL until none is
 // left, because they may fork.
 func killSession(sid int, hard bool) {
-	if !hard {
-		for _, pid := range sessionOf(sid) {
-			_ = syscall.Kill(pid, syscall.SIGTERM)
-		}
-		return
+	signal, times := syscall.SIGTERM, 1
+	if hard {
+		signal, times = syscall.SIGKILL, 100
 	}
-	for range 100 {
+	for range times {
 		pids := sessionOf(sid)
 		if len(pids) == 0 {
 			return
 		}
 		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			_ = syscall.Kill(pid, signal)
 		}
 	}
 }
 
 // resident returns the memory of a session, in bytes.
-func resident(sid int) int64 {
-	var sum int64
+func resident(sid int) (sum int64) {
 	for _, pid := range sessionOf(sid) {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-		if err != nil {
-			continue
-		}
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 		var size, pages int64
-		if _, err := fmt.Sscan(string(text), &size, &pages); err == nil {
+		if n, _ := fmt.Sscan(string(text), &size, &pages); n == 2 {
 			sum += pages * int64(os.Getpagesize())
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -49,33 +50,15 @@ func jsonRecord(r record) string {
 // quotedNumber matches numbers of strtod(3) that the writer nevertheless quotes.
 var quotedNumber = regexp.MustCompile(`^[+-]?0[0-9xX]|_`)
 
-// beginsNumber are the bytes with which a number of strtod(3) can start, nan and inf
-// included. Most values are text, which the first byte shows.
-const beginsNumber = "+-.0123456789iInN"
-
 // escaped escapes what the writer escapes; it is safe for concurrent use.
 var escaped = strings.NewReplacer(`"`, `\"`, "\n", `\n`, "\t", `\t`)
 
 // jsonValue writes a value. It is not quoted if strtod(3) would read all of it, which
 // includes +5, .5 and nan.
 func jsonValue(v string) string {
-	if v != "" && strings.IndexByte(beginsNumber, v[0]) >= 0 && !quotedNumber.MatchString(v) {
-		if _, err := strconv.ParseFloat(v, 64); err == nil || strings.Contains(fmt.Sprint(err), "range") {
-			return v
-		}
+	_, err := strconv.ParseFloat(v, 64)
+	if (err == nil || errors.Is(err, strconv.ErrRange)) && !quotedNumber.MatchString(v) {
+		return v
 	}
 	return `"` + escaped.Replace(v) + `"`
-}
-
-// plainText writes queues or the server as qstat -f does. None of their lines is long.
-func plainText(kind string, records []record) []byte {
-	var out []byte
-	for _, r := range records {
-		out = append(out, kind+": "+r.id+"\n"...)
-		for _, a := range r.attrs {
-			out = append(out, "    "+a.name+" = "+a.value+"\n"...)
-		}
-		out = append(out, '\n')
-	}
-	return out
 }
