@@ -128,7 +128,7 @@ func TestReload_TakesOverWhatItCanAndSaysWhatNot(t *testing.T) {
 	d := start(t, "log = \"info\"\n")
 	d.write("jjm.toml", "log = \"debug\"\n[engine]\npoll = \"2s\"\nworkers = 9\n")
 	d.logs("configuration reloaded") // without a signal
-	d.logs("changes only with a restart\" setting=engine.workers")
+	d.logs("no effect before a restart\" setting=engine.workers")
 	d.write("jjm.toml", "log = \"dbug\"\n")
 	d.logs("was not reloaded")
 	d.logs("want debug, info, warn or error")
